@@ -1,0 +1,17 @@
+# SimGrid::SimGrid. Debian's package carries no CMake configuration of its own.
+find_path(SimGrid_INCLUDE_DIR simgrid/s4u.hpp)
+find_library(SimGrid_LIBRARY simgrid)
+if(SimGrid_INCLUDE_DIR)
+  file(READ ${SimGrid_INCLUDE_DIR}/simgrid/version.h _simgrid_version)
+  string(REGEX MATCH "SIMGRID_VERSION_MAJOR ([0-9]+)" _ "${_simgrid_version}")
+  set(SimGrid_VERSION ${CMAKE_MATCH_1})
+  string(REGEX MATCH "SIMGRID_VERSION_MINOR ([0-9]+)" _ "${_simgrid_version}")
+  set(SimGrid_VERSION ${SimGrid_VERSION}.${CMAKE_MATCH_1})
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(SimGrid REQUIRED_VARS SimGrid_LIBRARY SimGrid_INCLUDE_DIR VERSION_VAR SimGrid_VERSION)
+if(SimGrid_FOUND AND NOT TARGET SimGrid::SimGrid)
+  add_library(SimGrid::SimGrid UNKNOWN IMPORTED)
+  set_target_properties(SimGrid::SimGrid PROPERTIES IMPORTED_LOCATION ${SimGrid_LIBRARY}
+                        INTERFACE_INCLUDE_DIRECTORIES ${SimGrid_INCLUDE_DIR})
+endif()

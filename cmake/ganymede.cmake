@@ -1,0 +1,69 @@
+# One function for every folder of the project.
+#
+#   ganymede_library(sim/engine SOURCES a.cpp b.cpp DEPENDS common sim/collectives LINK fmt::fmt)
+#
+# makes the target ganymede::sim_engine. It sees the headers of its own folder and of the folders in
+# DEPENDS (and theirs), and no others: each target's include directory holds one symbolic link, to its
+# own folder. An include that the design forbids therefore does not compile.
+
+set(GANYMEDE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
+                      -Wdouble-promotion -Wformat=2)
+if(GANYMEDE_WERROR)
+  list(APPEND GANYMEDE_WARNINGS -Werror)
+endif()
+
+add_library(ganymede_flags INTERFACE)
+target_compile_features(ganymede_flags INTERFACE cxx_std_20)
+target_compile_options(ganymede_flags INTERFACE ${GANYMEDE_WARNINGS})
+# Results are the same bytes on every machine: no contraction to fused multiply-add behind our back.
+# (kernel/ops, whose numbers are training and not results, turns it on again for itself.)
+target_compile_options(ganymede_flags INTERFACE -ffp-contract=off)
+if(GANYMEDE_SANITIZE)
+  target_compile_options(ganymede_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  target_link_options(ganymede_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
+function(ganymede_target_name folder out)
+  string(REPLACE "/" "_" name "${folder}")
+  set(${out} "${name}" PARENT_SCOPE)
+endfunction()
+
+function(ganymede_library folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  ganymede_target_name(${folder} name)
+  add_library(ganymede_${name} STATIC ${ARG_SOURCES})
+  add_library(ganymede::${name} ALIAS ganymede_${name})
+
+  set(include_root ${CMAKE_BINARY_DIR}/include/${name})
+  get_filename_component(parent ${include_root}/${folder} DIRECTORY)
+  file(MAKE_DIRECTORY ${parent})
+  if(NOT EXISTS ${include_root}/${folder})
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${include_root}/${folder} SYMBOLIC)
+  endif()
+  target_include_directories(ganymede_${name} PUBLIC ${include_root})
+
+  target_link_libraries(ganymede_${name} PRIVATE ganymede_flags)
+  foreach(dependency IN LISTS ARG_DEPENDS)
+    ganymede_target_name(${dependency} dependency_name)
+    target_link_libraries(ganymede_${name} PUBLIC ganymede_${dependency_name})
+  endforeach()
+  target_link_libraries(ganymede_${name} PUBLIC ${ARG_LINK})
+endfunction()
+
+# ganymede_test(sim/step SOURCES step_test.cpp): a GoogleTest program that may use that folder and what it depends on.
+function(ganymede_test folder)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  ganymede_target_name(${folder} name)
+  add_executable(${name}_test ${ARG_SOURCES})
+  target_link_libraries(${name}_test PRIVATE ganymede_flags GTest::gmock GTest::gtest_main ${ARG_LINK})
+  foreach(dependency IN ITEMS ${folder} LISTS ARG_DEPENDS)
+    ganymede_target_name(${dependency} dependency_name)
+    if(TARGET ganymede_${dependency_name})
+      target_link_libraries(${name}_test PRIVATE ganymede_${dependency_name})
+    endif()
+  endforeach()
+  target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                             GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")
+  # rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
+  gtest_discover_tests(${name}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES ENVIRONMENT RC_PARAMS=seed=1)
+endfunction()

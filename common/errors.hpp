@@ -1,0 +1,27 @@
+#pragma once
+// Errors are sorted by whose they are. What the user can mend is a ConfigError; what went wrong outside
+// (a device, a child process) is a Failure; a programmer's mistake is an assert. Only main() exits.
+
+#include <stdexcept>
+#include <string>
+
+namespace ganymede {
+
+/// Invalid input or usage: a file, a flag, a value. The message says where, what was found and what was expected.
+/// Exit code 2.
+struct ConfigError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// The request is valid but cannot be served (does not fit the GPU's memory, nothing in the catalog holds it).
+/// Exit code 3.
+struct Infeasible : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Something failed that the input did not cause. Exit code 1.
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+}  // namespace ganymede

@@ -1,0 +1,106 @@
+#include "common/file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+[[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
+  throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool close() { return ::close(std::exchange(fd_, -1)) == 0; }
+
+ private:
+  int fd_;
+};
+
+/// Removes the temporary file unless it was renamed.
+struct Temporary {
+  std::string path;
+  bool keep = false;
+  ~Temporary() {
+    if (!keep) ::unlink(path.c_str());
+  }
+};
+
+/// A directory or a special file cannot be replaced by renaming a file onto it.
+void refuse_non_file(const std::filesystem::path& path) {
+  if (path.empty()) throw ConfigError("the name of an output file is empty");
+  if (std::filesystem::is_directory(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
+}
+
+std::string temporary_name(const std::filesystem::path& path) {
+  return path.string() + fmt::format(".tmp-{}", ::getpid());
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path) {
+  if (std::filesystem::is_directory(path)) throw ConfigError(path.string() + ": is a directory, expected a file");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (file.get() < 0) fail(path, "cannot be read");
+  std::string content;
+  char buffer[1 << 16];
+  for (;;) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(path, "cannot be read");
+    if (got == 0) return content;
+    content.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+void write_file(const std::filesystem::path& path, std::string_view content) {
+  refuse_non_file(path);
+  // A pipe or /dev/stdout has nothing to rename onto: write through it.
+  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.get() < 0 || ::write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
+      fail(path, "cannot be written");
+    return;
+  }
+  Temporary temporary{temporary_name(path)};
+  Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) {
+    temporary.keep = true;  // nothing was made
+    fail(path, "cannot be written");
+  }
+  for (std::size_t done = 0; done < content.size();) {
+    const ssize_t wrote = ::write(file.get(), content.data() + done, content.size() - done);
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail(path, "cannot be written");
+    done += static_cast<std::size_t>(wrote);
+  }
+  if (::fsync(file.get()) != 0 || !file.close()) fail(path, "cannot be written");
+  if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail(path, "cannot be written");
+  temporary.keep = true;
+}
+
+void check_writable(const std::filesystem::path& path) {
+  refuse_non_file(path);
+  if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return;
+  const Temporary temporary{temporary_name(path)};
+  const Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (file.get() < 0) fail(path, "cannot be written");
+}
+
+}  // namespace ganymede

@@ -1,0 +1,120 @@
+#pragma once
+// Strict reading of JSON into structs. Every error names the file, the JSON pointer, what was found and what was
+// expected: `scenario.json: /platform/nodes: found -1, expected an integer from 1 to 65536`. Unknown and duplicate keys
+// are errors; a misspelt one gets the nearest known key. // comments are allowed.
+//
+//   JsonObject in(JsonNode::load(path));
+//   scenario.seed = in.required("seed").as_integer(0, kMaxSeed);
+//   if (auto policy = in.optional("policy")) scenario.policy = read_policy(*policy);
+//   in.finish();   // any key not asked for is unknown
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/errors.hpp"
+#include "common/units.hpp"
+
+namespace ganymede {
+
+/// "--set /json/pointer=value": the value is JSON where it parses as such, else a string.
+struct JsonOverride {
+  std::string pointer;
+  std::string value;
+};
+
+/// One value of a JSON document together with where it stands.
+class JsonNode {
+ public:
+  /// Reads a file and applies overrides. Missing, empty, unreadable, malformed or with a duplicate key: ConfigError.
+  static JsonNode load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
+  /// The same for text in memory; `name` stands for the file in messages.
+  static JsonNode parse(std::string_view text, std::string name);
+  /// The same for a document made in memory, whose relative paths start at `directory`.
+  static JsonNode wrap(nlohmann::json content, std::string name, std::filesystem::path directory);
+
+  const std::string& file() const;
+  /// "/platform/nodes"; the root is "/".
+  std::string pointer() const { return pointer_.empty() ? "/" : pointer_; }
+  const nlohmann::json& value() const { return *value_; }
+  /// Where a relative path that stands here starts: at the file's directory, or at the working directory if it was set
+  /// by an override.
+  std::filesystem::path directory() const;
+  bool is_object() const;
+  bool is_array() const;
+  bool is_string() const;
+  bool is_number() const;
+
+  /// Throws ConfigError "file: pointer: message".
+  [[noreturn]] void fail(std::string_view message) const;
+  /// Throws ConfigError "file: pointer: found <this value>, expected <expected>".
+  [[noreturn]] void expected(std::string_view expected) const;
+
+  std::string as_string() const;  ///< not empty
+  bool as_bool() const;
+  std::int64_t as_integer(std::int64_t low, std::int64_t high) const;
+  std::uint64_t as_seed() const;                    ///< any unsigned 64-bit integer
+  double as_number(double low, double high) const;  ///< finite, low <= x <= high
+  std::vector<double> as_numbers(double low, double high) const;
+  std::vector<JsonNode> as_array() const;
+  /// The members of an object sorted by key, for maps whose keys are the user's (GPU names, regions).
+  std::vector<std::pair<std::string, JsonNode>> as_map() const;
+
+  /// A string with a unit, zero allowed.
+  template <class Q>
+  Q as_quantity() const;
+  /// A string with a unit, above zero.
+  template <class Q>
+  Q as_positive() const;
+
+  /// One of `names`; an unknown one fails with the list and the nearest.
+  std::string as_choice(const std::vector<std::string>& names) const;
+
+  JsonNode child(std::string_view key) const;  ///< precondition: an object that has it
+
+ private:
+  struct Document;  // the file's name and its parsed content, shared by all its nodes
+  JsonNode(std::shared_ptr<const Document> document, const nlohmann::json* value, std::string pointer);
+
+  std::shared_ptr<const Document> document_;
+  const nlohmann::json* value_;
+  std::string pointer_;
+
+  friend class JsonObject;
+};
+
+/// Reads the members of one object and remembers which were asked for.
+class JsonObject {
+ public:
+  explicit JsonObject(const JsonNode& node);  ///< fails if not an object
+
+  JsonNode required(std::string_view key);
+  std::optional<JsonNode> optional(std::string_view key);
+  /// Both names are known and exactly one must stand there.
+  JsonNode one_of(std::string_view first, std::string_view second);
+  const JsonNode& node() const { return node_; }
+
+  /// Fails on the first key that nobody asked for, naming the nearest that was.
+  void finish() const;
+
+ private:
+  JsonNode node_;
+  std::vector<std::string> known_;
+};
+
+/// Checks `schema` against e.g. "ganymede.scenario/1" and fails with what to write.
+void check_schema(JsonObject& object, std::string_view schema);
+
+/// The candidate with the smallest edit distance to `word`, if it is close enough to be what was meant.
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "a", "a or b", "a, b or c", for error messages.
+std::string list_of(const std::vector<std::string>& names);
+
+}  // namespace ganymede

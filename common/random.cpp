@@ -1,0 +1,93 @@
+#include "common/random.hpp"
+
+#include <bit>
+#include <cmath>
+
+namespace ganymede {
+namespace {
+
+/// SplitMix64 (Steele, Lea, Flood 2014): spreads one word over the state, as the authors of xoshiro advise.
+std::uint64_t split_mix(std::uint64_t& state) {
+  std::uint64_t z = (state += 0x9e3779b97f4a7c15U);
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
+  return z ^ (z >> 31);
+}
+
+constexpr double kLn2 = 0.6931471805599453;
+
+}  // namespace
+
+std::uint64_t fnv1a(std::string_view bytes) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3U;
+  return hash;
+}
+
+double portable_log(double x) {
+  // x = m 2^e with m in [sqrt(1/2), sqrt(2)); log m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.172: its series converges by
+  // a factor of 34 a term.
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  int exponent = static_cast<int>(bits >> 52) - 1023;
+  double m = std::bit_cast<double>((bits & 0x000fffffffffffffU) | 0x3ff0000000000000U);
+  if (exponent == -1023) {  // subnormal
+    const double normal = x * 0x1p54;
+    return portable_log(normal) - 54 * kLn2;
+  }
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double s = (m - 1) / (m + 1);
+  const double square = s * s;
+  double sum = 0;
+  for (int k = 23; k >= 1; k -= 2) sum = sum * square + 1.0 / k;
+  return exponent * kLn2 + 2 * s * sum;
+}
+
+RandomStream::RandomStream(std::uint64_t seed, std::string_view consumer) {
+  std::uint64_t word = seed ^ std::rotl(fnv1a(consumer), 17);
+  for (auto& part : state_) part = split_mix(word);
+}
+
+std::uint64_t RandomStream::next() {
+  // xoshiro256++ 1.0 (Blackman and Vigna 2019).
+  auto& s = state_;
+  const std::uint64_t result = std::rotl(s[0] + s[3], 23) + s[0];
+  const std::uint64_t t = s[1] << 17;
+  s[2] ^= s[0];
+  s[3] ^= s[1];
+  s[1] ^= s[2];
+  s[0] ^= s[3];
+  s[2] ^= t;
+  s[3] = std::rotl(s[3], 45);
+  return result;
+}
+
+double RandomStream::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+std::uint64_t RandomStream::below(std::uint64_t bound) {
+  // Reject the lowest values that would make some results more likely than others.
+  const std::uint64_t unfair = (0 - bound) % bound;
+  std::uint64_t value = next();
+  while (value < unfair) value = next();
+  return value % bound;
+}
+
+double RandomStream::normal() {
+  // Marsaglia's polar method; the second value is dropped so that the state is all there is to save.
+  for (;;) {
+    const double u = 2 * uniform() - 1;
+    const double v = 2 * uniform() - 1;
+    const double square = u * u + v * v;
+    if (square > 0 && square < 1) return u * std::sqrt(-2 * portable_log(square) / square);
+  }
+}
+
+double RandomStream::exponential() { return -portable_log(1 - uniform()); }
+
+void RandomStream::fill_normal(std::span<float> out) {
+  for (auto& value : out) value = static_cast<float>(normal());
+}
+
+}  // namespace ganymede

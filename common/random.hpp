@@ -1,0 +1,41 @@
+#pragma once
+// Random streams, one a named consumer, so that a new consumer does not disturb the others. The numbers are the same
+// with any compiler, standard library and processor: integer arithmetic, IEEE + - * / and sqrt only (no libm, whose
+// last bits differ).
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace ganymede {
+
+class RandomStream {
+ public:
+  /// The stream of `consumer` ("kernel/latent", "run/bootstrap") under a user's seed.
+  RandomStream(std::uint64_t seed, std::string_view consumer);
+
+  std::uint64_t next();                      ///< 64 uniform bits (xoshiro256++)
+  double uniform();                          ///< [0, 1), 53 bits
+  std::uint64_t below(std::uint64_t bound);  ///< uniform integer in [0, bound), unbiased; bound > 0
+  double normal();                           ///< mean 0, standard deviation 1
+  double exponential();                      ///< mean 1
+
+  void fill_normal(std::span<float> out);
+
+  /// For checkpoints.
+  using State = std::array<std::uint64_t, 4>;
+  const State& state() const { return state_; }
+  void restore(const State& state) { state_ = state; }
+
+ private:
+  State state_;
+};
+
+/// Natural logarithm of a positive finite number from IEEE operations alone, within 2 units in the last place.
+double portable_log(double x);
+
+/// 64-bit FNV-1a: names streams and fingerprints inputs. Not cryptographic.
+std::uint64_t fnv1a(std::string_view bytes);
+
+}  // namespace ganymede
