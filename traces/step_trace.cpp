@@ -1,0 +1,238 @@
+#include "traces/step_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace ganymede {
+namespace {
+
+constexpr double kMax = std::numeric_limits<double>::max();
+constexpr std::int64_t kMaxBatch = 1 << 24;
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
+// Rounding of clocks: a phase may seem to end this much after its step.
+constexpr double kClockSlack_s = 1e-6;
+
+TraceDevice read_device(const JsonNode& node) {
+  JsonObject in(node);
+  TraceDevice device;
+  device.name = in.required("name").as_string();
+  device.kind = in.required("kind").as_choice({"cpu", "gpu"});
+  if (auto threads = in.optional("threads")) device.threads = static_cast<int>(threads->as_integer(1, 65536));
+  device.fp32 = in.required("fp32").as_positive<FlopsPerSecond>();
+  device.memory_bandwidth = in.required("memory_bandwidth").as_positive<BytesPerSecond>();
+  if (auto memory = in.optional("memory")) device.memory = memory->as_positive<Bytes>();
+  in.finish();
+  return device;
+}
+
+TraceSoftware read_software(const JsonNode& node) {
+  JsonObject in(node);
+  TraceSoftware software{in.required("name").as_string(), in.required("version").as_string(),
+                         in.required("backend").as_string()};
+  in.finish();
+  return software;
+}
+
+TraceNetwork read_network(const JsonNode& node) {
+  JsonObject in(node);
+  TraceNetwork network;
+  network.parameters = in.required("parameters").as_integer(0, kMaxBytes);
+  network.flops_per_image = in.required("flops_per_image").as_number(0, kMax);
+  network.gradient_bytes = in.required("gradient_bytes").as_integer(0, kMaxBytes);
+  in.finish();
+  return network;
+}
+
+std::vector<double> read_times(const JsonNode& node, std::size_t steps) {
+  auto times = node.as_numbers(0, kMax);
+  if (times.size() != steps)
+    node.fail(fmt::format("found {} numbers, expected {}: one a step, as in wall_s", times.size(), steps));
+  return times;
+}
+
+TracePhase read_phase(const JsonNode& node, const std::vector<double>& wall,
+                      const std::map<std::string, TraceNetwork>& networks) {
+  JsonObject in(node);
+  TracePhase phase;
+  phase.name = in.required("name").as_string();
+  if (auto network = in.optional("network")) {
+    phase.network = network->as_string();
+    if (!networks.contains(phase.network)) network->fail(fmt::format("no network \"{}\" in /networks", phase.network));
+  }
+  phase.stream = in.required("stream").as_choice({"compute", "host", "copy"});
+  phase.start_s = read_times(in.required("start_s"), wall.size());
+  const JsonNode seconds = in.required("seconds");
+  phase.seconds = read_times(seconds, wall.size());
+  phase.host_s = read_times(in.required("host_s"), wall.size());
+  phase.flops = in.required("flops").as_number(0, kMax);
+  phase.bytes_read = in.required("bytes_read").as_number(0, kMax);
+  phase.bytes_written = in.required("bytes_written").as_number(0, kMax);
+  phase.launches = in.required("launches").as_integer(0, kMaxBytes);
+  in.finish();
+  for (std::size_t i = 0; i < wall.size(); ++i) {
+    if (phase.start_s[i] + phase.seconds[i] > wall[i] * (1 + 1e-9) + kClockSlack_s)
+      seconds.fail(fmt::format("at step {} the phase ends at {} s, after its step's {} s", i,
+                               phase.start_s[i] + phase.seconds[i], wall[i]));
+  }
+  return phase;
+}
+
+TraceBucket read_bucket(const JsonNode& node, const TraceBatch& batch,
+                        const std::map<std::string, TraceNetwork>& networks) {
+  JsonObject in(node);
+  TraceBucket bucket;
+  const JsonNode network = in.required("network");
+  bucket.network = network.as_string();
+  if (!networks.contains(bucket.network)) network.fail(fmt::format("no network \"{}\" in /networks", bucket.network));
+  bucket.bytes = in.required("bytes").as_integer(1, kMaxBytes);
+  std::vector<std::string> names;
+  for (const auto& phase : batch.phases) names.push_back(phase.name);
+  bucket.after_phase = in.required("after_phase").as_choice(names);
+  bucket.ready_fraction = in.required("ready_fraction").as_number(0, 1);
+  in.finish();
+  return bucket;
+}
+
+TraceUtilization read_utilization(const JsonNode& node) {
+  JsonObject in(node);
+  TraceUtilization utilization;
+  utilization.interval_s = in.required("interval_s").as_number(1e-9, kMax);
+  for (const auto& [name, samples] : in.required("samples").as_map())
+    utilization.samples[name] = samples.as_numbers(0, kMax);
+  in.finish();
+  return utilization;
+}
+
+TraceBatch read_batch(const JsonNode& node, const std::map<std::string, TraceNetwork>& networks) {
+  JsonObject in(node);
+  TraceBatch batch;
+  batch.batch = static_cast<int>(in.required("batch").as_integer(1, kMaxBatch));
+  batch.warmup_steps_dropped =
+      static_cast<int>(in.required("warmup_steps_dropped").as_integer(0, std::numeric_limits<int>::max()));
+  if (auto stage = in.optional("stage")) batch.stage = stage->as_string();
+  if (auto memory = in.optional("memory_bytes"))
+    for (const auto& [kind, bytes] : memory->as_map()) batch.memory_bytes[kind] = bytes.as_number(0, kMax);
+  const JsonNode wall = in.required("wall_s");
+  batch.wall_s = wall.as_numbers(0, kMax);
+  if (batch.wall_s.empty()) wall.expected("at least one step");
+  for (const auto& step : wall.as_array())
+    if (!(step.as_number(0, kMax) > 0)) step.expected("a time above zero");
+  const JsonNode phases = in.required("phases");
+  for (const auto& phase : phases.as_array()) {
+    batch.phases.push_back(read_phase(phase, batch.wall_s, networks));
+    for (std::size_t i = 0; i + 1 < batch.phases.size(); ++i)
+      if (batch.phases[i].name == batch.phases.back().name)
+        phase.fail(fmt::format("a second phase \"{}\"", batch.phases[i].name));
+  }
+  if (batch.phases.empty()) phases.expected("at least one phase");
+  for (const auto& bucket : in.required("buckets").as_array())
+    batch.buckets.push_back(read_bucket(bucket, batch, networks));
+  if (auto utilization = in.optional("utilization")) batch.utilization = read_utilization(*utilization);
+  in.finish();
+  return batch;
+}
+
+/// A quantity as the reader takes it back exactly.
+template <class Unit>
+std::string exact(Quantity<Unit> quantity, std::string_view unit) {
+  return fmt::format("{}{}", quantity.si, unit);
+}
+
+nlohmann::ordered_json phase_json(const TracePhase& phase) {
+  nlohmann::ordered_json out;
+  out["name"] = phase.name;
+  if (!phase.network.empty()) out["network"] = phase.network;
+  out["stream"] = phase.stream;
+  out["flops"] = phase.flops;
+  out["bytes_read"] = phase.bytes_read;
+  out["bytes_written"] = phase.bytes_written;
+  out["launches"] = phase.launches;
+  out["start_s"] = phase.start_s;
+  out["seconds"] = phase.seconds;
+  out["host_s"] = phase.host_s;
+  return out;
+}
+
+nlohmann::ordered_json batch_json(const TraceBatch& batch) {
+  nlohmann::ordered_json out;
+  out["batch"] = batch.batch;
+  out["warmup_steps_dropped"] = batch.warmup_steps_dropped;
+  if (!batch.stage.empty()) out["stage"] = batch.stage;
+  out["memory_bytes"] = batch.memory_bytes;
+  out["wall_s"] = batch.wall_s;
+  out["phases"] = nlohmann::ordered_json::array();
+  for (const auto& phase : batch.phases) out["phases"].push_back(phase_json(phase));
+  out["buckets"] = nlohmann::ordered_json::array();
+  for (const auto& bucket : batch.buckets)
+    out["buckets"].push_back({{"network", bucket.network},
+                              {"bytes", bucket.bytes},
+                              {"after_phase", bucket.after_phase},
+                              {"ready_fraction", bucket.ready_fraction}});
+  if (batch.utilization)
+    out["utilization"] = {{"interval_s", batch.utilization->interval_s}, {"samples", batch.utilization->samples}};
+  return out;
+}
+
+}  // namespace
+
+const TraceBatch* StepTrace::find_batch(int batch) const {
+  const auto found =
+      std::find_if(batches.begin(), batches.end(), [&](const TraceBatch& entry) { return entry.batch == batch; });
+  return found == batches.end() ? nullptr : &*found;
+}
+
+StepTrace load_step_trace(const std::filesystem::path& file) { return read_step_trace(JsonNode::load(file)); }
+
+StepTrace read_step_trace(const JsonNode& node) {
+  JsonObject in(node);
+  check_schema(in, kStepTraceSchema);
+  StepTrace trace;
+  trace.device = read_device(in.required("device"));
+  trace.software = read_software(in.required("software"));
+  trace.model = in.required("model").as_string();
+  trace.precision = in.required("precision").as_choice({"fp32", "tf32", "bf16", "fp16"});
+  trace.seed = in.required("seed").as_seed();
+  if (auto recorded = in.optional("recorded_at")) trace.recorded_at = recorded->as_string();
+  if (auto host = in.optional("host")) trace.host = host->as_choice({"parallel", "serial"});
+  for (const auto& [name, network] : in.required("networks").as_map()) trace.networks[name] = read_network(network);
+  const JsonNode batches = in.required("batches");
+  for (const auto& entry : batches.as_array()) {
+    trace.batches.push_back(read_batch(entry, trace.networks));
+    for (std::size_t i = 0; i + 1 < trace.batches.size(); ++i)
+      if (trace.batches[i].batch == trace.batches.back().batch && trace.batches[i].stage == trace.batches.back().stage)
+        entry.fail(fmt::format("a second entry for batch {}", trace.batches[i].batch));
+  }
+  if (trace.batches.empty()) batches.expected("at least one batch size");
+  in.finish();
+  return trace;
+}
+
+std::string write_step_trace(const StepTrace& trace) {
+  nlohmann::ordered_json out;
+  out["schema"] = kStepTraceSchema;
+  out["device"] = {{"name", trace.device.name},
+                   {"kind", trace.device.kind},
+                   {"threads", trace.device.threads},
+                   {"fp32", exact(trace.device.fp32, "flop/s")},
+                   {"memory_bandwidth", exact(trace.device.memory_bandwidth, "B/s")}};
+  if (trace.device.memory.si > 0) out["device"]["memory"] = exact(trace.device.memory, "B");
+  out["software"] = {
+      {"name", trace.software.name}, {"version", trace.software.version}, {"backend", trace.software.backend}};
+  out["model"] = trace.model;
+  out["precision"] = trace.precision;
+  out["seed"] = trace.seed;
+  if (!trace.recorded_at.empty()) out["recorded_at"] = trace.recorded_at;
+  out["host"] = trace.host;
+  for (const auto& [name, network] : trace.networks)
+    out["networks"][name] = {{"parameters", network.parameters},
+                             {"flops_per_image", network.flops_per_image},
+                             {"gradient_bytes", network.gradient_bytes}};
+  for (const auto& batch : trace.batches) out["batches"].push_back(batch_json(batch));
+  return out.dump() + "\n";
+}
+
+}  // namespace ganymede
