@@ -1,0 +1,65 @@
+#include "platforms/catalog.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <map>
+
+#include "platforms/embedded.hpp"
+
+namespace ganymede {
+namespace {
+
+const EmbeddedCatalog* find_embedded(std::string_view provider) {
+  const auto all = embedded_catalogs();
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.provider == provider; });
+  return found == all.end() ? nullptr : &*found;
+}
+
+/// "lab.json" and "clusters/lab" are paths; "aws" and a misspelt "asw" are names.
+bool looks_like_path(std::string_view text) {
+  return text.find('/') != std::string_view::npos || text.ends_with(".json");
+}
+
+[[noreturn]] void fail_unknown(std::string_view name, const JsonNode* at) {
+  const auto close = nearest(name, provider_names());
+  const std::string message =
+      fmt::format("there is no catalog \"{}\"{}; expected {} or the path of a platform file (.json)", name,
+                  close ? fmt::format("; did you mean \"{}\"?", *close) : "", list_of(provider_names()));
+  if (at != nullptr) at->fail(message);
+  throw ConfigError(message);
+}
+
+}  // namespace
+
+const std::vector<std::string>& provider_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& item : embedded_catalogs()) all.emplace_back(item.provider);
+    return all;
+  }();
+  return names;
+}
+
+std::string_view catalog_text(std::string_view provider) {
+  const EmbeddedCatalog* item = find_embedded(provider);
+  assert(item != nullptr);
+  return item->text;
+}
+
+const Platform& catalog(std::string_view provider) {
+  static std::map<std::string, Platform, std::less<>> parsed;
+  const auto known = parsed.find(provider);
+  if (known != parsed.end()) return known->second;
+  const JsonNode root = JsonNode::parse(catalog_text(provider), fmt::format("platforms/catalog/{}.json", provider));
+  return parsed.emplace(provider, read_platform(root)).first->second;
+}
+
+Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to, const JsonNode* at) {
+  if (find_embedded(name_or_path) != nullptr) return catalog(name_or_path);
+  if (!looks_like_path(name_or_path)) fail_unknown(name_or_path, at);
+  return load_platform(relative_to / std::filesystem::path(name_or_path));
+}
+
+}  // namespace ganymede

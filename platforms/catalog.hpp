@@ -1,0 +1,28 @@
+#pragma once
+// The catalogs that come with the program: platforms/catalog/*.json, embedded when it is built.
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "platforms/platform.hpp"
+
+namespace ganymede {
+
+/// "aws", "azure", ...: one for each file of platforms/catalog, sorted.
+const std::vector<std::string>& provider_names();
+
+/// Precondition: `provider` is one of provider_names(). Parsed once, on first use.
+const Platform& catalog(std::string_view provider);
+
+/// A provider's name, or the path of a platform file, relative to `relative_to` (the directory of the file that names
+/// it; on the command line "."). A word without '/' and ".json" that names no provider: ConfigError with the list and
+/// the nearest, placed at `at` if given.
+Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to,
+                      const JsonNode* at = nullptr);
+
+/// The text of an embedded catalog, for `example` and tests.
+std::string_view catalog_text(std::string_view provider);
+
+}  // namespace ganymede

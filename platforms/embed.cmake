@@ -1,0 +1,21 @@
+# Writes OUTPUT, a .cpp that holds the JSON files of the folder CATALOG. A configure-time step, so that the program needs no data
+# file beside it; platforms/CMakeLists.txt reruns it when a file changes or appears.
+function(ganymede_embed_catalogs CATALOG OUTPUT)
+  file(GLOB files CONFIGURE_DEPENDS "${CATALOG}/*.json")
+  list(SORT files)
+  set(texts "")
+  set(rows "")
+  set(index 0)
+  foreach(file IN LISTS files)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    get_filename_component(provider "${file}" NAME_WE)
+    file(READ "${file}" hex HEX)
+    # Bytes rather than a raw string literal: those are limited to 64 KiB by the standard's minimum and could hold the delimiter.
+    string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+    string(APPEND texts "constexpr unsigned char kText${index}[] = {${bytes}};\n")
+    string(APPEND rows "    {\"${provider}\", text(kText${index})},\n")
+    math(EXPR index "${index} + 1")
+  endforeach()
+  set(content "// Generated from platforms/catalog/*.json by platforms/embed.cmake. Do not edit.\n#include \"platforms/embedded.hpp\"\n\nnamespace ganymede {\nnamespace {\n\n${texts}\ntemplate <class Bytes>\nstd::string_view text(const Bytes& bytes) {\n  return {reinterpret_cast<const char*>(bytes), sizeof bytes};\n}\n\n}  // namespace\n\nstd::span<const EmbeddedCatalog> embedded_catalogs() {\n  static const EmbeddedCatalog catalogs[] = {\n${rows}  };\n  return catalogs;\n}\n\n}  // namespace ganymede\n")
+  file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT "${content}" @ONLY)
+endfunction()

@@ -1,0 +1,110 @@
+#include "platforms/platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace ganymede {
+namespace {
+
+template <class Item>
+const Item* find(const std::vector<Item>& items, std::string_view name) {
+  const auto found = std::find_if(items.begin(), items.end(), [&](const Item& item) { return item.name == name; });
+  return found == items.end() ? nullptr : &*found;
+}
+
+template <class Item>
+std::vector<std::string> names_of(const std::vector<Item>& items) {
+  std::vector<std::string> names;
+  for (const Item& item : items) names.push_back(item.name);
+  return names;
+}
+
+/// "; did you mean "x"?", or what there is. A catalog has dozens of instances: more than a dozen are not listed.
+std::string hint(std::string_view name, const std::vector<std::string>& names) {
+  constexpr std::size_t kListed = 12;
+  if (names.empty()) return "; it has none";
+  if (const auto close = nearest(name, names)) return fmt::format("; did you mean \"{}\"?", *close);
+  if (names.size() <= kListed) return fmt::format("; it has {}", fmt::join(names, ", "));
+  auto first = names;
+  first.resize(kListed);
+  return fmt::format("; it has {} and {} more", fmt::join(first, ", "), names.size() - kListed);
+}
+
+[[noreturn]] void fail(const JsonNode* at, const std::string& message) {
+  if (at != nullptr) at->fail(message);
+  throw ConfigError(message);
+}
+
+/// Regions, or markets, in which `instance` has a price: without repetition, in file order.
+std::vector<std::string> priced_regions(const Instance& instance) {
+  std::vector<std::string> regions;
+  for (const Price& price : instance.prices)
+    if (std::find(regions.begin(), regions.end(), price.region) == regions.end()) regions.push_back(price.region);
+  return regions;
+}
+
+std::vector<std::string> priced_markets(const Instance& instance, std::string_view region) {
+  std::vector<std::string> markets;
+  for (const Price& price : instance.prices)
+    if (price.region == region) markets.emplace_back(to_string(price.market));
+  return markets;
+}
+
+}  // namespace
+
+std::string_view to_string(Market market) { return market_names()[static_cast<std::size_t>(market)]; }
+
+const std::vector<std::string>& market_names() {
+  static const std::vector<std::string> names{"on-demand", "spot", "reserved-1y", "reserved-3y"};
+  return names;
+}
+
+std::optional<Market> parse_market(std::string_view name) {
+  const auto& names = market_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Market>(found - names.begin());
+}
+
+Market read_market(const JsonNode& node) { return *parse_market(node.as_choice(market_names())); }
+
+const Instance& Platform::instance(std::string_view wanted, const JsonNode* at) const {
+  if (const Instance* found = find(instances, wanted)) return *found;
+  fail(at, fmt::format("the catalog {} has no instance \"{}\"{}", name, wanted, hint(wanted, names_of(instances))));
+}
+
+const Storage& Platform::storage_class(std::string_view wanted, const JsonNode* at) const {
+  if (const Storage* found = find(storage, wanted)) return *found;
+  fail(at, fmt::format("the catalog {} has no storage \"{}\"{}", name, wanted, hint(wanted, names_of(storage))));
+}
+
+const Price& Platform::price(const Instance& instance, std::string_view region, Market market,
+                             const JsonNode* region_at, const JsonNode* market_at) const {
+  if (const Price* found = find_price(instance, region, market)) return *found;
+  const auto markets = priced_markets(instance, region);
+  if (markets.empty())
+    fail(region_at, fmt::format("the catalog {} has no price of {} in region \"{}\"{}", name, instance.name, region,
+                                hint(region, priced_regions(instance))));
+  fail(market_at, fmt::format("the catalog {} has no {} price of {} in {}; it has {}", name, to_string(market),
+                              instance.name, region, fmt::join(markets, ", ")));
+}
+
+const Gpu& Platform::gpu_of(const Instance& instance) const {
+  const Gpu* found = find(gpus, instance.gpu);
+  assert(found != nullptr && "an instance of another platform");
+  return *found;
+}
+
+const Region* Platform::region(std::string_view wanted) const { return find(regions, wanted); }
+
+Seconds Platform::boot(const Instance& instance) const { return instance.boot.value_or(provisioning.boot); }
+
+const Price* find_price(const Instance& instance, std::string_view region, Market market) {
+  const auto found = std::find_if(instance.prices.begin(), instance.prices.end(),
+                                  [&](const Price& price) { return price.region == region && price.market == market; });
+  return found == instance.prices.end() ? nullptr : &*found;
+}
+
+}  // namespace ganymede
