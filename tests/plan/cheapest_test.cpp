@@ -1,0 +1,105 @@
+#include "plan/cheapest.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "platforms/catalog.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::vector<std::string> kV100{"V100"};
+
+struct Expected {
+  std::string_view provider, region;
+  int count;
+  std::string_view instance;
+  int nodes, gpus_per_node;
+};
+
+constexpr Expected kExpected[] = {
+    {"aws", "us-east-1", 1, "p3.2xlarge", 1, 1},
+    {"aws", "us-east-1", 2, "p3.2xlarge", 2, 1},  // 6.12 USD/h; half of a p3.8xlarge would be paid at 12.24
+    {"aws", "us-east-1", 4, "p3.8xlarge", 1, 4},  // as dear as four p3.2xlarge, on one node
+    {"azure", "eastus", 1, "Standard_NC6s_v3", 1, 1},
+    {"azure", "eastus", 2, "Standard_NC12s_v3", 1, 2},
+    {"azure", "eastus", 4, "Standard_NC24s_v3", 1, 4},  // NC24rs_v3 costs more
+    {"gcp", "us-central1", 1, "n1-standard-8+1xV100", 1, 1},
+    {"gcp", "us-central1", 2, "n1-standard-8+1xV100", 2, 1},
+    {"gcp", "us-central1", 4, "n1-standard-32+4xV100", 1, 4},
+    {"private", "on-premise", 4, "v100-host", 4, 1},
+};
+
+TEST(CheapestInstances, OfTheCatalogs) {
+  for (const Expected& row : kExpected) {
+    const InstanceSet found =
+        cheapest_instances(catalog(row.provider), kV100, row.count, row.region, Market::on_demand);
+    EXPECT_EQ(found.instance->name, row.instance) << row.provider << " " << row.count;
+    EXPECT_EQ(found.nodes, row.nodes) << row.provider << " " << row.count;
+    EXPECT_EQ(found.gpus_per_node, row.gpus_per_node) << row.provider << " " << row.count;
+    EXPECT_EQ(found.price, found.nodes * find_price(*found.instance, row.region, Market::on_demand)->per_hour);
+  }
+}
+
+/// All sets that would do, tried one by one: any type, any number of nodes.
+std::optional<MicroUsdPerHour> cheapest_by_enumeration(const Platform& platform, int count, std::string_view region) {
+  std::optional<MicroUsdPerHour> best;
+  for (const Instance& instance : platform.instances) {
+    const Price* price = find_price(instance, region, Market::on_demand);
+    if (price == nullptr || platform.gpu_of(instance).family != "V100") continue;
+    for (int nodes = 1; nodes <= instance.available.value_or(count); ++nodes)
+      if (nodes * instance.gpus >= count && (!best || nodes * price->per_hour < *best)) best = nodes * price->per_hour;
+  }
+  return best;
+}
+
+TEST(CheapestInstances, IsWhatEnumerationFinds) {
+  for (int count = 1; count <= 40; ++count)
+    for (const auto& [provider, region] : {std::pair{"aws", "eu-west-1"}, {"azure", "eastus"}, {"gcp", "europe-west4"}})
+      EXPECT_EQ(cheapest_instances(catalog(provider), kV100, count, region, Market::on_demand).price,
+                cheapest_by_enumeration(catalog(provider), count, region))
+          << provider << " " << count;
+}
+
+TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
+  const Platform platform = read_platform(JsonNode::parse(R"({
+    "schema": "ganymede.platform/1",
+    "gpus": { "G": { "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" } },
+    "instances": { "four": { "gpu": "G", "gpus": 4, "nic": { "bandwidth": "1GB/s", "latency": "1us" },
+                             "gpu_links": { "kind": "pcie", "bandwidth": "1GB/s", "latency": "1us" },
+      "prices": [ { "region": "r", "market": "spot", "per_hour": "4USD/h", "as_of": "undated" } ] } } })",
+                                                          "test.json"));
+  const std::vector<std::string> names{"G"};
+  const InstanceSet found = cheapest_instances(platform, names, 6, "r", Market::spot);
+  EXPECT_EQ(found.nodes, 2);
+  EXPECT_EQ(found.gpus_per_node, 3);
+  EXPECT_EQ(found.price, (MicroUsdPerHour{2 * 4'000'000}));
+  EXPECT_EQ(cheapest_instances(platform, names, 6, "r", Market::spot, 2).nodes, 2);
+  EXPECT_THROW(cheapest_instances(platform, names, 6, "r", Market::spot, 1), Infeasible);
+}
+
+std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,
+                   Market market = Market::on_demand) {
+  try {
+    cheapest_instances(catalog(provider), gpus, count, region, market);
+  } catch (const Infeasible& error) {
+    return error.what();
+  }
+  return "feasible";
+}
+
+TEST(CheapestInstances, SaysWhatThereIsWhenNothingFits) {
+  EXPECT_THAT(
+      reason("private", kV100, 5, "on-premise"),
+      AllOf(HasSubstr("no 5 x \"V100\" in on-premise"), HasSubstr("v100-host (1 x V100-PCIE-16GB, at most 4 nodes)")));
+  EXPECT_THAT(reason("private", kV100, 1, "on-premise", Market::spot), HasSubstr("no price there for v100-host"));
+  EXPECT_THAT(reason("aws", {"V200"}, 1, "us-east-1"), AllOf(HasSubstr("its GPUs are"), HasSubstr("V100")));
+}
+
+}  // namespace
+}  // namespace ganymede
