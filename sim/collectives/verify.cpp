@@ -1,0 +1,141 @@
+#include "sim/collectives/verify.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace ganymede {
+namespace {
+
+std::string describe(const Transfer& t, std::int64_t round) {
+  return fmt::format("round {}: {} -> {}, bytes [{}, {}){}", round, t.source, t.destination, t.offset,
+                     t.offset + t.length, t.reduce ? ", reduced" : "");
+}
+
+/// What is wrong with a transfer by itself, or "".
+std::string malformed(const Schedule& schedule, const Transfer& t) {
+  const auto is_rank = [&](int rank) { return 0 <= rank && rank < schedule.ranks(); };
+  if (!is_rank(t.source) || !is_rank(t.destination))
+    return fmt::format("has an end outside the {} ranks", schedule.ranks());
+  if (t.source == t.destination) return "sends to itself";
+  if (t.length <= 0) return "carries nothing";
+  if (t.offset < 0 || t.offset > schedule.bytes() - t.length) {
+    return fmt::format("leaves the buffer of {} bytes", schedule.bytes());
+  }
+  return "";
+}
+
+/// Which contributions each rank holds, for each range of bytes that the schedule treats alike.
+class Holdings {
+ public:
+  using Count = std::uint32_t;  // how often a contribution is in a sum
+
+  Holdings(int ranks, std::vector<std::int64_t> cuts) : ranks_(ranks), cuts_(std::move(cuts)) {
+    counts_.resize(static_cast<std::size_t>(ranks_) * ranges() * static_cast<std::size_t>(ranks_));
+    for (int rank = 0; rank < ranks_; ++rank) {
+      for (std::size_t range = 0; range < ranges(); ++range) at(rank, range)[static_cast<std::size_t>(rank)] = 1;
+    }
+  }
+
+  std::size_t ranges() const { return cuts_.size() - 1; }
+  std::int64_t cut(std::size_t index) const { return cuts_[index]; }
+  std::size_t range_at(std::int64_t offset) const {
+    return static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), offset) - cuts_.begin());
+  }
+
+  /// One count a contributing rank.
+  std::span<Count> at(int rank, std::size_t range) {
+    const auto ranks = static_cast<std::size_t>(ranks_);
+    return {&counts_[(static_cast<std::size_t>(rank) * ranges() + range) * ranks], ranks};
+  }
+
+  /// Applies a round: all transfers carry what their sources held before it. Returns the first race, or "".
+  std::string apply(const std::vector<Transfer>& transfers, std::int64_t round);
+
+ private:
+  int ranks_;
+  std::vector<std::int64_t> cuts_;  // ascending, from 0 to the number of bytes
+  std::vector<Count> counts_;
+};
+
+std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t round) {
+  struct Delivery {
+    const Transfer* transfer;
+    std::size_t range;
+    std::vector<Count> counts;
+  };
+  std::vector<Delivery> deliveries;
+  for (const Transfer& t : transfers) {
+    for (std::size_t range = range_at(t.offset); range < range_at(t.offset + t.length); ++range) {
+      const std::span<const Count> sent = at(t.source, range);
+      deliveries.push_back({&t, range, {sent.begin(), sent.end()}});
+    }
+  }
+
+  // Two sums commute; anything else that is written twice depends on which message is first.
+  std::vector<const Transfer*> written(static_cast<std::size_t>(ranks_) * ranges(), nullptr);
+  for (const auto& [transfer, range, sent] : deliveries) {
+    const Transfer*& earlier = written[static_cast<std::size_t>(transfer->destination) * ranges() + range];
+    if (earlier != nullptr && !(earlier->reduce && transfer->reduce)) {
+      return describe(*transfer, round) + ": races with " + describe(*earlier, round);
+    }
+    earlier = transfer;
+    const std::span<Count> held = at(transfer->destination, range);
+    for (std::size_t i = 0; i < held.size(); ++i) held[i] = transfer->reduce ? held[i] + sent[i] : sent[i];
+  }
+  return "";
+}
+
+/// The distinct offsets at which transfers begin or end, after a check of each transfer by itself.
+Verdict find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
+  std::vector<Transfer> transfers;
+  cuts = {0, schedule.bytes()};
+  for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+    schedule.round(round, transfers);
+    for (const Transfer& t : transfers) {
+      if (const std::string fault = malformed(schedule, t); !fault.empty()) return {describe(t, round) + ": " + fault};
+      cuts.push_back(t.offset);
+      cuts.push_back(t.offset + t.length);
+    }
+    std::sort(cuts.begin(), cuts.end());
+    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  }
+  return {};
+}
+
+Verdict check_sums(const Schedule& schedule, Holdings& holdings) {
+  for (int rank = 0; rank < schedule.ranks(); ++rank) {
+    for (std::size_t range = 0; range < holdings.ranges(); ++range) {
+      const auto counts = holdings.at(rank, range);
+      const auto wrong = std::find_if(counts.begin(), counts.end(), [](Holdings::Count count) { return count != 1; });
+      if (wrong == counts.end()) continue;
+      return {fmt::format(
+          "after the last round rank {} holds rank {}'s contribution to bytes [{}, {}) {} times, expected once", rank,
+          wrong - counts.begin(), holdings.cut(range), holdings.cut(range + 1), *wrong)};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Verdict is_complete(const Schedule& schedule) {
+  if (schedule.bytes() == 0 && schedule.rounds() == 0) return {};
+  std::vector<std::int64_t> cuts;
+  if (Verdict verdict = find_cuts(schedule, cuts); !verdict) return verdict;
+  if (schedule.bytes() == 0) return {};  // rounds without transfers
+
+  Holdings holdings(schedule.ranks(), std::move(cuts));
+  std::vector<Transfer> transfers;
+  for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+    schedule.round(round, transfers);
+    if (std::string race = holdings.apply(transfers, round); !race.empty()) return {std::move(race)};
+  }
+  return check_sums(schedule, holdings);
+}
+
+}  // namespace ganymede
