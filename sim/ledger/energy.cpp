@@ -1,0 +1,21 @@
+#include "sim/ledger/energy.hpp"
+
+#include <cassert>
+
+namespace ganymede {
+namespace {
+
+constexpr double kJoulesPerKwh = 3.6e6;
+constexpr double kGramsPerKg = 1e3;
+
+}  // namespace
+
+Energy gpu_energy(const GpuPower& power, double busy, std::int64_t gpus, Seconds time, double pue, GramsPerKwh carbon) {
+  assert(0 <= busy && busy <= 1 && gpus >= 0 && time.si >= 0 && pue >= 1 && carbon.si >= 0);
+  const Watts drawn = power.idle + (power.peak - power.idle) * busy;
+  const Joules at_the_meter = static_cast<double>(gpus) * (drawn * time) * pue;
+  const double kwh = at_the_meter.si / kJoulesPerKwh;
+  return {.kwh = kwh, .kg_co2e = kwh * carbon.si / kGramsPerKg};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,66 @@
+#include "sim/ledger/ledger.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+#include "common/errors.hpp"
+#include "sim/ledger/nanoseconds.hpp"
+
+namespace ganymede {
+namespace {
+
+/// A duration in doubles is good to some 1e-16 of itself; a run's is a sum and product of some thousands of them.
+constexpr GpuNanoseconds kExactParts = 1'000'000'000'000;
+
+GpuNanoseconds gpu_nanoseconds(std::int64_t gpus, Seconds each) {
+  if (gpus < 0) throw Failure(fmt::format("cannot account for {} GPUs", gpus));
+  return GpuNanoseconds{whole_nanoseconds(each)} * gpus;
+}
+
+double to_seconds(GpuNanoseconds time) { return static_cast<double>(time) / kNanosecondsPerSecond; }
+
+}  // namespace
+
+GpuNanoseconds GpuSeconds::total_nanoseconds() const {
+  return std::accumulate(by_use_.begin(), by_use_.end(), GpuNanoseconds{0});
+}
+
+double GpuSeconds::seconds(GpuUse use) const { return to_seconds(nanoseconds(use)); }
+
+double GpuSeconds::total_seconds() const { return to_seconds(total_nanoseconds()); }
+
+double GpuSeconds::share(GpuUse use) const {
+  const GpuNanoseconds total = total_nanoseconds();
+  return total == 0 ? 0 : static_cast<double>(nanoseconds(use)) / static_cast<double>(total);
+}
+
+void Ledger::add(GpuUse use, std::int64_t gpus, Seconds each) {
+  assert(use != GpuUse::idle);
+  account_.by_use_[static_cast<std::size_t>(use)] += gpu_nanoseconds(gpus, each);
+  rounding_ += gpus;
+}
+
+GpuSeconds Ledger::close(std::int64_t gpus_held, Seconds metered) const {
+  const GpuNanoseconds held = gpu_nanoseconds(gpus_held, metered);
+  GpuSeconds closed = account_;
+  GpuNanoseconds idle = held - account_.total_nanoseconds();
+  if (idle < 0) {
+    const GpuNanoseconds excess = -idle;
+    if (excess > rounding_ + gpus_held + held / kExactParts) {
+      throw Failure(fmt::format("the ledger accounts for {} GPU-seconds, {} more than were held",
+                                account_.total_seconds(), to_seconds(excess)));
+    }
+    auto& largest = *std::max_element(closed.by_use_.begin(), closed.by_use_.end());
+    largest -= excess;
+    if (largest < 0) throw Failure("the ledger's rounding exceeds all that was accounted");
+    idle = 0;
+  }
+  closed.by_use_[static_cast<std::size_t>(GpuUse::idle)] = idle;
+  assert(closed.total_nanoseconds() == held);
+  return closed;
+}
+
+}  // namespace ganymede

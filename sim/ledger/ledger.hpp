@@ -1,0 +1,72 @@
+#pragma once
+// Where every GPU-second of a run went. Kept in whole GPU-nanoseconds, so that the categories sum to the GPUs held
+// times the metered time exactly, before the provider rounds the time up for the bill.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "common/units.hpp"
+
+namespace ganymede {
+
+enum class GpuUse : std::size_t {
+  compute,                ///< phases of the step that run on the GPU
+  exposed_communication,  ///< waiting for gradients that no computation hides
+  straggler,              ///< waiting for a slower worker to arrive at a collective
+  input_stall,            ///< waiting for the next batch
+  checkpoint,             ///< waiting for a checkpoint to be written or read
+  provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
+  lost,                   ///< work that had to be done again
+  idle,                   ///< what is left: GPUs of a rented instance that the run does not use
+};
+
+/// As in a result's `gpu_seconds`, in the order of GpuUse.
+inline constexpr std::array<std::string_view, 8> kGpuUseNames = {
+    "compute", "exposed_communication", "straggler", "input_stall", "checkpoint", "provisioning", "lost", "idle"};
+
+/// 65,536 GPUs for a year are 2e21 GPU-nanoseconds: more than 64 bits hold.
+__extension__ typedef __int128 GpuNanoseconds;
+
+/// A closed account.
+class GpuSeconds {
+ public:
+  GpuNanoseconds nanoseconds(GpuUse use) const { return by_use_[static_cast<std::size_t>(use)]; }
+  GpuNanoseconds total_nanoseconds() const;  ///< the sum of all uses
+
+  double seconds(GpuUse use) const;
+  double total_seconds() const;
+  double hours() const { return total_seconds() / 3600; }
+  /// The use's part of the total, 0 … 1; 0 of an empty account.
+  double share(GpuUse use) const;
+
+  bool operator==(const GpuSeconds&) const = default;
+
+ private:
+  friend class Ledger;
+  std::array<GpuNanoseconds, kGpuUseNames.size()> by_use_{};
+};
+
+/// An open account:
+///
+///   Ledger ledger;
+///   ledger.add(GpuUse::compute, 4, 100_s);
+///   const GpuSeconds account = ledger.close(8, 110_s);   // four GPUs idle throughout, four for 10 s
+class Ledger {
+ public:
+  /// `gpus` GPUs spent `each` on `use`, rounded to the nanosecond. Failure if `gpus` or `each` is negative, or `each`
+  /// not finite. Not for idle, which is what the others leave.
+  void add(GpuUse use, std::int64_t gpus, Seconds each);
+
+  /// The account of `gpus_held` GPUs for `metered`: what was not added is idle. Failure if more was added than was
+  /// held; an excess that rounding explains (a nanosecond a GPU an entry, and 1e-12 of the whole) is taken from the
+  /// largest use.
+  GpuSeconds close(std::int64_t gpus_held, Seconds metered) const;
+
+ private:
+  GpuSeconds account_;
+  GpuNanoseconds rounding_ = 0;  ///< the most that rounding may have added
+};
+
+}  // namespace ganymede

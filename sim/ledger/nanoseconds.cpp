@@ -1,0 +1,20 @@
+#include "sim/ledger/nanoseconds.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+
+std::int64_t whole_nanoseconds(Seconds time) {
+  constexpr double kMost = 9.2e18;  // just below 2^63
+  const double nanoseconds = time.si * kNanosecondsPerSecond;
+  if (!(0 <= nanoseconds && nanoseconds <= kMost)) {
+    throw Failure(fmt::format("cannot account for {} s: expected zero or more, and at most 292 years", time.si));
+  }
+  return std::llround(nanoseconds);
+}
+
+}  // namespace ganymede

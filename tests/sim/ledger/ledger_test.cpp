@@ -1,0 +1,121 @@
+#include "sim/ledger/ledger.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace ganymede::literals;
+using ::testing::HasSubstr;
+using ::testing::ThrowsMessage;
+
+constexpr GpuNanoseconds kSecond = 1'000'000'000;
+
+TEST(Ledger, WhatIsNotAddedIsIdle) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 4, 100_s);
+  ledger.add(GpuUse::exposed_communication, 4, 5_s);
+  ledger.add(GpuUse::provisioning, 8, 2.5_s);
+  const GpuSeconds account = ledger.close(8, 110_s);
+
+  EXPECT_EQ(account.nanoseconds(GpuUse::compute), 400 * kSecond);
+  EXPECT_EQ(account.nanoseconds(GpuUse::exposed_communication), 20 * kSecond);
+  EXPECT_EQ(account.nanoseconds(GpuUse::provisioning), 20 * kSecond);
+  EXPECT_EQ(account.nanoseconds(GpuUse::idle), (8 * 110 - 400 - 20 - 20) * kSecond);
+  EXPECT_EQ(account.total_nanoseconds(), 8 * 110 * kSecond);
+  EXPECT_DOUBLE_EQ(account.hours(), 880.0 / 3600);
+  EXPECT_DOUBLE_EQ(account.share(GpuUse::compute), 400.0 / 880);
+}
+
+TEST(Ledger, AddsUpEntriesOfOneUse) {
+  Ledger ledger;
+  ledger.add(GpuUse::straggler, 1, 250_ms);
+  ledger.add(GpuUse::straggler, 3, 250_ms);
+  EXPECT_EQ(ledger.close(3, 1_s).nanoseconds(GpuUse::straggler), kSecond);
+}
+
+TEST(Ledger, AnEmptyAccountIsAllIdle) {
+  EXPECT_EQ(Ledger().close(4, 10_s).nanoseconds(GpuUse::idle), 40 * kSecond);
+  EXPECT_EQ(Ledger().close(0, 10_s).share(GpuUse::idle), 0);
+}
+
+TEST(Ledger, HoldsAYearOfAllTheGpusOfTheLargestCluster) {
+  constexpr std::int64_t kGpus = 65'536;
+  const Seconds year{365.0 * 24 * 3600};
+  Ledger ledger;
+  ledger.add(GpuUse::compute, kGpus, year);
+  const GpuSeconds account = ledger.close(kGpus, year);
+  EXPECT_EQ(account.total_nanoseconds(), GpuNanoseconds{kGpus} * 365 * 24 * 3600 * kSecond);
+  EXPECT_EQ(account.nanoseconds(GpuUse::idle), 0);
+}
+
+TEST(Ledger, RefusesMoreThanWasHeld) {
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 2, 10_s);
+  EXPECT_THAT([&] { ledger.close(2, 9.99_s); }, ThrowsMessage<Failure>(HasSubstr("more than were held")));
+  EXPECT_THAT([&] { ledger.close(1, 10_s); }, ThrowsMessage<Failure>(HasSubstr("more than were held")));
+}
+
+TEST(Ledger, RefusesTimesThatAreNone) {
+  Ledger ledger;
+  EXPECT_THROW(ledger.add(GpuUse::compute, 1, Seconds{-1e-3}), Failure);
+  EXPECT_THROW(ledger.add(GpuUse::compute, 1, Seconds{std::numeric_limits<double>::quiet_NaN()}), Failure);
+  EXPECT_THROW(ledger.add(GpuUse::compute, 1, Seconds{std::numeric_limits<double>::infinity()}), Failure);
+  EXPECT_THROW(ledger.add(GpuUse::compute, -1, 1_s), Failure);
+  EXPECT_THROW(ledger.close(1, Seconds{-1}), Failure);
+}
+
+// 0.4 ns and 0.6 ns each round, the whole of 1 ns does not: together they would be right, apart each is up to half a
+// nanosecond off.
+TEST(Ledger, RoundingNeverMakesIdleNegative) {
+  Ledger ledger;
+  for (int i = 0; i < 10; ++i) ledger.add(GpuUse::compute, 2, Seconds{0.6e-9});
+  const GpuSeconds account = ledger.close(2, Seconds{6e-9});  // 10 entries of 1 ns after rounding
+  EXPECT_EQ(account.nanoseconds(GpuUse::compute), 12);
+  EXPECT_EQ(account.nanoseconds(GpuUse::idle), 0);
+}
+
+TEST(Ledger, NamesEveryUse) {
+  for (const std::string_view name : kGpuUseNames) EXPECT_FALSE(name.empty());
+  EXPECT_EQ(kGpuUseNames[static_cast<std::size_t>(GpuUse::compute)], "compute");
+  EXPECT_EQ(kGpuUseNames[static_cast<std::size_t>(GpuUse::idle)], "idle");
+}
+
+// A life of random spells: each splits the held GPUs between uses that add up to at most its length.
+RC_GTEST_PROP(LedgerProperty, UsesSumToTheGpusHeldTimesTheMeteredTime, ()) {
+  const auto gpus = *rc::gen::inRange<std::int64_t>(1, 65'537);
+  const auto spells = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1'000'000'000));
+  Ledger ledger;
+  Seconds metered{0};
+  std::size_t next = 0;
+  for (const int spell : spells) {
+    // Sevenths, so that neither the parts nor the whole are whole nanoseconds.
+    const Seconds length{static_cast<double>(spell) / 7e3};
+    // In half of the spells no GPU idles, so that rounding may exceed what was held.
+    const auto busy = spell % 2 == 0 ? gpus : *rc::gen::inRange<std::int64_t>(0, gpus + 1);
+    ledger.add(static_cast<GpuUse>(next % 7), busy, length / 3);
+    ledger.add(static_cast<GpuUse>((next + 3) % 7), busy, 2 * length / 3);
+    metered += length;
+    ++next;
+  }
+
+  const GpuSeconds account = ledger.close(gpus, metered);
+  GpuNanoseconds sum = 0;
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use) {
+    RC_ASSERT(account.nanoseconds(static_cast<GpuUse>(use)) >= 0);
+    sum += account.nanoseconds(static_cast<GpuUse>(use));
+  }
+  RC_ASSERT(sum == GpuNanoseconds{std::llround(metered.si * 1e9)} * gpus);
+  RC_ASSERT(sum == account.total_nanoseconds());
+}
+
+}  // namespace
+}  // namespace ganymede
