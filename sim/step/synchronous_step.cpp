@@ -1,0 +1,139 @@
+#include "sim/step/synchronous_step.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ganymede {
+namespace {
+
+/// The first phase that needs the reduced gradients of `network`, whose last bucket comes out of phase `last`.
+std::size_t first_user(const StepModel& model, const std::string& network, std::size_t last, bool overlap) {
+  for (std::size_t phase = last + 1; phase < model.phases.size(); ++phase)
+    if (model.phases[phase].stream == Stream::compute && (!overlap || model.phases[phase].network == network))
+      return phase;
+  return model.phases.size();
+}
+
+}  // namespace
+
+SynchronousStep::SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options,
+                                 Reduce reduce)
+    : model_(model),
+      topology_(topology),
+      options_(options),
+      reduce_(std::move(reduce)),
+      inputs_(static_cast<std::size_t>(topology.ranks)),
+      clock_(static_cast<std::size_t>(topology.ranks)),
+      parts_(static_cast<std::size_t>(topology.ranks)) {
+  assert(topology.ranks == 1 || reduce_);
+  for (const auto& bucket : model.buckets) {
+    std::size_t last = bucket.phase;
+    for (const auto& other : model.buckets)
+      if (other.network == bucket.network) last = std::max(last, other.phase);
+    wait_before_.push_back(first_user(model, bucket.network, last, options.overlap));
+  }
+  for (auto& input : inputs_) {
+    input.stage_free.resize(model.phases.size());
+    input.taken.resize(static_cast<std::size_t>(std::max(1, options.prefetch_depth)));
+  }
+}
+
+Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds start) {
+  Input& input = inputs_[worker];
+  Seconds& slot = input.taken[steps_ % input.taken.size()];
+  Seconds ready = slot;  // the queue has room once the batch that held this place was taken
+  for (std::size_t i = 0; i < model_.phases.size(); ++i) {
+    const StepPhase& stage = model_.phases[i];
+    if (stage.stream != Stream::input) continue;
+    ready = std::max(ready, input.stage_free[i]) + Seconds{stage.device_s[row]};
+    input.stage_free[i] = ready;
+  }
+  slot = std::max(start, ready);
+  return slot;
+}
+
+void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> rows) {
+  const StepPhase& phase = model_.phases[index];
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    const std::size_t row = rows[worker];
+    const Seconds begin = clock_[worker];
+    const Seconds start = begin + Seconds{phase.gap_s[row]};
+    // The host's work runs beside the device's; where one process drives the node it queues behind its work for other
+    // workers.
+    Seconds host_end = start + Seconds{phase.host_s[row]};
+    if (model_.serial_host && phase.host_s[row] > 0) {
+      Seconds& free = host_free_[static_cast<std::size_t>(topology_.node_of(static_cast<int>(worker)))];
+      host_end = std::max(start, free) + Seconds{phase.host_s[row]};
+      free = host_end;
+    }
+    clock_[worker] = std::max(start + Seconds{phase.device_s[row]}, host_end);
+    parts_[worker].compute += clock_[worker] - begin;
+
+    if (topology_.ranks == 1) continue;
+    for (std::size_t bucket = 0; bucket < model_.buckets.size(); ++bucket) {
+      if (model_.buckets[bucket].phase != index) continue;
+      const double fraction = options_.overlap ? model_.buckets[bucket].ready_fraction : 1;
+      if (worker == 0) pending_.push_back({bucket, std::vector<Seconds>(clock_.size())});
+      const auto mine =
+          std::find_if(pending_.begin(), pending_.end(), [&](const Reduction& r) { return r.bucket == bucket; });
+      mine->arrivals[worker] = start + fraction * (clock_[worker] - start);
+    }
+  }
+}
+
+void SynchronousStep::wait_for_reductions(std::size_t phase) {
+  const bool needed = std::any_of(pending_.begin(), pending_.end(),
+                                  [&](const Reduction& r) { return wait_before_[r.bucket] <= phase; });
+  if (!needed) return;
+  // A communicator runs its collectives in issue order, so what was issued before what we need runs too.
+  if (!options_.overlap) {
+    // Nothing is sent before the backward pass has ended: the buckets go out together then.
+    for (auto& reduction : pending_)
+      for (std::size_t worker = 0; worker < clock_.size(); ++worker) reduction.arrivals[worker] = clock_[worker];
+  }
+  const auto done = reduce_(pending_);
+  Seconds last_issued;
+  for (const auto& reduction : pending_)
+    for (const Seconds arrival : reduction.arrivals) last_issued = std::max(last_issued, arrival);
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    Seconds end = clock_[worker];
+    for (const auto& times : done) end = std::max(end, times[worker]);
+    const Seconds wait = end - clock_[worker];
+    const Seconds straggler = std::clamp(last_issued - clock_[worker], Seconds{0}, wait);
+    parts_[worker].straggler += straggler;
+    parts_[worker].exposed_communication += wait - straggler;
+    clock_[worker] = end;
+  }
+  pending_.clear();
+}
+
+StepOutcome SynchronousStep::next(std::span<const std::size_t> rows) {
+  assert(rows.size() == clock_.size());
+  std::fill(parts_.begin(), parts_.end(), WorkerStep{});
+  host_free_.assign(static_cast<std::size_t>(topology_.nodes()), now_);
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    clock_[worker] = next_batch(worker, rows[worker], now_);
+    parts_[worker].input_stall = clock_[worker] - now_;
+  }
+  for (std::size_t phase = 0; phase < model_.phases.size(); ++phase) {
+    if (model_.phases[phase].stream != Stream::compute) continue;
+    wait_for_reductions(phase);
+    run_phase(phase, rows);
+  }
+  wait_for_reductions(model_.phases.size());
+
+  Seconds end = now_;
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    const Seconds tail{model_.tail_s[rows[worker]]};
+    clock_[worker] += tail;
+    parts_[worker].compute += tail;
+    end = std::max(end, clock_[worker]);
+  }
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) parts_[worker].straggler += end - clock_[worker];
+  const Seconds duration = end - now_;
+  now_ = end;
+  ++steps_;
+  return {duration, parts_};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,86 @@
+#pragma once
+// Synchronous data-parallel steps of several workers: a max-plus walk over their phases. How long a collective takes is
+// asked of the caller, who may simulate it (sim/engine) or compute it from a formula; nothing here knows of SimGrid.
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/units.hpp"
+#include "sim/collectives/topology.hpp"
+#include "sim/step/step_model.hpp"
+
+namespace ganymede {
+
+/// One all-reduce to be run: a bucket, and when each worker issues it.
+struct Reduction {
+  std::size_t bucket = 0;         ///< index into StepModel::buckets
+  std::vector<Seconds> arrivals;  ///< by worker
+};
+
+/// Runs reductions of one communicator in order and tells when each is done: [reduction][worker], on the arrivals'
+/// clock.
+using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
+
+/// Where one worker's part of a step went. The parts sum to the step's duration.
+struct WorkerStep {
+  Seconds compute;                ///< its phases and the gaps that its host leaves between them
+  Seconds exposed_communication;  ///< waiting for a reduction that all workers have issued
+  Seconds straggler;              ///< waiting for other workers to issue it, or to end their step
+  Seconds input_stall;            ///< waiting for the next batch
+};
+
+struct StepOutcome {
+  Seconds duration;  ///< until the slowest worker has ended
+  std::vector<WorkerStep> workers;
+};
+
+struct SynchronousOptions {
+  bool overlap =
+      true;  ///< reduce a bucket as soon as it is ready; else all of a network's when its backward pass has ended
+  int prefetch_depth = 2;  ///< batches that the input pipeline works ahead
+};
+
+/// The steps of a run, one after the other.
+///
+/// A network's reductions must be done before its next phase after the one that completes them (its update), or by the
+/// end of the step where there is none; without overlap, before whatever phase comes next. Workers start a step
+/// together, when the slowest has ended the one before.
+class SynchronousStep {
+ public:
+  /// `model` must outlive this. Preconditions: topology.ranks >= 1; `reduce` may be empty for one worker.
+  SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options, Reduce reduce);
+
+  /// Simulates the next step; worker w does what sample rows[w] recorded.
+  StepOutcome next(std::span<const std::size_t> rows);
+
+ private:
+  /// A stage of a worker's input pipeline, and the batches it has worked ahead.
+  struct Input {
+    std::vector<Seconds> stage_free;
+    std::vector<Seconds> taken;  // when each of the last prefetch_depth batches was taken, as a ring
+  };
+
+  Seconds next_batch(std::size_t worker, std::size_t row, Seconds start);
+  void run_phase(std::size_t phase, std::span<const std::size_t> rows);
+  void wait_for_reductions(std::size_t first_waiting_phase);
+
+  const StepModel& model_;
+  Topology topology_;
+  SynchronousOptions options_;
+  Reduce reduce_;
+  std::vector<std::size_t>
+      wait_before_;  // by network's bucket: the phase before which it must be done; phases.size() for the end
+  std::vector<Input> inputs_;
+  std::size_t steps_ = 0;
+  Seconds now_;  // end of the step before
+
+  // Of the step under way.
+  std::vector<Seconds> clock_;      // by worker
+  std::vector<Seconds> host_free_;  // by node
+  std::vector<WorkerStep> parts_;   // by worker
+  std::vector<Reduction> pending_;
+};
+
+}  // namespace ganymede
