@@ -1,0 +1,31 @@
+#pragma once
+// Platforms for tests of the engine: the user's view, through the reader.
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "common/json.hpp"
+#include "platforms/platform.hpp"
+
+namespace ganymede {
+
+/// One-GPU nodes on a non-blocking switch; `nic` and `fabric` are latencies such as "5us".
+inline Platform star_platform(const std::string& bandwidth, const std::string& nic, const std::string& fabric,
+                              const std::string& more = "") {
+  return read_platform(
+      JsonNode::parse(fmt::format(R"({{ "schema": "ganymede.platform/1", "provider": "private", "name": "star",
+        "gpus": {{ "X": {{ "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s" }} }},
+        "instances": {{
+          "one": {{ "gpu": "X", "gpus": 1, "nic": {{ "bandwidth": "{0}", "latency": "{1}" }} }},
+          "staged": {{ "gpu": "X", "gpus": 1, "host_link": {{ "bandwidth": "12GB/s", "latency": "2us" }},
+                       "nic": {{ "bandwidth": "{0}", "latency": "{1}", "rendezvous": "3us", "gpu_direct": false }} }},
+          "four": {{ "gpu": "X", "gpus": 4, "gpu_links": {{ "kind": "nvlink", "bandwidth": "80GB/s", "latency": "1us" }},
+                     "nic": {{ "bandwidth": "{0}", "latency": "{1}" }} }},
+          "pcie": {{ "gpu": "X", "gpus": 2, "host_link": {{ "bandwidth": "12GB/s", "latency": "2us" }} }} }},
+        "fabric": {{ "kind": "switch", "latency": "{2}" {3} }} }})",
+                                  bandwidth, nic, fabric, more),
+                      "star.json"));
+}
+
+}  // namespace ganymede
