@@ -1,0 +1,44 @@
+#include "calibration/statistics.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+namespace ganymede {
+
+double student_t95(std::size_t degrees_of_freedom) {
+  constexpr std::array<double, 30> kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+                                             2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+                                             2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
+  assert(degrees_of_freedom >= 1);
+  if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
+  // Beyond the table the first term of the expansion in 1/degrees is good to three digits.
+  constexpr double kNormal = 1.95996;
+  return kNormal * (1 + (kNormal * kNormal + 1) / (4 * static_cast<double>(degrees_of_freedom)));
+}
+
+BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
+  assert(!values.empty() && block_length > 0);
+  BlockMean result;
+  for (const double value : values) result.mean += value / static_cast<double>(values.size());
+  result.block_length = std::clamp<std::size_t>(values.size() / 4, 1, block_length);
+  result.blocks = values.size() / result.block_length;
+  if (result.blocks < 2) {
+    result.half_width = result.mean;
+    return result;
+  }
+  double square = 0;
+  for (std::size_t block = 0; block < result.blocks; ++block) {
+    double sum = 0;
+    for (const double value : values.subspan(block * result.block_length, result.block_length)) sum += value;
+    const double deviation = sum / static_cast<double>(result.block_length) - result.mean;
+    square += deviation * deviation;
+  }
+  result.block_deviation = std::sqrt(square / static_cast<double>(result.blocks - 1));
+  result.half_width =
+      student_t95(result.blocks - 1) * result.block_deviation / std::sqrt(static_cast<double>(result.blocks));
+  return result;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,166 @@
+#include "calibration/workload_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "calibration/statistics.hpp"
+
+namespace ganymede {
+namespace {
+
+/// How much of a data sheet's limits kernels reach, and what launching costs.
+struct RooflineShares {
+  double flops;
+  double bandwidth;
+  double launch;  // times the platform's cost of a back-to-back launch
+  bool additive;  // nothing overlaps
+};
+
+// Central bandwidth: 750 of a V100's 900 GB/s, as measured by Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
+// via Microbenchmarking" (2018), table 3.1. Central FLOPs: an assumption; a matrix product of a small batch fills a
+// part of the chip.
+constexpr RooflineShares kCentral{0.5, 750.0 / 900.0, 1, false};
+// No kernel beats the data sheet.
+constexpr RooflineShares kLow{1, 1, 1, false};
+// Poor: assumptions. A launch that is waited for costs 9.6 us where a back-to-back one costs 3.8 us (V100; Gray,
+// "Getting Started with CUDA Graphs", NVIDIA technical blog, 2019).
+constexpr RooflineShares kHigh{0.15, 0.4, 9.6 / 3.8, true};
+
+/// Whether a host or copy phase ran inside the step's own sequence, rather than beside it on a loader's thread.
+bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
+  double beside = 0;
+  double total = 0;
+  for (std::size_t step = 0; step < batch.wall_s.size(); ++step) {
+    const double start = phase.start_s[step];
+    const double end = start + phase.seconds[step];
+    total += phase.seconds[step];
+    for (const auto& other : batch.phases)
+      if (other.stream == "compute")
+        beside += std::max(
+            0.0, std::min(end, other.start_s[step] + other.seconds[step]) - std::max(start, other.start_s[step]));
+  }
+  return beside <= 0.05 * total;
+}
+
+void take_buckets(StepModel& model, const TraceBatch& batch) {
+  for (const auto& bucket : batch.buckets) {
+    const auto producer = std::find_if(model.phases.begin(), model.phases.end(),
+                                       [&](const StepPhase& p) { return p.name == bucket.after_phase; });
+    assert(producer != model.phases.end());
+    model.buckets.push_back({bucket.network, bucket.bytes, static_cast<std::size_t>(producer - model.phases.begin()),
+                             bucket.ready_fraction});
+  }
+}
+
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return sum / static_cast<double>(values.size());
+}
+
+double roofline_s(const TracePhase& phase, const Gpu& target, const RooflineShares& shares) {
+  const double launch = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
+  const double compute = phase.flops / (target.fp32.si * shares.flops);
+  const double traffic = (phase.bytes_read + phase.bytes_written) / (target.memory_bandwidth.si * shares.bandwidth);
+  return shares.additive ? launch + compute + traffic : std::max({launch, compute, traffic});
+}
+
+StepPhase one_sample(std::string name, std::string network, Stream stream, double device_s, double host_s,
+                     double flops) {
+  return {std::move(name), std::move(network), stream, {0}, {device_s}, {host_s}, flops};
+}
+
+StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link,
+                         const RooflineShares& shares) {
+  StepModel model;
+  model.samples = 1;
+  model.tail_s = {0};
+  model.serial_host = trace.host == "serial";
+  for (const auto& phase : batch.phases) {
+    if (phase.stream == "compute") {
+      const double launching = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
+      model.phases.push_back(one_sample(phase.name, phase.network, Stream::compute, roofline_s(phase, target, shares),
+                                        launching, phase.flops));
+    } else if (phase.stream == "host") {
+      model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, mean(phase.seconds), 0, 0));
+      if (host_link) {
+        const double copy = phase.bytes_written / host_link->bandwidth.si + host_link->latency.si;
+        model.phases.push_back(one_sample(phase.name + ".copy", phase.network, Stream::input, copy, 0, 0));
+      }
+    }
+    // A copy that the trace recorded is replaced by the one over the target's host link.
+  }
+  take_buckets(model, batch);
+  return model;
+}
+
+}  // namespace
+
+std::string_view to_string(Provenance provenance) {
+  return provenance == Provenance::measured ? "measured" : "transferred";
+}
+
+WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count) {
+  assert(count > 0 && first + count <= batch.wall_s.size());
+  StepModel model;
+  model.samples = count;
+  model.serial_host = trace.host == "serial";
+  std::vector<double> end(count, 0);  // of the phase before, by sample
+  for (const auto& phase : batch.phases) {
+    const bool in_sequence = phase.stream == "compute" || is_inline(phase, batch);
+    StepPhase out{phase.name, phase.network, in_sequence ? Stream::compute : Stream::input, {}, {}, {}, phase.flops};
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t step = first + i;
+      out.gap_s.push_back(in_sequence ? std::max(0.0, phase.start_s[step] - end[i]) : 0);
+      out.device_s.push_back(phase.seconds[step]);
+      out.host_s.push_back(phase.host_s[step]);
+      if (in_sequence) end[i] += out.gap_s[i] + std::max(out.device_s[i], out.host_s[i]);
+    }
+    model.phases.push_back(std::move(out));
+  }
+  for (std::size_t i = 0; i < count; ++i) model.tail_s.push_back(std::max(0.0, batch.wall_s[first + i] - end[i]));
+  take_buckets(model, batch);
+
+  const BlockMean spread = block_mean(std::span(batch.wall_s).subspan(first, count), kBlockSteps);
+  WorkloadModel workload{
+      Provenance::measured,
+      model,
+      model,
+      model,
+      spread.half_width / spread.mean,
+      fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name, trace.software.name,
+                  trace.software.version, trace.software.backend, count, batch.batch),
+      {}};
+  if (spread.blocks < 2)
+    workload.warnings.push_back("the trace is too short to tell its own error: the interval is +-100 %");
+  return workload;
+}
+
+WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
+                                   const Link* host_link) {
+  WorkloadModel workload;
+  workload.provenance = Provenance::transferred;
+  workload.central = roofline_model(trace, batch, target, host_link, kCentral);
+  workload.low = roofline_model(trace, batch, target, host_link, kLow);
+  workload.high = roofline_model(trace, batch, target, host_link, kHigh);
+  workload.rule = fmt::format("transferred from {} to {} by roofline ({:.0f} % of {}, {:.0f} % of {}, {} a launch)",
+                              trace.device.name, target.name, 100 * kCentral.flops, to_string(target.fp32),
+                              100 * kCentral.bandwidth, to_string(target.memory_bandwidth), to_string(target.launch));
+  workload.warnings.push_back(
+      fmt::format("step times on {} are not measured but carried over from {} by roofline; their jitter is unknown and "
+                  "taken as none",
+                  target.name, trace.device.name));
+  if (target.launch.si == 0)
+    workload.warnings.push_back(fmt::format(
+        "the platform gives no launch time for {}: a small model will look faster than it is", target.name));
+  return workload;
+}
+
+WorkloadModel workload_on(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link) {
+  if (trace.device.name == target.name) return measured_workload(trace, batch, 0, batch.wall_s.size());
+  return transferred_workload(trace, batch, target, host_link);
+}
+
+}  // namespace ganymede

@@ -1,0 +1,46 @@
+#pragma once
+// From a step trace to what a worker does on the device of a scenario: as measured where it is the same device, carried
+// over by roofline where it is not. Both say where the numbers come from and how far to trust them.
+
+#include <string>
+#include <vector>
+
+#include "platforms/platform.hpp"
+#include "sim/step/step_model.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede {
+
+enum class Provenance { measured, transferred };
+std::string_view to_string(Provenance provenance);
+
+/// A worker's step and the bounds of what it may be. For a measured one the three are the same model, whose error is
+/// `relative_error`; a transferred one is bounded by `low` and `high`.
+struct WorkloadModel {
+  Provenance provenance = Provenance::measured;
+  StepModel central;
+  StepModel low;
+  StepModel high;
+  double relative_error = 0;  ///< 95 % half-width of the mean step from the trace's own length, relative; it shrinks
+                              ///< only with a longer trace
+  std::string rule;           ///< for people: how the numbers came about
+  std::vector<std::string> warnings;
+};
+
+/// The steps [first, first + count) of `batch`, as they were measured.
+WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
+
+/// `batch` carried to `target` by the roofline of its phases.
+///
+/// A phase takes the longest of: launching its kernels, its FLOPs at a share of the target's peak, its memory traffic
+/// at a share of the target's bandwidth. The central shares, and the bounds: `low` is what no kernel beats (full peak
+/// and bandwidth), `high` adds the three up at poor shares. The jitter of the recording machine stays behind; the
+/// target's is unknown and taken as none. Reading a batch keeps its measured host time and is worked ahead, and so is
+/// its copy over `host_link`, if there is one.
+WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
+                                   const Link* host_link);
+
+/// Measured if the trace was recorded on a device of the target's name, else transferred.
+WorkloadModel workload_on(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link);
+
+}  // namespace ganymede
