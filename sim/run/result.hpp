@@ -1,0 +1,66 @@
+#pragma once
+// What a simulated run comes to: the typed form of `ganymede.result/1`.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.hpp"
+#include "sim/ledger/bill.hpp"
+#include "sim/ledger/energy.hpp"
+#include "sim/ledger/ledger.hpp"
+
+namespace ganymede {
+
+struct Interval {
+  double low = 0;
+  double high = 0;
+};
+
+struct RunEvent {
+  Seconds at;
+  std::string what;  ///< "requested", "ready", "finished"
+};
+
+struct Result {
+  std::string platform;    ///< "aws us-east-1"
+  std::string allocation;  ///< "2 x p3.2xlarge"
+  std::string gpu;
+  std::string scheme;
+  int gpus = 0;  ///< that train; the instances may hold more
+
+  Seconds total;  ///< from request to the end of the last step
+  std::int64_t steps = 0;
+  std::int64_t images = 0;
+  Seconds step_mean;
+  Interval interval_s;           ///< of the total: all stated error
+  Interval sampling_interval_s;  ///< of the total: from simulating fewer steps than the run has
+  double confidence = 0.95;
+  std::int64_t steps_simulated = 0;
+  std::string fidelity;
+
+  double gpu_busy = 0;   ///< share of the GPU-seconds held in which phases of the step run
+  double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
+  std::optional<double>
+      cpu;             ///< share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated
+  double network = 0;  ///< of the busiest link, its share of the time that gradients keep busy
+  Bytes memory;        ///< of one GPU
+
+  GpuSeconds gpu_seconds;
+  Bill bill;
+  Interval cost_usd;             ///< in dollars, at the ends of interval_s
+  std::optional<Energy> energy;  ///< none where the platform states no power
+  std::vector<RunEvent> events;
+
+  std::string hash;
+  std::uint64_t seed = 0;
+  std::string inputs;  ///< the least certain of its inputs: "measured" or "transferred"
+  std::string step_source, fabric_source, software, prices_as_of;
+  std::vector<std::string> warnings;
+};
+
+/// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
+std::string result_json(const Result& result);
+
+}  // namespace ganymede

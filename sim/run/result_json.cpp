@@ -1,0 +1,80 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/run/result.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json pair(const Interval& interval) { return {interval.low, interval.high}; }
+
+Json gpu_seconds_json(const GpuSeconds& account) {
+  Json out;
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    out[std::string(kGpuUseNames[use])] = account.seconds(static_cast<GpuUse>(use));
+  out["total"] = account.total_seconds();
+  return out;
+}
+
+Json cost_json(const Result& result) {
+  Json out;
+  out["total_usd"] = decimal(result.bill.total());
+  out["interval_usd"] = {fmt::format("{:.6f}", result.cost_usd.low), fmt::format("{:.6f}", result.cost_usd.high)};
+  out["items"] = Json::array();
+  for (const auto& item : result.bill.items)
+    out["items"].push_back({{"item", item.item},
+                            {"pool", item.pool},
+                            {"quantity", item.quantity},
+                            {"unit", item.unit},
+                            {"unit_price_usd", decimal(item.unit_price)},
+                            {"usd", decimal(item.usd)}});
+  return out;
+}
+
+}  // namespace
+
+std::string result_json(const Result& result) {
+  Json out;
+  out["schema"] = "ganymede.result/1";
+  out["run"] = {{"platform", result.platform},
+                {"allocation", result.allocation},
+                {"gpu", result.gpu},
+                {"gpus", result.gpus},
+                {"scheme", result.scheme}};
+  out["time"] = {{"total_s", result.total.si},
+                 {"steps", result.steps},
+                 {"images", result.images},
+                 {"step_mean_s", result.step_mean.si},
+                 {"interval_s", pair(result.interval_s)},
+                 {"sampling_interval_s", pair(result.sampling_interval_s)},
+                 {"confidence", result.confidence},
+                 {"fidelity", result.fidelity},
+                 {"steps_simulated", result.steps_simulated}};
+  out["utilization"] = {{"gpu_busy", result.gpu_busy},
+                        {"gpu_flops", result.gpu_flops},
+                        {"cpu", result.cpu ? Json(*result.cpu) : Json(nullptr)},
+                        {"network", result.network},
+                        {"memory_bytes", result.memory.si}};
+  out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);
+  out["gpu_hours"] = result.gpu_seconds.hours();
+  out["cost"] = cost_json(result);
+  out["energy"] =
+      result.energy ? Json{{"kwh", result.energy->kwh}, {"kg_co2e", result.energy->kg_co2e}} : Json(nullptr);
+  out["events"] = Json::array();
+  for (const auto& event : result.events) out["events"].push_back({{"at_s", event.at.si}, {"event", event.what}});
+  out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
+                       {"scenario_hash", result.hash},
+                       {"seed", result.seed},
+                       {"inputs", result.inputs},
+                       {"steps", result.step_source},
+                       {"fabric", result.fabric_source},
+                       {"software", result.software},
+                       {"prices_as_of", result.prices_as_of},
+                       {"warnings", result.warnings}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace ganymede

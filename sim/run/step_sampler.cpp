@@ -1,0 +1,30 @@
+#include "sim/run/step_sampler.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ganymede {
+
+StepSampler::StepSampler(std::size_t samples, std::size_t workers, std::size_t block_length, std::uint64_t seed)
+    : samples_(samples),
+      block_length_(std::min(samples, block_length)),
+      place_(block_length_),
+      offset_(workers),
+      rows_(workers),
+      random_(seed, "run/step-sampler") {
+  assert(samples > 0 && workers > 0 && block_length > 0);
+}
+
+std::span<const std::size_t> StepSampler::next() {
+  if (place_ == block_length_) {
+    place_ = 0;
+    first_ = random_.below(samples_ - block_length_ + 1);
+    for (auto& offset : offset_) offset = random_.below(block_length_);
+  }
+  for (std::size_t worker = 0; worker < rows_.size(); ++worker)
+    rows_[worker] = first_ + (place_ + offset_[worker]) % block_length_;
+  ++place_;
+  return rows_;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,56 @@
+#include "studies/self_check.hpp"
+
+#include <fmt/format.h>
+
+#include <sstream>
+
+#include "common/process.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace ganymede {
+namespace {
+
+/// A machine with one worker: the device of the trace, at no price.
+Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
+  Scenario scenario;
+  scenario.file = "self-check";
+  scenario.trace = trace;
+  scenario.steps = steps;
+  scenario.images = steps * trace.batches.front().batch;
+  Gpu device;
+  device.name = trace.device.name;
+  device.memory = trace.device.memory;
+  device.fp32 = trace.device.fp32;
+  device.memory_bandwidth = trace.device.memory_bandwidth;
+  Instance instance;
+  instance.name = "this-device";
+  instance.gpu = device.name;
+  instance.gpus = 1;
+  scenario.platform.name = "this machine";
+  scenario.platform.gpus = {device};
+  scenario.platform.instances = {instance};
+  scenario.pool = {instance.name, "here", Market::on_demand, 1, 1};
+  scenario.scheme = &find_scheme("ring");
+  scenario.policy = find_policy("fixed");
+  scenario.seed = trace.seed;
+  return scenario;
+}
+
+}  // namespace
+
+SelfPrediction predict_own_device(const StepTrace& trace, std::int64_t steps) {
+  const TraceBatch& batch = trace.batches.front();
+  const std::size_t half = batch.wall_s.size() / 2;
+  if (half == 0) throw ConfigError("a trace of one step cannot be checked: record at least two");
+  const Scenario scenario = on_own_device(trace, steps);
+  std::istringstream answer(run_child([&] {
+    const Result result = simulate(scenario, measured_workload(trace, batch, 0, half));
+    return fmt::format("{} {} {}", result.total.si, result.interval_s.low, result.interval_s.high);
+  }));
+  SelfPrediction prediction;
+  answer >> prediction.total.si >> prediction.interval_s.low >> prediction.interval_s.high;
+  prediction.steps_fitted = half;
+  return prediction;
+}
+
+}  // namespace ganymede
