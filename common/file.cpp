@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 #include <utility>
 
 #include "common/errors.hpp"
@@ -42,10 +43,17 @@ struct Temporary {
   }
 };
 
-/// A directory or a special file cannot be replaced by renaming a file onto it.
+/// False also where the path cannot even be looked up (a name too long, a file in the place of a folder): opening it
+/// will say why.
+bool is_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+/// A directory cannot be replaced by renaming a file onto it.
 void refuse_non_file(const std::filesystem::path& path) {
   if (path.empty()) throw ConfigError("the name of an output file is empty");
-  if (std::filesystem::is_directory(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
+  if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
 }
 
 std::string temporary_name(const std::filesystem::path& path) {
@@ -55,7 +63,7 @@ std::string temporary_name(const std::filesystem::path& path) {
 }  // namespace
 
 std::string read_file(const std::filesystem::path& path) {
-  if (std::filesystem::is_directory(path)) throw ConfigError(path.string() + ": is a directory, expected a file");
+  if (is_folder(path)) throw ConfigError(path.string() + ": is a directory, expected a file");
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) fail(path, "cannot be read");
   std::string content;

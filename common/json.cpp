@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "common/file.hpp"
+#include "common/text.hpp"
 
 namespace ganymede {
 
@@ -59,6 +61,13 @@ class DuplicateKeys {
     return true;
   }
 
+  /// Of the value that comes next.
+  std::string next_value() const {
+    if (levels_.empty()) return "/";
+    const Level& here = levels_.back();
+    return pointer() + "/" + (here.array ? std::to_string(here.count) : escaped(here.key));
+  }
+
  private:
   struct Level {
     bool array;
@@ -90,10 +99,11 @@ std::string position(std::string_view text, std::size_t byte) {
                      upto.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-/// The library's words after its bracketed code and position.
-std::string reason(const std::string& what) {
-  const std::size_t start = what.find(": ");
-  return start == std::string::npos ? what : what.substr(start + 2);
+/// The library's words after its bracketed code and, of a syntax error, its position.
+std::string reason(std::string_view what) {
+  what.remove_prefix(what.starts_with('[') ? what.find("] ") + 2 : 0);
+  if (what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);
+  return std::string(what);
 }
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
@@ -101,13 +111,14 @@ constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 nlohmann::json parse_content(std::string_view text, const std::string& name) {
   if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; }))
     throw ConfigError(name + ": the file is empty, expected JSON");
+  DuplicateKeys keys(name);
   try {
-    return nlohmann::json::parse(text, DuplicateKeys(name), true, /*ignore_comments=*/true);
+    return nlohmann::json::parse(text, std::ref(keys), true, /*ignore_comments=*/true);
   } catch (const nlohmann::json::parse_error& error) {
     throw ConfigError(
         fmt::format("{}: {}: not valid JSON: {}", name, position(text, error.byte), reason(error.what())));
   } catch (const nlohmann::json::exception& error) {  // a number beyond a double's range
-    throw ConfigError(fmt::format("{}: not valid JSON: {}", name, reason(error.what())));
+    throw ConfigError(fmt::format("{}: {}: {}", name, keys.next_value(), reason(error.what())));
   }
 }
 
@@ -117,22 +128,6 @@ std::string shown(const nlohmann::json& value) {
   if (value.is_array()) return fmt::format("an array of {}", value.size());
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
-/// alignment).
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
-  for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (std::size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
 }
 
 template <class Q>
@@ -320,7 +315,7 @@ GANYMEDE_QUANTITY(MicroUsdPerHour)
 #undef GANYMEDE_QUANTITY
 
 std::string JsonNode::as_choice(const std::vector<std::string>& names) const {
-  const std::string name = value_->is_string() ? value_->get<std::string>() : "";
+  std::string name = value_->is_string() ? value_->get<std::string>() : "";
   if (std::find(names.begin(), names.end(), name) != names.end()) return name;
   const auto guess = nearest(name, names);
   expected(list_of(names) + (guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
@@ -366,29 +361,6 @@ void JsonObject::finish() const {
 void check_schema(JsonObject& object, std::string_view schema) {
   const JsonNode found = object.required("schema");
   if (!found.is_string() || found.as_string() != schema) found.expected(fmt::format("\"{}\"", schema));
-}
-
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates) {
-  std::optional<std::string> best;
-  std::size_t best_distance = 0;
-  for (const auto& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
-    const std::size_t close_enough = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
-    if (distance <= close_enough && (!best || distance < best_distance)) {
-      best = candidate;
-      best_distance = distance;
-    }
-  }
-  return best;
-}
-
-std::string list_of(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    if (i > 0) text += i + 1 == names.size() ? " or " : ", ";
-    text += "\"" + names[i] + "\"";
-  }
-  return text.empty() ? "nothing" : text;
 }
 
 }  // namespace ganymede

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "common/text.hpp"
 #include "common/units.hpp"
 
 namespace ganymede {
@@ -110,11 +111,5 @@ class JsonObject {
 
 /// Checks `schema` against e.g. "ganymede.scenario/1" and fails with what to write.
 void check_schema(JsonObject& object, std::string_view schema);
-
-/// The candidate with the smallest edit distance to `word`, if it is close enough to be what was meant.
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
-
-/// "a", "a or b", "a, b or c", for error messages.
-std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace ganymede

@@ -47,6 +47,8 @@ void write_all(int fd, const std::string& text) {
     kind = Kind::infeasible, text = error.what();
   } catch (const std::exception& error) {
     kind = Kind::failure, text = error.what();
+  } catch (...) {  // must not unwind into the parent's code, which would then run twice
+    kind = Kind::failure, text = "an exception of unknown type";
   }
   write_all(pipe, std::string(1, static_cast<char>('0' + static_cast<int>(kind))) + text);
   // Not exit(): the parent's buffers and atexit handlers are not ours to run.

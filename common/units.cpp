@@ -64,6 +64,7 @@ double parse_with(std::string_view text, std::span<const UnitName> units, std::s
 /// Four significant digits without an exponent and without trailing zeros.
 std::string digits(double value) {
   if (value == 0) return "0";
+  if (!std::isfinite(value)) return fmt::format("{}", value);
   const int magnitude = static_cast<int>(std::floor(std::log10(std::abs(value))));
   std::string text = fmt::format("{:.{}f}", value, std::max(0, 3 - magnitude));
   if (text.find('.') != std::string::npos) {
@@ -75,7 +76,6 @@ std::string digits(double value) {
 
 /// The largest unit of `units` (ascending) that keeps the number at 1 or above.
 std::string scaled(double value, std::span<const UnitName> units) {
-  if (!std::isfinite(value)) return fmt::format("{} {}", value, units[0].name);
   const UnitName* best = &units[0];
   for (const auto& unit : units)
     if (std::abs(value) >= unit.factor * 0.99995) best = &unit;

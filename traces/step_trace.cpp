@@ -90,9 +90,12 @@ TraceBucket read_bucket(const JsonNode& node, const TraceBatch& batch,
   if (!networks.contains(bucket.network)) network.fail(fmt::format("no network \"{}\" in /networks", bucket.network));
   bucket.bytes = in.required("bytes").as_integer(1, kMaxBytes);
   std::vector<std::string> names;
-  for (const auto& phase : batch.phases) names.push_back(phase.name);
+  for (const auto& phase : batch.phases)
+    if (phase.stream == "compute") names.push_back(phase.name);
   bucket.after_phase = in.required("after_phase").as_choice(names);
-  bucket.ready_fraction = in.required("ready_fraction").as_number(0, 1);
+  const JsonNode fraction = in.required("ready_fraction");
+  bucket.ready_fraction = fraction.as_number(0, 1);
+  if (!(bucket.ready_fraction > 0)) fraction.expected("a number above zero");
   in.finish();
   return bucket;
 }
@@ -227,10 +230,12 @@ std::string write_step_trace(const StepTrace& trace) {
   out["seed"] = trace.seed;
   if (!trace.recorded_at.empty()) out["recorded_at"] = trace.recorded_at;
   out["host"] = trace.host;
+  out["networks"] = nlohmann::ordered_json::object();
   for (const auto& [name, network] : trace.networks)
     out["networks"][name] = {{"parameters", network.parameters},
                              {"flops_per_image", network.flops_per_image},
                              {"gradient_bytes", network.gradient_bytes}};
+  out["batches"] = nlohmann::ordered_json::array();
   for (const auto& batch : trace.batches) out["batches"].push_back(batch_json(batch));
   return out.dump() + "\n";
 }
