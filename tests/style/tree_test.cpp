@@ -1,0 +1,161 @@
+// Rules of the tree's text that no compiler checks.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace ganymede {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Source {
+  std::string path;  ///< from the root, with slashes
+  std::string text;
+  std::vector<std::string> lines;
+
+  bool is_under(std::string_view folder) const { return path.rfind(folder, 0) == 0; }
+  bool is_cpp() const { return path.ends_with(".cpp") || path.ends_with(".hpp"); }
+  bool is_binary() const { return text.find('\0') != std::string::npos; }
+};
+
+Source read(const fs::path& file, const fs::path& root) {
+  std::ifstream in(file, std::ios::binary);
+  Source source{fs::relative(file, root).generic_string(), {std::istreambuf_iterator<char>(in), {}}, {}};
+  std::istringstream text(source.text);
+  for (std::string line; std::getline(text, line);) source.lines.push_back(line);
+  return source;
+}
+
+/// Everything that is ours: not what is built, written by a run, or kept by tools in hidden folders (.ci is ours).
+const std::vector<Source>& tree() {
+  static const std::vector<Source> sources = [] {
+    const fs::path root = GANYMEDE_SOURCE_DIR;
+    const std::set<std::string> skipped = {"build", "out", "bundle", "local", "shared"};
+    std::vector<Source> found;
+    for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
+      const std::string name = it->path().filename().string();
+      const bool at_root = it.depth() == 0;
+      if (it->is_directory() && (it->is_symlink() || (name.starts_with(".") && name != ".ci") ||
+                                 (at_root && (skipped.contains(name) || name.starts_with("build"))))) {
+        it.disable_recursion_pending();
+      } else if (it->is_regular_file() && name != ".git") {  // a file in a linked working tree
+        found.push_back(read(it->path(), root));
+      }
+    }
+    return found;
+  }();
+  return sources;
+}
+
+/// Fails for each line of a file chosen by `where` in which `pattern` is found.
+void expect_no_line(const std::string& pattern, const std::function<bool(const Source&)>& where,
+                    const std::string& why) {
+  const std::regex expression(pattern);
+  std::size_t searched = 0;
+  for (const Source& source : tree()) {
+    if (source.is_binary() || !where(source)) continue;
+    ++searched;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      if (std::regex_search(source.lines[i], expression))
+        ADD_FAILURE() << source.path << ":" << i + 1 << ": " << why << ": " << source.lines[i];
+    }
+  }
+  EXPECT_GT(searched, 0U) << "nothing was searched for " << pattern;
+}
+
+bool any(const Source&) { return true; }
+
+TEST(Tree, OnlyTheEngineIncludesSimGrid) {
+  const auto elsewhere = [](const Source& source) {
+    return source.is_cpp() && !source.is_under("sim/engine/") && !source.is_under("tests/sim/engine/");
+  };
+  expect_no_line("#\\s*include\\s*[<\"](simgrid|xbt)", elsewhere, "SimGrid is included only under sim/engine");
+}
+
+TEST(Tree, IncludesAreWrittenFromTheRoot) {
+  expect_no_line(
+      "#\\s*include\\s*\"\\.", [](const Source& source) { return source.is_cpp(); }, "write includes from the root");
+}
+
+TEST(Tree, HeadersAreGuarded) {
+  for (const Source& source : tree()) {
+    if (!source.path.ends_with(".hpp")) continue;
+    EXPECT_TRUE(source.text.starts_with("#pragma once")) << source.path;
+  }
+}
+
+// Absolute paths of the machine on which something was written, and hosts of package registries: neither is the
+// reader's.
+TEST(Tree, NamesNoMachine) {
+  expect_no_line("(^|[\"'` =(])/([w]ork|[f]arm|[r]oot|[h]ome|[t]mp/[b]ash)[/_]", any, "a path of one machine");
+  expect_no_line("https?:[/]/(deb|registry|files|security)\\.", any, "the host of a package registry");
+}
+
+TEST(Tree, EveryLibraryHasAReadme) {
+  std::size_t libraries = 0;
+  for (const Source& source : tree()) {
+    if (!source.path.ends_with("/CMakeLists.txt") || source.text.find("ganymede_library(") == std::string::npos)
+      continue;
+    ++libraries;
+    const fs::path readme = fs::path(GANYMEDE_SOURCE_DIR) / fs::path(source.path).parent_path() / "README.md";
+    EXPECT_TRUE(fs::exists(readme)) << readme
+                                    << " is missing: what lives there, what it may include, how to add one more";
+  }
+  EXPECT_GT(libraries, 0U);
+}
+
+TEST(Tree, EveryLibraryHasTests) {
+  for (const Source& source : tree()) {
+    if (!source.path.ends_with("/CMakeLists.txt") || source.text.find("ganymede_library(") == std::string::npos)
+      continue;
+    EXPECT_TRUE(fs::exists(fs::path(GANYMEDE_SOURCE_DIR) / "tests" / source.path))
+        << "tests/" << source.path << " is missing";
+  }
+}
+
+// Where a file is longer it holds more than one idea; a function that does not fit a screen does more than one thing.
+constexpr std::size_t kFileLinesMax = 400;
+constexpr std::size_t kFunctionLinesMax = 70;
+
+TEST(Tree, FilesAreShort) {
+  for (const Source& source : tree()) {
+    if (!source.is_cpp()) continue;
+    EXPECT_LE(source.lines.size(), kFileLinesMax) << source.path;
+  }
+}
+
+// By clang-format's layout: a function outside a class begins at column 0 with a line that is not a namespace, a type
+// or a table, and ends with a closing brace at column 0.
+TEST(Tree, FunctionsAreShort) {
+  const std::regex opening("^[A-Za-z_].*\\{$");
+  const std::regex other(
+      "^(namespace|class|struct|enum|union|extern|constexpr|const|static const|inline const|TEST)\\b");
+  for (const Source& source : tree()) {
+    if (!source.is_cpp()) continue;
+    for (std::size_t i = 0; i < source.lines.size(); ++i) {
+      if (!std::regex_search(source.lines[i], opening) || std::regex_search(source.lines[i], other)) continue;
+      const auto end = std::find(source.lines.begin() + static_cast<std::ptrdiff_t>(i), source.lines.end(), "}");
+      const auto length = static_cast<std::size_t>(end - source.lines.begin()) - i + 1;
+      EXPECT_LE(length, kFunctionLinesMax) << source.path << ":" << i + 1 << ": " << source.lines[i];
+    }
+  }
+}
+
+// Tests and programs run from a clone alone.
+TEST(Tree, NothingNeedsWhatIsBesideTheRepository) {
+  const auto runs = [](const Source& source) { return !source.path.ends_with(".md"); };
+  expect_no_line("[.][.]/shared", runs, "needs a folder beside the repository");
+}
+
+}  // namespace
+}  // namespace ganymede

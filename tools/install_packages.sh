@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
+#
+#   tools/install_packages.sh build [test] [lint]
+#
+# The only list of packages: quickstart, test and .ci/run call this. Without anything missing it asks nothing of the network.
+set -euo pipefail
+
+declare -A groups=(
+  # Configuring finds the test libraries too, so that a later ./test rebuilds nothing.
+  [build]="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
+           libpng-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev"
+  [test]="python3"
+  [lint]="clang-format clang-tidy"
+)
+
+wanted=()
+for group in "$@"; do
+  if [[ -z ${groups[$group]:-} ]]; then
+    echo "install_packages.sh: unknown group '$group', expected build, test or lint" >&2
+    exit 2
+  fi
+  # The lists are words.
+  # shellcheck disable=SC2206
+  wanted+=(${groups[$group]})
+done
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  cat >&2 <<MESSAGE
+This script installs packages with apt-get, on Debian 12. On another system, install what these Debian packages hold
+(SimGrid must be 3.32), then build with 'cmake --preset release && cmake --build --preset release':
+  ${wanted[*]}
+MESSAGE
+  exit 1
+fi
+
+missing=()
+for package in "${wanted[@]}"; do
+  status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null || true)
+  [[ $status == installed ]] || missing+=("$package")
+done
+if [[ ${#missing[@]} -eq 0 ]]; then
+  echo "All needed packages are installed."
+  exit 0
+fi
+
+as_root=()
+if [[ $(id -u) -ne 0 ]]; then
+  if ! command -v sudo >/dev/null; then
+    printf 'Packages are missing and can only be installed by root. As root, run:\n  apt-get install --no-install-recommends %s\n' \
+      "${missing[*]}" >&2
+    exit 1
+  fi
+  as_root=(sudo)
+fi
+
+echo "Installing: ${missing[*]}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+# Quiet unless it fails; no question from any package.
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >"$log" 2>&1; }
+if ! { apt update && apt install --no-install-recommends "${missing[@]}"; }; then
+  tail -n 20 "$log" >&2
+  echo "Could not install: ${missing[*]} (Ganymede is built and tested on Debian 12; see above for apt-get's reason)" >&2
+  exit 1
+fi
