@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""How many times as fast as PyTorch is our GAN step on this CPU?
+
+Runs the two programs in turn, several rounds, with the same threads and passive OpenMP waiting, and prints the ratio
+of their median steps in each round (PyTorch / ours), its median and its spread. Only ratios within one run count.
+
+  python3 bench/compare_with_pytorch.py --torch-bench torch_gan_bench.py --threads 1,2 --batch 64
+
+The PyTorch script is not part of this project: any program that takes --model mlp --batch N --threads N --freeze-d
+--min-time S and prints one JSON line with "median_step_ms" will do. PyTorch is only as fast as its BLAS: with the
+reference BLAS it is ten times slower than with OpenBLAS, so the library that was loaded is printed and the reference
+one is refused; --library-path points at another (for example the folder of OpenBLAS's libblas.so.3).
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+FIND_BLAS = (
+    "import torch; a = torch.rand(64, 64); a @ a; "
+    "print('\\n'.join(sorted({l.split()[-1] for l in open('/proc/self/maps') if '/' in l})))"
+)
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--torch-bench", required=True, help="the PyTorch program")
+    parser.add_argument("--torch-python", default="/usr/bin/python3", help="the Python that has torch")
+    parser.add_argument("--kernel-step", default="build/release/bin/kernel_step", help="our program")
+    parser.add_argument("--library-path", default="", help="put before LD_LIBRARY_PATH for PyTorch")
+    parser.add_argument("--threads", default="1", help="comma-separated")
+    parser.add_argument("--batch", default="64", help="comma-separated")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--min-time", type=float, default=3.0, help="seconds for each program and round")
+    parser.add_argument("--allow-reference-blas", action="store_true")
+    return parser.parse_args()
+
+
+def environment(library_path):
+    env = dict(os.environ, OMP_WAIT_POLICY="PASSIVE")
+    if library_path:
+        env["LD_LIBRARY_PATH"] = ":".join(p for p in (library_path, env.get("LD_LIBRARY_PATH", "")) if p)
+    return env
+
+
+def loaded_blas(python, env):
+    """Paths of the BLAS libraries in a PyTorch process."""
+    out = subprocess.run([python, "-c", FIND_BLAS], env=env, capture_output=True, text=True, check=True).stdout
+    names = ("blas", "mkl", "blis", "atlas")
+    return [line for line in out.split("\n") if any(n in os.path.basename(line).lower() for n in names)]
+
+
+def is_reference(libraries):
+    fast = ("openblas", "mkl_", "libmkl", "blis", "atlas")
+    return not any(word in library for library in libraries for word in fast)
+
+
+def median_ms(command, env):
+    run = subprocess.run(command, env=env, capture_output=True, text=True)
+    if run.returncode != 0:
+        sys.exit(f"{command[0]}: exit {run.returncode}: {run.stderr.strip()[-500:]}")
+    return json.loads(run.stdout.strip().split("\n")[-1])["median_step_ms"]
+
+
+def compare(args, env, threads, batch):
+    common = ["--batch", str(batch), "--threads", str(threads), "--min-time", str(args.min_time)]
+    torch = [args.torch_python, args.torch_bench, "--model", "mlp", "--freeze-d", *common]
+    ours = [args.kernel_step, "--model", "mlp-gan", *common]
+    rounds = [(median_ms(torch, env), median_ms(ours, env)) for _ in range(args.rounds)]
+    ratios = sorted(t / o for t, o in rounds)
+    print(f"batch {batch}, {threads} thread(s): PyTorch {statistics.median(t for t, _ in rounds):.2f} ms, "
+          f"ours {statistics.median(o for _, o in rounds):.2f} ms, "
+          f"ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}-{ratios[-1]:.2f}] over {args.rounds} rounds", flush=True)
+
+
+def main():
+    args = arguments()
+    if not Path(args.kernel_step).exists():
+        sys.exit(f"{args.kernel_step}: not there; build it (target kernel_step) or give --kernel-step")
+    env = environment(args.library_path)
+    libraries = loaded_blas(args.torch_python, env)
+    print("PyTorch's BLAS:", ", ".join(libraries) or "inside its own library", flush=True)
+    if libraries and is_reference(libraries) and not args.allow_reference_blas:
+        sys.exit("this is the reference BLAS, against which any kernel looks fast; install libopenblas0-pthread, "
+                 "give --library-path, or insist with --allow-reference-blas")
+    for batch in args.batch.split(","):
+        for threads in args.threads.split(","):
+            compare(args, env, int(threads), int(batch))
+
+
+if __name__ == "__main__":
+    main()

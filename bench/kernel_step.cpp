@@ -1,0 +1,89 @@
+// Times whole GAN steps, batch preparation included. One JSON line a configuration.
+//   kernel_step --batch 16,64,256 --threads 1,2
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <exception>
+#include <nlohmann/json.hpp>
+
+#include "kernel/train.hpp"
+
+namespace {
+
+using namespace ganymede::kernel;
+
+struct Arguments {
+  std::vector<int> batches{64};
+  std::vector<int> threads{1};
+  double min_time = 3;
+  bool trace = false;
+  TrainOptions options;
+};
+
+double at_share(const std::vector<double>& sorted, double share) {
+  const double last = static_cast<double>(sorted.size() - 1);
+  return sorted[static_cast<std::size_t>(std::lround(share * last))];
+}
+
+std::vector<double> time_steps(Trainer& trainer, double min_time) {
+  using Clock = std::chrono::steady_clock;
+  constexpr int kWarmup = 5;
+  constexpr std::size_t kLeast = 20;
+  for (int i = 0; i < kWarmup; ++i) trainer.step();
+  std::vector<double> seconds;
+  const auto begin = Clock::now();
+  while (seconds.size() < kLeast || std::chrono::duration<double>(Clock::now() - begin).count() < min_time) {
+    const auto step_begin = Clock::now();
+    trainer.step();
+    seconds.push_back(std::chrono::duration<double>(Clock::now() - step_begin).count());
+  }
+  std::sort(seconds.begin(), seconds.end());
+  return seconds;
+}
+
+void measure(const Arguments& arguments, int batch, int threads) {
+  TrainOptions options = arguments.options;
+  options.batch = batch;
+  options.threads = threads;
+  options.trace = arguments.trace;
+  Trainer trainer(options);
+  const auto seconds = time_steps(trainer, arguments.min_time);
+  const double median = at_share(seconds, 0.5);
+  const nlohmann::ordered_json line = {{"model", options.model},
+                                       {"batch", batch},
+                                       {"threads", threads},
+                                       {"instructions", trainer.ops().instructions()},
+                                       {"median_step_ms", median * 1e3},
+                                       {"p10", at_share(seconds, 0.1) * 1e3},
+                                       {"p90", at_share(seconds, 0.9) * 1e3},
+                                       {"steps", seconds.size()},
+                                       {"images_per_s", batch / median},
+                                       {"gflops", trainer.gan().step_flops_per_image() * batch / median / 1e9}};
+  fmt::print("{}\n", line.dump());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Arguments arguments;
+  CLI::App app("Time of a GAN step: median, 10th and 90th percentile, GFLOP/s of matrix work.");
+  app.add_option("--model", arguments.options.model)->capture_default_str();
+  app.add_option("--batch", arguments.batches)->delimiter(',')->capture_default_str();
+  app.add_option("--threads", arguments.threads)->delimiter(',')->capture_default_str();
+  app.add_option("--min-time", arguments.min_time, "seconds for each configuration")->capture_default_str();
+  app.add_flag("--trace", arguments.trace, "record phases, to see what that costs");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    for (const int batch : arguments.batches)
+      for (const int threads : arguments.threads) measure(arguments, batch, threads);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+  return 0;
+}

@@ -1,0 +1,222 @@
+// ganymede train: trains a GAN for real; writes a picture, weights and the step trace.
+
+#include "kernel/train.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/describe.hpp"
+#include "kernel/image_grid.hpp"
+#include "kernel/weights.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using kernel::Progress;
+using kernel::RunResult;
+using kernel::Trainer;
+
+constexpr const char* kHelp =
+    "train a GAN for real: losses, samples, weights, step trace\n"
+    "Examples:\n"
+    "  ganymede train --model mlp-gan --steps 3000 --samples digits.png\n"
+    "  ganymede train --model mlp-gan --dataset ~/mnist --steps 9380 --batch 64 --weights gan.safetensors\n"
+    "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
+    "  ganymede train --model mlp-gan --batch 64 --describe\n";
+
+constexpr int kGridSide = 8;
+constexpr std::size_t kReports = 10;  // losses shown over a training
+
+struct Arguments {
+  kernel::TrainOptions options;
+  std::int64_t steps = 300;
+  std::string samples, weights, trace;
+  bool describe = false;
+};
+
+struct Report {
+  std::vector<Progress> history;  ///< at intervals, the last step among them
+  RunResult result;
+};
+
+void check_arguments(const Arguments& arguments, const Shared& shared) {
+  kernel::check(arguments.options);
+  const std::int64_t most = arguments.trace.empty() ? kernel::kStepsMax : kernel::kTracedStepsMax;
+  if (arguments.steps < 1 || arguments.steps > most)
+    throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, most,
+                                  arguments.trace.empty() ? "" : " with --trace, which keeps every step"));
+  std::set<std::string> outputs;
+  for (const auto& file : {arguments.samples, arguments.weights, arguments.trace, shared.output}) {
+    if (file.empty()) continue;
+    if (!outputs.insert(file).second)
+      throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
+    check_writable(file);  // before the long work
+  }
+}
+
+/// One line, rewritten in place, on a terminal only.
+class ProgressLine {
+ public:
+  ProgressLine(std::int64_t steps, int batch, bool quiet)
+      : steps_(steps), batch_(batch), shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+  ~ProgressLine() {
+    if (drawn_) fmt::print(stderr, "\r\033[K");
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void show(const Progress& progress) {
+    if (!shown_) return;
+    const auto now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(100)) return;
+    last_ = now;
+    drawn_ = true;
+    const double seconds = std::chrono::duration<double>(now - begin_).count();
+    const double rate = static_cast<double>(progress.step) / std::max(seconds, 1e-9);
+    fmt::print(stderr, "\r\033[Kstep {}/{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s  {:.0f} s left",
+               progress.step, steps_, progress.losses.discriminator, progress.losses.generator, rate * batch_,
+               static_cast<double>(steps_ - progress.step) / rate);
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  std::int64_t steps_;
+  int batch_;
+  bool shown_, drawn_ = false;
+  Clock::time_point begin_ = Clock::now(), last_ = begin_;
+};
+
+Report run_training(Trainer& trainer, const Arguments& arguments, bool quiet) {
+  Report report;
+  ProgressLine line(arguments.steps, arguments.options.batch, quiet);
+  const std::int64_t interval = std::max<std::int64_t>(1, arguments.steps / std::int64_t{kReports});
+  report.history.reserve(2 * kReports);
+  report.result = trainer.run(arguments.steps, [&](const Progress& progress) {
+    line.show(progress);
+    if (progress.step % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
+  });
+  return report;
+}
+
+void write_outputs(Trainer& trainer, const Arguments& arguments) {
+  if (!arguments.samples.empty())
+    write_file(arguments.samples,
+               kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kGridSide, kGridSide));
+  if (!arguments.weights.empty()) write_file(arguments.weights, kernel::write_weights(trainer.gan(), trainer.ops()));
+  if (!arguments.trace.empty())
+    write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
+}
+
+std::string describe_backend(kernel::Ops& ops) {
+  return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
+}
+
+std::string to_table(const Report& report, Trainer& trainer, const Arguments& arguments) {
+  std::string out = fmt::format("model    {}, batch {}, seed {}\n", arguments.options.model, arguments.options.batch,
+                                arguments.options.seed);
+  out += fmt::format("data     {}, {} images, epoch {} reached\n", trainer.dataset().name,
+                     trainer.dataset().images.count, trainer.epoch());
+  out += fmt::format("backend  {}\n\n", describe_backend(trainer.ops()));
+  out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
+  for (const auto& point : report.history)
+    out +=
+        fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
+  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
+  out +=
+      fmt::format("\ntime     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
+                  report.result.steps, to_string(Seconds{step_s}), arguments.options.batch / step_s);
+  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
+                                   std::pair{"trace", arguments.trace}})
+    if (!file.empty()) out += fmt::format("{:<9}{}\n", what, file);
+  return out;
+}
+
+std::string to_json(const Report& report, Trainer& trainer, const Arguments& arguments) {
+  using Json = nlohmann::ordered_json;
+  const auto losses = [](const kernel::Losses& value) {
+    return Json{{"discriminator", value.discriminator}, {"generator", value.generator}};
+  };
+  Json history = Json::array();
+  for (const auto& point : report.history) {
+    Json entry = losses(point.losses);
+    entry["step"] = point.step;
+    history.push_back(entry);
+  }
+  Json files = Json::object();
+  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
+                                   std::pair{"trace", arguments.trace}})
+    if (!file.empty()) files[what] = file;
+  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
+  const Json json = {{"model", arguments.options.model},
+                     {"dataset", trainer.dataset().name},
+                     {"images", trainer.dataset().images.count},
+                     {"backend", trainer.ops().backend()},
+                     {"device", trainer.ops().device()},
+                     {"instructions", trainer.ops().instructions()},
+                     {"threads", trainer.ops().threads()},
+                     {"batch", arguments.options.batch},
+                     {"seed", arguments.options.seed},
+                     {"steps", report.result.steps},
+                     {"total_s", report.result.seconds},
+                     {"step_mean_s", step_s},
+                     {"images_per_s", arguments.options.batch / step_s},
+                     {"losses", losses(report.result.losses)},
+                     {"history", history},
+                     {"files", files}};
+  return json.dump(2) + "\n";
+}
+
+void train(Arguments& arguments, const Shared& shared) {
+  check_arguments(arguments, shared);
+  if (arguments.describe) {
+    const auto description = kernel::describe(arguments.options);
+    emit(shared, shared.format == "json" ? kernel::to_json(description) : kernel::to_table(description));
+    return;
+  }
+  arguments.options.trace = !arguments.trace.empty();
+  Trainer trainer(arguments.options);
+  remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
+  const Report report = run_training(trainer, arguments, shared.quiet);
+  write_outputs(trainer, arguments);
+  emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
+}
+
+}  // namespace
+
+void add_train(CLI::App& app, Shared& shared) {
+  auto arguments = std::make_shared<Arguments>();
+  auto& options = arguments->options;
+  CLI::App& command = *app.add_subcommand("train", kHelp);
+  command.add_option("--model", options.model, "which GAN: see ganymede list models")->capture_default_str();
+  command
+      .add_option("--dataset", options.dataset,
+                  "\"builtin\" (drawn glyphs) or a directory of uncompressed MNIST IDX files")
+      ->capture_default_str();
+  command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
+  command.add_option("--batch", options.batch, "images a step")->capture_default_str();
+  command.add_option("--backend", options.backend, "cpu; cuda comes later")->capture_default_str();
+  command.add_option("--threads", options.threads, "CPU threads; 0: all cores")->capture_default_str();
+  command.add_option("--lr", options.adam.learning_rate, "Adam's learning rate")->capture_default_str();
+  command.add_option("--beta1", options.adam.beta1, "Adam's first decay rate")->capture_default_str();
+  add_seed(command, options.seed, "of weights, batches, latents and dropout");
+  command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
+  command.add_option("--weights", arguments->weights, "write both networks' weights as safetensors");
+  command.add_option("--trace", arguments->trace, "record the phases of every step and write the step trace");
+  command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
+  add_format(command, shared, {"table", "json"});
+  add_output(command, shared);
+  command.callback([arguments, &shared] { train(*arguments, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,36 @@
+#pragma once
+// Batches of a data set, in a new random order every epoch.
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/random.hpp"
+#include "kernel/data/idx.hpp"
+
+namespace ganymede::kernel {
+
+class Batches {
+ public:
+  /// `images` must outlive it and hold at least `batch` images.
+  Batches(const IdxImages& images, int batch, std::uint64_t seed);
+
+  /// The next batch's bytes, [batch x pixels], valid until the next call. Images left over at the end of an epoch are
+  /// skipped, as PyTorch's drop_last does: the order is another one next time. Allocates nothing.
+  std::span<const std::uint8_t> next();
+
+  std::int64_t epoch() const { return epoch_; }  ///< from 1
+
+ private:
+  void shuffle();
+
+  const IdxImages& images_;
+  std::size_t batch_, image_bytes_;
+  RandomStream random_;
+  std::vector<std::uint32_t> order_;
+  std::vector<std::uint8_t> staged_;
+  std::size_t at_ = 0;
+  std::int64_t epoch_ = 1;
+};
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,164 @@
+#include "kernel/data/glyphs.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <span>
+
+#include "common/random.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr int kSide = 28;
+
+struct Point {
+  float x, y;  // to the right and down; the glyph's box is [0, 1] x [0, 1]
+};
+
+Point operator+(Point a, Point b) { return {a.x + b.x, a.y + b.y}; }
+Point operator-(Point a, Point b) { return {a.x - b.x, a.y - b.y}; }
+Point operator*(float s, Point a) { return {s * a.x, s * a.y}; }
+float dot(Point a, Point b) { return a.x * b.x + a.y * b.y; }
+
+/// A quadratic Bezier curve; a straight stroke has its control point in the middle.
+struct Stroke {
+  Point from, control, to;
+};
+
+constexpr Stroke line(Point a, Point b) { return {a, {(a.x + b.x) / 2, (a.y + b.y) / 2}, b}; }
+
+constexpr Stroke kZero[] = {{{.50F, .12F}, {.76F, .12F}, {.76F, .50F}},
+                            {{.76F, .50F}, {.76F, .88F}, {.50F, .88F}},
+                            {{.50F, .88F}, {.24F, .88F}, {.24F, .50F}},
+                            {{.24F, .50F}, {.24F, .12F}, {.50F, .12F}}};
+constexpr Stroke kOne[] = {line({.36F, .28F}, {.52F, .12F}), line({.52F, .12F}, {.52F, .88F})};
+constexpr Stroke kTwo[] = {{{.27F, .30F}, {.27F, .12F}, {.50F, .12F}},
+                           {{.50F, .12F}, {.74F, .12F}, {.74F, .32F}},
+                           {{.74F, .32F}, {.74F, .50F}, {.26F, .88F}},
+                           line({.26F, .88F}, {.76F, .88F})};
+constexpr Stroke kThree[] = {{{.28F, .20F}, {.42F, .10F}, {.56F, .13F}}, {{.56F, .13F}, {.74F, .17F}, {.72F, .32F}},
+                             {{.72F, .32F}, {.70F, .46F}, {.46F, .48F}}, {{.46F, .48F}, {.76F, .50F}, {.74F, .69F}},
+                             {{.74F, .69F}, {.72F, .88F}, {.48F, .88F}}, {{.48F, .88F}, {.34F, .88F}, {.25F, .78F}}};
+constexpr Stroke kFour[] = {line({.60F, .12F}, {.24F, .62F}), line({.24F, .62F}, {.78F, .62F}),
+                            line({.60F, .12F}, {.60F, .88F})};
+constexpr Stroke kFive[] = {line({.72F, .13F}, {.34F, .13F}),           line({.34F, .13F}, {.30F, .46F}),
+                            {{.30F, .46F}, {.44F, .38F}, {.56F, .41F}}, {{.56F, .41F}, {.76F, .46F}, {.74F, .66F}},
+                            {{.74F, .66F}, {.72F, .88F}, {.48F, .88F}}, {{.48F, .88F}, {.34F, .88F}, {.25F, .78F}}};
+constexpr Stroke kSix[] = {{{.66F, .13F}, {.30F, .30F}, {.26F, .66F}},
+                           {{.26F, .66F}, {.24F, .88F}, {.50F, .88F}},
+                           {{.50F, .88F}, {.75F, .88F}, {.75F, .67F}},
+                           {{.75F, .67F}, {.75F, .46F}, {.51F, .46F}},
+                           {{.51F, .46F}, {.30F, .46F}, {.26F, .66F}}};
+constexpr Stroke kSeven[] = {line({.25F, .13F}, {.76F, .13F}), {{.76F, .13F}, {.52F, .45F}, {.42F, .88F}}};
+constexpr Stroke kEight[] = {{{.50F, .48F}, {.28F, .46F}, {.28F, .30F}}, {{.28F, .30F}, {.28F, .12F}, {.50F, .12F}},
+                             {{.50F, .12F}, {.72F, .12F}, {.72F, .30F}}, {{.72F, .30F}, {.72F, .46F}, {.50F, .48F}},
+                             {{.50F, .48F}, {.24F, .50F}, {.24F, .69F}}, {{.24F, .69F}, {.24F, .88F}, {.50F, .88F}},
+                             {{.50F, .88F}, {.76F, .88F}, {.76F, .69F}}, {{.76F, .69F}, {.76F, .50F}, {.50F, .48F}}};
+constexpr Stroke kNine[] = {{{.74F, .36F}, {.70F, .54F}, {.49F, .54F}},
+                            {{.49F, .54F}, {.25F, .54F}, {.25F, .33F}},
+                            {{.25F, .33F}, {.25F, .12F}, {.50F, .12F}},
+                            {{.50F, .12F}, {.74F, .12F}, {.74F, .36F}},
+                            {{.74F, .36F}, {.72F, .66F}, {.60F, .88F}}};
+
+constexpr std::span<const Stroke> kDigits[] = {kZero, kOne, kTwo, kThree, kFour, kFive, kSix, kSeven, kEight, kNine};
+
+float between(RandomStream& random, float low, float high) {
+  return low + (high - low) * static_cast<float>(random.uniform());
+}
+
+/// One writer's hand: how a glyph is turned, slanted, scaled and placed, and how thick its pen is.
+struct Hand {
+  Point right, down, centre;  // images of the glyph's axes, in pixels
+  float radius;               // half the pen's width, in pixels
+  float brightness;
+
+  explicit Hand(RandomStream& random) {
+    // With t = tan(angle / 2) a rotation needs no sine: cos = (1 - t^2) / (1 + t^2), sin = 2 t / (1 + t^2). 0.1 is 11
+    // degrees.
+    const float t = between(random, -0.1F, 0.1F);
+    const float cosine = (1 - t * t) / (1 + t * t), sine = 2 * t / (1 + t * t);
+    const float slant = between(random, -0.2F, 0.15F);
+    const float wide = 22 * between(random, 0.85F, 1.1F), tall = 22 * between(random, 0.9F, 1.1F);
+    right = wide * Point{cosine, sine};
+    down = tall * Point{slant * cosine - sine, slant * sine + cosine};
+    centre = {between(random, 12.7F, 15.3F), between(random, 12.7F, 15.3F)};
+    radius = between(random, 0.8F, 1.5F);
+    brightness = between(random, 215, 255);
+  }
+
+  Point place(Point p, RandomStream& random) const {
+    const Point unsteady{p.x - 0.5F + between(random, -0.025F, 0.025F), p.y - 0.5F + between(random, -0.025F, 0.025F)};
+    return centre + unsteady.x * right + unsteady.y * down;
+  }
+};
+
+float distance_to_segment(Point p, Point a, Point b) {
+  const Point along = b - a;
+  const float length = dot(along, along);
+  const float t = length > 0 ? std::clamp(dot(p - a, along) / length, 0.0F, 1.0F) : 0.0F;
+  const Point off = p - a - t * along;
+  return std::sqrt(dot(off, off));
+}
+
+using Canvas = std::array<std::array<float, kSide>, kSide>;
+
+/// Keeps, for every pixel that the pen may touch, the distance from its centre to the nearest stroke.
+void draw_segment(Canvas& distance, Point a, Point b, float reach) {
+  const auto pixel = [](float x) { return std::clamp(static_cast<int>(x), 0, kSide - 1); };
+  const int left = pixel(std::min(a.x, b.x) - reach), right = pixel(std::max(a.x, b.x) + reach);
+  const int top = pixel(std::min(a.y, b.y) - reach), bottom = pixel(std::max(a.y, b.y) + reach);
+  for (int y = top; y <= bottom; ++y)
+    for (int x = left; x <= right; ++x) {
+      float& nearest = distance[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)];
+      const Point centre{static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F};
+      nearest = std::min(nearest, distance_to_segment(centre, a, b));
+    }
+}
+
+void draw_digit(std::span<const Stroke> strokes, RandomStream& random, std::uint8_t* pixels) {
+  constexpr int kSegments = 6;  // a stroke: below half a pixel from the curve
+  const Hand hand(random);
+  Canvas distance;
+  for (auto& row : distance) row.fill(2.0F * kSide);
+  Point last_given{-1, -1}, last_placed{};
+  for (const Stroke& stroke : strokes) {
+    // Strokes that touch in the glyph touch in the picture.
+    const bool joined = stroke.from.x == last_given.x && stroke.from.y == last_given.y;
+    const Point from = joined ? last_placed : hand.place(stroke.from, random);
+    const Point control = hand.place(stroke.control, random), to = hand.place(stroke.to, random);
+    Point a = from;
+    for (int i = 1; i <= kSegments; ++i) {
+      const float t = static_cast<float>(i) / kSegments, s = 1 - t;
+      const Point b = s * s * from + 2 * s * t * control + t * t * to;
+      draw_segment(distance, a, b, hand.radius + 1);
+      a = b;
+    }
+    last_given = stroke.to;
+    last_placed = to;
+  }
+  for (const auto& row : distance)
+    for (const float away : row) {
+      // A pixel half covered by the pen's edge is half bright.
+      const float covered = std::clamp(hand.radius + 0.5F - away, 0.0F, 1.0F);
+      const float noise = covered > 0 ? between(random, -12, 12) : 0;
+      *pixels++ = static_cast<std::uint8_t>(std::clamp(covered * hand.brightness + noise, 0.0F, 255.0F));
+    }
+}
+
+}  // namespace
+
+Glyphs draw_glyphs(int count, std::uint64_t seed) {
+  RandomStream random(seed, "kernel/glyphs");
+  Glyphs glyphs{{count, kSide, kSide, {}}, {}};
+  glyphs.images.pixels.resize(static_cast<std::size_t>(count) * kSide * kSide);
+  glyphs.labels.resize(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < glyphs.labels.size(); ++i) {
+    const std::size_t digit = i % std::size(kDigits);
+    glyphs.labels[i] = static_cast<std::uint8_t>(digit);
+    draw_digit(kDigits[digit], random, glyphs.images.pixels.data() + i * kSide * kSide);
+  }
+  return glyphs;
+}
+
+}  // namespace ganymede::kernel

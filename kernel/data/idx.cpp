@@ -1,0 +1,104 @@
+#include "kernel/data/idx.hpp"
+
+#include <fmt/format.h>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
+constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one
+// Beyond these a header is taken for damaged rather than for a large set.
+constexpr std::uint32_t kCountMax = 100'000'000;
+constexpr std::uint32_t kSideMax = 4096;
+
+class Reader {
+ public:
+  explicit Reader(const std::filesystem::path& file) : file_(file.string()), bytes_(read_file(file)) {}
+
+  std::uint32_t word(std::string_view what) {
+    if (bytes_.size() - at_ < 4)
+      fail(fmt::format("{} bytes", bytes_.size()), fmt::format("a header with the {}", what));
+    std::uint32_t value = 0;
+    for (int i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(bytes_[at_++]);
+    return value;
+  }
+
+  void magic(std::uint32_t expected, std::string_view kind) {
+    if (bytes_.empty()) fail("an empty file", fmt::format("IDX {}", kind));
+    if (bytes_.starts_with("\x1f\x8b")) fail("a gzip file", fmt::format("IDX {} uncompressed: run gunzip first", kind));
+    const std::uint32_t found = word("magic number");
+    if (found != expected)
+      fail(fmt::format("magic number 0x{:08x}", found), fmt::format("0x{:08x}: IDX {}", expected, kind));
+  }
+
+  int extent(std::string_view what, std::uint32_t most) {
+    const std::uint32_t value = word(what);
+    if (value == 0 || value > most) fail(fmt::format("{} = {}", what, value), fmt::format("1 to {}", most));
+    return static_cast<int>(value);
+  }
+
+  std::vector<std::uint8_t> rest(std::size_t expected) const {
+    if (bytes_.size() - at_ != expected)
+      fail(fmt::format("{} bytes after the header", bytes_.size() - at_),
+           fmt::format("{} as the header says{}", expected,
+                       bytes_.size() - at_ < expected ? ": the file is cut short" : ""));
+    return {bytes_.begin() + static_cast<std::ptrdiff_t>(at_), bytes_.end()};
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
+    throw ConfigError(fmt::format("{}: found {}, expected {}", file_, found, expected));
+  }
+
+  std::string file_;
+  std::string bytes_;
+  std::size_t at_ = 0;
+};
+
+void append_word(std::string& out, std::uint32_t value) {
+  for (int shift = 24; shift >= 0; shift -= 8) out += static_cast<char>(value >> shift & 0xff);
+}
+
+}  // namespace
+
+IdxImages read_idx_images(const std::filesystem::path& file) {
+  Reader in(file);
+  in.magic(kImagesMagic, "images");
+  IdxImages images;
+  images.count = in.extent("number of images", kCountMax);
+  images.height = in.extent("number of rows", kSideMax);
+  images.width = in.extent("number of columns", kSideMax);
+  images.pixels = in.rest(static_cast<std::size_t>(images.count) * static_cast<std::size_t>(images.height) *
+                          static_cast<std::size_t>(images.width));
+  return images;
+}
+
+std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& file) {
+  Reader in(file);
+  in.magic(kLabelsMagic, "labels");
+  const int count = in.extent("number of labels", kCountMax);
+  return in.rest(static_cast<std::size_t>(count));
+}
+
+std::string write_idx_images(const IdxImages& images) {
+  std::string out;
+  out.reserve(16 + images.pixels.size());
+  append_word(out, kImagesMagic);
+  for (const int extent : {images.count, images.height, images.width})
+    append_word(out, static_cast<std::uint32_t>(extent));
+  out.append(images.pixels.begin(), images.pixels.end());
+  return out;
+}
+
+std::string write_idx_labels(const std::vector<std::uint8_t>& labels) {
+  std::string out;
+  append_word(out, kLabelsMagic);
+  append_word(out, static_cast<std::uint32_t>(labels.size()));
+  out.append(labels.begin(), labels.end());
+  return out;
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,71 @@
+#include "kernel/gan_step.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr float kReal = 1, kFake = 0;
+
+// The discriminator sees two batches an update: the second adds its gradients to the first's. Nobody asks for those of
+// the images.
+constexpr Want kFirstHalf{.weights = true, .accumulate = false, .input = false};
+constexpr Want kSecondHalf{.weights = true, .accumulate = true, .input = false};
+// In the generator's update the discriminator is frozen: gradients pass through it and none stay.
+constexpr Want kThrough{.weights = false, .accumulate = false, .input = true};
+constexpr Want kWhole{.weights = true, .accumulate = false, .input = false};
+
+constexpr auto kNobodyWaits = [](std::size_t) {};
+
+Tensor latent(Gan& gan, Ops& ops, RandomStream& random) {
+  ops.fill_normal(gan.latent, random);
+  return gan.latent;
+}
+
+/// The gradient of the loss with respect to the logits, for a discriminator that should have said `target`.
+Tensor judge(Gan& gan, Ops& ops, Tensor logits, float target, LossSlot slot) {
+  ops.bce_with_logits(gan.losses + slot, gan.d_logits, logits, target);
+  return gan.d_logits;
+}
+
+Losses read_losses(const Gan& gan, Ops& ops) {
+  float values[kLossSlots];
+  ops.read(values, gan.losses);
+  return {double{values[kLossReal]} + double{values[kLossFake]}, double{values[kLossGenerator]}};
+}
+
+}  // namespace
+
+Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const AdamParameters& adam, StepClock& clock) {
+  Network& generator = gan.generator;
+  Network& discriminator = gan.discriminator;
+
+  clock.enter(Phase::discriminator_forward_real);
+  Tensor logits = forward(discriminator, ops, gan.real, random.dropout);
+  clock.enter(Phase::discriminator_backward_real);
+  backward(discriminator, ops, judge(gan, ops, logits, kReal, kLossReal), kFirstHalf, kNobodyWaits);
+
+  // Here the fakes are data: no gradient flows back into the generator.
+  clock.enter(Phase::generator_forward);
+  const Tensor fake = forward(generator, ops, latent(gan, ops, random.latent), random.dropout);
+  clock.enter(Phase::discriminator_forward_fake);
+  logits = forward(discriminator, ops, fake, random.dropout);
+  clock.enter(Phase::discriminator_backward_fake);
+  backward(discriminator, ops, judge(gan, ops, logits, kFake, kLossFake), kSecondHalf,
+           [&](std::size_t layer) { clock.discriminator_layer_done(layer); });
+  clock.enter(Phase::discriminator_update);
+  update(discriminator, ops, adam);
+
+  // The generator is judged by the discriminator we have just updated, on the same fakes.
+  clock.enter(Phase::generator_forward_through_discriminator);
+  logits = forward(discriminator, ops, fake, random.dropout);
+  clock.enter(Phase::generator_backward_through_discriminator);
+  const Tensor d_fake =
+      backward(discriminator, ops, judge(gan, ops, logits, kReal, kLossGenerator), kThrough, kNobodyWaits);
+  clock.enter(Phase::generator_backward);
+  backward(generator, ops, d_fake, kWhole, [&](std::size_t layer) { clock.generator_layer_done(layer); });
+  clock.enter(Phase::generator_update);
+  update(generator, ops, adam);
+
+  return read_losses(gan, ops);
+}
+
+}  // namespace ganymede::kernel

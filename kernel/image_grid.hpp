@@ -1,0 +1,19 @@
+#pragma once
+// Pictures of generated images.
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "kernel/gan.hpp"
+
+namespace ganymede::kernel {
+
+/// A PNG's bytes: `rows` x `columns` cells of [rows * columns x pixels] values in [0, 1], one dark pixel between cells.
+/// Grey for one channel, RGB (interleaved) for three.
+std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns);
+
+/// rows * columns images from the generator, in inference mode, always of the same latents under the same seed.
+std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int rows, int columns);
+
+}  // namespace ganymede::kernel

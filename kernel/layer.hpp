@@ -1,0 +1,72 @@
+#pragma once
+// A layer: a forward and a backward pass over Ops, and what it needs to be planned.
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/random.hpp"
+#include "kernel/arena.hpp"
+#include "kernel/ops.hpp"
+
+namespace ganymede::kernel {
+
+/// A named array of a layer: a trainable parameter or a moving statistic.
+struct ParameterSpec {
+  std::string name;  ///< as PyTorch names it: "weight", "bias", "running_mean", "running_var"
+  std::vector<int> shape;
+  float low = 0, high = 0;  ///< initial values: uniform in [low, high)
+
+  std::size_t size() const;
+};
+
+/// What a backward pass shall compute.
+struct Want {
+  bool weights = true;      ///< gradients of the parameters
+  bool accumulate = false;  ///< add them to those of an earlier pass
+  bool input = true;        ///< the gradient of the layer's input
+};
+
+class Layer {
+ public:
+  explicit Layer(std::string name) : name_(std::move(name)) {}
+  Layer(const Layer&) = delete;
+  Layer& operator=(const Layer&) = delete;
+  virtual ~Layer() = default;
+
+  const std::string& name() const { return name_; }
+  virtual std::string kind() const = 0;  ///< "dense 50 -> 1200"
+  virtual int inputs() const = 0;
+  virtual int outputs() const = 0;
+  virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  virtual std::vector<ParameterSpec> statistics() const { return {}; }
+  /// Matrix work of one forward pass; each backward half (data, weights) costs the same.
+  virtual double forward_flops_per_image() const { return 0; }
+  virtual std::size_t workspace_bytes(const Ops&, int /*batch*/) const { return 0; }
+
+  /// Takes the memory of its outputs, and of what its backward pass will need, from the arena.
+  virtual void plan(Arena& arena, int batch) = 0;
+  /// Where its parameters, their gradients and its statistics stand, in the order of the specs.
+  virtual void bind(float* /*parameters*/, float* /*gradients*/, float* /*statistics*/) {}
+
+  /// Training. May overwrite x where the layer before does not need it; the result stays valid until the next forward
+  /// pass.
+  virtual Tensor forward(Ops& ops, Tensor x, RandomStream& noise) = 0;
+  /// No dropout, running statistics; leaves no state for a backward pass.
+  virtual Tensor infer(Ops& ops, Tensor x) = 0;
+  /// From d loss / dy to d loss / dx, which it writes over dy or, where the shape changes, into `spare`.
+  virtual Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) = 0;
+
+ private:
+  std::string name_;
+};
+
+using Layers = std::vector<std::unique_ptr<Layer>>;
+
+std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs);
+std::unique_ptr<Layer> batch_norm_leaky(std::string name, int features, float slope);
+std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
+std::unique_ptr<Layer> sigmoid(std::string name, int features);
+
+}  // namespace ganymede::kernel

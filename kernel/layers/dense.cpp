@@ -1,0 +1,68 @@
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "kernel/layer.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+/// y [outputs x batch] = weight [outputs x inputs] x [inputs x batch] + bias [outputs]
+class Dense final : public Layer {
+ public:
+  Dense(std::string name, int inputs, int outputs) : Layer(std::move(name)), inputs_(inputs), outputs_(outputs) {}
+
+  std::string kind() const override { return fmt::format("dense {} -> {}", inputs_, outputs_); }
+  int inputs() const override { return inputs_; }
+  int outputs() const override { return outputs_; }
+
+  std::vector<ParameterSpec> parameters() const override {
+    // PyTorch's default for nn.Linear: uniform within 1 / sqrt(inputs).
+    const float bound = 1.0F / std::sqrt(static_cast<float>(inputs_));
+    return {{"weight", {outputs_, inputs_}, -bound, bound}, {"bias", {outputs_}, -bound, bound}};
+  }
+  double forward_flops_per_image() const override { return 2.0 * inputs_ * outputs_; }
+  std::size_t workspace_bytes(const Ops& ops, int batch) const override {
+    return ops.dense_workspace_bytes(inputs_, outputs_, batch);
+  }
+
+  void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs_, batch); }
+  void bind(float* parameters, float* gradients, float*) override {
+    const auto weights = static_cast<std::ptrdiff_t>(inputs_) * outputs_;
+    weight_ = parameters;
+    bias_ = parameters + weights;
+    d_weight_ = gradients;
+    d_bias_ = gradients + weights;
+  }
+
+  Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
+    x_ = x;
+    return infer(ops, x);
+  }
+  Tensor infer(Ops& ops, Tensor x) override {
+    ops.dense_forward(y_, x, {weight_, bias_});
+    return y_;
+  }
+
+  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
+    // Weights first: their reduction between replicas can then begin while the gradient goes on.
+    if (want.weights) ops.dense_backward_weights(d_weight_, d_bias_, dy, x_, want.accumulate);
+    const Tensor dx{spare, inputs_, dy.batch};
+    if (want.input) ops.dense_backward_data(dx, dy, weight_);
+    return dx;
+  }
+
+ private:
+  int inputs_, outputs_;
+  const float *weight_ = nullptr, *bias_ = nullptr;
+  float *d_weight_ = nullptr, *d_bias_ = nullptr;
+  Tensor x_, y_;
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs) {
+  return std::make_unique<Dense>(std::move(name), inputs, outputs);
+}
+
+}  // namespace ganymede::kernel

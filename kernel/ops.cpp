@@ -1,0 +1,156 @@
+#include "kernel/ops.hpp"
+
+#include <cassert>
+
+namespace ganymede::kernel {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kFloat = sizeof(float);
+
+double elements(Tensor x) { return static_cast<double>(x.size()); }
+
+/// Cost of a product of [outputs x inputs] with a batch: 2 outputs inputs batch.
+double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.features * out.batch; }
+
+double dense_parameters(Tensor out, Tensor in) { return static_cast<double>(out.features) * in.features; }
+
+[[maybe_unused]] bool same_shape(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
+
+[[maybe_unused]] bool same_shape(Tensor a, Mask b) { return a.features == b.features && a.batch == b.batch; }
+
+}  // namespace
+
+Work& Work::operator+=(const Work& other) {
+  flops += other.flops;
+  bytes_read += other.bytes_read;
+  bytes_written += other.bytes_written;
+  launches += other.launches;
+  seconds += other.seconds;
+  return *this;
+}
+
+Work operator-(Work a, const Work& b) {
+  a.flops -= b.flops;
+  a.bytes_read -= b.bytes_read;
+  a.bytes_written -= b.bytes_written;
+  a.launches -= b.launches;
+  a.seconds -= b.seconds;
+  return a;
+}
+
+class Ops::Counted {
+ public:
+  /// `read` and `written` in floats.
+  Counted(Ops& ops, std::int64_t launches, double flops, double read, double written)
+      : ops_(ops), begin_(ops.timed_ ? Clock::now() : Clock::time_point{}) {
+    ops.work_ += {.flops = flops, .bytes_read = kFloat * read, .bytes_written = kFloat * written, .launches = launches};
+  }
+  ~Counted() {
+    if (ops_.timed_) ops_.work_.seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  Ops& ops_;
+  Clock::time_point begin_;
+};
+
+void Ops::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
+  assert(y.batch == x.batch);
+  // The bias is an epilogue of the product.
+  const Counted counted(*this, 1, dense_flops(y, x), dense_parameters(y, x) + y.features + elements(x), elements(y));
+  do_dense_forward(y, x, parameters);
+}
+
+void Ops::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
+  assert(dx.batch == dy.batch && dx.data != dy.data);
+  const Counted counted(*this, 1, dense_flops(dy, dx), dense_parameters(dy, dx) + elements(dy), elements(dx));
+  do_dense_backward_data(dx, dy, weight);
+}
+
+void Ops::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
+  assert(x.batch == dy.batch);
+  const double gradients = dense_parameters(dy, x) + dy.features;
+  // The product, then the sums of dy that make the bias's gradient.
+  const Counted counted(*this, 2, dense_flops(dy, x), 2 * elements(dy) + elements(x) + (accumulate ? gradients : 0),
+                        gradients);
+  do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);
+}
+
+void Ops::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
+  assert(same_shape(y, x) && x.batch >= 2);
+  const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
+  do_batch_norm_leaky_forward(y, x, parameters);
+}
+
+void Ops::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) {
+  assert(same_shape(y, x));
+  const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y));
+  do_batch_norm_leaky_inference(y, x, parameters);
+}
+
+void Ops::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
+                                    float* d_shift) {
+  assert(same_shape(dy, x));
+  const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(dy) + 2.0 * x.features);
+  do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift);
+}
+
+void Ops::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
+  assert(same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
+  const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(x) / kFloat);
+  do_leaky_dropout_forward(x, mask, parameters, random);
+}
+
+void Ops::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) {
+  assert(same_shape(dy, y) && same_shape(dy, mask));
+  const Counted counted(*this, 1, 0, 2 * elements(y) + elements(y) / kFloat, elements(dy));
+  do_leaky_dropout_backward(dy, y, mask, parameters);
+}
+
+void Ops::sigmoid_forward(Tensor x) {
+  const Counted counted(*this, 1, 0, elements(x), elements(x));
+  do_sigmoid_forward(x);
+}
+
+void Ops::sigmoid_backward(Tensor dy, Tensor y) {
+  assert(same_shape(dy, y));
+  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
+  do_sigmoid_backward(dy, y);
+}
+
+void Ops::bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) {
+  assert(same_shape(d_logits, logits) && logits.features == 1);
+  const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
+  do_bce_with_logits(loss, d_logits, logits, target);
+}
+
+void Ops::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+               const AdamParameters& rule, std::int64_t step) {
+  assert(step >= 1);
+  const auto n = static_cast<double>(count);
+  const Counted counted(*this, 1, 0, 4 * n, 3 * n);
+  do_adam(parameters, gradients, first, second, count, rule, step);
+}
+
+void Ops::fill_normal(Tensor x, RandomStream& random) {
+  const Counted counted(*this, 1, 0, 0, elements(x));
+  do_fill_normal(x, random);
+}
+
+void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels) {
+  assert(host_pixels.size() == x.size());
+  const Counted counted(*this, 1, 0, elements(x) / kFloat, elements(x));
+  do_load_images(x, host_pixels);
+}
+
+void Ops::copy(float* to, const float* from, std::size_t count) {
+  const auto n = static_cast<double>(count);
+  const Counted counted(*this, 1, 0, n, n);
+  do_copy(to, from, count);
+}
+
+}  // namespace ganymede::kernel

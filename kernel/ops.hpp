@@ -1,0 +1,156 @@
+#pragma once
+// The operations of a training step. A backend implements the private functions; the public ones, written once, check
+// shapes and count what each operation costs a device: kernel launches, matrix FLOPs, least traffic with device memory.
+// The step trace carries these counts, because on a GPU a small model is bound by its launches and its host's work
+// rather than by FLOPs.
+//
+// Pointers are device memory unless the name says host. Operations run in the order of the calls; only `read` and
+// `synchronize` wait for them. None allocates: workspaces are reserved beforehand.
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/random.hpp"
+#include "kernel/tensor.hpp"
+
+namespace ganymede::kernel {
+
+/// What operations cost, whatever the device.
+struct Work {
+  double flops = 0;       ///< matrix work; a multiply-add is 2
+  double bytes_read = 0;  ///< each operand once
+  double bytes_written = 0;
+  std::int64_t launches = 0;  ///< kernels that a GPU backend launches
+  double seconds = 0;         ///< inside the operations; only while timed
+
+  Work& operator+=(const Work& other);
+  friend Work operator-(Work a, const Work& b);
+};
+
+/// A dense layer's parameters: y = weight x + bias.
+struct DenseParameters {
+  const float* weight;  ///< [outputs x inputs]
+  const float* bias;    ///< [outputs]
+};
+
+/// Batch normalisation over the batch, then LeakyReLU.
+struct BatchNormParameters {
+  const float *scale, *shift;              ///< [features]
+  float *running_mean, *running_variance;  ///< [features], moved towards the batch's by `momentum`
+  float *mean, *inverse_deviation;         ///< [features], of the batch, from forward to backward
+  float momentum, epsilon;
+  float slope;  ///< of the LeakyReLU below zero
+};
+
+/// LeakyReLU, then dropout that keeps a unit with probability `keep` and scales it by 1 / keep.
+struct LeakyDropoutParameters {
+  float slope;
+  float keep;
+};
+
+struct AdamParameters {
+  float learning_rate = 1e-4F;
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+};
+
+class Ops {
+ public:
+  Ops() = default;
+  Ops(const Ops&) = delete;
+  Ops& operator=(const Ops&) = delete;
+  virtual ~Ops() = default;
+
+  virtual std::string backend() const = 0;       ///< "eigen", "cuda"
+  virtual std::string device() const = 0;        ///< "AMD EPYC, 2 threads"
+  virtual std::string instructions() const = 0;  ///< what its inner loops were compiled for: "AVX-512", "sm_90"
+  virtual int threads() const = 0;               ///< host threads in use
+
+  /// Zeroed memory. Infeasible when the device has not got it.
+  virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Scratch memory that a dense layer's passes need; layers share it.
+  virtual std::size_t dense_workspace_bytes(int inputs, int outputs, int batch) const = 0;
+  /// Makes room for the largest of them; before training.
+  virtual void reserve_workspace(std::size_t bytes) = 0;
+
+  /// y [outputs x batch] = weight x [inputs x batch] + bias
+  void dense_forward(Tensor y, Tensor x, DenseParameters parameters);
+  /// dx [inputs x batch] = weight^T dy [outputs x batch]
+  void dense_backward_data(Tensor dx, Tensor dy, const float* weight);
+  /// d_weight [outputs x inputs] = dy x^T, d_bias [outputs] = sum of dy over the batch; added to what is there if
+  /// `accumulate`.
+  void dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate);
+
+  /// y = leaky(scale (x - mean) / sqrt(variance + epsilon) + shift), mean and (biased) variance over the batch. Moves
+  /// the running mean and the running (unbiased) variance, as PyTorch does. Needs a batch of two or more.
+  void batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters);
+  /// The same with the running statistics, which stay.
+  void batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters);
+  /// dy becomes dx. `x` is the forward pass's input.
+  void batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
+                                 float* d_shift);
+
+  /// In place: x becomes leaky(x) * mask / keep, with a mask drawn from `random`.
+  void leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random);
+  /// In place: dy becomes dx. `y` and `mask` are what the forward pass left.
+  void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters);
+
+  void sigmoid_forward(Tensor x);              ///< in place
+  void sigmoid_backward(Tensor dy, Tensor y);  ///< in place: dy becomes dx
+
+  /// *loss = mean over the batch of the binary cross-entropy of sigmoid(logits [1 x batch]) against `target` (0 or 1);
+  /// d_logits [1 x batch] = its gradient.
+  void bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target);
+
+  /// One Adam step (Kingma and Ba 2015, with bias correction) over flat buffers of `count` floats; `step` counts
+  /// from 1.
+  void adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+            const AdamParameters& rule, std::int64_t step);
+
+  /// x = independent standard normal numbers.
+  void fill_normal(Tensor x, RandomStream& random);
+  /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [0, 1].
+  void load_images(Tensor x, std::span<const std::uint8_t> host_pixels);
+  void copy(float* to, const float* from, std::size_t count);
+
+  // Between host and device; not counted, because no step needs them but for three losses.
+  virtual void read(std::span<float> host, const float* from) = 0;
+  virtual void write(float* to, std::span<const float> host) = 0;
+  virtual void synchronize() = 0;
+
+  /// What was counted since the beginning.
+  const Work& work() const { return work_; }
+  /// Also measures the time inside operations: two clock readings each.
+  void set_timed(bool timed) { timed_ = timed; }
+
+ private:
+  virtual void do_dense_forward(Tensor y, Tensor x, DenseParameters parameters) = 0;
+  virtual void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) = 0;
+  virtual void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) = 0;
+  virtual void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) = 0;
+  virtual void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) = 0;
+  virtual void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
+                                            float* d_shift) = 0;
+  virtual void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                        RandomStream& random) = 0;
+  virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) = 0;
+  virtual void do_sigmoid_forward(Tensor x) = 0;
+  virtual void do_sigmoid_backward(Tensor dy, Tensor y) = 0;
+  virtual void do_bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) = 0;
+  virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+                       const AdamParameters& rule, std::int64_t step) = 0;
+  virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
+  virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels) = 0;
+  virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
+
+  class Counted;  // counts an operation and, if wanted, its time
+
+  Work work_;
+  bool timed_ = false;
+};
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,281 @@
+#include "kernel/ops/eigen/eigen_ops.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <thread>
+#include <vector>
+
+#include "common/errors.hpp"
+#include "kernel/ops/eigen/kernels.hpp"
+#include "kernel/ops/eigen/thread_pool.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+/// A chunk must outweigh handing it to a thread (about a microsecond): some ten microseconds of work.
+constexpr double kChunkFlops = 2e6;
+constexpr std::size_t kChunkElements = 16384;
+/// Rows of one chunk of weights stay in the second-level cache while the batch passes over them.
+constexpr int kChunkRowsMax = 96;
+constexpr int kTileRows = 6;
+
+std::string cpu_name() {
+  std::ifstream info("/proc/cpuinfo");
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+int divide_up(int value, int by) { return (value + by - 1) / by; }
+
+class EigenOps final : public Ops {
+ public:
+  EigenOps(int threads, const CpuKernels& kernels)
+      : kernels_(kernels), pool_(threads), scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
+
+  std::string backend() const override { return "eigen"; }
+  std::string device() const override {
+    return fmt::format("{}, {} thread{}", cpu_name(), threads(), threads() == 1 ? "" : "s");
+  }
+  std::string instructions() const override { return kernels_.name; }
+  int threads() const override { return pool_.threads(); }
+
+  Buffer allocate(std::size_t bytes) override {
+    const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
+    const std::size_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
+    void* memory = std::aligned_alloc(alignment, rounded);
+    if (memory == nullptr) throw Infeasible(fmt::format("no memory for {} bytes on the CPU", bytes));
+    // The weights are read down their columns too, which misses the TLB at every element with pages of 4 KiB.
+    if (alignment == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
+    std::memset(memory, 0, rounded);
+    return {{memory, {[](void* data, std::size_t) { std::free(data); }, bytes}}};
+  }
+
+  std::size_t dense_workspace_bytes(int inputs, int /*outputs*/, int batch) const override {
+    return static_cast<std::size_t>(inputs) * static_cast<std::size_t>(batch) * sizeof(float);  // the input, transposed
+  }
+  void reserve_workspace(std::size_t bytes) override {
+    if (bytes > transposed_.bytes()) transposed_ = allocate(bytes);
+  }
+
+  void read(std::span<float> host, const float* from) override { std::copy_n(from, host.size(), host.data()); }
+  void write(float* to, std::span<const float> host) override { std::copy_n(host.data(), host.size(), to); }
+  void synchronize() override {}
+
+ private:
+  /// Rows [begin, end) of `rows` in chunks of about equal work.
+  template <class Function>
+  void over_rows(int rows, double flops_per_row, const Function& function) {
+    const int wanted = static_cast<int>(std::min(kChunkFlops / std::max(1.0, flops_per_row), double{kChunkRowsMax}));
+    const int chunk = std::clamp(divide_up(wanted, kTileRows) * kTileRows, kTileRows, kChunkRowsMax);
+    pool_.run(divide_up(rows, chunk), [&](int i, int thread) {
+      function(i * chunk, std::min(rows, (i + 1) * chunk), scratch_.data() + std::ptrdiff_t{thread} * kProductScratch);
+    });
+  }
+
+  template <class Function>
+  void over_features(Tensor x, const Function& function) {
+    const int chunk = std::max(1, static_cast<int>(kChunkElements) / x.batch);
+    pool_.run(divide_up(x.features, chunk),
+              [&](int i, int) { function(i * chunk, std::min(x.features, (i + 1) * chunk)); });
+  }
+
+  template <class Function>
+  void over_elements(std::size_t count, const Function& function) {
+    const auto chunks = static_cast<int>((count + kChunkElements - 1) / kChunkElements);
+    pool_.run(chunks, [&](int i, int) {
+      const std::size_t begin = static_cast<std::size_t>(i) * kChunkElements;
+      function(begin, std::min(count, begin + kChunkElements));
+    });
+  }
+
+  void do_dense_forward(Tensor y, Tensor x, DenseParameters parameters) override {
+    const Product product{.a = parameters.weight,
+                          .a_row = x.features,
+                          .a_column = 1,
+                          .b = x.data,
+                          .b_row = x.batch,
+                          .c = y.data,
+                          .c_row = y.batch,
+                          .n = y.batch,
+                          .k = x.features,
+                          .accumulate = false};
+    over_rows(y.features, 2.0 * x.features * y.batch, [&](int begin, int end, float* scratch) {
+      kernels_.product(product, begin, end, scratch);
+      kernels_.add_bias(y.data, parameters.bias, y.batch, begin, end);
+    });
+  }
+
+  void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) override {
+    const Product product{.a = weight,
+                          .a_row = 1,
+                          .a_column = dx.features,
+                          .b = dy.data,
+                          .b_row = dy.batch,
+                          .c = dx.data,
+                          .c_row = dx.batch,
+                          .n = dx.batch,
+                          .k = dy.features,
+                          .accumulate = false};
+    over_rows(dx.features, 2.0 * dy.features * dx.batch,
+              [&](int begin, int end, float* scratch) { kernels_.product(product, begin, end, scratch); });
+  }
+
+  void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
+    assert(x.size() * sizeof(float) <= transposed_.bytes());
+    float* transposed = transposed_.floats();  // [batch x inputs]
+    over_features(x,
+                  [&](int begin, int end) { kernels_.transpose(x.data, transposed, x.features, x.batch, begin, end); });
+    const Product product{.a = dy.data,
+                          .a_row = dy.batch,
+                          .a_column = 1,
+                          .b = transposed,
+                          .b_row = x.features,
+                          .c = d_weight,
+                          .c_row = x.features,
+                          .n = x.features,
+                          .k = x.batch,
+                          .accumulate = accumulate};
+    over_rows(dy.features, 2.0 * x.features * x.batch, [&](int begin, int end, float* scratch) {
+      kernels_.product(product, begin, end, scratch);
+      kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end);
+    });
+  }
+
+  static BatchNormRows rows_of(const BatchNormParameters& p) {
+    return {.scale = p.scale,
+            .shift = p.shift,
+            .mean = p.mean,
+            .inverse_deviation = p.inverse_deviation,
+            .running_mean = p.running_mean,
+            .running_variance = p.running_variance,
+            .momentum = p.momentum,
+            .epsilon = p.epsilon,
+            .slope = p.slope};
+  }
+
+  void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) override {
+    over_features(x, [&](int begin, int end) {
+      kernels_.batch_norm_forward(x.data, y.data, rows_of(parameters), x.batch, begin, end);
+    });
+  }
+
+  void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) override {
+    over_features(x, [&](int begin, int end) {
+      kernels_.batch_norm_inference(x.data, y.data, rows_of(parameters), x.batch, begin, end);
+    });
+  }
+
+  void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
+                                    float* d_shift) override {
+    over_features(x, [&](int begin, int end) {
+      kernels_.batch_norm_backward(dy.data, x.data, rows_of(parameters), d_scale, d_shift, x.batch, begin, end);
+    });
+  }
+
+  void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override {
+    // 16 bits decide about a unit: `keep` is met within 1 / 65536.
+    const auto threshold = static_cast<std::uint64_t>(std::lround(p.keep * 65536.0F));
+    std::uint64_t bits = 0;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      bits = i % 4 == 0 ? random.next() : bits >> 16;
+      mask.data[i] = (bits & 0xffffU) < threshold ? 1 : 0;
+    }
+    over_elements(x.size(), [&](std::size_t begin, std::size_t end) {
+      kernels_.leaky_dropout_forward(x.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
+    });
+  }
+
+  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) override {
+    over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
+      kernels_.leaky_dropout_backward(dy.data, y.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
+    });
+  }
+
+  void do_sigmoid_forward(Tensor x) override {
+    over_elements(x.size(), [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_forward(x.data, begin, end); });
+  }
+
+  void do_sigmoid_backward(Tensor dy, Tensor y) override {
+    over_elements(dy.size(),
+                  [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_backward(dy.data, y.data, begin, end); });
+  }
+
+  void do_bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) override {
+    // max(l, 0) - l t + log(1 + exp(-|l|)) overflows for no l.
+    double sum = 0;
+    for (int i = 0; i < logits.batch; ++i) {
+      const double l = double{logits.data[i]};
+      const double decay = std::exp(-std::abs(l));
+      sum += std::max(l, 0.0) - l * double{target} + std::log1p(decay);
+      const double sigmoid = l >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
+      d_logits.data[i] = static_cast<float>((sigmoid - double{target}) / logits.batch);
+    }
+    *loss = static_cast<float>(sum / logits.batch);
+  }
+
+  void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+               const AdamParameters& rule, std::int64_t step) override {
+    const auto t = static_cast<double>(step);
+    const AdamRule constants{
+        .rate = static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))),
+        .beta1 = rule.beta1,
+        .beta2 = rule.beta2,
+        .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(double{rule.beta2}, t))),
+        .epsilon = rule.epsilon};
+    over_elements(count, [&](std::size_t begin, std::size_t end) {
+      kernels_.adam(parameters, gradients, first, second, constants, begin, end);
+    });
+  }
+
+  void do_fill_normal(Tensor x, RandomStream& random) override { random.fill_normal({x.data, x.size()}); }
+
+  void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels) override {
+    assert(x.size() * sizeof(float) <= transposed_.bytes());
+    float* scaled = transposed_.floats();
+    for (std::size_t i = 0; i < host_pixels.size(); ++i)
+      scaled[i] = static_cast<float>(host_pixels[i]) * (1.0F / 255.0F);
+    kernels_.transpose(scaled, x.data, x.batch, x.features, 0, x.batch);
+  }
+
+  void do_copy(float* to, const float* from, std::size_t count) override {
+    over_elements(count, [&](std::size_t begin, std::size_t end) {
+      std::memcpy(to + begin, from + begin, (end - begin) * sizeof(float));
+    });
+  }
+
+  const CpuKernels& kernels_;
+  ThreadPool pool_;
+  std::vector<float> scratch_;
+  Buffer transposed_;  // a layer's input, [batch x inputs]
+};
+
+}  // namespace
+
+int available_threads() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0)
+    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return std::max(1, CPU_COUNT(&set));
+}
+
+std::unique_ptr<Ops> make_eigen_ops(int threads) { return make_eigen_ops(threads, *available_cpu_kernels().front()); }
+
+std::unique_ptr<Ops> make_eigen_ops(int threads, const CpuKernels& kernels) {
+  return std::make_unique<EigenOps>(threads, kernels);
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,156 @@
+// Compiled once a level with GANYMEDE_LEVEL=baseline|v3|v4 and `Eigen` renamed to a namespace of the level's own:
+// Eigen's inline functions would otherwise be merged across levels by the linker, and an old processor would meet the
+// newest one's instructions. For the same reason nothing of the standard library that is not inlined may be used here.
+
+#include "kernel/ops/eigen/kernels.hpp"
+
+#include <Eigen/Core>
+#include <algorithm>
+#include <cmath>
+
+namespace ganymede::kernel::GANYMEDE_LEVEL {
+namespace {
+
+#include "kernel/ops/eigen/product.inl"
+
+using Rows = Eigen::Map<Eigen::ArrayXf>;
+using ConstRows = Eigen::Map<const Eigen::ArrayXf>;
+
+void transpose(const float* in, float* out, int rows, int columns, int begin, int end) {
+  int r = begin;
+  for (; r + kWidth <= end; r += kWidth) {
+    int c = 0;
+    for (; c + kWidth <= columns; c += kWidth) {
+      Eigen::internal::PacketBlock<Packet, kWidth> block;
+      for (int i = 0; i < kWidth; ++i) block.packet[i] = ploadu<Packet>(in + std::ptrdiff_t{r + i} * columns + c);
+      Eigen::internal::ptranspose(block);
+      for (int i = 0; i < kWidth; ++i) pstoreu(out + std::ptrdiff_t{c + i} * rows + r, block.packet[i]);
+    }
+    for (; c < columns; ++c)
+      for (int i = r; i < r + kWidth; ++i) out[std::ptrdiff_t{c} * rows + i] = in[std::ptrdiff_t{i} * columns + c];
+  }
+  for (; r < end; ++r)
+    for (int c = 0; c < columns; ++c) out[std::ptrdiff_t{c} * rows + r] = in[std::ptrdiff_t{r} * columns + c];
+}
+
+void add_bias(float* x, const float* bias, int batch, int begin, int end) {
+  for (int r = begin; r < end; ++r) Rows(x + std::ptrdiff_t{r} * batch, batch) += bias[r];
+}
+
+void row_sums(const float* x, float* sums, int batch, bool accumulate, int begin, int end) {
+  for (int r = begin; r < end; ++r)
+    sums[r] = (accumulate ? sums[r] : 0.0F) + ConstRows(x + std::ptrdiff_t{r} * batch, batch).sum();
+}
+
+/// y = leaky(x * factor + offset)
+void affine_leaky(const float* x, float* y, float factor, float offset, float slope, int batch) {
+  for (int i = 0; i < batch; ++i) {
+    const float z = x[i] * factor + offset;
+    y[i] = z > 0 ? z : slope * z;
+  }
+}
+
+void batch_norm_forward(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end) {
+  const float inverse_batch = 1.0F / static_cast<float>(batch);
+  const float unbiased = static_cast<float>(batch) / static_cast<float>(std::max(1, batch - 1));
+  for (int r = begin; r < end; ++r) {
+    const std::ptrdiff_t at = std::ptrdiff_t{r} * batch;
+    const ConstRows row(x + at, batch);
+    const float mean = row.sum() * inverse_batch;
+    const float variance = (row - mean).square().sum() * inverse_batch;
+    const float inverse_deviation = 1.0F / std::sqrt(variance + rows.epsilon);
+    rows.mean[r] = mean;
+    rows.inverse_deviation[r] = inverse_deviation;
+    rows.running_mean[r] += rows.momentum * (mean - rows.running_mean[r]);
+    rows.running_variance[r] += rows.momentum * (variance * unbiased - rows.running_variance[r]);
+    const float factor = rows.scale[r] * inverse_deviation;
+    affine_leaky(x + at, y + at, factor, rows.shift[r] - mean * factor, rows.slope, batch);
+  }
+}
+
+void batch_norm_inference(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end) {
+  for (int r = begin; r < end; ++r) {
+    const std::ptrdiff_t at = std::ptrdiff_t{r} * batch;
+    const float factor = rows.scale[r] / std::sqrt(rows.running_variance[r] + rows.epsilon);
+    affine_leaky(x + at, y + at, factor, rows.shift[r] - rows.running_mean[r] * factor, rows.slope, batch);
+  }
+}
+
+void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
+                         int batch, int begin, int end) {
+  // With n = (x - mean) / deviation and z = scale n + shift:  dz = dy leaky'(z),  d_shift = sum dz,  d_scale = sum dz
+  // n, dx = scale / deviation (dz - mean(dz) - n mean(dz n))   (Ioffe and Szegedy 2015).
+  const float inverse_batch = 1.0F / static_cast<float>(batch);
+  for (int r = begin; r < end; ++r) {
+    const std::ptrdiff_t at = std::ptrdiff_t{r} * batch;
+    const float mean = rows.mean[r], inverse = rows.inverse_deviation[r], scale = rows.scale[r];
+    // The very expression of the forward pass, so that both see the same sign.
+    const float factor = scale * inverse, offset = rows.shift[r] - mean * factor, slope = rows.slope;
+    float* g = dy + at;
+    const float* in = x + at;
+    for (int i = 0; i < batch; ++i) g[i] *= in[i] * factor + offset > 0 ? 1.0F : slope;
+    const Rows dz(g, batch);
+    const ConstRows row(in, batch);
+    const float sum = dz.sum();
+    const float dot = (dz * (row - mean)).sum() * inverse;
+    d_shift[r] = sum;
+    d_scale[r] = dot;
+    const float a = scale * inverse, b = -a * inverse * dot * inverse_batch, c = -a * sum * inverse_batch;
+    for (int i = 0; i < batch; ++i) g[i] = a * g[i] + b * (in[i] - mean) + c;
+  }
+}
+
+void leaky_dropout_forward(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
+                           std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    x[i] = (x[i] > 0 ? x[i] : slope * x[i]) * (static_cast<float>(mask[i]) * inverse_keep);
+}
+
+void leaky_dropout_backward(float* dy, const float* y, const std::uint8_t* mask, float inverse_keep, float slope,
+                            std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i)
+    dy[i] *= (static_cast<float>(mask[i]) * inverse_keep) * (y[i] > 0 ? 1.0F : slope);
+}
+
+void sigmoid_forward(float* x, std::size_t begin, std::size_t end) {
+  Rows row(x + begin, static_cast<Eigen::Index>(end - begin));
+  row = (1.0F + (-row).exp()).inverse();
+}
+
+void sigmoid_backward(float* dy, const float* y, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) dy[i] *= y[i] * (1.0F - y[i]);
+}
+
+void adam(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
+          std::size_t begin, std::size_t end) {
+  const AdamRule r = rule;
+#pragma GCC ivdep
+  for (std::size_t i = begin; i < end; ++i) {
+    const float g = gradients[i];
+    const float m = r.beta1 * first[i] + (1.0F - r.beta1) * g;
+    const float v = r.beta2 * second[i] + (1.0F - r.beta2) * g * g;
+    first[i] = m;
+    second[i] = v;
+    parameters[i] -= r.rate * m / (std::sqrt(v) * r.inverse_root + r.epsilon);
+  }
+}
+
+constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
+                                 product,
+                                 transpose,
+                                 add_bias,
+                                 row_sums,
+                                 batch_norm_forward,
+                                 batch_norm_inference,
+                                 batch_norm_backward,
+                                 leaky_dropout_forward,
+                                 leaky_dropout_backward,
+                                 sigmoid_forward,
+                                 sigmoid_backward,
+                                 adam};
+
+}  // namespace
+
+const CpuKernels& cpu_kernels() { return kKernels; }
+
+}  // namespace ganymede::kernel::GANYMEDE_LEVEL

@@ -1,0 +1,88 @@
+#pragma once
+// The inner loops of the CPU backend. The same sources are compiled once for each level of the instruction set, because
+// neither Eigen nor the compiler chooses at run time; the fastest that this processor has is picked when the backend is
+// made.
+//
+// Every function works on a range of rows (or elements), so that the caller can hand ranges to threads. An element's
+// sum runs over the same terms in the same order whatever the range: results do not depend on the number of threads.
+// Tensors are [features x batch] with the batch contiguous ("row" = feature).
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ganymede::kernel {
+
+/// C[m x n] = A[m x k] B[k x n] (+ C if accumulate). A(i, j) stands at a[i * a_row + j * a_column]; rows of B and C are
+/// contiguous.
+struct Product {
+  const float* a;
+  std::ptrdiff_t a_row, a_column;
+  const float* b;
+  std::ptrdiff_t b_row;
+  float* c;
+  std::ptrdiff_t c_row;
+  int n, k;
+  bool accumulate;
+};
+
+struct BatchNormRows {
+  const float *scale, *shift;              ///< [features]
+  float *mean, *inverse_deviation;         ///< [features], kept for the backward pass
+  float *running_mean, *running_variance;  ///< [features]
+  float momentum, epsilon, slope;
+};
+
+struct AdamRule {
+  float rate;  ///< learning rate over (1 - beta1^t)
+  float beta1, beta2;
+  float inverse_root;  ///< 1 / sqrt(1 - beta2^t)
+  float epsilon;
+};
+
+/// Floats of scratch space that `product` needs for each thread.
+inline constexpr int kProductScratch = 8192;
+
+struct CpuKernels {
+  const char* name;  ///< "AVX-512"
+
+  void (*product)(const Product& product, int row_begin, int row_end, float* scratch);
+  /// out[columns x rows] = in[rows x columns]^T for rows [begin, end) of `in`.
+  void (*transpose)(const float* in, float* out, int rows, int columns, int begin, int end);
+  void (*add_bias)(float* x, const float* bias, int batch, int begin, int end);
+  /// sums[r] = (accumulate ? sums[r] : 0) + sum over the batch of x[r].
+  void (*row_sums)(const float* x, float* sums, int batch, bool accumulate, int begin, int end);
+
+  /// y = leaky(scale (x - mean) / deviation + shift) with the batch's statistics, which also enter the running ones.
+  void (*batch_norm_forward)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
+  /// The same with the running statistics.
+  void (*batch_norm_inference)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
+  /// Turns d loss / dy into d loss / dx in place; writes the gradients of scale and shift.
+  void (*batch_norm_backward)(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
+                              int batch, int begin, int end);
+
+  void (*leaky_dropout_forward)(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
+                                std::size_t end);
+  void (*leaky_dropout_backward)(float* dy, const float* y, const std::uint8_t* mask, float inverse_keep, float slope,
+                                 std::size_t begin, std::size_t end);
+  void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
+  void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
+  void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
+               std::size_t begin, std::size_t end);
+};
+
+/// The sets that this processor can run, the fastest first.
+std::vector<const CpuKernels*> available_cpu_kernels();
+
+// Defined once a compiled level (kernels.cpp); available_cpu_kernels asks the processor which may be called.
+namespace baseline {
+const CpuKernels& cpu_kernels();
+}
+namespace v3 {
+const CpuKernels& cpu_kernels();
+}
+namespace v4 {
+const CpuKernels& cpu_kernels();
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,73 @@
+#include "kernel/step_clock.hpp"
+
+#include <algorithm>
+
+namespace ganymede::kernel {
+namespace {
+
+template <class Duration>
+double to_seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+}  // namespace
+
+void StepClock::record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers) {
+  ops_ = &ops;
+  ops.set_timed(true);
+  generator_ready_.assign(generator_layers, 0);
+  discriminator_ready_.assign(discriminator_layers, 0);
+}
+
+void StepClock::reserve(std::size_t steps) {
+  if (!recording()) return;
+  wall_s_.reserve(wall_s_.size() + steps);
+  for (auto& phase : phases_)
+    for (auto* times : {&phase.start_s, &phase.seconds, &phase.host_s}) times->reserve(times->size() + steps);
+}
+
+void StepClock::begin_step() {
+  if (!recording()) return;
+  const auto now = Clock::now();
+  if (in_step_) {
+    close_phase(now);
+    wall_s_.push_back(to_seconds(now - step_begin_));
+  }
+  step_begin_ = now;
+  in_step_ = true;
+}
+
+void StepClock::enter(Phase phase) {
+  if (!recording()) return;
+  const auto now = Clock::now();
+  close_phase(now);
+  phase_ = phase;
+  phase_begin_ = now;
+  in_phase_ = true;
+  work_at_begin_ = ops_->work();
+}
+
+void StepClock::end_step() {
+  if (!in_step_) return;
+  const auto now = Clock::now();
+  close_phase(now);
+  wall_s_.push_back(to_seconds(now - step_begin_));
+  in_step_ = false;
+}
+
+void StepClock::close_phase(Clock::time_point now) {
+  if (!in_phase_) return;
+  PhaseTimes& times = phases_[static_cast<std::size_t>(phase_)];
+  times.work = ops_->work() - work_at_begin_;
+  const double seconds = to_seconds(now - phase_begin_);
+  times.start_s.push_back(to_seconds(phase_begin_ - step_begin_));
+  times.seconds.push_back(seconds);
+  times.host_s.push_back(std::max(0.0, seconds - times.work.seconds));
+  in_phase_ = false;
+}
+
+void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
+  if (recording()) ready[layer] += to_seconds(Clock::now() - phase_begin_);
+}
+
+}  // namespace ganymede::kernel

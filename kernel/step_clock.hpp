@@ -1,0 +1,98 @@
+#pragma once
+// Times the phases of steps. A phase ends where the next begins, so that phases tile the step; two clock readings a
+// phase.
+
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "kernel/network.hpp"
+
+namespace ganymede::kernel {
+
+/// In the order in which a step runs them.
+enum class Phase {
+  load,
+  copy,
+  discriminator_forward_real,
+  discriminator_backward_real,
+  generator_forward,
+  discriminator_forward_fake,
+  discriminator_backward_fake,
+  discriminator_update,
+  generator_forward_through_discriminator,
+  generator_backward_through_discriminator,
+  generator_backward,
+  generator_update,
+};
+
+struct PhaseInfo {
+  std::string_view name;
+  std::string_view network;  ///< whose update the phase serves
+  std::string_view stream;
+};
+
+inline constexpr PhaseInfo kPhases[] = {
+    {"load", "", "host"},
+    {"copy", "", "copy"},
+    {"discriminator.forward_real", "discriminator", "compute"},
+    {"discriminator.backward_real", "discriminator", "compute"},
+    {"generator.forward", "generator", "compute"},
+    {"discriminator.forward_fake", "discriminator", "compute"},
+    {"discriminator.backward_fake", "discriminator", "compute"},
+    {"discriminator.update", "discriminator", "compute"},
+    {"generator.forward_through_discriminator", "generator", "compute"},
+    {"generator.backward_through_discriminator", "generator", "compute"},
+    {"generator.backward", "generator", "compute"},
+    {"generator.update", "generator", "compute"},
+};
+inline constexpr std::size_t kPhaseCount = std::size(kPhases);
+
+class StepClock {
+ public:
+  struct PhaseTimes {
+    std::vector<double> start_s, seconds, host_s;  ///< one a step
+    Work work;                                     ///< of the last step
+  };
+
+  /// Records nothing until `record`.
+  StepClock() = default;
+  /// Records from now on. `generator_layers`, `discriminator_layers`: how many layers report their gradients.
+  void record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers);
+  bool recording() const { return ops_ != nullptr; }
+  /// Room for so many more steps, so that recording them allocates nothing.
+  void reserve(std::size_t steps);
+
+  void begin_step();
+  void enter(Phase phase);
+  /// The running step ends here; its wall time goes to here.
+  void end_step();
+
+  /// Called by the backward pass that completes a network's gradients: those of layer `layer` are final.
+  void generator_layer_done(std::size_t layer) { layer_done(generator_ready_, layer); }
+  void discriminator_layer_done(std::size_t layer) { layer_done(discriminator_ready_, layer); }
+
+  const std::vector<double>& wall_s() const { return wall_s_; }
+  const PhaseTimes& times(Phase phase) const { return phases_[static_cast<std::size_t>(phase)]; }
+  /// By layer, summed over all steps: the time from the start of the phase until the layer's gradients were final.
+  const std::vector<double>& generator_ready_s() const { return generator_ready_; }
+  const std::vector<double>& discriminator_ready_s() const { return discriminator_ready_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void close_phase(Clock::time_point now);
+  void layer_done(std::vector<double>& ready, std::size_t layer);
+
+  Ops* ops_ = nullptr;
+  PhaseTimes phases_[kPhaseCount];
+  std::vector<double> wall_s_;
+  std::vector<double> generator_ready_, discriminator_ready_;
+  Clock::time_point step_begin_, phase_begin_;
+  bool in_step_ = false, in_phase_ = false;
+  Phase phase_{};
+  Work work_at_begin_;
+};
+
+}  // namespace ganymede::kernel

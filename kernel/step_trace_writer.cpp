@@ -1,0 +1,71 @@
+#include "kernel/step_trace_writer.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace ganymede::kernel {
+namespace {
+
+std::vector<double> after_warmup(const std::vector<double>& values, std::size_t warmup) {
+  return {values.begin() + static_cast<std::ptrdiff_t>(warmup), values.end()};
+}
+
+double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+TracePhase make_phase(const PhaseInfo& info, const StepClock::PhaseTimes& times, std::size_t warmup) {
+  return {.name = std::string(info.name),
+          .network = std::string(info.network),
+          .stream = std::string(info.stream),
+          .start_s = after_warmup(times.start_s, warmup),
+          .seconds = after_warmup(times.seconds, warmup),
+          .host_s = after_warmup(times.host_s, warmup),
+          .flops = times.work.flops,
+          .bytes_read = times.work.bytes_read,
+          .bytes_written = times.work.bytes_written,
+          .launches = times.work.launches};
+}
+
+void append(std::vector<TraceBucket>& all, std::vector<TraceBucket> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+}  // namespace
+
+std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s, double phase_s,
+                                      Phase after) {
+  assert(ready_s.size() == network.layers().size());
+  std::vector<TraceBucket> buckets;
+  double open_bytes = 0;
+  for (std::size_t layer = ready_s.size(); layer-- > 0;) {
+    const auto bytes = static_cast<std::int64_t>(network.layer_parameters(layer) * sizeof(float));
+    if (bytes == 0) continue;
+    if (buckets.empty() || open_bytes + static_cast<double>(bytes) > kBucketBytes) {
+      buckets.push_back({network.name(), 0, std::string(kPhases[static_cast<std::size_t>(after)].name), 1});
+      open_bytes = 0;
+    }
+    open_bytes += static_cast<double>(bytes);
+    buckets.back().bytes += bytes;
+    // The bucket is ready when its last layer is.
+    if (phase_s > 0) buckets.back().ready_fraction = std::clamp(ready_s[layer] / phase_s, 1e-6, 1.0);
+  }
+  return buckets;
+}
+
+TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup) {
+  assert(clock.wall_s().size() > warmup);
+  TraceBatch batch;
+  batch.batch = gan.batch;
+  batch.warmup_steps_dropped = static_cast<int>(warmup);
+  batch.wall_s = after_warmup(clock.wall_s(), warmup);
+  for (std::size_t i = 0; i < kPhaseCount; ++i)
+    batch.phases.push_back(make_phase(kPhases[i], clock.times(static_cast<Phase>(i)), warmup));
+  append(batch.buckets, make_buckets(gan.discriminator, clock.discriminator_ready_s(),
+                                     sum(clock.times(Phase::discriminator_backward_fake).seconds),
+                                     Phase::discriminator_backward_fake));
+  append(batch.buckets, make_buckets(gan.generator, clock.generator_ready_s(),
+                                     sum(clock.times(Phase::generator_backward).seconds), Phase::generator_backward));
+  return batch;
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,43 @@
+#pragma once
+// Tensors are views; buffers own device memory. Every activation is [features x batch], feature-major: the images of a
+// batch lie side by side. Weights are [outputs x inputs] as in PyTorch's nn.Linear.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace ganymede::kernel {
+
+/// A view of floats in device memory, [features x batch].
+struct Tensor {
+  float* data = nullptr;
+  int features = 0;
+  int batch = 0;
+
+  std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
+};
+
+/// A view of bytes in device memory, [features x batch]: which units a dropout kept (1) or dropped (0).
+struct Mask {
+  std::uint8_t* data = nullptr;
+  int features = 0;
+  int batch = 0;
+
+  std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
+};
+
+struct BufferRelease {
+  void (*release)(void* data, std::size_t bytes) = nullptr;
+  std::size_t bytes = 0;
+  void operator()(void* data) const { release(data, bytes); }
+};
+
+/// Device memory that a backend allocated, zeroed, aligned to 64 bytes at least. Moves only.
+struct Buffer {
+  std::unique_ptr<void, BufferRelease> memory;
+
+  float* floats() const { return static_cast<float*>(memory.get()); }
+  std::size_t bytes() const { return memory ? memory.get_deleter().bytes : 0; }
+};
+
+}  // namespace ganymede::kernel

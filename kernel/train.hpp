@@ -1,0 +1,92 @@
+#pragma once
+// Training: what the command line runs, and what calibration times.
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "kernel/data/batches.hpp"
+#include "kernel/data/dataset.hpp"
+#include "kernel/gan_step.hpp"
+#include "kernel/utilization.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede::kernel {
+
+inline constexpr int kBatchMax = 65536;
+inline constexpr std::int64_t kStepsMax = 1'000'000'000;
+/// A trace keeps every step in memory and in the file.
+inline constexpr std::int64_t kTracedStepsMax = 100'000;
+inline constexpr int kThreadsMax = 1024;
+
+struct TrainOptions {
+  std::string model = "mlp-gan";
+  std::string dataset = kBuiltinDataset;  ///< or a directory of MNIST-format files
+  std::string backend = "cpu";
+  int batch = 64;
+  int threads = 0;  ///< 0: all that this process may use
+  AdamParameters adam;
+  std::uint64_t seed = 1;
+  bool trace = false;  ///< record phases; costs well below 1 % of a step
+};
+
+/// ConfigError naming the flag, what was found and what was expected.
+void check(const TrainOptions& options);
+
+/// After how many of `steps` steps a recording begins: caches, clocks and pages settle first.
+std::int64_t warmup_of(std::int64_t steps);
+
+struct Progress {
+  std::int64_t step;  ///< done, counted over the trainer's life
+  Losses losses;
+};
+
+struct RunResult {
+  std::int64_t steps = 0;
+  double seconds = 0;  ///< wall time of these steps
+  Losses losses;       ///< of the last
+};
+
+class Trainer {
+ public:
+  /// Checks the options, opens the data set, allocates everything. ConfigError, Infeasible.
+  explicit Trainer(const TrainOptions& options);
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  /// One step. Allocates nothing unless it records. Failure when a loss is not finite.
+  Losses step();
+
+  /// So many steps; `report`, if given, is called after each. May be called again: timing is of the call's own steps.
+  RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {});
+
+  /// What was recorded without the first `warmup` steps. Needs options.trace, and more steps done than `warmup`.
+  StepTrace trace(std::int64_t warmup);
+
+  const TrainOptions& options() const { return options_; }
+  const Dataset& dataset() const { return dataset_; }
+  std::int64_t steps_done() const { return steps_done_; }
+  std::int64_t epoch() const { return batches_.epoch(); }
+  Gan& gan() { return gan_; }
+  Ops& ops() { return *ops_; }
+
+ private:
+  TrainOptions options_;
+  std::unique_ptr<Ops> ops_;
+  Gan gan_;
+  std::map<std::string, double> memory_bytes_;
+  Dataset dataset_;
+  Batches batches_;
+  StepRandom random_;
+  StepClock clock_;
+  std::optional<TraceUtilization> utilization_;
+  std::int64_t steps_done_ = 0;
+};
+
+/// The backend that was asked for, or the error that says why it is not there.
+std::unique_ptr<Ops> make_ops(const TrainOptions& options);
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,90 @@
+#include "kernel/utilization.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+namespace ganymede::kernel {
+namespace {
+
+double wall_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+double cpu_s() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](timeval time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
+double resident_bytes() {
+  long total = 0, resident = 0;
+  if (std::FILE* file = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(file, "%ld %ld", &total, &resident) != 2) resident = 0;
+    std::fclose(file);
+  }
+  return static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE));
+}
+
+}  // namespace
+
+double processor_wait_s() {
+  std::error_code ignored;
+  double nanoseconds = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
+    // "time on the processor, time waiting for one, slices", in nanoseconds.
+    unsigned long long ran = 0, waited = 0;
+    if (std::FILE* file = std::fopen((task.path() / "schedstat").c_str(), "r")) {
+      if (std::fscanf(file, "%llu %llu", &ran, &waited) == 2) nanoseconds += static_cast<double>(waited);
+      std::fclose(file);
+    }
+  }
+  return nanoseconds * 1e-9;
+}
+
+UtilizationSampler::UtilizationSampler(double interval_s)
+    : result_{interval_s, {{"cpu", {}}, {"cpu_wait", {}}, {"memory_bytes", {}}}},
+      last_wall_s_(wall_s()),
+      last_cpu_s_(cpu_s()),
+      last_wait_s_(processor_wait_s()),
+      thread_([this] { run(); }) {}
+
+UtilizationSampler::~UtilizationSampler() { stop(); }
+
+void UtilizationSampler::run() {
+  std::unique_lock lock(mutex_);
+  const std::chrono::duration<double> interval(result_.interval_s);
+  while (!wake_.wait_for(lock, interval, [this] { return stop_; })) sample();
+}
+
+void UtilizationSampler::sample() {
+  const double wall = wall_s(), cpu = cpu_s(), wait = processor_wait_s();
+  result_.samples["cpu"].push_back((cpu - last_cpu_s_) / (wall - last_wall_s_));
+  result_.samples["cpu_wait"].push_back((wait - last_wait_s_) / (wall - last_wall_s_));
+  result_.samples["memory_bytes"].push_back(resident_bytes());
+  last_wall_s_ = wall;
+  last_cpu_s_ = cpu;
+  last_wait_s_ = wait;
+}
+
+void UtilizationSampler::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+TraceUtilization UtilizationSampler::finish() {
+  stop();
+  if (result_.samples["cpu"].empty()) sample();  // a training shorter than one interval
+  return result_;
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,21 @@
+#pragma once
+// A GAN's weights as safetensors. Names are "<network>.<layer>.<parameter>" with PyTorch's parameter names and layouts,
+// so that load_state_dict takes them: "generator.dense1.weight" is [outputs, inputs] as in nn.Linear,
+// "generator.norm1.weight", ".bias",
+// ".running_mean" and ".running_var" as in nn.BatchNorm1d.
+
+#include <filesystem>
+#include <string>
+
+#include "kernel/gan.hpp"
+
+namespace ganymede::kernel {
+
+/// The file's bytes.
+std::string write_weights(const Gan& gan, Ops& ops);
+
+/// Into a prepared GAN. ConfigError when a tensor is missing, unknown or of another shape. Adam's moments are not in
+/// the file.
+void read_weights(Gan& gan, Ops& ops, const std::filesystem::path& file);
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,117 @@
+#include "kernel/gan_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+std::vector<Losses> train(const TrainOptions& options, int steps) {
+  Trainer trainer(options);
+  std::vector<Losses> losses;
+  for (int i = 0; i < steps; ++i) losses.push_back(trainer.step());
+  return losses;
+}
+
+void expect_equal(const std::vector<Losses>& a, const std::vector<Losses>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].discriminator, b[i].discriminator) << i;
+    EXPECT_EQ(a[i].generator, b[i].generator) << i;
+  }
+}
+
+TEST(GanStep, DoesTheCountedWork) {
+  const Scratch scratch;
+  Trainer trainer(small_training(scratch));
+  const Work before = trainer.ops().work();
+  trainer.step();
+  const Work work = trainer.ops().work() - before;
+  // 2 FLOPs a multiply-add, by layer.
+  const double g1 = 2.0 * 50 * 1200, g = g1 + 2.0 * 1200 * 1000 + 2.0 * 1000 * 784;
+  const double d1 = 2.0 * 784 * 256, d = d1 + 2.0 * 256 * 128 + 2.0 * 128;
+  // Forward, weights and data for the discriminator on two batches, but nothing into the images; the generator forward,
+  // through the frozen discriminator and back, then its weights and data, but nothing into the latents.
+  const double per_image = 2 * (3 * d - d1) + g + 2 * d + (2 * g - g1);
+  EXPECT_EQ(work.flops, per_image * trainer.options().batch);
+  EXPECT_NEAR(per_image / 1e9, 0.015079, 5e-7);
+  EXPECT_EQ(trainer.gan().step_flops_per_image(), per_image);
+}
+
+TEST(GanStep, SameSeedSameLosses) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch);
+  const auto first = train(options, 8);
+  expect_equal(first, train(options, 8));
+  options.seed = 2;
+  const auto other = train(options, 8);
+  EXPECT_NE(first[0].discriminator, other[0].discriminator);
+}
+
+TEST(GanStep, ThreadsDoNotChangeTheLosses) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch);
+  options.threads = 1;
+  const auto one = train(options, 5);
+  options.threads = 3;
+  expect_equal(one, train(options, 5));
+}
+
+TEST(GanStep, StartsUndecidedAndTheDiscriminatorLearns) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch);
+  options.adam.learning_rate = 5e-4F;
+  const auto losses = train(options, 25);
+  // A discriminator that knows nothing loses log 2 on each half.
+  EXPECT_NEAR(losses.front().discriminator, 2 * std::log(2.0), 0.3);
+  EXPECT_NEAR(losses.front().generator, std::log(2.0), 0.2);
+  EXPECT_LT(losses.back().discriminator, 0.7 * losses.front().discriminator);
+}
+
+double mean_generated(Trainer& trainer) {
+  Gan& gan = trainer.gan();
+  RandomStream random(1, "tests/latent");
+  trainer.ops().fill_normal(gan.latent, random);
+  std::vector<float> images(static_cast<std::size_t>(gan.image.pixels() * gan.batch));
+  trainer.ops().read(images, gan.generator.infer(trainer.ops(), gan.latent).data);
+  return std::accumulate(images.begin(), images.end(), 0.0) / static_cast<double>(images.size());
+}
+
+TEST(GanStep, GeneratedImagesMoveTowardsTheData) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch);
+  options.adam.learning_rate = 5e-4F;
+  Trainer trainer(options);
+  const auto& pixels = trainer.dataset().images.pixels;
+  const double wanted =
+      std::accumulate(pixels.begin(), pixels.end(), 0.0) / (255.0 * static_cast<double>(pixels.size()));
+  const double before = std::abs(mean_generated(trainer) - wanted);
+  trainer.run(60);
+  EXPECT_LT(std::abs(mean_generated(trainer) - wanted), 0.5 * before);
+}
+
+TEST(GanStep, TheGeneratorsUpdateLeavesTheDiscriminatorsGradients) {
+  const Scratch scratch;
+  Trainer trainer(small_training(scratch));
+  trainer.step();
+  Gan& gan = trainer.gan();
+  const std::size_t count = gan.discriminator.parameter_count();
+  std::vector<float> before(count), after(count);
+  trainer.ops().read(before, gan.discriminator.gradient_data());
+  // What gan_step does after the discriminator's update.
+  RandomStream noise(1, "tests/noise");
+  const Tensor logits = forward(gan.discriminator, trainer.ops(), gan.real, noise);
+  trainer.ops().bce_with_logits(gan.losses, gan.d_logits, logits, 1);
+  const Tensor dx = backward(gan.discriminator, trainer.ops(), gan.d_logits,
+                             {.weights = false, .accumulate = false, .input = true}, [](std::size_t) {});
+  trainer.ops().read(after, gan.discriminator.gradient_data());
+  EXPECT_EQ(before, after);
+  EXPECT_EQ(dx.features, gan.image.pixels());
+}
+
+}  // namespace
+}  // namespace ganymede::kernel

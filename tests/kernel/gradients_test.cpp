@@ -1,0 +1,173 @@
+// Every backward pass against finite differences of its forward pass. The loss is a fixed random projection of the
+// output, summed in double precision; central differences with a step of 2^-7 leave an error of about 1e-4 from the
+// step and as much from single precision.
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "device.hpp"
+#include "kernel/layer.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr float kStep = 1.0F / 128;
+constexpr double kTolerance = 2e-3;
+
+class GradientTest : public testing::TestWithParam<Backend> {
+ protected:
+  /// d loss / d x[i] for `count` elements at `x`.
+  std::vector<double> numeric(float* x, std::size_t count, const std::function<double()>& loss) {
+    std::vector<double> gradient;
+    for (std::size_t i = 0; i < count; ++i) {
+      const float middle = device_.singles(x + i, 1)[0];
+      device_.set(x, i, middle + kStep);
+      const double above = loss();
+      device_.set(x, i, middle - kStep);
+      const double below = loss();
+      device_.set(x, i, middle);
+      gradient.push_back((above - below) / (2.0 * static_cast<double>(kStep)));
+    }
+    return gradient;
+  }
+
+  void expect_near(const std::vector<double>& analytic, const std::vector<double>& expected, const char* what) {
+    ASSERT_EQ(analytic.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(analytic[i], expected[i], kTolerance * (1 + std::abs(expected[i]))) << what << " " << i;
+  }
+
+  double project(Tensor y, const std::vector<double>& weights) {
+    const auto values = device_.values(y);
+    double sum = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) sum += values[i] * weights[i];
+    return sum;
+  }
+
+  /// A layer's gradients of its input and its parameters.
+  void check_layer(Layer& layer, int batch, std::uint64_t noise_seed = 5) {
+    Arena only_counts;
+    layer.plan(only_counts, batch);
+    const Buffer block = device_.ops().allocate(only_counts.used());
+    Arena arena(block);
+    layer.plan(arena, batch);
+    std::size_t parameters = 0;
+    for (const auto& spec : layer.parameters()) parameters += spec.size();
+    float *values = device_.floats(parameters, 0.4, 1.2), *gradients = device_.floats(parameters);
+    layer.bind(values, gradients, device_.floats(2 * static_cast<std::size_t>(layer.inputs()), 0, 1));
+
+    const Tensor given = device_.tensor(layer.inputs(), batch), x = device_.tensor(layer.inputs(), batch);
+    const auto forward = [&] {
+      device_.ops().copy(x.data, given.data, x.size());  // layers may work in place
+      RandomStream noise(noise_seed, "tests/noise");     // the same units are dropped every time
+      return layer.forward(device_.ops(), x, noise);
+    };
+    const Tensor y = forward();
+    const Tensor direction = device_.tensor(y.features, batch);
+    const auto weights = device_.values(direction);
+    const auto loss = [&] { return project(forward(), weights); };
+
+    forward();
+    const Tensor spare = device_.tensor(layer.inputs(), batch);
+    const Tensor dx = layer.backward(device_.ops(), direction, spare.data, {});
+    const auto d_input = device_.values(dx), d_parameters = device_.values(gradients, parameters);
+    expect_near(d_input, numeric(given.data, given.size(), loss), "input");
+    expect_near(d_parameters, numeric(values, parameters, loss), "parameter");
+  }
+
+  Device device_{GetParam(), 2};
+};
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, GradientTest, testing::ValuesIn(backends()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST_P(GradientTest, Dense) { check_layer(*dense("layer", 7, 9), 5); }
+
+// Away from the kink: with slope 1 the whole function is smooth, with 0.2 only its sign matters.
+TEST_P(GradientTest, BatchNormAlone) { check_layer(*batch_norm_leaky("layer", 4, 1.0F), 19); }
+
+TEST_P(GradientTest, LeakyReluAndDropout) {
+  // Numbers within the step of zero would cross the kink.
+  const Tensor y = device_.tensor(6, 11), dy = device_.tensor(6, 11);
+  const Mask mask = device_.mask(6, 11);
+  const LeakyDropoutParameters parameters{.slope = 0.2F, .keep = 0.6F};
+  auto x = device_.singles(y);
+  for (float& value : x) value += value > 0 ? 0.1F : -0.1F;
+  const auto weights = device_.values(dy);
+  const auto apply = [&](const std::vector<float>& input) {
+    device_.ops().write(y.data, input);
+    RandomStream noise(9, "tests/noise");
+    device_.ops().leaky_dropout_forward(y, mask, parameters, noise);
+    return project(y, weights);
+  };
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    auto above = x, below = x;
+    above[i] += kStep;
+    below[i] -= kStep;
+    expected.push_back((apply(above) - apply(below)) / (2.0 * static_cast<double>(kStep)));
+  }
+  apply(x);
+  device_.ops().leaky_dropout_backward(dy, y, mask, parameters);
+  expect_near(device_.values(dy), expected, "input");
+}
+
+TEST_P(GradientTest, BatchNormThenLeakyRelu) {
+  // Against the smooth batch norm: where z < 0 the leaky ReLU only scales the incoming gradient.
+  const int features = 3, batch = 17;
+  const Tensor x = device_.tensor(features, batch), y = device_.tensor(features, batch),
+               leaky_y = device_.tensor(features, batch);
+  const Tensor dy = device_.tensor(features, batch), masked = device_.tensor(features, batch);
+  float *saved = device_.floats(6), *running = device_.floats(6, 1, 1), *gradients = device_.floats(6),
+        *smooth = device_.floats(6);
+  BatchNormParameters normal{.scale = device_.floats(3, 0.5, 1.5),
+                             .shift = device_.floats(3),
+                             .running_mean = running,
+                             .running_variance = running + 3,
+                             .mean = saved,
+                             .inverse_deviation = saved + 3,
+                             .momentum = 0.1F,
+                             .epsilon = 1e-5F,
+                             .slope = 1};
+  device_.ops().batch_norm_leaky_forward(y, x, normal);
+  auto incoming = device_.singles(dy);
+  const auto z = device_.values(y);
+  for (std::size_t i = 0; i < z.size(); ++i) incoming[i] *= z[i] > 0 ? 1.0F : 0.2F;
+  device_.ops().write(masked.data, incoming);
+  device_.ops().batch_norm_leaky_backward(masked, x, normal, smooth, smooth + 3);
+  normal.slope = 0.2F;
+  device_.ops().batch_norm_leaky_forward(leaky_y, x, normal);
+  device_.ops().batch_norm_leaky_backward(dy, x, normal, gradients, gradients + 3);
+  const auto expected = device_.values(masked), found = device_.values(dy);
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
+  for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(device_.values(gradients, 6)[i], device_.values(smooth, 6)[i], 1e-5);
+}
+
+TEST_P(GradientTest, Sigmoid) { check_layer(*sigmoid("layer", 5), 21); }
+
+TEST_P(GradientTest, CrossEntropyWithLogits) {
+  for (const double target : {0.0, 1.0}) {
+    const Tensor logits = device_.tensor(1, 13, -3, 3), gradient = device_.tensor(1, 13);
+    float* loss = device_.floats(1);
+    const auto values = device_.values(logits);
+    device_.ops().bce_with_logits(loss, gradient, logits, static_cast<float>(target));
+    double expected_loss = 0;
+    std::vector<double> expected;
+    for (const double value : values) {
+      const auto entropy = [&](double logit) {
+        const double sigmoid = 1 / (1 + std::exp(-logit));
+        return -(target * std::log(sigmoid) + (1 - target) * std::log(1 - sigmoid)) / 13;
+      };
+      const double step = 1e-4;
+      expected_loss += entropy(value);
+      expected.push_back((entropy(value + step) - entropy(value - step)) / (2 * step));
+    }
+    EXPECT_NEAR(device_.values(loss, 1)[0], expected_loss, 1e-5);
+    const auto found = device_.values(gradient);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace ganymede::kernel

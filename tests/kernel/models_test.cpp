@@ -1,0 +1,64 @@
+#include "kernel/models/models.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "kernel/ops/eigen/eigen_ops.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr std::size_t dense_count(std::size_t inputs, std::size_t outputs) { return outputs * inputs + outputs; }
+
+TEST(MlpGan, HasThePapersParameters) {
+  const Gan gan = find_model("mlp-gan").build();
+  // Dense layers, and a scale and a shift for each normalised feature.
+  EXPECT_EQ(gan.generator.parameter_count(),
+            dense_count(50, 1200) + 2 * 1200 + dense_count(1200, 1000) + 2 * 1000 + dense_count(1000, 784));
+  EXPECT_EQ(gan.discriminator.parameter_count(), dense_count(784, 256) + dense_count(256, 128) + dense_count(128, 1));
+  // Table of the paper: trainable 2,051,384; total 2,289,769; the rest is the frozen discriminator and the moving
+  // statistics.
+  EXPECT_EQ(gan.generator.parameter_count(), 2'051'384U);
+  EXPECT_EQ(gan.discriminator.parameter_count() + gan.generator.statistic_count(), 2'289'769U - 2'051'384U);
+  EXPECT_EQ(gan.discriminator.parameter_count(), 233'985U);
+  EXPECT_EQ(gan.generator.statistic_count(), 4'400U);
+  EXPECT_EQ(gan.discriminator.statistic_count(), 0U);
+  EXPECT_EQ(gan.generator.gradient_bytes(), 8'205'536U);
+  EXPECT_EQ(gan.discriminator.gradient_bytes(), 935'940U);
+}
+
+TEST(Models, FitTheirImagesAndTheirLatents) {
+  for (const auto& model : models()) {
+    const Gan gan = model.build();
+    EXPECT_EQ(gan.model, model.name);
+    EXPECT_EQ(gan.generator.outputs(), gan.image.pixels()) << model.name;
+    EXPECT_EQ(gan.discriminator.inputs(), gan.image.pixels()) << model.name;
+    EXPECT_EQ(gan.discriminator.outputs(), 1) << model.name;
+    EXPECT_FALSE(model.summary.empty());
+  }
+}
+
+TEST(Models, HoldWhatWasPlanned) {
+  const auto ops = make_eigen_ops(1);
+  for (const auto& model : models()) {
+    Gan gan = model.build();
+    const auto planned = gan.planned_memory_bytes(*ops, 16);
+    gan.prepare(*ops, 16, 1);
+    EXPECT_EQ(planned.at("activations"),
+              static_cast<double>(gan.generator.activation_bytes() + gan.discriminator.activation_bytes()))
+        << model.name;
+    EXPECT_EQ(planned.at("data"), static_cast<double>(gan.small.bytes())) << model.name;
+    EXPECT_EQ(planned.at("parameters"),
+              static_cast<double>(4 * (gan.generator.parameter_count() + gan.discriminator.parameter_count())));
+  }
+}
+
+TEST(Models, AnUnknownOneIsRefusedWithTheNearest) {
+  EXPECT_THAT([] { find_model("mlp-gna"); },
+              testing::ThrowsMessage<ConfigError>(testing::AllOf(testing::HasSubstr("--model: found \"mlp-gna\""),
+                                                                 testing::HasSubstr("did you mean \"mlp-gan\"?"))));
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
