@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/train.hpp"
+#include "report/table.hpp"
+#include "studies/self_check.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct CalibrateOptions {
+  kernel::TrainOptions train;
+  std::vector<int> batches = {64};
+  std::int64_t steps = 300;
+  std::string check;  // a trace to be checked instead of recording one
+};
+
+double quantile(std::vector<double> values, double share) {
+  std::sort(values.begin(), values.end());
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+}
+
+/// One entry a batch size, recorded one after the other; the trace is that of the first with the others' entries added.
+StepTrace record(const CalibrateOptions& options, const Shared& shared) {
+  std::optional<StepTrace> trace;
+  for (const int batch : options.batches) {
+    kernel::TrainOptions train = options.train;
+    train.batch = batch;
+    train.trace = true;
+    kernel::Trainer trainer(train);
+    remark(shared, fmt::format("recording {} steps of {} at batch {}", options.steps, train.model, batch));
+    const std::int64_t warmup = kernel::warmup_of(options.steps);
+    trainer.run(warmup + options.steps);
+    StepTrace recorded = trainer.trace(warmup);
+    if (trace)
+      trace->batches.push_back(std::move(recorded.batches.front()));
+    else
+      trace = std::move(recorded);
+  }
+  return *std::move(trace);
+}
+
+std::string phase_table(const StepTrace& trace) {
+  std::string out = fmt::format("{}, backend {}: fp32 {}, memory {}\n", trace.device.name, trace.software.backend,
+                                to_string(trace.device.fp32), to_string(trace.device.memory_bandwidth));
+  for (const auto& batch : trace.batches) {
+    Table table(
+        {fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">kernel launches"});
+    const double step = quantile(batch.wall_s, 0.5);
+    const auto row = [&](const std::string& name, const std::vector<double>& seconds, double flops,
+                         const std::string& launches) {
+      const double median = quantile(seconds, 0.5);
+      table.add({name, to_string(Seconds{median}), to_string(Seconds{quantile(seconds, 0.1)}),
+                 to_string(Seconds{quantile(seconds, 0.9)}), fmt::format("{:.1f} %", 100 * median / step),
+                 flops > 0 ? to_string(Flops{flops} / Seconds{median}) : "", launches});
+    };
+    double flops = 0;
+    std::int64_t launches = 0;
+    for (const auto& phase : batch.phases) {
+      row(phase.name, phase.seconds, phase.flops, std::to_string(phase.launches));
+      flops += phase.flops;
+      launches += phase.launches;
+    }
+    table.rule();
+    row(fmt::format("step ({} recorded)", batch.wall_s.size()), batch.wall_s, flops, std::to_string(launches));
+    out += "\n" + table.text();
+  }
+  return out;
+}
+
+// Threads waiting for a processor that others have, on average: above this a measurement says more about the others.
+constexpr double kDisturbed = 0.1;
+constexpr int kAttempts = 3;
+
+struct CheckOutcome {
+  SelfPrediction predicted;
+  double measured_s = 0;
+  double measured_wait = 0;  // threads waiting for a processor while it was measured
+  double recorded_wait = 0;  // while the trace was recorded
+  std::int64_t steps = 0;
+  double error() const { return predicted.total.si / measured_s - 1; }
+  bool holds() const { return measured_s >= predicted.interval_s.low && measured_s <= predicted.interval_s.high; }
+};
+
+/// Threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
+double mean_wait(const TraceBatch& batch) {
+  if (!batch.utilization) return 0;
+  const auto found = batch.utilization->samples.find("cpu_wait");
+  if (found == batch.utilization->samples.end() || found->second.empty()) return 0;
+  return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
+}
+
+CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted) {
+  kernel::TrainOptions train = wanted;
+  train.model = trace.model;
+  train.batch = trace.batches.front().batch;
+  train.seed = trace.seed;
+  train.threads = trace.device.threads;
+  train.trace = false;
+  CheckOutcome outcome;
+  outcome.steps = static_cast<std::int64_t>(trace.batches.front().wall_s.size());
+  outcome.predicted = predict_own_device(trace, outcome.steps);
+  kernel::Trainer trainer(train);
+  if (trainer.ops().device() != trace.device.name)
+    throw ConfigError(
+        fmt::format("--check: the trace was recorded on \"{}\", this is \"{}\"; the check needs the same device",
+                    trace.device.name, trainer.ops().device()));
+  trainer.run(kernel::warmup_of(outcome.steps));
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const double before = kernel::processor_wait_s();
+    outcome.measured_s = trainer.run(outcome.steps).seconds;
+    outcome.measured_wait = (kernel::processor_wait_s() - before) / outcome.measured_s;
+    if (outcome.measured_wait <= kDisturbed) break;
+  }
+  outcome.recorded_wait = mean_wait(trace.batches.front());
+  return outcome;
+}
+
+std::string disturbance(const CheckOutcome& outcome) {
+  std::string text;
+  const auto say = [&](const char* when, double wait) {
+    if (wait > kDisturbed)
+      text += fmt::format("  other programs were running {}: {:.1f} threads waited for a processor on average\n", when,
+                          wait);
+  };
+  say("while the trace was recorded", outcome.recorded_wait);
+  say(fmt::format("during the measurement ({} attempts)", kAttempts).c_str(), outcome.measured_wait);
+  return text;
+}
+
+std::string check_text(const CheckOutcome& outcome, const std::string& device) {
+  const auto& [low, high] = outcome.predicted.interval_s;
+  return fmt::format(
+             "Self-check on {}: fitted on the first {} steps of the trace, then {} steps run without tracing\n"
+             "  predicted {:.3f} s (95 % interval {:.3f} .. {:.3f} s), measured {:.3f} s: error {:+.1f} %, the "
+             "interval {}\n",
+             device, outcome.predicted.steps_fitted, outcome.steps, outcome.predicted.total.si, low, high,
+             outcome.measured_s, 100 * outcome.error(),
+             outcome.holds() ? "holds" : "DOES NOT HOLD: the machine's speed changed between the two") +
+         disturbance(outcome);
+}
+
+std::string check_json(const CheckOutcome& outcome) {
+  const auto& [low, high] = outcome.predicted.interval_s;
+  return nlohmann::ordered_json{
+             {"steps_fitted", outcome.predicted.steps_fitted},
+             {"steps", outcome.steps},
+             {"predicted_s", outcome.predicted.total.si},
+             {"interval_s", {low, high}},
+             {"measured_s", outcome.measured_s},
+             {"error", outcome.error()},
+             {"holds", outcome.holds()},
+             {"threads_waiting", {{"recorded", outcome.recorded_wait}, {"measured", outcome.measured_wait}}}}
+             .dump(2) +
+         "\n";
+}
+
+void calibrate_command(const CalibrateOptions& options, Shared& shared) {
+  std::string text;
+  StepTrace trace;
+  if (!options.check.empty()) {
+    trace = load_step_trace(options.check);
+  } else {
+    if (shared.output.empty()) throw ConfigError("-o: missing, expected the file for the trace");
+    check_output(shared);
+    trace = record(options, shared);
+    write_file(shared.output, write_step_trace(trace));
+    shared.output.clear();  // the rest is for people
+    if (shared.format == "table") text = phase_table(trace) + "\n";
+  }
+  const CheckOutcome outcome = check(trace, options.train);
+  emit(shared, shared.format == "json" ? check_json(outcome) : text + check_text(outcome, trace.device.name));
+  if (!outcome.holds()) shared.exit_code = 1;
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Shared& shared) {
+  auto options = std::make_shared<CalibrateOptions>();
+  auto* command = app.add_subcommand(
+      "calibrate",
+      "record step traces on this machine and check that they predict it\n"
+      "Examples:\n"
+      "  ganymede calibrate --model mlp-gan --batch 32,64,128 -o trace.json\n"
+      "  ganymede calibrate --check trace.json\n"
+      "\n"
+      "Record the steps of a real training on this machine, then check that they predict it: fit on the first half of\n"
+      "the trace, simulate one worker, and compare with a separate untraced run. Exit code 1 if the stated interval\n"
+      "does not hold the measurement.");
+  command->add_option("--model", options->train.model, "`ganymede list models`")->capture_default_str();
+  command->add_option("--batch", options->batches, "batch sizes, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--steps", options->steps, "steps to record of each, after warm-up")
+      ->check(CLI::Range(std::int64_t{2}, kernel::kTracedStepsMax))
+      ->capture_default_str();
+  command->add_option("--dataset", options->train.dataset, "builtin, or a directory of MNIST-format IDX files")
+      ->capture_default_str();
+  command->add_option("--backend", options->train.backend, "cpu or cuda")->capture_default_str();
+  command->add_option("--threads", options->train.threads, "CPU threads (default: all)");
+  add_seed(*command, options->train.seed, "of weights, batches, latents and dropout");
+  command->add_option("--check", options->check, "only check this trace, recorded on this machine");
+  add_format(*command, shared, {"table", "json"});
+  add_output(*command, shared);
+  command->callback([options, &shared] { calibrate_command(*options, shared); });
+}
+
+}  // namespace ganymede::cli

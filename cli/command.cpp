@@ -1,0 +1,100 @@
+#include "cli/command.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/process.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_description(const CLI::App* app) const override {
+    const std::string text = app->get_description();
+    return app->get_parent() == nullptr ? text + "\n" : text.substr(text.find('\n') + 1) + "\n\n";
+  }
+  std::string make_subcommand(const CLI::App* sub) const override {
+    const std::string text = sub->get_description();
+    return fmt::format("  {:<12}{}\n", sub->get_name(), text.substr(0, text.find('\n')));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+
+void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
+  const std::vector<std::string> names(formats.begin(), formats.end());
+  command.add_option("--format", shared.format, "how to print the result")
+      ->check(CLI::IsMember(names))
+      ->capture_default_str();
+}
+
+void add_output(CLI::App& command, Shared& shared) {
+  command.add_option("-o,--output", shared.output, "write the result to this file instead of standard output");
+}
+
+void add_jobs(CLI::App& command, Shared& shared) {
+  command.add_option("--jobs", shared.jobs, "simulations at once (default: one a core); results do not depend on it")
+      ->check(CLI::Range(1, 4096));
+}
+
+void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description) {
+  const auto refuse_negative = [](const std::string& text) {
+    return text.starts_with('-') ? fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text) : "";
+  };
+  command.add_option("--seed", seed, description)->check(refuse_negative)->capture_default_str();
+}
+
+void add_set(CLI::App& command, std::vector<std::string>& assignments) {
+  command
+      .add_option("--set", assignments,
+                  "/json/pointer=value: replace a value of the file; relative paths start at the working directory")
+      ->type_name("POINTER=VALUE")
+      ->allow_extra_args(false);
+}
+
+std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assignments) {
+  std::vector<JsonOverride> overrides;
+  for (const auto& assignment : assignments) {
+    const std::size_t sign = assignment.find('=');
+    if (sign == std::string::npos || !assignment.starts_with('/'))
+      throw ConfigError(
+          fmt::format("--set {}: expected /json/pointer=value, for example /platform/nodes=2", assignment));
+    overrides.push_back({assignment.substr(0, sign), assignment.substr(sign + 1)});
+  }
+  return overrides;
+}
+
+int jobs(const Shared& shared) { return shared.jobs > 0 ? shared.jobs : usable_cores(); }
+
+void check_output(const Shared& shared) {
+  if (!shared.output.empty()) check_writable(shared.output);
+}
+
+void emit(const Shared& shared, const std::string& text) {
+  if (!shared.output.empty()) return write_file(shared.output, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw Failure("standard output cannot be written");
+}
+
+void remark(const Shared& shared, const std::string& text) {
+  if (!shared.quiet) fmt::print(stderr, "{}\n", text);
+}
+
+std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what) {
+  if (shared.quiet || ::isatty(STDERR_FILENO) == 0) return {};
+  return [count, what](std::size_t done) {
+    constexpr std::size_t kWidth = 30;
+    const std::size_t filled = kWidth * done / count;
+    fmt::print(stderr, "\r[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, ' '), done, count,
+               what, done == count ? "\n" : "");
+  };
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,108 @@
+// ganymede doctor: what was found, and why a backend is not there.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/machine.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "what was found on this machine, and why a backend is missing\n"
+    "Examples:\n"
+    "  ganymede doctor\n"
+    "  ganymede doctor --format json\n";
+
+struct Backend {
+  std::string name;
+  bool available = false;
+  std::string reason;
+};
+
+std::vector<std::string> missing(const Machine& machine, std::initializer_list<std::string_view> names) {
+  std::vector<std::string> absent;
+  for (const Dependency& item : machine.dependencies)
+    if (!item.found && std::find(names.begin(), names.end(), item.name) != names.end()) absent.push_back(item.name);
+  return absent;
+}
+
+std::string cuda_reason(const Machine& machine) {
+  std::string reason = "not in this build; the CUDA backend is not available yet";
+  if (machine.graphics.devices.empty()) return reason + ", and there is no NVIDIA GPU here";
+  const auto absent = missing(machine, {"nvcc", "cuDNN", "NCCL"});
+  reason += fmt::format("; this machine has {} GPU{}", machine.graphics.devices.size(),
+                        machine.graphics.devices.size() == 1 ? "" : "s");
+  return absent.empty() ? reason : fmt::format("{}; building it will need {}", reason, fmt::join(absent, ", "));
+}
+
+std::vector<Backend> backends(const Machine& machine) {
+  return {{"cpu", true, fmt::format("Eigen, {} threads", machine.processor.usable)},
+          {"cuda", false, cuda_reason(machine)}};
+}
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::string as_table(const Machine& machine) {
+  const Processor& cpu = machine.processor;
+  std::string text;
+  const auto line = [&](std::string_view name, const std::string& value) {
+    text += fmt::format("{:<14}{}\n", name, value);
+  };
+  line("processor", cpu.model);
+  line("cores", fmt::format("{}, {} usable", cpu.cores, cpu.usable));
+  line("memory", fmt::format("{}, {} free", to_string(cpu.memory), to_string(cpu.available)));
+  line("instructions",
+       fmt::format("AVX2 {}, FMA {}, AVX-512 {}", yes_no(cpu.avx2), yes_no(cpu.fma), yes_no(cpu.avx512)));
+  line("GPU", machine.graphics.devices.empty() ? "none found (no /proc/driver/nvidia, no /dev/nvidia0)"
+                                               : fmt::format("{}", fmt::join(machine.graphics.devices, ", ")));
+  line("GPU driver", fmt::format("{}, {}", machine.graphics.driver.value_or("no kernel module"),
+                                 machine.graphics.cuda ? "CUDA up to " + *machine.graphics.cuda : "no libcuda.so.1"));
+  for (const Dependency& item : machine.dependencies) line(item.name, item.detail);
+  text += "\nbackends\n";
+  for (const Backend& backend : backends(machine))
+    text += fmt::format("  {:<12}{}: {}\n", backend.name, backend.available ? "ready" : "missing", backend.reason);
+  return text;
+}
+
+nlohmann::ordered_json text_or_null(const std::optional<std::string>& text) {
+  return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
+}
+
+std::string as_json(const Machine& machine) {
+  const Processor& cpu = machine.processor;
+  nlohmann::ordered_json out;
+  out["processor"] = {{"model", cpu.model},
+                      {"cores", cpu.cores},
+                      {"usable_cores", cpu.usable},
+                      {"memory_bytes", static_cast<std::int64_t>(cpu.memory.si)},
+                      {"available_bytes", static_cast<std::int64_t>(cpu.available.si)},
+                      {"avx2", cpu.avx2},
+                      {"fma", cpu.fma},
+                      {"avx512", cpu.avx512}};
+  out["gpu"] = {{"devices", machine.graphics.devices},
+                {"driver", text_or_null(machine.graphics.driver)},
+                {"cuda", text_or_null(machine.graphics.cuda)}};
+  for (const Dependency& item : machine.dependencies)
+    out["dependencies"].push_back({{"name", item.name}, {"found", item.found}, {"detail", item.detail}});
+  for (const Backend& backend : backends(machine))
+    out["backends"].push_back({{"name", backend.name}, {"available", backend.available}, {"reason", backend.reason}});
+  return out.dump(2) + "\n";
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Shared& shared) {
+  CLI::App* command = app.add_subcommand("doctor", kHelp);
+  add_format(*command, shared, {"table", "json"});
+  add_output(*command, shared);
+  command->callback([&shared] {
+    const Machine machine = inspect_machine();
+    emit(shared, shared.format == "json" ? as_json(machine) : as_table(machine));
+  });
+}
+
+}  // namespace ganymede::cli

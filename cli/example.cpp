@@ -1,0 +1,130 @@
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+constexpr const char* kScenario = R"({
+  // ganymede simulate scenario.json
+  "schema": "ganymede.scenario/1",
+
+  "workload": {
+    // Recorded by `ganymede train --trace` or `ganymede calibrate`; a relative path starts at this file.
+    "trace": "traces/recorded/mlp-gan-cpu.json",
+    "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
+    "batch_per_gpu": 64, // one that the trace has recorded
+    "epochs": 20 // or "steps", or "images"
+  },
+
+  "platform": {
+    "catalog": "aws", // `ganymede list providers`, or the path of a platform file
+    "region": "us-east-1",
+    "instance": "p3.8xlarge",
+    "nodes": 1,
+    "gpus_per_node": 4, // default: all that the instance has
+    "market": "on-demand" // `ganymede list markets`
+  },
+
+  "synchronization": {
+    "mode": "all-reduce",
+    "scheme": "ring", // `ganymede list schemes`
+    "overlap": true, // reduce gradients while the backward pass goes on
+    "compression": "none"
+  },
+
+  "policy": { "name": "fixed" }, // `ganymede list policies`
+  "fidelity": { "mode": "sampled", "precision": 0.005 }, // "message" simulates every step
+  "seed": 1
+}
+)";
+
+constexpr const char* kStudy = R"({
+  // ganymede sweep study.json: every platform with every count of GPUs and every scheme.
+  "schema": "ganymede.study/1",
+  "name": "my-study",
+  "about": "one line for the head of the table",
+
+  // As in a scenario; a relative path starts at this file.
+  "workload": {
+    "trace": "traces/recorded/mlp-gan-cpu.json",
+    "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
+    "batch_per_gpu": 64,
+    "epochs": 20
+  },
+
+  "platforms": [
+    // A GPU: each count goes on the cheapest instances that hold it.
+    { "catalog": "aws", "region": "us-east-1", "gpu": "V100" },
+    { "catalog": "gcp", "region": "us-central1", "gpu": "V100", "market": "spot" },
+    // Or an instance, as many of them as the count needs.
+    { "catalog": "azure", "region": "eastus", "instance": "Standard_NC24s_v3" }
+  ],
+  "gpus": [1, 2, 4],
+  "schemes": ["ring", "reduce-to-one"],
+  "overlap": true,
+  "seeds": [1]
+}
+)";
+
+constexpr const char* kPlatform = R"({
+  // A platform of your own: name its path as a scenario's "catalog". Every quantity carries its unit.
+  "schema": "ganymede.platform/1",
+  "provider": "private",
+  "name": "lab",
+
+  "gpus": {
+    "H100": {
+      "memory": "80GiB",
+      "fp32": "67Tflop/s",
+      "tensor": "990Tflop/s",
+      "memory_bandwidth": "3350GB/s",
+      "launch": "3us", // optional: between two back-to-back kernel starts; small models are bound by it
+      "power": { "idle": "70W", "peak": "700W" }
+    }
+  },
+
+  "instances": {
+    "node": {
+      "gpu": "H100",
+      "gpus": 4,
+      "vcpus": 64,
+      "memory": "512GiB",
+      "gpu_links": { "kind": "nvlink", "bandwidth": "450GB/s", "latency": "1us" }, // one GPU, one direction
+      "host_link": { "bandwidth": "25GB/s", "latency": "1us" },
+      "nic": { "bandwidth": "100Gbit/s", "latency": "5us", "gpu_direct": true }, // false: messages are staged through the host
+      "prices": [
+        { "region": "room-1", "market": "on-demand", "per_hour": "8.00USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
+      ]
+    }
+  },
+
+  "regions": { "room-1": { "carbon": "400g/kWh", "pue": 1.5 } },
+  "fabric": { "kind": "switch", "latency": "1us", "oversubscription": 1 },
+  "storage": { "nfs": { "read": "2GB/s", "write": "1GB/s", "iops": 30000, "per_gb_month": "0USD" } },
+  "provisioning": { "boot": "60s" },
+  "billing": { "granularity": "1s", "minimum": "60s" }
+}
+)";
+
+}  // namespace
+
+void add_example(CLI::App& app, Shared& shared) {
+  auto* command = app.add_subcommand("example",
+                                     "print a commented, valid file to start from\n"
+                                     "Examples:\n"
+                                     "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+                                     "  ganymede example study -o study.json\n"
+                                     "  ganymede example platform -o lab.json\n"
+                                     "\n"
+                                     "Print a commented, valid file to start from.");
+  auto what = std::make_shared<std::string>();
+  command->add_option("what", *what, "scenario, study or platform")
+      ->required()
+      ->check(CLI::IsMember({"scenario", "study", "platform"}));
+  add_output(*command, shared);
+  command->callback([what, &shared] {
+    emit(shared, *what == "scenario" ? kScenario : *what == "study" ? kStudy : kPlatform);
+  });
+}
+
+}  // namespace ganymede::cli

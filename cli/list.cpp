@@ -1,0 +1,142 @@
+// ganymede list: the identifiers that work, each from the table of the code that implements it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "common/json.hpp"
+#include "kernel/models/models.hpp"
+#include "platforms/catalog.hpp"
+#include "policies/policy.hpp"
+#include "sim/collectives/allreduce.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+constexpr const char* kHelp =
+    "the identifiers that work\n"
+    "Examples:\n"
+    "  ganymede list schemes\n"
+    "  ganymede list providers --format json\n\n"
+    "Topics: schemes, modes, policies, models, providers, markets.\n";
+
+struct Row {
+  std::string name, summary;
+};
+using Rows = std::vector<Row>;
+
+template <class Table>
+Rows rows_of(const Table& table) {
+  Rows rows;
+  for (const auto& item : table) rows.push_back({std::string(item.name), std::string(item.summary)});
+  return rows;
+}
+
+Rows schemes() { return rows_of(allreduce_schemes()); }
+Rows models() { return rows_of(kernel::models()); }
+Rows policy_rows() { return rows_of(policies()); }
+
+// The one mode so far; asynchronous and local ones will bring a table of their own.
+Rows modes() { return {{"all-reduce", "synchronous steps: gradients are summed over all workers before each update"}}; }
+
+/// "35 instances in 5 regions, prices of 2025-04-04 to 2026-07-20".
+std::string summary_of(const Platform& platform) {
+  std::set<std::string> regions;
+  std::set<std::string> dates;
+  for (const Instance& instance : platform.instances) {
+    for (const Price& price : instance.prices) {
+      regions.insert(price.region);
+      if (price.as_of != "undated") dates.insert(price.as_of);
+    }
+  }
+  const auto count = [](std::size_t number, const char* what) {
+    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+  };
+  const std::string known = fmt::format("{} in {}", count(platform.instances.size(), "instance type"),  //
+                                        count(regions.size(), "region"));
+  if (dates.empty()) return known;
+  if (dates.size() == 1) return fmt::format("{}, prices of {}", known, *dates.begin());
+  return fmt::format("{}, prices of {} to {}", known, *dates.begin(), *dates.rbegin());
+}
+
+Rows providers() {
+  Rows rows;
+  for (const std::string& provider : provider_names()) rows.push_back({provider, summary_of(catalog(provider))});
+  return rows;
+}
+
+Rows markets() {
+  const auto summary = [](Market market) -> const char* {
+    switch (market) {
+      case Market::on_demand:
+        return "paid while it runs, never taken back";
+      case Market::spot:
+        return "cheaper, may be taken back at short notice";
+      case Market::reserved_1y:
+        return "committed for one year";
+      case Market::reserved_3y:
+        return "committed for three years";
+    }
+    return "";
+  };
+  Rows rows;
+  for (const std::string& name : market_names()) rows.push_back({name, summary(*parse_market(name))});
+  return rows;
+}
+
+struct Topic {
+  const char* name;
+  Rows (*rows)();
+};
+
+constexpr Topic kTopics[] = {
+    {"schemes", schemes}, {"modes", modes},         {"policies", policy_rows},
+    {"models", models},   {"providers", providers}, {"markets", markets},
+};
+
+const Topic& find_topic(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) {
+    if (name == topic.name) return topic;
+    names.emplace_back(topic.name);
+  }
+  if (name.empty()) throw ConfigError("list: which? Write one of " + list_of(names));
+  const auto close = nearest(name, names);
+  throw ConfigError(fmt::format("list: found \"{}\", expected {}{}", name, list_of(names),
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+std::string as_table(const Rows& rows) {
+  std::size_t width = 0;
+  for (const Row& row : rows) width = std::max(width, row.name.size());
+  std::string text;
+  for (const Row& row : rows) text += fmt::format("{:<{}}  {}\n", row.name, width, row.summary);
+  return text;
+}
+
+std::string as_json(const Rows& rows) {
+  auto out = nlohmann::ordered_json::array();
+  for (const Row& row : rows) out.push_back({{"name", row.name}, {"summary", row.summary}});
+  return out.dump(2) + "\n";
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Shared& shared) {
+  CLI::App* command = app.add_subcommand("list", kHelp);
+  auto topic = std::make_shared<std::string>();
+  command->add_option("topic", *topic, "What to list");
+  add_format(*command, shared, {"table", "json"});
+  add_output(*command, shared);
+  command->callback([topic, &shared] {
+    const Rows rows = find_topic(*topic).rows();
+    emit(shared, shared.format == "json" ? as_json(rows) : as_table(rows));
+  });
+}
+
+}  // namespace ganymede::cli

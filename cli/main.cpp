@@ -1,0 +1,82 @@
+// Only dispatches: one file a command, errors to exit codes.
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+
+namespace {
+
+// As in docs/design.md; 4 (a gate missed) belongs to commands that have gates, 130 is the shell's for an interrupt.
+constexpr int kFailure = 1;
+constexpr int kInvalid = 2;
+constexpr int kInfeasible = 3;
+
+int report(int code, const char* message) {
+  fmt::print(stderr, "ganymede: {}\n", message);
+  return code;
+}
+
+/// The library only says that a command is missing.
+void check_command(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word.starts_with('-')) return;
+  std::vector<std::string> names;
+  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  const auto guess = ganymede::nearest(word, names);
+  throw ganymede::ConfigError(fmt::format("no command \"{}\", expected {}{}", word, ganymede::list_of(names),
+                                          guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  using namespace ganymede;
+  CLI::App app(
+      "How long a GAN training takes on a cloud, how busy the hardware is and what it costs, before you pay for it.\n"
+      "\n"
+      "  ganymede train --model mlp-gan --steps 300 --trace trace.json     train for real and record the steps\n"
+      "  ganymede example scenario > scenario.json                         a commented file to start from\n"
+      "  ganymede simulate scenario.json                                   time, utilization, cost of a run\n"
+      "  ganymede sweep studies/first-look.json                            platforms x GPU counts x schemes\n"
+      "  ganymede COMMAND --help                                           examples and options of a command\n",
+      "ganymede");
+  app.formatter(cli::help_formatter());
+  app.set_version_flag("--version", "ganymede " GANYMEDE_VERSION);
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  cli::Shared shared;
+  shared.color = std::getenv("NO_COLOR") == nullptr && ::isatty(STDOUT_FILENO) != 0;
+  app.add_flag_callback(
+      "--no-color", [&] { shared.color = false; }, "no colours");
+  app.add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
+  app.fallthrough();
+  cli::add_train(app, shared);
+  cli::add_calibrate(app, shared);
+  cli::add_simulate(app, shared);
+  cli::add_sweep(app, shared);
+  cli::add_doctor(app, shared);
+  cli::add_list(app, shared);
+  cli::add_example(app, shared);
+
+  try {
+    check_command(app, argc > 1 ? argv[1] : "");
+    app.parse(argc, argv);
+    return shared.exit_code;
+  } catch (const CLI::ParseError& error) {
+    // Help and version are "errors" of the library with exit code 0; its own codes for the others are 100 and above.
+    return app.exit(error) == 0 ? 0 : kInvalid;
+  } catch (const ConfigError& error) {
+    return report(kInvalid, error.what());
+  } catch (const Infeasible& error) {
+    return report(kInfeasible, error.what());
+  } catch (const std::exception& error) {
+    return report(kFailure, error.what());
+  }
+}

@@ -1,0 +1,58 @@
+#include "sim/run/simulate.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "common/process.hpp"
+#include "report/runs.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct SimulateOptions {
+  std::string scenario;
+  std::string fidelity;
+  std::string seed;
+  std::vector<std::string> assignments;
+};
+
+void simulate_command(const SimulateOptions& options, const Shared& shared) {
+  check_output(shared);
+  auto overrides = parse_assignments(options.assignments);
+  if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
+  if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
+  const Scenario scenario = load_scenario(options.scenario, overrides);
+  const std::string json = run_child([&] { return result_json(simulate(scenario)); });
+  if (shared.format == "json") return emit(shared, json);
+  const auto run = nlohmann::json::parse(json);
+  emit(shared, shared.format == "csv" ? run_csv(run) : run_text(run));
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, Shared& shared) {
+  auto options = std::make_shared<SimulateOptions>();
+  auto* command = app.add_subcommand(
+      "simulate",
+      "one training run: how long, how busy, how much\n"
+      "Examples:\n"
+      "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+      "  ganymede simulate scenario.json --set /platform/nodes=2 --set /synchronization/scheme=reduce-to-one\n"
+      "  ganymede simulate scenario.json --format json -o result.json\n"
+      "\n"
+      "Simulate one training run: how long, how busy, how much, and where each GPU-second went.");
+  command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file")->required();
+  command
+      ->add_option("--fidelity", options->fidelity,
+                   "sampled: simulate enough steps to know the mean; message: every step")
+      ->check(CLI::IsMember({"sampled", "message"}));
+  command->add_option("--seed", options->seed, "use this seed instead of the scenario's");
+  add_set(*command, options->assignments);
+  add_format(*command, shared, {"table", "json", "csv"});
+  add_output(*command, shared);
+  command->callback([options, &shared] { simulate_command(*options, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,53 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "report/runs.hpp"
+#include "studies/study.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct SweepOptions {
+  std::string study;
+  std::string seed;
+  std::vector<std::string> assignments;
+};
+
+void sweep_command(const SweepOptions& options, const Shared& shared) {
+  check_output(shared);
+  auto overrides = parse_assignments(options.assignments);
+  if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
+  const Study study = load_study(options.study, overrides);
+  const std::string json = run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"));
+  if (shared.format == "json") return emit(shared, json);
+  const auto sweep = nlohmann::json::parse(json);
+  if (shared.format == "csv") return emit(shared, sweep_csv(sweep));
+  emit(shared,
+       fmt::format("{}{}{}\n\n{}", study.name, study.about.empty() ? "" : ": ", study.about, sweep_text(sweep)));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Shared& shared) {
+  auto options = std::make_shared<SweepOptions>();
+  auto* command = app.add_subcommand(
+      "sweep",
+      "platforms x GPU counts x schemes in one table\n"
+      "Examples:\n"
+      "  ganymede sweep studies/first-look.json\n"
+      "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
+      "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n"
+      "\n"
+      "Simulate a study: platforms x GPU counts x schemes x seeds, in one table.");
+  command->add_option("study", options->study, "a ganymede.study/1 file")->required();
+  command->add_option("--seed", options->seed, "use this seed instead of the study's");
+  add_set(*command, options->assignments);
+  add_jobs(*command, shared);
+  add_format(*command, shared, {"table", "json", "csv"});
+  add_output(*command, shared);
+  command->callback([options, &shared] { sweep_command(*options, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,159 @@
+// Every bad input: one clear located message, exit code 2, no output file.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+
+/// Exit code 2, one line on stderr that holds all `parts`, nothing on stdout.
+void expect_rejected(const std::string& arguments, const std::vector<std::string>& parts) {
+  const Outcome outcome = run_program(arguments);
+  EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
+  EXPECT_EQ(outcome.out, "") << arguments;
+  for (const auto& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << arguments;
+}
+
+/// The committed example with one value replaced.
+std::string simulate(const Scratch& scratch, const std::string& more) {
+  const Outcome example = run_program("example scenario");
+  return "simulate " + scratch.write("scenario.json", example.out) +
+         " --set /workload/trace=" GANYMEDE_SOURCE_DIR "/traces/recorded/mlp-gan-cpu.json " + more;
+}
+
+TEST(BadInput, TheUnchangedExampleIsGood) {
+  const Scratch scratch;
+  const Outcome outcome = run_program(simulate(scratch, ""));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(BadInput, FilesThatAreMissingEmptyOrNotJson) {
+  const Scratch scratch;
+  expect_rejected("simulate " + (scratch / "none.json").string(), {"none.json", "No such file"});
+  expect_rejected("simulate " + scratch.write("empty.json", ""), {"empty.json", "empty"});
+  expect_rejected("simulate " + scratch.write("half.json", "{ \"schema\": \"ganymede.scen"),
+                  {"half.json", "line 1, column"});
+  expect_rejected("sweep " + scratch.write("list.json", "[1, 2]"), {"list.json: /:", "an object"});
+  expect_rejected("simulate " + scratch.write("nan.json", "{ \"seed\": NaN }"), {"nan.json", "line 1, column"});
+}
+
+TEST(BadInput, KeysThatAreUnknownOrTwice) {
+  const Scratch scratch;
+  expect_rejected(simulate(scratch, "--set /synchronization/sheme=ring"),
+                  {"scenario.json: /synchronization/sheme: unknown key", "\"scheme\""});
+  expect_rejected("simulate " + scratch.write("twice.json", R"({ "seed": 1, "seed": 2 })"),
+                  {"twice.json: /seed: duplicate key"});
+}
+
+TEST(BadInput, NumbersAndUnits) {
+  const Scratch scratch;
+  for (const char* value : {"0", "-1", "1.5", "65537", "\\\"two\\\"", "null", "1e400"})
+    expect_rejected(simulate(scratch, std::string("--set /platform/nodes=") + value),
+                    {"scenario.json: /platform/nodes: found", "an integer from 1 to 65536"});
+  expect_rejected(simulate(scratch, "--set /workload/batch_per_gpu=0"), {"/workload/batch_per_gpu: found 0"});
+  expect_rejected(simulate(scratch, "--set /workload/epochs=-3"), {"/workload/epochs: found -3"});
+  expect_rejected(simulate(scratch, "--set /workload/dataset/images=0"), {"/workload/dataset/images: found 0"});
+  expect_rejected(simulate(scratch, "--set /seed=-1"), {"/seed: found -1"});
+
+  std::string platform = run_program("example platform").out;
+  const std::string bandwidth = "\"100Gbit/s\"";
+  platform.replace(platform.find(bandwidth), bandwidth.size(), "100");
+  const std::string file = scratch.write("lab.json", platform);
+  expect_rejected(simulate(scratch, "--set /platform/catalog=" + file +
+                                        " --set /platform/instance=node --set /platform/region=room-1"),
+                  {"lab.json: /instances/node/nic/bandwidth: found the bare number 100", "\"25Gbit/s\""});
+}
+
+TEST(BadInput, NamesThatDoNotExist) {
+  const Scratch scratch;
+  expect_rejected(simulate(scratch, "--set /platform/catalog=asw"), {"/platform/catalog", "\"aws\""});
+  expect_rejected(simulate(scratch, "--set /platform/instance=p3.3xlarge"),
+                  {"/platform/instance", "p3.3xlarge", "\"p3.2xlarge\""});
+  expect_rejected(simulate(scratch, "--set /platform/region=us-east-9"),
+                  {"/platform/region", "us-east-9", "us-east-1"});
+  expect_rejected(simulate(scratch, "--set /platform/market=sport"), {"/platform/market", "\"spot\""});
+  expect_rejected(simulate(scratch, "--set /synchronization/scheme=rong"),
+                  {"/synchronization/scheme: found \"rong\"", "did you mean \"ring\""});
+  expect_rejected(simulate(scratch, "--set /platform/gpus_per_node=5"),
+                  {"/platform/gpus_per_node: found 5", "at most 4"});
+  expect_rejected("train --model mlp-gam --steps 1", {"mlp-gam", "mlp-gan"});
+  expect_rejected("train --steps 1 --backend cuda", {"cuda"});
+  expect_rejected("list shemes", {"schemes"});
+  expect_rejected("frobnicate", {"frobnicate"});
+}
+
+TEST(BadInput, TrainingThatCannotStart) {
+  const Scratch scratch;
+  for (const char* flags :
+       {"--steps 0", "--steps -1", "--steps 1 --batch 0", "--steps 1 --batch -64", "--steps 1 --batch 1000000",
+        "--steps 1 --lr nan", "--steps 1 --lr -1", "--steps 1 --beta1 1.5", "--steps x"})
+    EXPECT_EQ(run_program(std::string("train ") + flags).code, 2) << flags;
+}
+
+std::string big_endian(std::initializer_list<std::uint32_t> words) {
+  std::string bytes;
+  for (const auto word : words)
+    for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>((word >> shift) & 0xFFU);
+  return bytes;
+}
+
+TEST(BadInput, DataThatContradictsItself) {
+  const Scratch scratch;
+  const std::string pixels(100 * 28 * 28, '\x40');
+  const auto train = [&](const std::string& content) {
+    scratch.write("train-images-idx3-ubyte", content);
+    return "train --steps 1 --batch 10 --dataset " + (scratch / "").string();
+  };
+  EXPECT_EQ(run_program(train(big_endian({0x803, 100, 28, 28}) + pixels)).code, 0);
+  expect_rejected(train(""), {"train-images-idx3-ubyte"});
+  expect_rejected(train(big_endian({0x803, 100})), {"train-images-idx3-ubyte"});
+  expect_rejected(train(big_endian({0x803, 100, 28, 28}) + pixels.substr(1)), {"train-images-idx3-ubyte"});
+  expect_rejected(train(big_endian({0x803, 99, 28, 28}) + pixels), {"train-images-idx3-ubyte"});
+  expect_rejected(train(big_endian({0x801, 100, 28, 28}) + pixels), {"train-images-idx3-ubyte", "803"});
+  expect_rejected(train(big_endian({0x803, 0, 28, 28})), {"train-images-idx3-ubyte"});
+  expect_rejected(train(big_endian({0x803, 0xFFFFFFFF, 0xFFFFFFFF, 0xFFFFFFFF}) + pixels), {"train-images-idx3-ubyte"});
+  expect_rejected("train --steps 1 --dataset " + (scratch / "nowhere").string(), {"nowhere"});
+}
+
+TEST(BadInput, AnOutputThatCannotBeWrittenIsFoundBeforeTheWork) {
+  const Scratch scratch;
+  const std::string nowhere = (scratch / "missing/file").string();
+  for (const char* flag : {"--samples ", "--weights ", "--trace "})
+    expect_rejected(std::string("train --steps 100000 ") + flag + nowhere, {nowhere});
+  expect_rejected(simulate(scratch, "-o " + nowhere), {nowhere});
+  expect_rejected("calibrate --steps 100000 -o " + nowhere, {nowhere});
+  expect_rejected("example study -o " + (scratch / "").string(), {"is a directory"});
+  EXPECT_EQ(scratch.files(), 1U) << "only the scenario may lie there";
+}
+
+TEST(BadInput, TracesThatContradictThemselves) {
+  const Scratch scratch;
+  expect_rejected(simulate(scratch, "--set /workload/trace=" + (scratch / "gone.json").string()),
+                  {"/workload/trace", "gone.json"});
+  std::string trace = content_of(GANYMEDE_SOURCE_DIR "/traces/recorded/mlp-gan-cpu.json");
+  const std::size_t wall = trace.find("\"wall_s\":[") + 10;
+  trace.insert(wall, "0.001,");
+  const std::string file = scratch.write("trace.json", trace);
+  expect_rejected(simulate(scratch, "--set /workload/trace=" + file),
+                  {"trace.json: /batches/0/phases/0/start_s", "one a step"});
+}
+
+TEST(BadInput, ARunThatDoesNotFitTheMemoryIsInfeasible) {
+  const Scratch scratch;
+  std::string platform = run_program("example platform").out;
+  platform.replace(platform.find("80GiB"), 5, "16MiB");
+  const std::string file = scratch.write("lab.json", platform);
+  const Outcome outcome = run_program(simulate(
+      scratch, "--set /platform/catalog=" + file + " --set /platform/instance=node --set /platform/region=room-1"));
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("GPU memory"));
+}
+
+}  // namespace
+}  // namespace ganymede
