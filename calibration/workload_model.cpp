@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 #include "calibration/statistics.hpp"
 
@@ -85,12 +86,11 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
                                         launching, phase.flops));
     } else if (phase.stream == "host") {
       model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, mean(phase.seconds), 0, 0));
-      if (host_link) {
-        const double copy = phase.bytes_written / host_link->bandwidth.si + host_link->latency.si;
-        model.phases.push_back(one_sample(phase.name + ".copy", phase.network, Stream::input, copy, 0, 0));
-      }
+    } else if (host_link) {
+      // What is read from the host crosses its link; the device may write it out in another form.
+      const double copy = phase.bytes_read / host_link->bandwidth.si + host_link->latency.si;
+      model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, copy, 0, 0));
     }
-    // A copy that the trace recorded is replaced by the one over the target's host link.
   }
   take_buckets(model, batch);
   return model;
@@ -124,15 +124,15 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
   take_buckets(model, batch);
 
   const BlockMean spread = block_mean(std::span(batch.wall_s).subspan(first, count), kBlockSteps);
-  WorkloadModel workload{
-      Provenance::measured,
-      model,
-      model,
-      model,
-      spread.half_width / spread.mean,
-      fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name, trace.software.name,
-                  trace.software.version, trace.software.backend, count, batch.batch),
-      {}};
+  WorkloadModel workload;
+  workload.central = model;
+  workload.low = model;
+  workload.high = std::move(model);
+  // The trace's run and the run that is predicted lie off the device's long mean by a drift of their own each.
+  const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
+  workload.relative_error = std::hypot(spread.half_width / spread.mean, drift);
+  workload.rule = fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name,
+                              trace.software.name, trace.software.version, trace.software.backend, count, batch.batch);
   if (spread.blocks < 2)
     workload.warnings.push_back("the trace is too short to tell its own error: the interval is +-100 %");
   return workload;

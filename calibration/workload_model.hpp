@@ -27,6 +27,11 @@ struct WorkloadModel {
   std::vector<std::string> warnings;
 };
 
+/// Two runs of one program on one machine differ by more than their steps' jitter says: memory is laid out anew, clocks
+/// and neighbours change. This is the standard deviation of a run's speed, relative: a stated default until a device
+/// has several traces. Measured: see docs/model.md.
+inline constexpr double kRunDrift = 0.03;
+
 /// The steps [first, first + count) of `batch`, as they were measured.
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
 

@@ -359,8 +359,10 @@ void JsonObject::finish() const {
 }
 
 void check_schema(JsonObject& object, std::string_view schema) {
-  const JsonNode found = object.required("schema");
-  if (!found.is_string() || found.as_string() != schema) found.expected(fmt::format("\"{}\"", schema));
+  // Not required(): it comes first, when "schemes" is not known yet, and would take that for a misspelt "schema".
+  const auto found = object.optional("schema");
+  if (!found) object.node().fail("the key \"schema\" is missing");
+  if (!found->is_string() || found->as_string() != schema) found->expected(fmt::format("\"{}\"", schema));
 }
 
 }  // namespace ganymede

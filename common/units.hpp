@@ -66,7 +66,7 @@ struct MicroUsdPerHour {
   }
 };
 
-/// What `time` costs at `price`, rounded half up to the micro-dollar. Exact in integers: the time is taken in
+/// What `time` costs at `price`, rounded to the nearest micro-dollar, halves away from zero. Exact in integers: the time is taken in
 /// whole nanoseconds. Throws Failure when the amount does not fit.
 MicroUsd cost(MicroUsdPerHour price, Seconds time);
 

@@ -157,6 +157,22 @@ std::vector<const Json*> runs_of(const Json& sweep) {
 std::string run_csv(const Json& run) { return flat_table({&run}).csv(); }
 std::string sweep_csv(const Json& sweep) { return flat_table(runs_of(sweep)).csv(); }
 
+namespace {
+
+/// The first run on `platform` with the fewest GPUs.
+const Json& base_of(const std::vector<const Json*>& runs, const std::string& platform) {
+  const Json* base = nullptr;
+  for (const Json* run : runs)
+    if (text(*run, "/run/platform") == platform && (!base || number(*run, "/run/gpus") < number(*base, "/run/gpus")))
+      base = run;
+  return *base;
+}
+
+/// Runs may train unlike numbers of images: steps are a target too.
+double images_per_s(const Json& run) { return number(run, "/time/images") / training_s(run); }
+
+}  // namespace
+
 std::string sweep_text(const Json& sweep) {
   const auto runs = runs_of(sweep);
   const auto faster = [](const Json* a, const Json* b) {
@@ -168,15 +184,12 @@ std::string sweep_text(const Json& sweep) {
 
   Table table({"platform", "instances", ">GPUs", "scheme", ">time", "interval", ">training", ">speed-up", ">GPU busy",
                ">exposed comm.", ">GPU-hours", ">USD", ""});
-  const Json* base = nullptr;
+  std::string above;
   for (const Json* run : runs) {
     const std::string platform = text(*run, "/run/platform");
-    if (!base || text(*base, "/run/platform") != platform) {
-      if (base) table.rule();
-      base = run;
-    }
-    // Equal images are trained by all runs of a study, so a ratio of times is one of throughputs.
-    const double speed_up = training_s(*base) / training_s(*run);
+    if (!above.empty() && above != platform) table.rule();
+    above = platform;
+    const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, platform));
     const auto& interval = (*run)["time"]["interval_s"];
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";

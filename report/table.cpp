@@ -13,7 +13,7 @@ std::size_t width(const std::string& text) {
 }
 
 std::string quoted(const std::string& cell) {
-  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  if (cell.find_first_of(",\"\r\n") == std::string::npos) return cell;
   std::string text = "\"";
   for (const char c : cell) text += c == '"' ? "\"\"" : std::string(1, c);
   return text + "\"";

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/process.hpp"
 #include "plan/cheapest.hpp"
@@ -24,17 +26,37 @@ struct StudyPlatform {
   std::string instance;  // … or an instance
 };
 
+std::vector<std::string> priced_regions(const Platform& platform) {
+  std::set<std::string> regions;
+  for (const auto& instance : platform.instances)
+    for (const auto& price : instance.prices) regions.insert(price.region);
+  return {regions.begin(), regions.end()};
+}
+
+/// Names and families.
+std::vector<std::string> gpu_names(const Platform& platform) {
+  std::set<std::string> names;
+  for (const auto& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
+  return {names.begin(), names.end()};
+}
+
 StudyPlatform read_platform_entry(const JsonNode& node) {
   JsonObject in(node);
   StudyPlatform entry;
   const JsonNode catalog = in.required("catalog");
   entry.catalog = catalog.as_string();
   entry.platform = load_catalog(entry.catalog, catalog.directory(), &catalog);
-  entry.region = in.required("region").as_string();
+  // A scenario made from this entry has no file to start a relative path from.
+  if (std::find(provider_names().begin(), provider_names().end(), entry.catalog) == provider_names().end())
+    entry.catalog = (catalog.directory() / entry.catalog).string();
+  entry.region = in.required("region").as_choice(priced_regions(entry.platform));
   auto market = in.optional("market");
   entry.market = market ? std::string(to_string(read_market(*market))) : "on-demand";
   const JsonNode what = in.one_of("gpu", "instance");
-  (what.pointer().ends_with("/gpu") ? entry.gpu : entry.instance) = what.as_string();
+  if (what.pointer().ends_with("/gpu"))
+    entry.gpu = what.as_choice(gpu_names(entry.platform));
+  else
+    entry.instance = entry.platform.instance(what.as_string(), &what).name;
   in.finish();
   return entry;
 }

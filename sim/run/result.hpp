@@ -35,7 +35,7 @@ struct Result {
   std::int64_t images = 0;
   Seconds step_mean;
   Interval interval_s;           ///< of the total: all stated error
-  Interval sampling_interval_s;  ///< of the total: from simulating fewer steps than the run has
+  Interval sampling_interval_s;  ///< of the total: from the steps drawn, and from the run being one of many
   double confidence = 0.95;
   std::int64_t steps_simulated = 0;
   std::string fidelity;

@@ -16,8 +16,9 @@
 namespace ganymede {
 namespace {
 
-// Without jitter steps repeat after the input queue has filled, each one like the step before the last: where the queue's
-// two places bind, long and short steps alternate. This many in a row that repeat so say that all further ones will.
+// Without jitter steps repeat after the input queue has filled, each one like the step before the last: where the two
+// places of the queue bind, long and short steps alternate. This many in a row that do so say that all further ones
+// will.
 constexpr int kEqualSteps = 6;
 constexpr std::size_t kBlocksAtLeast = 30;   // effective samples behind an interval
 constexpr std::size_t kBlocksAtMost = 1000;  // 25,000 steps: enough for 0.5 % of a step that varies by 30 %
@@ -303,7 +304,7 @@ Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
   result.step_mean = steps.mean;
   result.steps_simulated = steps.simulated;
 
-  result.sampling_interval_s = {(boot + (1 - steps.half_width) * steps.total).si,
+  result.sampling_interval_s = {(boot + std::max(0.0, 1 - steps.half_width) * steps.total).si,
                                 (boot + (1 + steps.half_width) * steps.total).si};
   if (workload.provenance == Provenance::measured) {
     const double error = std::hypot(steps.half_width, workload.relative_error);

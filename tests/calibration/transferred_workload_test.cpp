@@ -1,0 +1,158 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "calibration/workload_model.hpp"
+#include "support/made_up.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace literals;
+using testing::AllOf;
+using testing::Contains;
+using testing::HasSubstr;
+using testing::Not;
+
+/// 10 TFLOP/s, 900 GB/s, a launch 4 us: at the central shares 5 TFLOP/s and 750 GB/s.
+Gpu target() {
+  Gpu gpu;
+  gpu.name = "GPU-Y";
+  gpu.memory = 16_GiB;
+  gpu.fp32 = 10.0_Tflop_per_s;
+  gpu.memory_bandwidth = 900_GB_per_s;
+  gpu.launch = 4_us;
+  return gpu;
+}
+
+/// A trace of one phase with that work in each step.
+StepTrace one_phase(double flops, double bytes_read, double bytes_written, std::int64_t launches) {
+  StepTrace trace = constant_trace(4);
+  TraceBatch& batch = trace.batches.front();
+  batch.buckets.clear();
+  batch.phases.resize(1);
+  batch.phases[0].flops = flops;
+  batch.phases[0].bytes_read = bytes_read;
+  batch.phases[0].bytes_written = bytes_written;
+  batch.phases[0].launches = launches;
+  return trace;
+}
+
+WorkloadModel transferred(const StepTrace& trace, const Link* host_link = nullptr) {
+  return transferred_workload(trace, trace.batches.front(), target(), host_link);
+}
+
+// In each case the central model takes the longest of the three, the low one the longest at full peak, and the high one
+// the sum at 15 % of the peak, 40 % of the bandwidth and 9.6 / 3.8 of the launch time.
+struct RooflineCase {
+  const char* bound_by;
+  double flops, bytes_read, bytes_written;
+  std::int64_t launches;
+  double low_s, central_s, high_s;
+};
+
+class Roofline : public testing::TestWithParam<RooflineCase> {};
+
+TEST_P(Roofline, TakesWhatBindsIt) {
+  const RooflineCase& work = GetParam();
+  const WorkloadModel workload = transferred(one_phase(work.flops, work.bytes_read, work.bytes_written, work.launches));
+  EXPECT_NEAR(workload.low.mean_s() / work.low_s, 1, 1e-12);
+  EXPECT_NEAR(workload.central.mean_s() / work.central_s, 1, 1e-12);
+  EXPECT_NEAR(workload.high.mean_s() / work.high_s, 1, 1e-12);
+}
+
+constexpr double kLaunchWaited = 4e-6 * 9.6 / 3.8;
+
+INSTANTIATE_TEST_SUITE_P(Phases, Roofline,
+                         testing::Values(
+                             // 100 launches at 4 us; 50 MFLOP take 5 to 10 us, 9 MB take 10 to 12 us.
+                             RooflineCase{"launching", 50e6, 6e6, 3e6, 100, 400e-6, 400e-6,
+                                          100 * kLaunchWaited + 50e6 / 1.5e12 + 9e6 / 360e9},
+                             // 50 GFLOP take 5 ms at the peak and 10 ms at half of it.
+                             RooflineCase{"computing", 50e9, 6e6, 3e6, 10, 5e-3, 10e-3,
+                                          10 * kLaunchWaited + 50e9 / 1.5e12 + 9e6 / 360e9},
+                             // 900 MB take 1 ms at 900 GB/s and 1.2 ms at 750 GB/s.
+                             RooflineCase{"memory", 50e6, 500e6, 400e6, 10, 1e-3, 1.2e-3,
+                                          10 * kLaunchWaited + 50e6 / 1.5e12 + 900e6 / 360e9}),
+                         [](const auto& test) { return test.param.bound_by; });
+
+TEST(TransferredWorkload, KeepsThePhasesBucketsAndLaunchesOfTheTrace) {
+  const StepTrace trace = constant_trace(4);
+  const StepModel model = transferred(trace).central;
+  ASSERT_EQ(model.phases.size(), 4U);
+  EXPECT_EQ(model.samples, 1U);
+  EXPECT_EQ(model.phases[2].name, "generator.backward");
+  EXPECT_EQ(model.phases[2].flops, 4e9);
+  EXPECT_DOUBLE_EQ(model.phases[2].host_s[0], 10 * 4e-6);  // ten launches keep the host busy
+  ASSERT_EQ(model.buckets.size(), 3U);
+  EXPECT_EQ(model.buckets[1].phase, 2U);
+  // The gaps and the end of the recording machine's step stay behind.
+  EXPECT_EQ(model.tail_s[0] + model.phases[2].gap_s[0], 0);
+}
+
+StepTrace with_input() {
+  StepTrace trace = constant_trace(4);
+  TracePhase load = made_up_phase("load", "", 0.5, 2, std::vector<double>(4, 1e-3));
+  load.stream = "host";
+  TracePhase copy = made_up_phase("copy", "", 1, 1, std::vector<double>(4, 1e-3));
+  copy.stream = "copy";
+  copy.bytes_read = 5e6;
+  auto& phases = trace.batches.front().phases;
+  phases.insert(phases.begin(), {load, copy});
+  return trace;
+}
+
+// Reading a batch takes the recorded 2 ms; copying its 5 MB at 10 GB/s with a latency of 3 us takes 503 us, whatever
+// the recorded copy took.
+TEST(TransferredWorkload, ReadsAheadAndCopiesOverTheTargetsHostLink) {
+  const Link host_link{10_GB_per_s, 3_us, {}};
+  const StepModel model = transferred(with_input(), &host_link).central;
+  ASSERT_EQ(model.phases.size(), 6U);
+  EXPECT_EQ(model.phases[0].name, "load");
+  EXPECT_EQ(model.phases[0].stream, Stream::input);
+  EXPECT_NEAR(model.phases[0].device_s[0], 2e-3, 1e-15);
+  EXPECT_EQ(model.phases[1].name, "copy");
+  EXPECT_EQ(model.phases[1].stream, Stream::input);
+  EXPECT_NEAR(model.phases[1].device_s[0], 503e-6, 1e-15);
+  EXPECT_EQ(model.buckets[0].phase, 2U);
+  EXPECT_EQ(transferred(with_input()).central.phases.size(), 5U);  // no host link: the copy is not timed
+}
+
+TEST(TransferredWorkload, SaysWhereItComesFromAndWarns) {
+  const WorkloadModel workload = transferred(constant_trace(4));
+  EXPECT_EQ(workload.provenance, Provenance::transferred);
+  EXPECT_EQ(to_string(workload.provenance), "transferred");
+  EXPECT_THAT(workload.rule, AllOf(HasSubstr("from GPU-X to GPU-Y by roofline"), HasSubstr("50 % of"),
+                                   HasSubstr("10 TFLOP/s"), HasSubstr("83 % of"), HasSubstr("900 GB/s")));
+  EXPECT_THAT(workload.warnings, Contains(HasSubstr("are not measured but carried over from GPU-X")));
+  EXPECT_THAT(workload.warnings, Not(Contains(HasSubstr("launch time"))));
+}
+
+TEST(TransferredWorkload, WarnsWhereThePlatformGivesNoLaunchTime) {
+  const StepTrace trace = constant_trace(4);
+  Gpu gpu = target();
+  gpu.launch = 0_s;
+  const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), gpu, nullptr);
+  EXPECT_THAT(workload.warnings, Contains(HasSubstr("gives no launch time for GPU-Y")));
+}
+
+RC_GTEST_PROP(TransferredWorkload, IsBoundedByLowAndHigh, ()) {
+  const auto amount = [](double unit) { return unit * *rc::gen::inRange(0, 1'000'000); };
+  StepTrace trace = constant_trace(2);
+  for (auto& phase : trace.batches.front().phases) {
+    phase.flops = amount(1e5);
+    phase.bytes_read = amount(1e3);
+    phase.bytes_written = amount(1e3);
+    phase.launches = *rc::gen::inRange(0, 1000);
+  }
+  const WorkloadModel workload = transferred(trace);
+  for (std::size_t i = 0; i < workload.central.phases.size(); ++i) {
+    RC_ASSERT(workload.low.phases[i].device_s[0] <= workload.central.phases[i].device_s[0]);
+    RC_ASSERT(workload.central.phases[i].device_s[0] <= workload.high.phases[i].device_s[0]);
+  }
+  RC_ASSERT(workload.low.mean_s() <= workload.central.mean_s());
+  RC_ASSERT(workload.central.mean_s() <= workload.high.mean_s());
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,95 @@
+#include "common/file.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+class Files : public testing::Test {
+ protected:
+  TemporaryFolder folder_;
+};
+
+TEST_F(Files, AreReadBackAsWritten) {
+  std::string content(300'000, '\0');
+  for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7);
+  write_file(folder_ / "a", content);
+  EXPECT_EQ(read_file(folder_ / "a"), content);
+  write_file(folder_ / "empty", "");
+  EXPECT_EQ(read_file(folder_ / "empty"), "");
+}
+
+TEST_F(Files, AreReplacedWholeAndNothingElseIsLeft) {
+  write_file(folder_ / "a", "a long first content");
+  write_file(folder_ / "a", "second");
+  EXPECT_EQ(read_file(folder_ / "a"), "second");
+  EXPECT_THAT(folder_.names(), ElementsAre("a"));
+}
+
+TEST_F(Files, ThatCannotBeReadAreNamed) {
+  const auto message = [](const std::filesystem::path& path) {
+    return message_of<ConfigError>([&] { read_file(path); });
+  };
+  const auto absent = folder_ / "absent";
+  EXPECT_THAT(message(absent), AllOf(StartsWith(absent.string() + ": "), HasSubstr("No such file")));
+  EXPECT_THAT(message(folder_.path()), AllOf(StartsWith(folder_.path().string() + ": "), HasSubstr("is a directory")));
+  const auto inside_a_file = folder_.add("file", "x") / "inside";
+  EXPECT_THAT(message(inside_a_file), StartsWith(inside_a_file.string() + ": "));
+  const auto long_name = folder_ / std::string(5000, 'x');
+  EXPECT_THAT(message(long_name), StartsWith(long_name.string() + ": "));
+}
+
+TEST_F(Files, ThatCannotBeWrittenAreNamedBeforeAndWhenWriting) {
+  folder_.add("file", "x");
+  std::filesystem::create_directory(folder_ / "taken");
+  for (const auto& path : {folder_ / "no/such/folder/out.json", folder_ / "taken", folder_ / "file/inside",
+                           folder_ / std::string(5000, 'x')}) {
+    const std::string written = message_of<ConfigError>([&] { write_file(path, "new"); });
+    EXPECT_THAT(written, StartsWith(path.string() + ": cannot be written: "));
+    EXPECT_EQ(message_of<ConfigError>([&] { check_writable(path); }), written);
+  }
+  EXPECT_THROW(write_file("", "x"), ConfigError);
+  EXPECT_THROW(check_writable(""), ConfigError);
+  EXPECT_THAT(folder_.names(), testing::UnorderedElementsAre("file", "taken"));
+  EXPECT_EQ(read_file(folder_ / "file"), "x");
+}
+
+// The temporary file cannot be made, since a folder has its name: the old content stays.
+TEST_F(Files, KeepTheirContentWhenWritingFails) {
+  folder_.add("a", "old");
+  const std::string temporary = "a.tmp-" + std::to_string(::getpid());
+  std::filesystem::create_directory(folder_ / temporary);
+  EXPECT_THROW(write_file(folder_ / "a", "new"), ConfigError);
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+  EXPECT_THAT(folder_.names(), testing::UnorderedElementsAre("a", temporary));
+}
+
+TEST_F(Files, CheckingLeavesNothingAndChangesNothing) {
+  folder_.add("a", "old");
+  check_writable(folder_ / "a");
+  EXPECT_EQ(read_file(folder_ / "a"), "old");
+  std::filesystem::remove(folder_ / "a");
+  check_writable(folder_ / "a");
+  EXPECT_THAT(folder_.names(), IsEmpty());
+}
+
+TEST_F(Files, SpecialFilesAreWrittenThrough) {
+  write_file("/dev/null", "x");
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
+  EXPECT_THAT(message_of<ConfigError>([] { write_file("/dev/full", "x"); }),
+              AllOf(StartsWith("/dev/full: cannot be written: "), HasSubstr("No space left")));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,134 @@
+#include "common/process.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+using Kind = ChildOutcome::Kind;
+
+TEST(RunChildren, AnswersInOrderWhateverTheNumberAtOnce) {
+  for (const int jobs : {1, 2, 3, 4, 50}) {
+    // The first child ends last.
+    const auto outcomes = run_children(8, jobs, [](std::size_t i) {
+      if (i == 0) ::usleep(20'000);
+      return "child " + std::to_string(i);
+    });
+    ASSERT_EQ(outcomes.size(), 8U);
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      EXPECT_EQ(outcomes[i].kind, Kind::ok);
+      EXPECT_EQ(outcomes[i].text, "child " + std::to_string(i)) << jobs;
+    }
+  }
+}
+
+TEST(RunChildren, EachIsAProcessOfItsOwn) {
+  int touched = 0;
+  const auto outcomes = run_children(2, 2, [&](std::size_t) {
+    ++touched;
+    return std::to_string(::getpid());
+  });
+  EXPECT_EQ(touched, 0);
+  EXPECT_NE(outcomes[0].text, outcomes[1].text);
+  EXPECT_NE(outcomes[0].text, std::to_string(::getpid()));
+}
+
+TEST(RunChildren, NothingToDoIsDone) {
+  EXPECT_TRUE(run_children(0, 4, [](std::size_t) { return std::string(); }).empty());
+}
+
+TEST(RunChildren, ExceptionsComeBackAsTheirKind) {
+  const auto outcomes = run_children(6, 2, [](std::size_t i) -> std::string {
+    switch (i) {
+      case 0:
+        throw ConfigError("bad file");
+      case 1:
+        throw Infeasible("too large");
+      case 2:
+        throw Failure("went wrong");
+      case 3:
+        throw std::out_of_range("a bug");
+      case 4:
+        throw 42;
+      default:
+        return "fine";
+    }
+  });
+  EXPECT_EQ(outcomes[0].kind, Kind::config_error);
+  EXPECT_EQ(outcomes[0].text, "bad file");
+  EXPECT_EQ(outcomes[1].kind, Kind::infeasible);
+  EXPECT_EQ(outcomes[1].text, "too large");
+  EXPECT_EQ(outcomes[2].kind, Kind::failure);
+  EXPECT_EQ(outcomes[2].text, "went wrong");
+  EXPECT_EQ(outcomes[3].kind, Kind::failure);
+  EXPECT_EQ(outcomes[3].text, "a bug");
+  EXPECT_EQ(outcomes[4].kind, Kind::failure);
+  EXPECT_EQ(outcomes[5].kind, Kind::ok);
+  EXPECT_EQ(outcomes[5].text, "fine");
+}
+
+TEST(RunChildren, ACrashIsNamedAndDoesNotLoseTheOthers) {
+  const auto outcomes = run_children(5, 2, [](std::size_t i) -> std::string {
+    // A sanitizer's own handler would turn the signal into an exit.
+    std::signal(SIGSEGV, SIG_DFL);
+    std::signal(SIGABRT, SIG_DFL);
+    if (i == 1) std::abort();
+    if (i == 2) std::raise(SIGSEGV);
+    if (i == 3) ::_exit(7);
+    return "fine";
+  });
+  EXPECT_EQ(outcomes[0].text, "fine");
+  EXPECT_EQ(outcomes[1].kind, Kind::failure);
+  EXPECT_THAT(outcomes[1].text, HasSubstr(::strsignal(SIGABRT)));
+  EXPECT_EQ(outcomes[2].kind, Kind::failure);
+  EXPECT_THAT(outcomes[2].text, HasSubstr(::strsignal(SIGSEGV)));
+  EXPECT_EQ(outcomes[3].kind, Kind::failure);
+  EXPECT_THAT(outcomes[3].text, HasSubstr("exit status 7"));
+  EXPECT_EQ(outcomes[4].text, "fine");
+}
+
+TEST(RunChildren, LargeAnswersArriveWhole) {
+  const auto content = [](std::size_t i) { return std::string(5'000'000 + i, static_cast<char>('a' + i)); };
+  const auto outcomes = run_children(3, 3, content);
+  for (std::size_t i = 0; i < outcomes.size(); ++i) EXPECT_TRUE(outcomes[i].text == content(i)) << i;
+}
+
+TEST(RunChildren, AnAnswerMayBeEmptyOrBinary) {
+  EXPECT_EQ(run_child([] { return std::string(); }), "");
+  EXPECT_EQ(run_child([] { return std::string("a\0b", 3); }), std::string("a\0b", 3));
+}
+
+TEST(RunChildren, ReportsProgressInThisProcess) {
+  std::vector<std::size_t> seen;
+  run_children(
+      5, 2, [](std::size_t) { return std::string(); }, [&](std::size_t done) { seen.push_back(done); });
+  EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST(RunChild, ThrowsWhatWasThrown) {
+  EXPECT_EQ(message_of<ConfigError>([] { run_child([]() -> std::string { throw ConfigError("x"); }); }), "x");
+  EXPECT_EQ(message_of<Infeasible>([] { run_child([]() -> std::string { throw Infeasible("y"); }); }), "y");
+  EXPECT_THROW(run_child([]() -> std::string { std::abort(); }), Failure);
+}
+
+TEST(Rethrow, PutsTheContextFirst) {
+  rethrow({Kind::ok, "text"}, "run 1: ");
+  EXPECT_EQ(message_of<Infeasible>([] { rethrow({Kind::infeasible, "too large"}, "run 1: "); }), "run 1: too large");
+  EXPECT_EQ(message_of<Failure>([] { rethrow({Kind::failure, "z"}); }), "z");
+}
+
+TEST(UsableCores, AreAtLeastOne) { EXPECT_GE(usable_cores(), 1); }
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,138 @@
+// Bad input: one clear located message each.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "scenario_files.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+class ScenarioErrors : public testing::Test {
+ protected:
+  /// The message after the file's name.
+  std::string of(const Json& content) const {
+    const std::string message = message_of<ConfigError>([&] { files_.load(content); });
+    const std::string file = (files_.folder() / "scenario.json").string() + ": ";
+    EXPECT_THAT(message, StartsWith(file));
+    return message.starts_with(file) ? message.substr(file.size()) : message;
+  }
+  std::string with(const char* pointer, const Json& value) const { return of(ScenarioFiles::with(pointer, value)); }
+  std::string without(const char* object, const char* key) const {
+    Json content = ScenarioFiles::basic();
+    content[Json::json_pointer(object)].erase(key);
+    return of(content);
+  }
+  ScenarioFiles files_;
+};
+
+TEST_F(ScenarioErrors, MissingKeys) {
+  for (const char* key : {"schema", "workload", "platform", "synchronization", "seed"})
+    EXPECT_EQ(without("", key), fmt::format("/: the key \"{}\" is missing", key));
+  EXPECT_EQ(without("/synchronization", "scheme"), "/synchronization: the key \"scheme\" is missing");
+  EXPECT_EQ(without("/workload", "trace"), "/workload: the key \"trace\" is missing");
+  EXPECT_EQ(without("/workload", "batch_per_gpu"), "/workload: the key \"batch_per_gpu\" is missing");
+  EXPECT_EQ(without("/platform", "catalog"), "/platform: the key \"catalog\" is missing");
+  EXPECT_EQ(without("/platform", "instance"), "/platform: the key \"instance\" is missing");
+  EXPECT_EQ(without("/platform", "region"), "/platform: the key \"region\" is missing");  // it has prices in two
+}
+
+TEST_F(ScenarioErrors, UnknownKeys) {
+  EXPECT_EQ(with("/synchronization/sheme", "ring"), "/synchronization/sheme: unknown key; did you mean \"scheme\"?");
+  EXPECT_EQ(with("/platform/node", 2), "/platform/node: unknown key; did you mean \"nodes\"?");
+  EXPECT_EQ(with("/workload/batch", 2),
+            "/workload/batch: unknown key; known here: " +
+                list_of({"trace", "batch_per_gpu", "dataset", "steps", "epochs", "images", "quality"}));
+  EXPECT_THAT(with("/workload/dataset/image", 2), StartsWith("/workload/dataset/image: unknown key"));
+}
+
+TEST_F(ScenarioErrors, UnknownNames) {
+  EXPECT_THAT(with("/platform/instance", "on"), AllOf(StartsWith("/platform/instance: "), HasSubstr("\"one\"")));
+  EXPECT_THAT(with("/platform/region", "room-3"), AllOf(StartsWith("/platform/region: "), HasSubstr("\"room-1\"")));
+  EXPECT_THAT(with("/platform/market", "on-demnad"),
+              AllOf(StartsWith("/platform/market: found \"on-demnad\""), HasSubstr("did you mean \"on-demand\"?")));
+  EXPECT_THAT(with("/platform/market", "spot"), StartsWith("/platform/market: "));  // not sold in room-1
+  EXPECT_THAT(with("/platform/catalog", "asw"),
+              AllOf(StartsWith("/platform/catalog: "), HasSubstr("did you mean \"aws\"?")));
+  EXPECT_THAT(with("/synchronization/scheme", "rign"),
+              AllOf(StartsWith("/synchronization/scheme: found \"rign\""), HasSubstr("did you mean \"ring\"?")));
+  EXPECT_THAT(with("/policy/name", "fixde"), AllOf(StartsWith("/policy/name: "), HasSubstr("did you mean \"fixed\"?")));
+  EXPECT_THAT(with("/fidelity/mode", "exact"), StartsWith("/fidelity/mode: found \"exact\", expected"));
+  EXPECT_THAT(with("/schema", "ganymede.study/1"), HasSubstr("expected \"ganymede.scenario/1\""));
+}
+
+TEST_F(ScenarioErrors, Counts) {
+  EXPECT_EQ(with("/platform/nodes", 0), "/platform/nodes: found 0, expected an integer from 1 to 65536");
+  EXPECT_EQ(with("/platform/nodes", -1), "/platform/nodes: found -1, expected an integer from 1 to 65536");
+  EXPECT_THAT(with("/platform/nodes", 9), StartsWith("/platform/nodes: found 9, expected at most 8"));  // available
+  EXPECT_THAT(with("/platform/gpus_per_node", 2), StartsWith("/platform/gpus_per_node: found 2, expected at most 1"));
+  EXPECT_THAT(with("/platform/gpus_per_node", 0), StartsWith("/platform/gpus_per_node: found 0, expected an integer"));
+  EXPECT_THAT(with("/workload/steps", 0), StartsWith("/workload/steps: found 0, expected an integer from 1"));
+  EXPECT_THAT(with("/workload/steps", -5), StartsWith("/workload/steps: found -5"));
+  EXPECT_THAT(with("/workload/steps", 1e3), StartsWith("/workload/steps: found 1000.0"));
+  EXPECT_THAT(with("/workload/batch_per_gpu", 0), StartsWith("/workload/batch_per_gpu: found 0"));
+  EXPECT_THAT(with("/workload/dataset/images", 0), StartsWith("/workload/dataset/images: found 0"));
+  EXPECT_THAT(with("/workload/dataset/bytes_per_image", -1), StartsWith("/workload/dataset/bytes_per_image: found -1"));
+  EXPECT_THAT(with("/fidelity/precision", 0), StartsWith("/fidelity/precision: found 0"));
+  EXPECT_THAT(with("/seed", -1), StartsWith("/seed: found -1"));
+  EXPECT_THAT(with("/seed", "1"), StartsWith("/seed: found \"1\""));
+  EXPECT_THAT(with("/synchronization/overlap", "yes"), StartsWith("/synchronization/overlap: found \"yes\""));
+}
+
+TEST_F(ScenarioErrors, Targets) {
+  EXPECT_EQ(without("/workload", "steps"), "/workload: expected exactly one of \"steps\", \"epochs\" and \"images\"");
+  EXPECT_EQ(with("/workload/epochs", 2), "/workload: expected exactly one of \"steps\", \"epochs\" and \"images\"");
+  Json content = ScenarioFiles::basic();
+  content["workload"].erase("steps");
+  content["workload"].erase("dataset");
+  content["workload"]["epochs"] = 2;
+  EXPECT_THAT(of(content), StartsWith("/workload/epochs: epochs need \"dataset\""));
+}
+
+TEST_F(ScenarioErrors, WhatLaterVersionsWillTake) {
+  EXPECT_THAT(with("/workload/quality", {{"fid", 30}}), StartsWith("/workload/quality: "));
+  EXPECT_THAT(with("/platform/pools", Json::array()), StartsWith("/platform/pools: "));
+  EXPECT_THAT(with("/storage", {{"dataset", "gp3"}}), StartsWith("/storage: not supported yet"));
+  EXPECT_THAT(with("/checkpoint", {{"every", "10min"}}), StartsWith("/checkpoint: not supported yet"));
+  EXPECT_THAT(with("/synchronization/mode", "gossip"),
+              StartsWith("/synchronization/mode: found \"gossip\", expected \"all-reduce\""));
+  EXPECT_THAT(with("/synchronization/compression", "bf16"),
+              StartsWith("/synchronization/compression: found \"bf16\", expected \"none\""));
+}
+
+TEST_F(ScenarioErrors, Traces) {
+  EXPECT_THAT(with("/workload/trace", "absent.json"),
+              AllOf(StartsWith("/workload/trace: "), HasSubstr("absent.json"), HasSubstr("No such file")));
+  EXPECT_THAT(with("/workload/trace", "traces"), AllOf(StartsWith("/workload/trace: "), HasSubstr("is a directory")));
+  EXPECT_THAT(with("/workload/batch_per_gpu", 32),
+              AllOf(StartsWith("/workload/batch_per_gpu: found 32, expected a batch size"), HasSubstr("(64)")));
+  // What is wrong inside the trace is located there.
+  const auto broken = files_.folder().add("broken.json", "{ \"schema\": 1 }");
+  EXPECT_THAT(message_of<ConfigError>([&] { files_.load_with("/workload/trace", "broken.json"); }),
+              StartsWith(broken.string() + ": /schema: found 1"));
+}
+
+TEST_F(ScenarioErrors, PlatformFiles) {
+  EXPECT_THAT(message_of<ConfigError>([&] { files_.load_with("/platform/catalog", "absent.json"); }),
+              HasSubstr("absent.json"));
+  const auto broken = files_.folder().add("broken.json", "{ \"schema\": 1 }");
+  EXPECT_THAT(message_of<ConfigError>([&] { files_.load_with("/platform/catalog", "broken.json"); }),
+              HasSubstr(broken.string() + ": /schema: found 1"));
+}
+
+TEST_F(ScenarioErrors, Overrides) {
+  EXPECT_THAT(message_of<ConfigError>([&] {
+                files_.load(ScenarioFiles::basic(), {{"/platform/nodes", "none"}});
+              }),
+              HasSubstr("/platform/nodes: found \"none\", expected an integer"));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,174 @@
+// Runs whose time, ledger and bill can be worked out by hand: a constant step of 10 ms, a boot of 90 s, 3.60 USD/h.
+
+#include "sim/run/simulate.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "scenario_files.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace literals;
+using Json = nlohmann::json;
+
+constexpr double kBoot = 90;
+constexpr double kStep = 10e-3;
+constexpr std::int64_t kSteps = 1000;
+
+double number(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<double>(); }
+
+Json one_worker() { return ScenarioFiles::with("/platform/nodes", 1); }
+
+TEST(Simulate, OneWorkerTakesBootAndItsSteps) {
+  const Json run = simulate_json(ScenarioFiles().load(one_worker()));
+  EXPECT_NEAR(number(run, "/time/total_s"), kBoot + kSteps * kStep, 1e-9);
+  EXPECT_NEAR(number(run, "/time/step_mean_s"), kStep, 1e-12);
+  EXPECT_EQ(run["time"]["steps"], kSteps);
+  EXPECT_EQ(run["time"]["images"], kSteps * 64);
+  EXPECT_EQ(run["run"]["scheme"], "none");
+  EXPECT_EQ(run["provenance"]["inputs"], "measured");
+  // A trace without jitter tells its own error as zero.
+  EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + kSteps * kStep, 1e-6);
+  EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + kSteps * kStep, 1e-6);
+}
+
+TEST(Simulate, OneWorkersUseOfItsHardware) {
+  const Json run = simulate_json(ScenarioFiles().load(one_worker()));
+  constexpr double kTotal = kBoot + kSteps * kStep;  // 100 s
+  EXPECT_NEAR(number(run, "/gpu_seconds/compute"), kSteps * kStep, 1e-6);
+  EXPECT_NEAR(number(run, "/gpu_seconds/provisioning"), kBoot, 1e-9);
+  EXPECT_NEAR(number(run, "/utilization/gpu_busy"), kSteps * kStep / kTotal, 1e-9);
+  EXPECT_NEAR(number(run, "/utilization/gpu_flops"), 9e9 * kSteps / (10e12 * kTotal), 1e-12);  // 9 GFLOP a step
+  EXPECT_NEAR(number(run, "/utilization/cpu"), 0.25 * 9e-3 * kSteps / (8 * kTotal), 1e-12);    // of 8 vCPUs
+  EXPECT_EQ(number(run, "/utilization/network"), 0);
+  EXPECT_EQ(number(run, "/utilization/memory_bytes"), 116e6);
+  // 50 W idle, 250 W at peak, PUE 1.5, 400 g/kWh.
+  const double kwh = (50 + 200 * kSteps * kStep / kTotal) * kTotal * 1.5 / 3.6e6;
+  EXPECT_NEAR(number(run, "/energy/kwh"), kwh, 1e-9);
+  EXPECT_NEAR(number(run, "/energy/kg_co2e"), kwh * 0.4, 1e-9);
+}
+
+TEST(Simulate, OneWorkersBill) {
+  const Json run = simulate_json(ScenarioFiles().load(one_worker()));
+  // 100 s at 3.60 USD/h are 0.10 USD.
+  EXPECT_EQ(run["cost"]["total_usd"], "0.10");
+  ASSERT_EQ(run["cost"]["items"].size(), 1U);
+  const Json& item = run["cost"]["items"][0];
+  EXPECT_EQ(item["item"], "instance-hours");
+  EXPECT_EQ(item["pool"], "one room-1 on-demand");
+  EXPECT_NEAR(item["quantity"].get<double>(), 100.0 / 3600, 1e-12);
+  EXPECT_EQ(item["unit_price_usd"], "3.60");
+  EXPECT_EQ(item["usd"], "0.10");
+}
+
+/// One all-reduce of the made-up platform's one-GPU nodes: 10 Gbit/s, 20 + 1 + 20 us.
+double ring(int ranks, std::int64_t bytes) {
+  return ring_on_star(flat(ranks), bytes, {10_Gbit_per_s, 41_us, 900_GB_per_s}).si;
+}
+
+class OnAStar : public testing::TestWithParam<int> {
+ protected:
+  Json run(bool overlap) const {
+    Json content = ScenarioFiles::with("/platform/nodes", GetParam());
+    content["synchronization"]["overlap"] = overlap;
+    return simulate_json(ScenarioFiles().load(content));
+  }
+};
+
+TEST_P(OnAStar, WithoutOverlapAllReductionsAddToTheStep) {
+  const int n = GetParam();
+  const double exposed = ring(n, 4'000'000) + ring(n, 8'400'000) + ring(n, 3'600'000);
+  const Json result = run(false);
+  EXPECT_NEAR(number(result, "/time/total_s") / (kBoot + kSteps * (kStep + exposed)), 1, 1e-6);
+  EXPECT_NEAR(number(result, "/gpu_seconds/exposed_communication") / (n * kSteps * exposed), 1, 1e-6);
+  EXPECT_NEAR(number(result, "/gpu_seconds/compute") / (n * kSteps * kStep), 1, 1e-6);
+  EXPECT_NEAR(number(result, "/gpu_seconds/straggler"), 0, 1e-6);
+}
+
+// The discriminator's bucket comes at the end of its backward pass and is wholly exposed. The generator's first is
+// ready half way through a pass of 4 ms; the second follows when the pass has ended and the first is done.
+TEST_P(OnAStar, WithOverlapTheFirstHalfOfTheGeneratorsGradientsHides) {
+  const int n = GetParam();
+  const double exposed = ring(n, 4'000'000) + std::max(0.0, ring(n, 8'400'000) - 2e-3) + ring(n, 3'600'000);
+  const Json result = run(true);
+  EXPECT_NEAR(number(result, "/time/total_s") / (kBoot + kSteps * (kStep + exposed)), 1, 1e-6);
+  EXPECT_NEAR(number(result, "/gpu_seconds/exposed_communication") / (n * kSteps * exposed), 1, 1e-6);
+}
+
+// Each rank sends 2 (n-1)/n of the 16 MB of a step.
+TEST_P(OnAStar, TheBusiestLinkIsUsedForWhatARankSends) {
+  const int n = GetParam();
+  const Json result = run(true);
+  EXPECT_NEAR(number(result, "/utilization/network") * number(result, "/time/total_s"),
+              kSteps * 2.0 * (n - 1) / n * 16e6 / 1.25e9, 1e-6);
+}
+
+// Billed by the second, rounded up: 0.001 USD a node and second.
+TEST_P(OnAStar, EachNodeIsBilled) {
+  const Json result = run(true);
+  const auto seconds = static_cast<std::int64_t>(std::ceil(number(result, "/time/total_s")));
+  EXPECT_EQ(result["cost"]["total_usd"], decimal(MicroUsd{GetParam() * seconds * 1000}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, OnAStar, testing::Values(2, 4, 8));
+
+TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
+  Json content = ScenarioFiles::basic();
+  content["platform"] = {{"catalog", "lab.json"}, {"instance", "four"}, {"gpus_per_node", 1}};
+  const Json run = simulate_json(ScenarioFiles().load(content));
+  EXPECT_NEAR(number(run, "/gpu_seconds/idle"), 3 * kSteps * kStep, 1e-6);
+  EXPECT_NEAR(number(run, "/gpu_seconds/provisioning"), 4 * kBoot, 1e-6);
+  EXPECT_NEAR(number(run, "/gpu_seconds/total"), 4 * (kBoot + kSteps * kStep), 1e-6);
+  EXPECT_EQ(run["cost"]["total_usd"], "0.30");  // 100 s at 10.80 USD/h
+}
+
+// GPU-Y is another device: 20 TFLOP/s, 1800 GB/s, launches of 4 us. Each unit of a phase is 1 GFLOP and 3 MB in 10
+// launches, so FLOPs bind the central model at half of the peak (100 us a unit against 40 us a phase), as they do the
+// low one at full peak (50 us). The high one adds up at 15 % of the peak, 40 % of the bandwidth and 9.6 / 3.8 launches.
+TEST(Simulate, AnotherDeviceIsBoundedByTheRoofline) {
+  Json content = one_worker();
+  content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
+  const Json run = simulate_json(ScenarioFiles().load(content));
+  constexpr double kUnits = 3 + 1 + 4 + 1;
+  const double high = kUnits * (1e9 / (20e12 * 0.15) + 3e6 / (1800e9 * 0.4)) + 4 * 10 * 4e-6 * 9.6 / 3.8;
+  EXPECT_NEAR(number(run, "/time/total_s"), kBoot + kSteps * kUnits * 100e-6, 1e-6);
+  EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + kSteps * kUnits * 50e-6, 1e-6);
+  EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + kSteps * high, 1e-6);
+  EXPECT_EQ(run["provenance"]["inputs"], "transferred");
+  EXPECT_THAT(run["provenance"]["steps"].get<std::string>(), testing::HasSubstr("roofline"));
+  EXPECT_FALSE(run["provenance"]["warnings"].empty());
+}
+
+TEST(Simulate, ARunsCostDoesNotGrowWithItsSteps) {
+  const ScenarioFiles files;
+  const Json run = simulate_json(files.load_with("/workload/steps", 1'000'000'000));
+  EXPECT_LT(number(run, "/time/steps_simulated"), 10'000);
+  const double step = number(simulate_json(files.load(ScenarioFiles::basic())), "/time/step_mean_s");
+  EXPECT_NEAR(number(run, "/time/total_s") / (kBoot + 1e9 * step), 1, 1e-9);
+}
+
+// Three stages of 1 ms each before a step of 0.9 ms, with room for two batches ahead: a batch enters when the one
+// before the last is taken, so two come every 3 ms, in unequal steps that alternate and never settle to one length.
+TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
+  StepTrace trace = constant_trace(2);
+  auto& phases = trace.batches.front().phases;
+  for (const char* name : {"read", "decode", "crop"}) {
+    TracePhase stage = made_up_phase(name, "", 0.5, 1, std::vector<double>(2, 1e-3));
+    stage.stream = "host";
+    stage.bytes_written = 0;
+    phases.insert(phases.begin(), stage);
+  }
+  Json content = ScenarioFiles::with("/workload/steps", 1'000'000);
+  content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
+  const Json run = simulate_json(ScenarioFiles(trace).load(content));
+  EXPECT_LT(number(run, "/time/steps_simulated"), 10'000);
+  EXPECT_NEAR(number(run, "/time/step_mean_s"), 1.5e-3, 1e-6);
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,64 @@
+#include "studies/self_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/errors.hpp"
+#include "common/random.hpp"
+#include "support/made_up.hpp"
+
+namespace ganymede {
+namespace {
+
+TEST(PredictOwnDevice, IsExactForAConstantTrace) {
+  const SelfPrediction prediction = predict_own_device(constant_trace(300), 5000);
+  EXPECT_NEAR(prediction.total.si, 5000 * 10e-3, 1e-9 * 50);
+  EXPECT_NEAR(prediction.interval_s.low, prediction.total.si, 1e-6);
+  EXPECT_NEAR(prediction.interval_s.high, prediction.total.si, 1e-6);
+  EXPECT_EQ(prediction.steps_fitted, 150U);
+}
+
+// The first half takes 10 ms a step, the second 20 ms: a prediction that had seen the second would say more.
+TEST(PredictOwnDevice, FitsOnTheFirstHalfAlone) {
+  std::vector<double> scale(100, 1e-3);
+  std::fill(scale.begin() + 50, scale.end(), 2e-3);
+  EXPECT_NEAR(predict_own_device(made_up_trace(scale), 1000).total.si, 10, 1e-6);
+}
+
+TEST(PredictOwnDevice, NeedsTwoSteps) {
+  EXPECT_THROW(predict_own_device(constant_trace(1), 10), ConfigError);
+  EXPECT_EQ(predict_own_device(constant_trace(2), 10).steps_fitted, 1U);
+}
+
+/// Steps of 10 ms that vary by 10 %, with correlation 0.6 between neighbours.
+std::vector<double> correlated(RandomStream& random, std::size_t count) {
+  double state = random.normal();
+  std::vector<double> scale;
+  for (std::size_t i = 0; i < count; ++i) {
+    scale.push_back(1e-3 * std::max(0.2, 1 + 0.1 * state));
+    state = 0.6 * state + 0.8 * random.normal();
+  }
+  return scale;
+}
+
+// 150 fitted steps are six blocks, whose interval is a little short for the correlation that blocks keep (see
+// BlockMean), and 300 steps of the truth vary by themselves, which the interval counts. 95 % of 60 are 57; fewer than
+// 50 would have a chance below 0.1 % even at 93 %.
+TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
+  constexpr int kTrials = 60;
+  int held = 0;
+  for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
+    RandomStream random(seed, "test/self-check");
+    const StepTrace trace = made_up_trace(correlated(random, 300));
+    double truth = 0;
+    for (const double unit : correlated(random, 300)) truth += kMadeUpStep * unit;
+    const SelfPrediction prediction = predict_own_device(trace, 300);
+    held += prediction.interval_s.low <= truth && truth <= prediction.interval_s.high;
+  }
+  RecordProperty("held", held);
+  EXPECT_GE(held, 50) << "of " << kTrials;
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,48 @@
+#pragma once
+// A study of the shape of studies/first-look.json, with its files in a folder of its own.
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "studies/study.hpp"
+#include "support/made_up.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+
+class StudyFiles {
+ public:
+  StudyFiles() {
+    folder_.add("traces/t.json", write_step_trace(constant_trace(40)));
+    folder_.add("studies/lab.json", made_up_platform());
+  }
+
+  /// Three counts, two schemes, one seed on the made-up platform.
+  static nlohmann::json basic() {
+    return nlohmann::json::parse(R"({ "schema": "ganymede.study/1", "name": "small",
+      "workload": { "trace": "../traces/t.json",
+                    "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
+                    "batch_per_gpu": 64, "epochs": 2 },
+      "platforms": [ { "catalog": "lab.json", "region": "room-1", "gpu": "X" } ],
+      "gpus": [1, 2, 4],
+      "schemes": ["ring", "reduce-to-one"],
+      "seeds": [1] })");
+  }
+  static nlohmann::json with(const char* pointer, const nlohmann::json& value) {
+    nlohmann::json content = basic();
+    content[nlohmann::json::json_pointer(pointer)] = value;
+    return content;
+  }
+
+  std::filesystem::path file() const { return folder_ / "studies/study.json"; }
+  Study load(const nlohmann::json& content, const std::vector<JsonOverride>& overrides = {}) const {
+    return load_study(folder_.add("studies/study.json", content.dump()), overrides);
+  }
+  const TemporaryFolder& folder() const { return folder_; }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+}  // namespace ganymede

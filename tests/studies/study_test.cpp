@@ -1,0 +1,125 @@
+#include "studies/study.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "study_files.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+std::vector<std::string> labels(const Study& study) {
+  std::vector<std::string> found;
+  for (const auto& run : study.runs) found.push_back(run.label);
+  return found;
+}
+
+std::string place(const StudyRun& run) {
+  const Pool& pool = run.scenario.pool;
+  return fmt::format("{} x {}, {} each", pool.nodes, pool.instance, pool.gpus_per_node);
+}
+
+TEST(Study, GoesThroughCountsAndSchemesAndRunsOneGpuOnce) {
+  EXPECT_THAT(labels(StudyFiles().load(StudyFiles::basic())),
+              ElementsAre("lab room-1, 1 x X, seed 1", "lab room-1, 2 x X, ring, seed 1",
+                          "lab room-1, 2 x X, reduce-to-one, seed 1", "lab room-1, 4 x X, ring, seed 1",
+                          "lab room-1, 4 x X, reduce-to-one, seed 1"));
+}
+
+TEST(Study, GoesThroughPlatformsAndSeeds) {
+  Json content = StudyFiles::basic();
+  content["platforms"].push_back({{"catalog", "aws"}, {"region", "us-east-1"}, {"gpu", "V100"}});
+  content["gpus"] = {2};
+  content["schemes"] = {"ring"};
+  content["seeds"] = {7, 8};
+  EXPECT_THAT(labels(StudyFiles().load(content)),
+              ElementsAre("lab room-1, 2 x X, ring, seed 7", "lab room-1, 2 x X, ring, seed 8",
+                          "aws us-east-1, 2 x V100, ring, seed 7", "aws us-east-1, 2 x V100, ring, seed 8"));
+}
+
+// Four one-GPU nodes cost 14.40 USD/h, the four-GPU one 10.80: so 4 GPUs go on it, and 3 too would not.
+TEST(Study, PutsEachCountOnItsCheapestInstances) {
+  const Study study = StudyFiles().load(StudyFiles::basic());
+  EXPECT_EQ(place(study.runs[0]), "1 x one, 1 each");
+  EXPECT_EQ(place(study.runs[1]), "2 x one, 1 each");
+  EXPECT_EQ(place(study.runs[3]), "1 x four, 4 each");
+}
+
+TEST(Study, PutsOneV100OfAwsOnTheOneGpuInstance) {
+  Json content = StudyFiles::with("/gpus", {1, 4});
+  content["platforms"] = {{{"catalog", "aws"}, {"region", "us-east-1"}, {"gpu", "V100"}}};
+  const Study study = StudyFiles().load(content);
+  EXPECT_EQ(place(study.runs[0]), "1 x p3.2xlarge, 1 each");
+  EXPECT_EQ(study.runs[0].scenario.workers(), 1);
+  EXPECT_EQ(study.runs[1].scenario.workers(), 4);
+}
+
+TEST(Study, TakesAnInstanceByName) {
+  const Study study = StudyFiles().load(
+      StudyFiles::with("/platforms/0", {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", "four"}}));
+  EXPECT_EQ(place(study.runs[0]), "1 x four, 1 each");
+  EXPECT_EQ(study.runs[0].label, "lab room-1, 1 x GPU, seed 1");
+  EXPECT_EQ(place(study.runs[3]), "1 x four, 4 each");
+}
+
+TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
+  Json content = StudyFiles::basic();
+  content["overlap"] = false;
+  content["seeds"] = {18446744073709551615U};
+  const Study study = StudyFiles().load(content);
+  const Scenario& two = study.runs[1].scenario;
+  EXPECT_EQ(two.steps, 2 * 469);  // two epochs of 60,000 images at 128 a step
+  EXPECT_EQ(two.images, 2 * 60000);
+  EXPECT_EQ(two.seed, UINT64_MAX);
+  EXPECT_FALSE(two.overlap);
+  EXPECT_EQ(two.scheme->name, "ring");
+}
+
+// Wherever the program was started: trace and platform are found from the file that names them.
+TEST(Study, FindsItsFilesFromAnyWorkingDirectory) {
+  const StudyFiles files;
+  const std::string hash = files.load(StudyFiles::basic()).runs[1].scenario.hash;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(files.folder().path());
+  EXPECT_EQ(files.load(StudyFiles::basic()).runs[1].scenario.hash, hash);
+  // On the command line a path starts at the working directory.
+  EXPECT_EQ(files.load(StudyFiles::basic(), {{"/workload/trace", "traces/t.json"}}).runs[1].scenario.hash, hash);
+  std::filesystem::current_path(before);
+}
+
+TEST(Study, GivesTheSameBytesWhateverTheNumberOfProcesses) {
+  const Study study = StudyFiles().load(StudyFiles::basic());
+  const std::string alone = run_study(study, 1);
+  EXPECT_TRUE(run_study(study, 2) == alone);
+  const Json sweep = Json::parse(alone);
+  EXPECT_EQ(sweep["schema"], "ganymede.sweep/1");
+  EXPECT_EQ(sweep["study"], "small");
+  ASSERT_EQ(sweep["runs"].size(), 5U);
+  // 938 steps of two epochs at 128 images take longer than 469 at 256, but for communication.
+  EXPECT_EQ(sweep["runs"][0]["time"]["steps"], 2 * 938);
+  EXPECT_EQ(sweep["runs"][3]["time"]["steps"], 2 * 235);
+  for (const auto& run : sweep["runs"]) EXPECT_EQ(run["time"]["images"], 120000);
+}
+
+TEST(Study, ReportsProgress) {
+  std::size_t last = 0;
+  run_study(StudyFiles().load(StudyFiles::basic()), 2, [&](std::size_t done) { last = done; });
+  EXPECT_EQ(last, 5U);
+}
+
+TEST(Study, NamesTheRunThatFails) {
+  Study study = StudyFiles().load(StudyFiles::basic());
+  study.runs[1].scenario.platform.instances.front().nic.reset();
+  for (auto& instance : study.runs[1].scenario.platform.instances) instance.nic.reset();
+  EXPECT_THAT(message_of<ConfigError>([&] { run_study(study, 2); }),
+              testing::StartsWith("lab room-1, 2 x X, ring, seed 1: "));
+}
+
+}  // namespace
+}  // namespace ganymede
