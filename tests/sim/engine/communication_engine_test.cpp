@@ -5,6 +5,7 @@
 
 #include <iterator>
 #include <limits>
+#include <ostream>
 #include <sstream>
 
 #include "common/process.hpp"
@@ -43,6 +44,9 @@ double finish(const FabricGraph& fabric, const Schedule& schedule, const Reducti
 struct StarCase {
   int ranks;
   const char* nic_latency;
+  friend void PrintTo(const StarCase& star, std::ostream* out) {
+    *out << star.ranks << " ranks, NIC " << star.nic_latency;
+  }
 };
 
 class OnAStar : public testing::TestWithParam<StarCase> {};
