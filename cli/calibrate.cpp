@@ -25,7 +25,7 @@ struct CalibrateOptions {
 
 double quantile(std::vector<double> values, double share) {
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+  return values[static_cast<std::size_t>(std::llround(share * static_cast<double>(values.size() - 1)))];
 }
 
 /// One entry a batch size, recorded one after the other; the trace is that of the first with the others' entries added.

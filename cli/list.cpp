@@ -57,8 +57,8 @@ std::string summary_of(const Platform& platform) {
   const auto count = [](std::size_t number, const char* what) {
     return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
   };
-  const std::string known = fmt::format("{} in {}", count(platform.instances.size(), "instance type"),  //
-                                        count(regions.size(), "region"));
+  std::string known = fmt::format("{} in {}", count(platform.instances.size(), "instance type"),  //
+                                  count(regions.size(), "region"));
   if (dates.empty()) return known;
   if (dates.size() == 1) return fmt::format("{}, prices of {}", known, *dates.begin());
   return fmt::format("{}, prices of {} to {}", known, *dates.begin(), *dates.rbegin());

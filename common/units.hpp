@@ -66,8 +66,8 @@ struct MicroUsdPerHour {
   }
 };
 
-/// What `time` costs at `price`, rounded to the nearest micro-dollar, halves away from zero. Exact in integers: the time is taken in
-/// whole nanoseconds. Throws Failure when the amount does not fit.
+/// What `time` costs at `price`, rounded to the nearest micro-dollar, halves away from zero. Exact in integers: the
+/// time is taken in whole nanoseconds. Throws Failure when the amount does not fit.
 MicroUsd cost(MicroUsdPerHour price, Seconds time);
 
 /// Reads "5us", "25Gbit/s", "64MiB", "15.7Tflop/s", "300W", "415.75g/kWh". A number without a unit, an unknown unit,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -27,7 +28,7 @@ double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd"
 /// "1:02:03", or seconds below ten minutes.
 std::string clock(double seconds) {
   if (seconds < 600) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const std::int64_t whole = std::llround(seconds);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
@@ -159,13 +160,12 @@ std::string sweep_csv(const Json& sweep) { return flat_table(runs_of(sweep)).csv
 
 namespace {
 
-/// The first run on `platform` with the fewest GPUs.
-const Json& base_of(const std::vector<const Json*>& runs, const std::string& platform) {
-  const Json* base = nullptr;
-  for (const Json* run : runs)
-    if (text(*run, "/run/platform") == platform && (!base || number(*run, "/run/gpus") < number(*base, "/run/gpus")))
-      base = run;
-  return *base;
+/// The first of `runs` with the fewest GPUs on the platform of `run`, which is one of them.
+const Json& base_of(std::vector<const Json*> runs, const Json& run) {
+  std::erase_if(runs, [&](const Json* other) { return text(*other, "/run/platform") != text(run, "/run/platform"); });
+  return **std::min_element(runs.begin(), runs.end(), [](const Json* a, const Json* b) {
+    return number(*a, "/run/gpus") < number(*b, "/run/gpus");
+  });
 }
 
 /// Runs may train unlike numbers of images: steps are a target too.
@@ -189,7 +189,7 @@ std::string sweep_text(const Json& sweep) {
     const std::string platform = text(*run, "/run/platform");
     if (!above.empty() && above != platform) table.rule();
     above = platform;
-    const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, platform));
+    const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, *run));
     const auto& interval = (*run)["time"]["interval_s"];
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";

@@ -131,8 +131,9 @@ Steps repeat_steps(SynchronousStep& step, std::size_t workers, std::int64_t all)
     ++sum.simulated;
   }
   const std::int64_t rest = all - sum.simulated;
-  add(sum, before, static_cast<double>(rest - rest / 2));
-  add(sum, last, static_cast<double>(rest / 2));
+  const std::int64_t like_last = rest / 2;
+  add(sum, before, static_cast<double>(rest - like_last));
+  add(sum, last, static_cast<double>(like_last));
   settle(sum, static_cast<double>(all), all);
   return sum;
 }

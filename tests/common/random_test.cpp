@@ -61,7 +61,8 @@ TEST(RandomStream, DistributionsGiveTheSameNumbersEverywhere) {
     EXPECT_NEAR(exponential.exponential() / expected, 1, 1e-15);
 
   RandomStream below(7, "test/below");
-  for (const std::uint64_t expected : {2, 2, 2, 5, 4, 1, 5, 5, 5, 1, 4, 5}) EXPECT_EQ(below.below(6), expected);
+  for (const std::uint64_t expected : {2U, 2U, 2U, 5U, 4U, 1U, 5U, 5U, 5U, 1U, 4U, 5U})
+    EXPECT_EQ(below.below(6), expected);
   RandomStream half(7, "test/below");  // just above half of the range: nearly every second draw is refused
   for (const std::uint64_t expected :
        {2056159332089641927U, 4017241937167197950U, 8678122030695985544U, 320400221295400774U})
@@ -70,7 +71,7 @@ TEST(RandomStream, DistributionsGiveTheSameNumbersEverywhere) {
 
 TEST(RandomStream, NamesAndSeedsMakeStreamsOfTheirOwn) {
   std::set<std::uint64_t> seen;
-  for (const std::uint64_t seed : {0, 1, 2, 3})
+  for (const std::uint64_t seed : {0U, 1U, 2U, 3U})
     for (const char* name : {"", "a", "b", "kernel/latent", "kernel/data", "run/step-sampler"})
       for (const std::uint64_t number : first({seed, name}, 100)) seen.insert(number);
   EXPECT_EQ(seen.size(), 4U * 6 * 100);

@@ -63,7 +63,7 @@ TEST(FabricGraph, AnOversubscribedSwitchSharesItsInside) {
 TEST(FabricGraph, SeveralNodesNeedANic) {
   const Platform platform = star_platform("12.5GB/s", "5us", "1us");
   try {
-    FabricGraph(platform, platform.instance("pcie"), 2, 1);
+    const FabricGraph graph(platform, platform.instance("pcie"), 2, 1);
     FAIL() << "accepted two nodes without a NIC";
   } catch (const ConfigError& error) {
     EXPECT_THAT(error.what(), HasSubstr("star.json: /instances/pcie"));
