@@ -18,6 +18,8 @@ double student_t95(std::size_t degrees_of_freedom) {
   return kNormal * (1 + (kNormal * kNormal + 1) / (4 * static_cast<double>(degrees_of_freedom)));
 }
 
+double in_quadrature(double a, double b) { return std::sqrt(a * a + b * b); }
+
 BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
   assert(!values.empty() && block_length > 0);
   BlockMean result;

@@ -26,6 +26,9 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length);
 /// fade within about ten steps), short enough to leave a 300-step trace a dozen blocks.
 inline constexpr std::size_t kBlockSteps = 25;
 
+/// sqrt(a² + b²), the half-width of two independent errors together; std::hypot's last digit is the C library's own.
+double in_quadrature(double a, double b);
+
 /// Two-sided 95 % quantile of Student's t distribution.
 double student_t95(std::size_t degrees_of_freedom);
 

@@ -55,15 +55,27 @@ void take_buckets(StepModel& model, const TraceBatch& batch) {
   }
 }
 
+/// Buckets that hold less or more than their network's gradients make communication look cheaper or dearer than it is.
+void check_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBatch& batch) {
+  for (const auto& [name, network] : trace.networks) {
+    std::int64_t bytes = 0;
+    for (const auto& bucket : batch.buckets)
+      if (bucket.network == name) bytes += bucket.bytes;
+    if (bytes != network.gradient_bytes)
+      workload.warnings.push_back(fmt::format("the trace's buckets of {} hold {} bytes, its gradients are {}", name,
+                                              bytes, network.gradient_bytes));
+  }
+}
+
 double mean(const std::vector<double>& values) {
   double sum = 0;
   for (const double value : values) sum += value;
   return sum / static_cast<double>(values.size());
 }
 
-double roofline_s(const TracePhase& phase, const Gpu& target, const RooflineShares& shares) {
+double roofline_s(const TracePhase& phase, const Gpu& target, FlopsPerSecond rate, const RooflineShares& shares) {
   const double launch = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
-  const double compute = phase.flops / (target.fp32.si * shares.flops);
+  const double compute = phase.flops / (rate.si * shares.flops);
   const double traffic = (phase.bytes_read + phase.bytes_written) / (target.memory_bandwidth.si * shares.bandwidth);
   return shares.additive ? launch + compute + traffic : std::max({launch, compute, traffic});
 }
@@ -82,8 +94,9 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
   for (const auto& phase : batch.phases) {
     if (phase.stream == "compute") {
       const double launching = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
-      model.phases.push_back(one_sample(phase.name, phase.network, Stream::compute, roofline_s(phase, target, shares),
-                                        launching, phase.flops));
+      model.phases.push_back(one_sample(phase.name, phase.network, Stream::compute,
+                                        roofline_s(phase, target, peak_rate(trace, target), shares), launching,
+                                        phase.flops));
     } else if (phase.stream == "host") {
       model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, mean(phase.seconds), 0, 0));
     } else if (host_link) {
@@ -100,6 +113,13 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
 
 std::string_view to_string(Provenance provenance) {
   return provenance == Provenance::measured ? "measured" : "transferred";
+}
+
+// TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s,
+// H100: 495 of 990).
+FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
+  if (trace.precision == "fp32" || !target.tensor) return target.fp32;
+  return trace.precision == "tf32" ? *target.tensor / 2 : *target.tensor;
 }
 
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count) {
@@ -130,9 +150,10 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
   workload.high = std::move(model);
   // The trace's run and the run that is predicted lie off the device's long mean by a drift of their own each.
   const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
-  workload.relative_error = std::hypot(spread.half_width / spread.mean, drift);
+  workload.relative_error = in_quadrature(spread.half_width / spread.mean, drift);
   workload.rule = fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name,
                               trace.software.name, trace.software.version, trace.software.backend, count, batch.batch);
+  check_bytes(workload, trace, batch);
   if (spread.blocks < 2)
     workload.warnings.push_back("the trace is too short to tell its own error: the interval is +-100 %");
   return workload;
@@ -146,12 +167,16 @@ WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& bat
   workload.low = roofline_model(trace, batch, target, host_link, kLow);
   workload.high = roofline_model(trace, batch, target, host_link, kHigh);
   workload.rule = fmt::format("transferred from {} to {} by roofline ({:.0f} % of {}, {:.0f} % of {}, {} a launch)",
-                              trace.device.name, target.name, 100 * kCentral.flops, to_string(target.fp32),
+                              trace.device.name, target.name, 100 * kCentral.flops, to_string(peak_rate(trace, target)),
                               100 * kCentral.bandwidth, to_string(target.memory_bandwidth), to_string(target.launch));
   workload.warnings.push_back(
       fmt::format("step times on {} are not measured but carried over from {} by roofline; their jitter is unknown and "
                   "taken as none",
                   target.name, trace.device.name));
+  check_bytes(workload, trace, batch);
+  if (trace.precision != "fp32" && !target.tensor)
+    workload.warnings.push_back(fmt::format(
+        "the platform gives no tensor-core rate for {}: {} is taken at its fp32 rate", target.name, trace.precision));
   if (target.launch.si == 0)
     workload.warnings.push_back(fmt::format(
         "the platform gives no launch time for {}: a small model will look faster than it is", target.name));

@@ -29,12 +29,15 @@ struct WorkloadModel {
 
 /// Two runs of one program on one machine differ by more than their steps' jitter says: memory is laid out anew, clocks
 /// and neighbours change. This is the standard deviation of a run's speed, relative: a stated default until a device
-/// has several traces. Measured with `ganymede train --steps 300` on a virtual machine of two cores of an AMD EPYC: 2.7
-/// % over 21 runs when it was quiet, 6 % over 14 in the minute after a full load.
+/// has several traces. Measured with `ganymede train --steps 300` on a virtual machine of two cores of an AMD EPYC:
+/// 2.7 % over 21 runs when it was quiet, 6 % over 14 in the minute after a full load.
 inline constexpr double kRunDrift = 0.05;
 
 /// The steps [first, first + count) of `batch`, as they were measured.
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
+
+/// The target's peak in the trace's precision; fp32's where the platform gives no tensor-core rate.
+FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target);
 
 /// `batch` carried to `target` by the roofline of its phases.
 ///

@@ -54,12 +54,13 @@ std::string phase_table(const StepTrace& trace) {
   for (const auto& batch : trace.batches) {
     Table table(
         {fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">kernel launches"});
-    const double step = quantile(batch.wall_s, 0.5);
+    const double all = std::accumulate(batch.wall_s.begin(), batch.wall_s.end(), 0.0);
     const auto row = [&](const std::string& name, const std::vector<double>& seconds, double flops,
                          const std::string& launches) {
       const double median = quantile(seconds, 0.5);
       table.add({name, to_string(Seconds{median}), to_string(Seconds{quantile(seconds, 0.1)}),
-                 to_string(Seconds{quantile(seconds, 0.9)}), fmt::format("{:.1f} %", 100 * median / step),
+                 to_string(Seconds{quantile(seconds, 0.9)}),
+                 fmt::format("{:.1f} %", 100 * std::accumulate(seconds.begin(), seconds.end(), 0.0) / all),
                  flops > 0 ? to_string(Flops{flops} / Seconds{median}) : "", launches});
     };
     double flops = 0;
@@ -92,6 +93,7 @@ struct CheckOutcome {
   double fp32 = 1;           // rate of matrix products now, against the one in the trace
   double memory = 1;         // the same of copying memory
   std::int64_t steps = 0;
+  int batch = 0;
   bool other_speed() const { return std::max(std::abs(fp32 - 1), std::abs(memory - 1)) > kOtherSpeed; }
   double error() const { return predicted.total.si / measured_s - 1; }
   bool holds() const { return measured_s >= predicted.interval_s.low && measured_s <= predicted.interval_s.high; }
@@ -113,6 +115,7 @@ CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted) {
   train.threads = trace.device.threads;
   train.trace = false;
   CheckOutcome outcome;
+  outcome.batch = train.batch;
   outcome.steps = static_cast<std::int64_t>(trace.batches.front().wall_s.size());
   outcome.predicted = predict_own_device(trace, outcome.steps);
   kernel::Trainer trainer(train);
@@ -153,11 +156,12 @@ std::string disturbance(const CheckOutcome& outcome) {
 std::string check_text(const CheckOutcome& outcome, const std::string& device) {
   const auto& [low, high] = outcome.predicted.interval_s;
   return fmt::format(
-             "Self-check on {}: fitted on the first {} steps of the trace, then {} steps run without tracing\n"
+             "Self-check on {} at batch {}: fitted on the first {} steps of the trace, then {} steps run without "
+             "tracing\n"
              "  predicted {:.3f} s (95 % interval {:.3f} .. {:.3f} s), measured {:.3f} s: error {:+.1f} %, the "
              "interval {}\n",
-             device, outcome.predicted.steps_fitted, outcome.steps, outcome.predicted.total.si, low, high,
-             outcome.measured_s, 100 * outcome.error(),
+             device, outcome.batch, outcome.predicted.steps_fitted, outcome.steps, outcome.predicted.total.si, low,
+             high, outcome.measured_s, 100 * outcome.error(),
              outcome.holds() ? "holds" : "DOES NOT HOLD: the machine's speed changed between the two") +
          disturbance(outcome);
 }

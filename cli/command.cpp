@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <cstdio>
+#include <filesystem>
+#include <system_error>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -28,6 +31,8 @@ class HelpFormatter : public CLI::Formatter {
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
 
+void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
+
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
   const std::vector<std::string> names(formats.begin(), formats.end());
   command.add_option("--format", shared.format, "how to print the result")
@@ -36,7 +41,9 @@ void add_format(CLI::App& command, Shared& shared, std::initializer_list<const c
 }
 
 void add_output(CLI::App& command, Shared& shared) {
-  command.add_option("-o,--output", shared.output, "write the result to this file instead of standard output");
+  const auto refuse_empty = [](const std::string& text) { return text.empty() ? "the name of the file is empty" : ""; };
+  command.add_option("-o,--output", shared.output, "write the result to this file instead of standard output")
+      ->check(refuse_empty);
 }
 
 void add_jobs(CLI::App& command, Shared& shared) {
@@ -45,10 +52,15 @@ void add_jobs(CLI::App& command, Shared& shared) {
 }
 
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description) {
-  const auto refuse_negative = [](const std::string& text) {
-    return text.starts_with('-') ? fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text) : "";
+  // The parser would wrap a negative number and clamp a large one.
+  const auto exact = [](const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size()
+               ? ""
+               : fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text);
   };
-  command.add_option("--seed", seed, description)->check(refuse_negative)->capture_default_str();
+  command.add_option("--seed", seed, description)->check(exact)->capture_default_str();
 }
 
 void add_set(CLI::App& command, std::vector<std::string>& assignments) {
@@ -77,6 +89,12 @@ void check_output(const Shared& shared) {
   if (!shared.output.empty()) check_writable(shared.output);
 }
 
+void keep_input(const Shared& shared, const std::string& input) {
+  std::error_code ignored;
+  if (!shared.output.empty() && std::filesystem::equivalent(shared.output, input, ignored))
+    throw ConfigError(fmt::format("{}: is the input too; write the result to another file", shared.output));
+}
+
 void emit(const Shared& shared, const std::string& text) {
   if (!shared.output.empty()) return write_file(shared.output, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -84,7 +102,7 @@ void emit(const Shared& shared, const std::string& text) {
 }
 
 void remark(const Shared& shared, const std::string& text) {
-  if (!shared.quiet) fmt::print(stderr, "{}\n", text);
+  if (!shared.quiet) say(text + "\n");
 }
 
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what) {
@@ -92,8 +110,8 @@ std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t 
   return [count, what](std::size_t done) {
     constexpr std::size_t kWidth = 30;
     const std::size_t filled = kWidth * done / count;
-    fmt::print(stderr, "\r[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, ' '), done, count,
-               what, done == count ? "\n" : "");
+    say(fmt::format("\r[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, ' '), done, count,
+                    what, done == count ? "\n" : ""));
   };
 }
 

@@ -41,9 +41,13 @@ std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assi
 int jobs(const Shared& shared);
 /// Fails before long work if --output cannot be written.
 void check_output(const Shared& shared);
+/// Refuses an --output that is the same file as `input`.
+void keep_input(const Shared& shared, const std::string& input);
 
 /// Writes a command's result to --output (atomically) or to standard output.
 void emit(const Shared& shared, const std::string& text);
+/// Text for people on stderr; that it may be closed or full is no error.
+void say(const std::string& text);
 /// A remark for people on stderr, unless --quiet.
 void remark(const Shared& shared, const std::string& text);
 /// Draws on stderr how many of `count` are done; empty, so not called, unless stderr is a terminal.

@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/machine.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -46,26 +47,47 @@ std::vector<Backend> backends(const Machine& machine) {
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
 
-std::string as_table(const Machine& machine) {
+/// One line of the table or of the CSV.
+struct Part {
+  std::string name;
+  bool found;
+  std::string detail;
+};
+
+std::vector<Part> parts(const Machine& machine) {
   const Processor& cpu = machine.processor;
+  const Graphics& gpu = machine.graphics;
+  std::vector<Part> all = {
+      {"processor", true, cpu.model},
+      {"cores", true, fmt::format("{}, {} usable", cpu.cores, cpu.usable)},
+      {"memory", true, fmt::format("{}, {} free", to_string(cpu.memory), to_string(cpu.available))},
+      {"instructions", true,
+       fmt::format("AVX2 {}, FMA {}, AVX-512 {}", yes_no(cpu.avx2), yes_no(cpu.fma), yes_no(cpu.avx512))},
+      {"GPU", !gpu.devices.empty(),
+       gpu.devices.empty() ? "none found (no /proc/driver/nvidia, no /dev/nvidia0)"
+                           : fmt::format("{}", fmt::join(gpu.devices, ", "))},
+      {"GPU driver", gpu.driver.has_value(),
+       fmt::format("{}, {}", gpu.driver.value_or("no kernel module"),
+                   gpu.cuda ? "CUDA up to " + *gpu.cuda : "no libcuda.so.1")}};
+  for (const Dependency& item : machine.dependencies) all.push_back({item.name, item.found, item.detail});
+  return all;
+}
+
+std::string as_table(const Machine& machine) {
   std::string text;
-  const auto line = [&](std::string_view name, const std::string& value) {
-    text += fmt::format("{:<14}{}\n", name, value);
-  };
-  line("processor", cpu.model);
-  line("cores", fmt::format("{}, {} usable", cpu.cores, cpu.usable));
-  line("memory", fmt::format("{}, {} free", to_string(cpu.memory), to_string(cpu.available)));
-  line("instructions",
-       fmt::format("AVX2 {}, FMA {}, AVX-512 {}", yes_no(cpu.avx2), yes_no(cpu.fma), yes_no(cpu.avx512)));
-  line("GPU", machine.graphics.devices.empty() ? "none found (no /proc/driver/nvidia, no /dev/nvidia0)"
-                                               : fmt::format("{}", fmt::join(machine.graphics.devices, ", ")));
-  line("GPU driver", fmt::format("{}, {}", machine.graphics.driver.value_or("no kernel module"),
-                                 machine.graphics.cuda ? "CUDA up to " + *machine.graphics.cuda : "no libcuda.so.1"));
-  for (const Dependency& item : machine.dependencies) line(item.name, item.detail);
+  for (const Part& part : parts(machine)) text += fmt::format("{:<14}{}\n", part.name, part.detail);
   text += "\nbackends\n";
   for (const Backend& backend : backends(machine))
     text += fmt::format("  {:<12}{}: {}\n", backend.name, backend.available ? "ready" : "missing", backend.reason);
   return text;
+}
+
+std::string as_csv(const Machine& machine) {
+  Table table({"part", "found", "detail"});
+  for (const Part& part : parts(machine)) table.add({part.name, yes_no(part.found), part.detail});
+  for (const Backend& backend : backends(machine))
+    table.add({backend.name + " backend", yes_no(backend.available), backend.reason});
+  return table.csv();
 }
 
 nlohmann::ordered_json text_or_null(const std::optional<std::string>& text) {
@@ -93,16 +115,17 @@ std::string as_json(const Machine& machine) {
   return out.dump(2) + "\n";
 }
 
+std::string formatted(const Machine& machine, const std::string& format) {
+  return format == "json" ? as_json(machine) : format == "csv" ? as_csv(machine) : as_table(machine);
+}
+
 }  // namespace
 
 void add_doctor(CLI::App& app, Shared& shared) {
   CLI::App* command = app.add_subcommand("doctor", kHelp);
-  add_format(*command, shared, {"table", "json"});
+  add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
-  command->callback([&shared] {
-    const Machine machine = inspect_machine();
-    emit(shared, shared.format == "json" ? as_json(machine) : as_table(machine));
-  });
+  command->callback([&shared] { emit(shared, formatted(inspect_machine(), shared.format)); });
 }
 
 }  // namespace ganymede::cli

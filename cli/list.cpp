@@ -13,6 +13,7 @@
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "policies/policy.hpp"
+#include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"
 
 namespace ganymede::cli {
@@ -125,17 +126,27 @@ std::string as_json(const Rows& rows) {
   return out.dump(2) + "\n";
 }
 
+std::string as_csv(const Rows& rows) {
+  Table table({"name", "summary"});
+  for (const Row& row : rows) table.add({row.name, row.summary});
+  return table.csv();
+}
+
+std::string formatted(const Rows& rows, const std::string& format) {
+  return format == "json" ? as_json(rows) : format == "csv" ? as_csv(rows) : as_table(rows);
+}
+
 }  // namespace
 
 void add_list(CLI::App& app, Shared& shared) {
   CLI::App* command = app.add_subcommand("list", kHelp);
   auto topic = std::make_shared<std::string>();
   command->add_option("topic", *topic, "What to list");
-  add_format(*command, shared, {"table", "json"});
+  add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
   command->callback([topic, &shared] {
     const Rows rows = find_topic(*topic).rows();
-    emit(shared, shared.format == "json" ? as_json(rows) : as_table(rows));
+    emit(shared, formatted(rows, shared.format));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <span>
 
 #include "cli/command.hpp"
 #include "common/errors.hpp"
@@ -18,13 +19,23 @@ constexpr int kInvalid = 2;
 constexpr int kInfeasible = 3;
 
 int report(int code, const char* message) {
-  fmt::print(stderr, "ganymede: {}\n", message);
+  ganymede::cli::say(fmt::format("ganymede: {}\n", message));
   return code;
+}
+
+/// What should be the command: the first word after the options that stand before it. Empty if there is none, or an
+/// unknown option comes first, which is the parser's to refuse.
+std::string command_word(const CLI::App& app, std::span<char* const> arguments) {
+  for (const std::string word : arguments) {
+    if (!word.starts_with('-')) return word;
+    if (app.get_option_no_throw(word) == nullptr) return "";
+  }
+  return "";
 }
 
 /// The library only says that a command is missing.
 void check_command(const CLI::App& app, const std::string& word) {
-  if (word.empty() || word.starts_with('-')) return;
+  if (word.empty()) return;
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
   if (std::find(names.begin(), names.end(), word) != names.end()) return;
@@ -49,7 +60,9 @@ int main(int argc, char** argv) {
   app.formatter(cli::help_formatter());
   app.set_version_flag("--version", "ganymede " GANYMEDE_VERSION);
   app.require_subcommand(1);
-  app.failure_message(CLI::FailureMessage::simple);
+  app.failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
+    return fmt::format("ganymede: {}; --help tells more\n", error.what());
+  });
 
   cli::Shared shared;
   shared.color = std::getenv("NO_COLOR") == nullptr && ::isatty(STDOUT_FILENO) != 0;
@@ -66,7 +79,7 @@ int main(int argc, char** argv) {
   cli::add_example(app, shared);
 
   try {
-    check_command(app, argc > 1 ? argv[1] : "");
+    check_command(app, command_word(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)));
     app.parse(argc, argv);
     return shared.exit_code;
   } catch (const CLI::ParseError& error) {

@@ -20,6 +20,7 @@ struct SimulateOptions {
 
 void simulate_command(const SimulateOptions& options, const Shared& shared) {
   check_output(shared);
+  keep_input(shared, options.scenario);
   auto overrides = parse_assignments(options.assignments);
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
@@ -50,6 +51,7 @@ void add_simulate(CLI::App& app, Shared& shared) {
       ->check(CLI::IsMember({"sampled", "message"}));
   command->add_option("--seed", options->seed, "use this seed instead of the scenario's");
   add_set(*command, options->assignments);
+  add_jobs(*command, shared);
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
   command->callback([options, &shared] { simulate_command(*options, shared); });

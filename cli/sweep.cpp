@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/command.hpp"
 #include "report/runs.hpp"
@@ -15,8 +16,19 @@ struct SweepOptions {
   std::vector<std::string> assignments;
 };
 
+/// Marked rows in bold, on a terminal.
+std::string highlighted(const Shared& shared, const std::string& table) {
+  if (!shared.color || !shared.output.empty()) return table;
+  std::istringstream lines(table);
+  std::string out;
+  for (std::string line; std::getline(lines, line);)
+    out += line.find("<- ") == std::string::npos ? line + "\n" : "\033[1m" + line + "\033[0m\n";
+  return out;
+}
+
 void sweep_command(const SweepOptions& options, const Shared& shared) {
   check_output(shared);
+  keep_input(shared, options.study);
   auto overrides = parse_assignments(options.assignments);
   if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
   const Study study = load_study(options.study, overrides);
@@ -24,8 +36,8 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
   if (shared.format == "json") return emit(shared, json);
   const auto sweep = nlohmann::json::parse(json);
   if (shared.format == "csv") return emit(shared, sweep_csv(sweep));
-  emit(shared,
-       fmt::format("{}{}{}\n\n{}", study.name, study.about.empty() ? "" : ": ", study.about, sweep_text(sweep)));
+  emit(shared, highlighted(shared, fmt::format("{}{}{}\n\n{}", study.name, study.about.empty() ? "" : ": ", study.about,
+                                               sweep_text(sweep))));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ class ProgressLine {
   ProgressLine(std::int64_t steps, int batch, bool quiet)
       : steps_(steps), batch_(batch), shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
   ~ProgressLine() {
-    if (drawn_) fmt::print(stderr, "\r\033[K");
+    if (drawn_) say("\r\033[K");
   }
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -83,9 +83,9 @@ class ProgressLine {
     drawn_ = true;
     const double seconds = std::chrono::duration<double>(now - begin_).count();
     const double rate = static_cast<double>(progress.step) / std::max(seconds, 1e-9);
-    fmt::print(stderr, "\r\033[Kstep {}/{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s  {:.0f} s left",
-               progress.step, steps_, progress.losses.discriminator, progress.losses.generator, rate * batch_,
-               static_cast<double>(steps_ - progress.step) / rate);
+    say(fmt::format("\r\033[Kstep {}/{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s  {:.0f} s left",
+                    progress.step, steps_, progress.losses.discriminator, progress.losses.generator, rate * batch_,
+                    static_cast<double>(steps_ - progress.step) / rate));
   }
 
  private:

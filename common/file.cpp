@@ -15,6 +15,8 @@
 namespace ganymede {
 namespace {
 
+constexpr std::size_t kLargest = std::size_t{2} << 30U;  // a device such as /dev/zero never ends
+
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
   throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
 }
@@ -73,12 +75,19 @@ std::string read_file(const std::filesystem::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "cannot be read");
     if (got == 0) return content;
+    if (content.size() + static_cast<std::size_t>(got) > kLargest)
+      throw ConfigError(
+          fmt::format("{}: is larger than {} GiB, which no input of this program is", path.string(), kLargest >> 30U));
     content.append(buffer, static_cast<std::size_t>(got));
   }
 }
 
-void write_file(const std::filesystem::path& path, std::string_view content) {
-  refuse_non_file(path);
+void write_file(const std::filesystem::path& named, std::string_view content) {
+  refuse_non_file(named);
+  // Replace what a symbolic link points to, not the link.
+  std::error_code ignored;
+  const std::filesystem::path path =
+      std::filesystem::is_symlink(named, ignored) ? std::filesystem::weakly_canonical(named, ignored) : named;
   // A pipe or /dev/stdout has nothing to rename onto: write through it.
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "common/file.hpp"
+#include "common/json_parse.hpp"
 #include "common/text.hpp"
 
 namespace ganymede {
@@ -23,104 +22,7 @@ struct JsonNode::Document {
 
 namespace {
 
-/// "~" and "/" inside a key are written "~0" and "~1" (RFC 6901).
-std::string escaped(std::string_view key) {
-  std::string text;
-  for (const char c : key) text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
-  return text;
-}
-
-/// Watches the parse: the library keeps the last of two equal keys silently, we refuse them.
-class DuplicateKeys {
- public:
-  explicit DuplicateKeys(std::string file) : file_(std::move(file)) {}
-
-  bool operator()(int /*depth*/, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    using Event = nlohmann::json::parse_event_t;
-    switch (event) {
-      case Event::object_start:
-      case Event::array_start:
-        begin_value();
-        levels_.push_back({event == Event::array_start, {}, "", 0});
-        break;
-      case Event::object_end:
-      case Event::array_end:
-        levels_.pop_back();
-        break;
-      case Event::key: {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!levels_.back().keys.insert(key).second)
-          throw ConfigError(fmt::format("{}: {}/{}: duplicate key", file_, pointer(), escaped(key)));
-        levels_.back().key = key;
-        break;
-      }
-      case Event::value:
-        begin_value();
-        break;
-    }
-    return true;
-  }
-
-  /// Of the value that comes next.
-  std::string next_value() const {
-    if (levels_.empty()) return "/";
-    const Level& here = levels_.back();
-    return pointer() + "/" + (here.array ? std::to_string(here.count) : escaped(here.key));
-  }
-
- private:
-  struct Level {
-    bool array;
-    std::set<std::string> keys;
-    std::string key;
-    std::size_t count;
-  };
-
-  void begin_value() {
-    if (!levels_.empty() && levels_.back().array) ++levels_.back().count;
-  }
-  /// Of the object being read: all levels but the innermost contribute the step that leads into the next.
-  std::string pointer() const {
-    std::string text;
-    for (std::size_t i = 0; i + 1 < levels_.size(); ++i)
-      text += "/" + (levels_[i].array ? std::to_string(levels_[i].count - 1) : escaped(levels_[i].key));
-    return text;
-  }
-
-  std::string file_;
-  std::vector<Level> levels_;
-};
-
-std::string position(std::string_view text, std::size_t byte) {
-  const auto upto = text.substr(0, std::min(byte == 0 ? 0 : byte - 1, text.size()));
-  const auto line = 1 + std::count(upto.begin(), upto.end(), '\n');
-  const std::size_t newline = upto.rfind('\n');
-  return fmt::format("line {}, column {}", line,
-                     upto.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
-}
-
-/// The library's words after its bracketed code and, of a syntax error, its position.
-std::string reason(std::string_view what) {
-  what.remove_prefix(what.starts_with('[') ? what.find("] ") + 2 : 0);
-  if (what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);
-  return std::string(what);
-}
-
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
-
-nlohmann::json parse_content(std::string_view text, const std::string& name) {
-  if (std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isspace(c) != 0; }))
-    throw ConfigError(name + ": the file is empty, expected JSON");
-  DuplicateKeys keys(name);
-  try {
-    return nlohmann::json::parse(text, std::ref(keys), true, /*ignore_comments=*/true);
-  } catch (const nlohmann::json::parse_error& error) {
-    throw ConfigError(
-        fmt::format("{}: {}: not valid JSON: {}", name, position(text, error.byte), reason(error.what())));
-  } catch (const nlohmann::json::exception& error) {  // a number beyond a double's range
-    throw ConfigError(fmt::format("{}: {}: {}", name, keys.next_value(), reason(error.what())));
-  }
-}
 
 /// A value short enough for a message.
 std::string shown(const nlohmann::json& value) {
@@ -129,6 +31,27 @@ std::string shown(const nlohmann::json& value) {
   std::string text = value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
+
+/// What no machine, price or run comes near: beyond it stands a slip of the keyboard, and sums that overflow.
+template <class Q>
+constexpr double kLargest = 1e18;
+template <>
+constexpr double kLargest<Seconds> = 1e8;  // three years
+template <>
+constexpr double kLargest<Watts> = 1e9;
+template <>
+constexpr double kLargest<GramsPerKwh> = 1e5;
+template <>
+constexpr double kLargest<FlopsPerSecond> = 1e21;
+/// Of a quantity that must be above zero.
+template <class Q>
+constexpr double kSmallest = 1;
+template <>
+constexpr double kSmallest<Seconds> = 1e-9;
+template <>
+constexpr double kSmallest<Watts> = 1e-3;
+template <>
+constexpr double kSmallest<GramsPerKwh> = 1e-3;
 
 template <class Q>
 constexpr std::string_view kExpected = "a quantity";
@@ -162,22 +85,17 @@ JsonNode JsonNode::load(const std::filesystem::path& file, const std::vector<Jso
   auto document = std::make_shared<Document>();
   document->name = file.string();
   document->directory = file.parent_path();
-  document->content = parse_content(read_file(file), document->name);
-  for (const auto& [pointer, value] : overrides) {
-    try {
-      nlohmann::json parsed = nlohmann::json::parse(value, nullptr, /*allow_exceptions=*/false);
-      document->content[nlohmann::json::json_pointer(pointer)] = parsed.is_discarded() ? nlohmann::json(value) : parsed;
-    } catch (const nlohmann::json::exception& error) {
-      throw ConfigError(fmt::format("--set {}={}: {}", pointer, value, reason(error.what())));
-    }
-    document->overridden.push_back(pointer);
+  document->content = parse_document(read_file(file), document->name);
+  for (const JsonOverride& given : overrides) {
+    apply_override(document->content, given);
+    document->overridden.push_back(given.pointer);
   }
   const nlohmann::json* root = &document->content;
   return {std::move(document), root, ""};
 }
 
 JsonNode JsonNode::parse(std::string_view text, std::string name) {
-  nlohmann::json content = parse_content(text, name);
+  nlohmann::json content = parse_document(text, name);
   return wrap(std::move(content), std::move(name), "");
 }
 
@@ -198,7 +116,6 @@ std::filesystem::path JsonNode::directory() const {
 
 const std::string& JsonNode::file() const { return document_->name; }
 bool JsonNode::is_object() const { return value_->is_object(); }
-bool JsonNode::is_array() const { return value_->is_array(); }
 bool JsonNode::is_string() const { return value_->is_string(); }
 bool JsonNode::is_number() const { return value_->is_number(); }
 
@@ -270,12 +187,12 @@ std::vector<std::pair<std::string, JsonNode>> JsonNode::as_map() const {
   if (!value_->is_object()) expected("an object");
   std::vector<std::pair<std::string, JsonNode>> members;
   for (const auto& [key, element] : value_->items())
-    members.emplace_back(key, JsonNode(document_, &element, pointer_ + "/" + escaped(key)));
+    members.emplace_back(key, JsonNode(document_, &element, pointer_ + "/" + escaped_key(key)));
   return members;
 }
 
 JsonNode JsonNode::child(std::string_view key) const {
-  return {document_, &value_->at(std::string(key)), pointer_ + "/" + escaped(key)};
+  return {document_, &value_->at(std::string(key)), pointer_ + "/" + escaped_key(key)};
 }
 
 template <class Q>
@@ -289,6 +206,7 @@ Q JsonNode::as_quantity() const {
   try {
     const Q quantity = parse_quantity<Q>(value_->get_ref<const std::string&>());
     if (magnitude(quantity) < 0) expected(fmt::format("{}, not negative", kExpected<Q>));
+    if (magnitude(quantity) > kLargest<Q>) expected(fmt::format("{}, and less of it", kExpected<Q>));
     return quantity;
   } catch (const std::invalid_argument& error) {
     fail(error.what());
@@ -299,6 +217,7 @@ template <class Q>
 Q JsonNode::as_positive() const {
   const Q quantity = as_quantity<Q>();
   if (!(magnitude(quantity) > 0)) expected(fmt::format("{}, above zero", kExpected<Q>));
+  if (magnitude(quantity) < kSmallest<Q>) expected(fmt::format("{}, and more of it", kExpected<Q>));
   return quantity;
 }
 

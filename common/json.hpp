@@ -1,7 +1,7 @@
 #pragma once
-// Strict reading of JSON into structs. Every error names the file, the JSON pointer, what was found and what was
-// expected: `scenario.json: /platform/nodes: found -1, expected an integer from 1 to 65536`. Unknown and duplicate keys
-// are errors; a misspelt one gets the nearest known key. // comments are allowed.
+// Strict reading of JSON into structs. An error says where (file and JSON pointer), what stands there and what should:
+// `lab.json: /billing/granularity: found "0s", expected a duration such as "5us", above zero`. A key that is not known
+// or stands there twice is an error too; a misspelt one gets the nearest known key. // comments are allowed.
 //
 //   JsonObject in(JsonNode::load(path));
 //   scenario.seed = in.required("seed").as_integer(0, kMaxSeed);
@@ -33,7 +33,8 @@ struct JsonOverride {
 /// One value of a JSON document together with where it stands.
 class JsonNode {
  public:
-  /// Reads a file and applies overrides. Missing, empty, unreadable, malformed or with a duplicate key: ConfigError.
+  /// Reads a file and applies overrides. Missing, empty, unreadable, malformed, with a duplicate key or nested more
+  /// than 200 levels deep: ConfigError. So is an override that leaves a gap in an array or is not UTF-8.
   static JsonNode load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
   /// The same for text in memory; `name` stands for the file in messages.
   static JsonNode parse(std::string_view text, std::string name);
@@ -48,7 +49,6 @@ class JsonNode {
   /// by an override.
   std::filesystem::path directory() const;
   bool is_object() const;
-  bool is_array() const;
   bool is_string() const;
   bool is_number() const;
 

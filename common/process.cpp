@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,8 +36,12 @@ void write_all(int fd, const std::string& text) {
 }
 
 /// The first byte on the pipe is the kind, the rest the text.
-[[noreturn]] void be_child(int pipe, const std::function<std::string(std::size_t)>& work, std::size_t index) {
+[[noreturn]] void be_child(pid_t parent, int pipe, const std::function<std::string(std::size_t)>& work,
+                           std::size_t index) {
   using Kind = ChildOutcome::Kind;
+  // Whoever wanted the answer may be killed: do not compute on for nobody.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
   Kind kind = Kind::ok;
   std::string text;
   try {
@@ -59,11 +64,12 @@ Child start(const std::function<std::string(std::size_t)>& work, std::size_t ind
   int ends[2];
   if (::pipe(ends) != 0) throw Failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
   std::fflush(nullptr);
+  const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) throw Failure(fmt::format("cannot start a child process: {}", std::strerror(errno)));
   if (pid == 0) {
     ::close(ends[0]);
-    be_child(ends[1], work, index);
+    be_child(parent, ends[1], work, index);
   }
   ::close(ends[1]);
   return {pid, ends[0], index, {}};

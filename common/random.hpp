@@ -1,7 +1,7 @@
 #pragma once
-// Random streams, one a named consumer, so that a new consumer does not disturb the others. The numbers are the same
-// with any compiler, standard library and processor: integer arithmetic, IEEE + - * / and sqrt only (no libm, whose
-// last bits differ).
+// Random streams, one a named consumer: whoever draws more, or is added, leaves all other numbers as they were. They
+// are the same with any compiler, standard library and processor: integer arithmetic, IEEE + - * / and sqrt only (no
+// libm, whose last bits differ).
 
 #include <array>
 #include <cstdint>

@@ -43,7 +43,7 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const AdamParameters& ad
   clock.enter(Phase::discriminator_backward_real);
   backward(discriminator, ops, judge(gan, ops, logits, kReal, kLossReal), kFirstHalf, kNobodyWaits);
 
-  // Here the fakes are data: no gradient flows back into the generator.
+  // The generator only supplies these images; their gradients are not asked for, so it learns nothing from them.
   clock.enter(Phase::generator_forward);
   const Tensor fake = forward(generator, ops, latent(gan, ops, random.latent), random.dropout);
   clock.enter(Phase::discriminator_forward_fake);
@@ -54,7 +54,7 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const AdamParameters& ad
   clock.enter(Phase::discriminator_update);
   update(discriminator, ops, adam);
 
-  // The generator is judged by the discriminator we have just updated, on the same fakes.
+  // The same fakes again, before the discriminator that has just learned from them.
   clock.enter(Phase::generator_forward_through_discriminator);
   logits = forward(discriminator, ops, fake, random.dropout);
   clock.enter(Phase::generator_backward_through_discriminator);

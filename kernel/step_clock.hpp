@@ -29,7 +29,8 @@ enum class Phase {
 
 struct PhaseInfo {
   std::string_view name;
-  std::string_view network;  ///< whose update the phase serves
+  /// Whose update the phase serves. generator.forward serves both and counts as the generator's.
+  std::string_view network;
   std::string_view stream;
 };
 

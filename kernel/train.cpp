@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "common/errors.hpp"
+#include "common/process.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
@@ -59,7 +60,7 @@ void check(const TrainOptions& options) {
 }
 
 std::unique_ptr<Ops> make_ops(const TrainOptions& options) {
-  if (options.backend == "cpu") return make_eigen_ops(options.threads > 0 ? options.threads : available_threads());
+  if (options.backend == "cpu") return make_eigen_ops(options.threads > 0 ? options.threads : usable_cores());
   if (options.backend == "cuda")
     throw ConfigError(
         "--backend: found cuda, which this build has not got: the CUDA backend comes later; expected cpu");

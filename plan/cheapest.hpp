@@ -9,8 +9,7 @@
 
 namespace ganymede {
 
-/// `nodes` instances of one type, each using `gpus_per_node` of its GPUs (the last may use fewer). Unused GPUs are paid
-/// for.
+/// `nodes` instances of one type, each using `gpus_per_node` of its GPUs. Unused GPUs are paid for.
 struct InstanceSet {
   const Instance* instance = nullptr;  ///< belongs to the platform that was searched
   int nodes = 0;
@@ -19,10 +18,10 @@ struct InstanceSet {
 };
 
 /// The cheapest homogeneous set that holds `count` GPUs, each of a name or family in `gpus` ("V100" holds V100 and
-/// V100-PCIE-16GB), in `region` on `market`, on at most `max_nodes` nodes (0: no limit but the instances' own). Equal
-/// prices: fewer nodes, then the first name. Spread evenly: 6 GPUs on two 4-GPU nodes are 3 a node. Nothing fits:
-/// Infeasible, naming what there is. Precondition: count > 0.
+/// V100-PCIE-16GB), in `region` on `market`, on as few nodes of its type as hold them. Equal prices: fewer nodes, then
+/// the first name. Spread evenly, as a run needs it: 6 GPUs on two 4-GPU nodes are 3 a node, and 5 do not fit there.
+/// Nothing fits: Infeasible, naming what there is. Precondition: count > 0.
 InstanceSet cheapest_instances(const Platform& platform, std::span<const std::string> gpus, int count,
-                               std::string_view region, Market market, int max_nodes = 0);
+                               std::string_view region, Market market);
 
 }  // namespace ganymede

@@ -42,6 +42,8 @@ const std::vector<std::string>& provider_names() {
   return names;
 }
 
+bool is_provider(std::string_view name) { return find_embedded(name) != nullptr; }
+
 std::string_view catalog_text(std::string_view provider) {
   const EmbeddedCatalog* item = find_embedded(provider);
   assert(item != nullptr);
@@ -57,7 +59,7 @@ const Platform& catalog(std::string_view provider) {
 }
 
 Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to, const JsonNode* at) {
-  if (find_embedded(name_or_path) != nullptr) return catalog(name_or_path);
+  if (is_provider(name_or_path)) return catalog(name_or_path);
   if (!looks_like_path(name_or_path)) fail_unknown(name_or_path, at);
   return load_platform(relative_to / std::filesystem::path(name_or_path));
 }

@@ -13,12 +13,15 @@ namespace ganymede {
 /// "aws", "azure", ...: one for each file of platforms/catalog, sorted.
 const std::vector<std::string>& provider_names();
 
-/// Precondition: `provider` is one of provider_names(). Parsed once, on first use.
+/// Whether it is one of provider_names().
+bool is_provider(std::string_view name);
+
+/// Precondition: is_provider(provider). Parsed once, on first use.
 const Platform& catalog(std::string_view provider);
 
-/// A provider's name, or the path of a platform file, relative to `relative_to` (the directory of the file that names
-/// it; on the command line "."). A word without '/' and ".json" that names no provider: ConfigError with the list and
-/// the nearest, placed at `at` if given.
+/// What a "catalog" names: one of provider_names(), or a platform file, whose path starts at `relative_to` (where the
+/// naming file lies; "." for a name from the command line). A word without '/' and ".json" that names no provider:
+/// ConfigError with the list and the nearest, placed at `at` if given.
 Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to,
                       const JsonNode* at = nullptr);
 

@@ -13,7 +13,7 @@
 
 namespace ganymede {
 
-/// Nodes of one instance type rented in one region on one market.
+/// Some nodes of the same instance type, all at one price.
 struct Pool {
   std::string instance, region;
   Market market = Market::on_demand;

@@ -41,7 +41,9 @@ double training(const Json& run) {
   return number(run, "/gpu_seconds/total") - number(run, "/gpu_seconds/provisioning");
 }
 double training_s(const Json& run) { return number(run, "/time/step_mean_s") * number(run, "/time/steps"); }
-double busy(const Json& run) { return number(run, "/gpu_seconds/compute") / training(run); }
+double busy(const Json& run) {
+  return number(run, "/utilization/gpu_busy") * number(run, "/gpu_seconds/total") / training(run);
+}
 double exposed(const Json& run) { return number(run, "/gpu_seconds/exposed_communication") / training(run); }
 
 std::string joined(const std::set<std::string>& items, const char* separator) {
@@ -87,7 +89,7 @@ std::string run_text(const Json& run) {
                   run["run"]["gpus"].get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
   const auto& interval = run["time"]["interval_s"];
   const auto& cost_interval = run["cost"]["interval_usd"];
-  Table summary({"what", ">value", "95 % interval"});
+  Table summary({"what", ">value", "interval"});
   summary.add({"time", clock(number(run, "/time/total_s")),
                range(interval[0].get<double>(), interval[1].get<double>(), clock)});
   summary.add({"cost", text(run, "/cost/total_usd") + " USD",
@@ -96,7 +98,8 @@ std::string run_text(const Json& run) {
   summary.add({"step", to_string(Seconds{number(run, "/time/step_mean_s")}),
                fmt::format("{} steps, {} images", run["time"]["steps"].get<std::int64_t>(),
                            run["time"]["images"].get<std::int64_t>())});
-  summary.add({"GPU busy", percent(number(run, "/utilization/gpu_busy")), ""});
+  summary.add({"GPU busy", percent(number(run, "/utilization/gpu_busy")),
+               fmt::format("{} while training", percent(busy(run)))});
   summary.add({"GPU FLOP rate used", percent(number(run, "/utilization/gpu_flops")), ""});
   summary.add({"busiest link", percent(number(run, "/utilization/network")), ""});
   summary.add({"GPU memory", to_string(Bytes{number(run, "/utilization/memory_bytes")}), ""});
@@ -131,18 +134,19 @@ std::string run_text(const Json& run) {
 namespace {
 
 Table flat_table(const std::vector<const Json*>& runs) {
-  Table table({"platform", "allocation", "gpu", "gpus", "scheme", "seed", "total_s", "low_s", "high_s", "step_mean_s",
-               "gpu_busy", "gpu_flops", "exposed_communication_s", "gpu_hours", "total_usd", "inputs",
+  Table table({"platform", "market", "allocation", "gpu", "gpus", "scheme", "seed", "total_s", "low_s", "high_s",
+               "step_mean_s", "gpu_busy", "gpu_flops", "exposed_communication_s", "gpu_hours", "total_usd", "inputs",
                "scenario_hash"});
   for (const Json* pointer : runs) {
     const Json& run = *pointer;
     const auto& interval = run["time"]["interval_s"];
-    table.add({text(run, "/run/platform"), text(run, "/run/allocation"), text(run, "/run/gpu"),
-               run["run"]["gpus"].dump(), text(run, "/run/scheme"), run["provenance"]["seed"].dump(),
-               run["time"]["total_s"].dump(), interval[0].dump(), interval[1].dump(), run["time"]["step_mean_s"].dump(),
-               run["utilization"]["gpu_busy"].dump(), run["utilization"]["gpu_flops"].dump(),
-               run["gpu_seconds"]["exposed_communication"].dump(), run["gpu_hours"].dump(),
-               text(run, "/cost/total_usd"), text(run, "/provenance/inputs"), text(run, "/provenance/scenario_hash")});
+    table.add({text(run, "/run/platform"), text(run, "/run/market"), text(run, "/run/allocation"),
+               text(run, "/run/gpu"), run["run"]["gpus"].dump(), text(run, "/run/scheme"),
+               run["provenance"]["seed"].dump(), run["time"]["total_s"].dump(), interval[0].dump(), interval[1].dump(),
+               run["time"]["step_mean_s"].dump(), run["utilization"]["gpu_busy"].dump(),
+               run["utilization"]["gpu_flops"].dump(), run["gpu_seconds"]["exposed_communication"].dump(),
+               run["gpu_hours"].dump(), text(run, "/cost/total_usd"), text(run, "/provenance/inputs"),
+               text(run, "/provenance/scenario_hash")});
   }
   return table;
 }
@@ -160,9 +164,14 @@ std::string sweep_csv(const Json& sweep) { return flat_table(runs_of(sweep)).csv
 
 namespace {
 
-/// The first of `runs` with the fewest GPUs on the platform of `run`, which is one of them.
+/// What a speed-up compares: the same GPU, in the same place and on the same market.
+std::string kind_of(const Json& run) {
+  return text(run, "/run/platform") + " " + text(run, "/run/market") + " " + text(run, "/run/gpu");
+}
+
+/// The first of `runs` with the fewest GPUs of the kind of `run`, which is one of them.
 const Json& base_of(std::vector<const Json*> runs, const Json& run) {
-  std::erase_if(runs, [&](const Json* other) { return text(*other, "/run/platform") != text(run, "/run/platform"); });
+  std::erase_if(runs, [&](const Json* other) { return kind_of(*other) != kind_of(run); });
   return **std::min_element(runs.begin(), runs.end(), [](const Json* a, const Json* b) {
     return number(*a, "/run/gpus") < number(*b, "/run/gpus");
   });
@@ -185,15 +194,20 @@ std::string sweep_text(const Json& sweep) {
   Table table({"platform", "instances", ">GPUs", "scheme", ">time", "interval", ">training", ">speed-up", ">GPU busy",
                ">exposed comm.", ">GPU-hours", ">USD", ""});
   std::string above;
+  const bool several_seeds = std::any_of(runs.begin(), runs.end(), [&](const Json* run) {
+    return (*run)["provenance"]["seed"] != (*runs.front())["provenance"]["seed"];
+  });
   for (const Json* run : runs) {
-    const std::string platform = text(*run, "/run/platform");
-    if (!above.empty() && above != platform) table.rule();
-    above = platform;
+    if (!above.empty() && above != kind_of(*run)) table.rule();
+    above = kind_of(*run);
+    const std::string market = text(*run, "/run/market");
+    const std::string platform = text(*run, "/run/platform") + (market == "on-demand" ? "" : " " + market);
     const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, *run));
     const auto& interval = (*run)["time"]["interval_s"];
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";
-    table.add({platform, text(*run, "/run/allocation"), (*run)["run"]["gpus"].dump(), text(*run, "/run/scheme"),
+    table.add({platform, text(*run, "/run/allocation"), (*run)["run"]["gpus"].dump(),
+               text(*run, "/run/scheme") + (several_seeds ? ", seed " + (*run)["provenance"]["seed"].dump() : ""),
                clock(number(*run, "/time/total_s")), range(interval[0].get<double>(), interval[1].get<double>(), clock),
                clock(training_s(*run)), fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
                fmt::format("{:.4f}", number(*run, "/gpu_hours")), usd(dollars(*run)), mark});

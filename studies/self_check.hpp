@@ -1,6 +1,6 @@
 #pragma once
-// The first question to a model of a machine: does it predict that machine? Fit on the first half of a trace, simulate
-// one worker on the device that recorded it, and compare with a separate run that nobody traced.
+// The first question to a model of a machine: does it predict that machine? Take the earlier half of a recording,
+// simulate one worker on the device that made it, and compare with another run that nobody traced.
 
 #include <cstdint>
 

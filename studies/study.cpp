@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -47,8 +46,7 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
   entry.catalog = catalog.as_string();
   entry.platform = load_catalog(entry.catalog, catalog.directory(), &catalog);
   // A scenario made from this entry has no file to start a relative path from.
-  if (std::find(provider_names().begin(), provider_names().end(), entry.catalog) == provider_names().end())
-    entry.catalog = (catalog.directory() / entry.catalog).string();
+  if (!is_provider(entry.catalog)) entry.catalog = (catalog.directory() / entry.catalog).string();
   entry.region = in.required("region").as_choice(priced_regions(entry.platform));
   auto market = in.optional("market");
   entry.market = market ? std::string(to_string(read_market(*market))) : "on-demand";
@@ -73,14 +71,13 @@ nlohmann::json place(const StudyPlatform& entry, int count) {
   } else {
     const Instance& instance = entry.platform.instance(entry.instance);
     const int nodes = (count + instance.gpus - 1) / instance.gpus;
+    if (count % nodes != 0)
+      throw ConfigError(
+          fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses as many on each", count, nodes));
     platform["instance"] = instance.name;
     platform["nodes"] = nodes;
-    platform["gpus_per_node"] = (count + nodes - 1) / nodes;
+    platform["gpus_per_node"] = count / nodes;
   }
-  const std::int64_t held = platform["nodes"].get<std::int64_t>() * platform["gpus_per_node"].get<std::int64_t>();
-  if (held != count)
-    throw ConfigError(fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses as many on each", count,
-                                  platform["nodes"].get<int>()));
   return platform;
 }
 

@@ -67,13 +67,17 @@ TracePhase read_phase(const JsonNode& node, const std::vector<double>& wall,
   phase.start_s = read_times(in.required("start_s"), wall.size());
   const JsonNode seconds = in.required("seconds");
   phase.seconds = read_times(seconds, wall.size());
-  phase.host_s = read_times(in.required("host_s"), wall.size());
+  const JsonNode host = in.required("host_s");
+  phase.host_s = read_times(host, wall.size());
   phase.flops = in.required("flops").as_number(0, kMax);
   phase.bytes_read = in.required("bytes_read").as_number(0, kMax);
   phase.bytes_written = in.required("bytes_written").as_number(0, kMax);
   phase.launches = in.required("launches").as_integer(0, kMaxBytes);
   in.finish();
   for (std::size_t i = 0; i < wall.size(); ++i) {
+    if (phase.host_s[i] > phase.seconds[i] + kClockSlack_s)
+      host.fail(
+          fmt::format("at step {} found {} s of host work in a phase of {} s", i, phase.host_s[i], phase.seconds[i]));
     if (phase.start_s[i] + phase.seconds[i] > wall[i] * (1 + 1e-9) + kClockSlack_s)
       seconds.fail(fmt::format("at step {} the phase ends at {} s, after its step's {} s", i,
                                phase.start_s[i] + phase.seconds[i], wall[i]));
@@ -110,6 +114,28 @@ TraceUtilization read_utilization(const JsonNode& node) {
   return utilization;
 }
 
+/// Orders buckets: the producing phase's place, then the share of it.
+std::pair<std::ptrdiff_t, double> ready_at(const TraceBatch& batch, const TraceBucket& bucket) {
+  const auto producer = std::find_if(batch.phases.begin(), batch.phases.end(),
+                                     [&](const TracePhase& phase) { return phase.name == bucket.after_phase; });
+  return {producer - batch.phases.begin(), bucket.ready_fraction};
+}
+
+/// The device does one thing after the other.
+void check_order(const JsonNode& node, const TraceBatch& batch) {
+  const TracePhase* before = nullptr;
+  for (const auto& phase : batch.phases) {
+    if (phase.stream != "compute") continue;
+    for (std::size_t i = 0; before && i < batch.wall_s.size(); ++i)
+      if (phase.start_s[i] < before->start_s[i] + before->seconds[i] - kClockSlack_s)
+        node.fail(
+            fmt::format("at step {} the compute phase \"{}\" starts before \"{}\" has ended; compute phases follow "
+                        "each other, in the order of their start",
+                        i, phase.name, before->name));
+    before = &phase;
+  }
+}
+
 TraceBatch read_batch(const JsonNode& node, const std::map<std::string, TraceNetwork>& networks) {
   JsonObject in(node);
   TraceBatch batch;
@@ -132,8 +158,13 @@ TraceBatch read_batch(const JsonNode& node, const std::map<std::string, TraceNet
         phase.fail(fmt::format("a second phase \"{}\"", batch.phases[i].name));
   }
   if (batch.phases.empty()) phases.expected("at least one phase");
-  for (const auto& bucket : in.required("buckets").as_array())
-    batch.buckets.push_back(read_bucket(bucket, batch, networks));
+  check_order(phases, batch);
+  for (const auto& node_of_bucket : in.required("buckets").as_array()) {
+    batch.buckets.push_back(read_bucket(node_of_bucket, batch, networks));
+    if (batch.buckets.size() > 1 && ready_at(batch, batch.buckets.back()) < ready_at(batch, batch.buckets.end()[-2]))
+      node_of_bucket.fail(
+          "is ready before the bucket listed before it; buckets stand in the order in which they become ready");
+  }
   if (auto utilization = in.optional("utilization")) batch.utilization = read_utilization(*utilization);
   in.finish();
   return batch;

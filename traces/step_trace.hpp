@@ -32,8 +32,10 @@ struct TraceSoftware {
 };
 
 struct TraceNetwork {
-  std::int64_t parameters = 0;      ///< trainable
-  double flops_per_image = 0;       ///< in one whole step, divided by the batch; matrix work, a multiply-add is 2
+  std::int64_t parameters = 0;  ///< trainable
+  /// In one whole step, divided by the batch; matrix work, a multiply-add is 2. Of all phases that name the network:
+  /// the generator's include the passes through the discriminator in its update.
+  double flops_per_image = 0;
   std::int64_t gradient_bytes = 0;  ///< what one replica contributes to the all-reduce
 };
 

@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/random.hpp"
 #include "kernel/data/glyphs.hpp"
 
 namespace ganymede::kernel {
@@ -22,6 +23,7 @@ constexpr std::uint64_t kBuiltinSeed = 1;
 
 constexpr const char* kImages = "train-images-idx3-ubyte";
 constexpr const char* kLabels = "train-labels-idx1-ubyte";
+constexpr const char* kDigest = "digest";
 // As some archives name them.
 constexpr const char* kDottedImages = "train-images.idx3-ubyte";
 constexpr const char* kDottedLabels = "train-labels.idx1-ubyte";
@@ -43,6 +45,18 @@ bool is_writable_directory(const fs::path& directory) {
     return false;
   }
   return true;
+}
+
+std::string digest(const std::string& images, const std::string& labels) {
+  return fmt::format("{:016x} {:016x}\n", fnv1a(images), fnv1a(labels));
+}
+
+/// Whether a built-in set lies there as it was written; one that was cut short or changed is drawn again.
+bool is_intact(const fs::path& directory) {
+  std::error_code ignored;
+  for (const char* name : {kImages, kLabels, kDigest})
+    if (!fs::is_regular_file(directory / name, ignored)) return false;
+  return read_file(directory / kDigest) == digest(read_file(directory / kImages), read_file(directory / kLabels));
 }
 
 Dataset read_directory(std::string name, const fs::path& directory) {
@@ -75,14 +89,17 @@ fs::path cache_directory() {
 
 fs::path write_builtin_dataset(const fs::path& cache) {
   fs::path directory = cache / kBuiltinVersion;
+  if (is_intact(directory)) return directory;
   std::error_code error;
-  if (fs::exists(directory / kImages, error) && fs::exists(directory / kLabels, error)) return directory;
   fs::create_directories(directory, error);
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
   const Glyphs glyphs = draw_glyphs(kBuiltinImages, kBuiltinSeed);
   // Each file appears whole or not at all; a second process that draws at the same time writes the same bytes.
-  write_file(directory / kLabels, write_idx_labels(glyphs.labels));
-  write_file(directory / kImages, write_idx_images(glyphs.images));
+  const std::string labels = write_idx_labels(glyphs.labels);
+  const std::string images = write_idx_images(glyphs.images);
+  write_file(directory / kLabels, labels);
+  write_file(directory / kImages, images);
+  write_file(directory / kDigest, digest(images, labels));
   return directory;
 }
 

@@ -23,13 +23,12 @@ inline constexpr int kMemoryBytesPerReducedByte = 3;
 
 /// Rounds of transfers over one buffer a rank. Its meaning, for whoever executes one:
 ///  - A rank enters round 0 when it enters the collective, and round r + 1 when every transfer of round r in which it
-///  takes part
-///    is done. In a round in which it takes part in none it does not wait.
+///    takes part is done. In a round in which it takes part in none it does not wait.
 ///  - A transfer starts when both of its ends have entered its round, and carries what its source held on entering it.
 ///  - It is done for its source when all bytes have arrived; for its destination when they have also been added, if it
 ///    reduces. A rank adds one transfer at a time, at kMemoryBytesPerReducedByte bytes of memory traffic a byte.
 ///  - Within a round no byte of a rank is both replaced and written by another transfer, so the order of arrival does
-///  not matter.
+///    not matter.
 class Schedule {
  public:
   /// Appends the transfers of one round.

@@ -2,16 +2,15 @@
 // Collectives on a fabric, message by message, with SimGrid's flow model. Everything else that SimGrid offers (actors,
 // CPUs) stays unused: what happens between collectives is sim/step's business.
 //
-// Measured traps of SimGrid 3.32 that this file answers:
-//  - It shares a link in inverse proportion to the flows' route latencies, so links have no latency here; the executor
-//  delays each
-//    flow by its route's latency and then starts it.
-//  - Cross traffic, TCP windows and correction factors are on by default and change results; each is set explicitly.
-//  - One engine a process: a second one would start at the first one's clock. Run each simulation in a child process
-//    (common/process.hpp).
+// How it avoids what SimGrid 3.32 was measured to do otherwise:
+//  - Of two flows on one link, the one with ten times the latency on its way gets a tenth of the other's share. So no
+//    link here has any latency; a flow waits out the latency of its route before it is started.
+//  - Cross traffic, TCP windows and correction factors change results unless they are turned off: each is set, none is
+//    left to its default.
+//  - The clock of a second engine in one process goes on where the first one's stopped. Run each simulation in a child
+//    process (common/process.hpp).
 //  - An actor costs a context switch a message. Flows are started from timers and completion callbacks instead, in
-//  SimGrid's own
-//    context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4.
+//    SimGrid's own context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4.
 
 #include <cstdint>
 #include <memory>

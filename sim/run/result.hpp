@@ -25,6 +25,7 @@ struct RunEvent {
 
 struct Result {
   std::string platform;    ///< "aws us-east-1"
+  std::string market;      ///< "on-demand"
   std::string allocation;  ///< "2 x p3.2xlarge"
   std::string gpu;
   std::string scheme;
@@ -36,11 +37,11 @@ struct Result {
   Seconds step_mean;
   Interval interval_s;           ///< of the total: all stated error
   Interval sampling_interval_s;  ///< of the total: from the steps drawn, and from the run being one of many
-  double confidence = 0.95;
+  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s where the inputs are measured
   std::int64_t steps_simulated = 0;
   std::string fidelity;
 
-  double gpu_busy = 0;   ///< share of the GPU-seconds held in which phases of the step run
+  double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
   double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
   std::optional<double>
       cpu;             ///< share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated

@@ -39,11 +39,8 @@ Json cost_json(const Result& result) {
 std::string result_json(const Result& result) {
   Json out;
   out["schema"] = "ganymede.result/1";
-  out["run"] = {{"platform", result.platform},
-                {"allocation", result.allocation},
-                {"gpu", result.gpu},
-                {"gpus", result.gpus},
-                {"scheme", result.scheme}};
+  out["run"] = {{"platform", result.platform}, {"market", result.market}, {"allocation", result.allocation},
+                {"gpu", result.gpu},           {"gpus", result.gpus},     {"scheme", result.scheme}};
   out["time"] = {{"total_s", result.total.si},
                  {"steps", result.steps},
                  {"images", result.images},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "common/file.hpp"
 #include "common/random.hpp"
@@ -14,6 +15,9 @@ namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
 constexpr std::int64_t kMaxNodes = 65536;
+// Every message of a step is simulated: a ring of 512 workers takes some ten seconds, and the cost grows with their
+// square.
+constexpr int kMaxWorkers = 512;
 constexpr std::int64_t kMaxBatch = 1 << 24;
 
 std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
@@ -74,7 +78,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
     try {
       return read_file(file);
     } catch (const ConfigError& error) {
-      trace.fail(error.what());
+      trace.fail(fmt::format("{}; `ganymede train --trace FILE` records one", error.what()));
     }
   }();
   scenario.trace = read_step_trace(JsonNode::parse(text, file.string()));
@@ -95,14 +99,11 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   in.finish();
 }
 
-/// The one region in which `instance` has a price, if there is only one.
-std::optional<std::string> only_region(const Instance& instance) {
-  std::optional<std::string> region;
-  for (const auto& price : instance.prices) {
-    if (region && *region != price.region) return std::nullopt;
-    region = price.region;
-  }
-  return region;
+/// Where `instance` has a price.
+std::vector<std::string> priced_regions(const Instance& instance) {
+  std::set<std::string> regions;
+  for (const auto& price : instance.prices) regions.insert(price.region);
+  return {regions.begin(), regions.end()};
 }
 
 void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
@@ -112,8 +113,7 @@ void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint&
   const JsonNode catalog = in.required("catalog");
   scenario.catalog = catalog.as_string();
   scenario.platform = load_catalog(scenario.catalog, catalog.directory(), &catalog);
-  const bool by_name =
-      std::find(provider_names().begin(), provider_names().end(), scenario.catalog) != provider_names().end();
+  const bool by_name = is_provider(scenario.catalog);
   fingerprint.replace("/platform/catalog", by_name ? std::string(catalog_text(scenario.catalog))
                                                    : read_file(catalog.directory() / scenario.catalog));
 
@@ -130,15 +130,24 @@ void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint&
   if (gpus && scenario.pool.gpus_per_node > instance.gpus)
     gpus->expected(fmt::format("at most {}: {} has no more GPUs", instance.gpus, instance.name));
 
+  if (scenario.workers() > kMaxWorkers)
+    node.fail(
+        fmt::format("found {} nodes with {} GPUs each, expected at most {} GPUs in one run: every message between them "
+                    "is simulated",
+                    scenario.pool.nodes, scenario.pool.gpus_per_node, kMaxWorkers));
+
   auto market = in.optional("market");
   scenario.pool.market = market ? read_market(*market) : Market::on_demand;
   auto region = in.optional("region");
   if (region) {
     scenario.pool.region = region->as_string();
-  } else if (auto only = only_region(instance)) {
-    scenario.pool.region = *only;
   } else {
-    in.required("region");
+    const auto regions = priced_regions(instance);
+    if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
+    if (regions.size() > 1) in.finish();  // a misspelt key is the better explanation
+    if (regions.size() > 1)
+      node.fail(fmt::format("the key \"region\" is missing; {} has prices in {}", instance.name, list_of(regions)));
+    scenario.pool.region = regions.front();
   }
   scenario.price = scenario.platform.price(instance, scenario.pool.region, scenario.pool.market,
                                            region ? &*region : &instance_at, market ? &*market : nullptr);

@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <map>
 #include <memory>
 
 #include "calibration/statistics.hpp"
-#include "sim/engine/communication_engine.hpp"
+#include "sim/run/communication.hpp"
 #include "sim/run/step_sampler.hpp"
 #include "sim/step/synchronous_step.hpp"
 
@@ -20,8 +19,10 @@ namespace {
 // places of the queue bind, long and short steps alternate. This many in a row that do so say that all further ones
 // will.
 constexpr int kEqualSteps = 6;
-constexpr std::size_t kBlocksAtLeast = 30;   // effective samples behind an interval
-constexpr std::size_t kBlocksAtMost = 1000;  // 25,000 steps: enough for 0.5 % of a step that varies by 30 %
+constexpr std::size_t kBlocksAtLeast = 30;  // effective samples behind an interval
+constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
+constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
+constexpr double kMessagesOfARun = 2e9;     // of message fidelity: about an hour
 
 /// Mean step and where a step's worker-seconds go, over the steps that were simulated.
 struct Steps {
@@ -30,73 +31,9 @@ struct Steps {
   double half_width = 0;  ///< 95 %, relative to the mean, from simulating a sample and from the run being one of many
   std::int64_t simulated = 0;
   bool precise = true;  ///< the precision that was asked for was reached
+  double reached = 0;   ///< the precision that was
   // Worker-seconds of a mean step.
-  Seconds compute, exposed, straggler, stall;
-};
-
-/// The gradients of a model as schedules on the fabric of an allocation, and what they load it with.
-class Communication {
- public:
-  Communication(const Scenario& scenario, const StepModel& model)
-      : fabric_(scenario.platform, scenario.instance(), scenario.pool.nodes, scenario.pool.gpus_per_node),
-        engine_(std::make_unique<CommunicationEngine>(
-            fabric_, ReductionCost{scenario.gpu().memory_bandwidth, scenario.gpu().launch})) {
-    for (const auto& bucket : model.buckets)
-      schedules_.push_back(scenario.scheme->plan(fabric_.topology(), bucket.bytes));
-  }
-
-  /// Without jitter the same arrivals come back every step; `remember` simulates each pattern of arrivals once.
-  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember) {
-    if (!remember) return simulate(reductions);
-    const Seconds first = reductions.front().arrivals.front();
-    std::vector<std::int64_t> pattern;  // picoseconds, below which the clock's rounding would tell steps apart
-    for (const auto& reduction : reductions) {
-      pattern.push_back(static_cast<std::int64_t>(reduction.bucket));
-      for (const Seconds arrival : reduction.arrivals) pattern.push_back(std::llround((arrival - first).si * 1e12));
-    }
-    const auto [known, is_new] = known_.try_emplace(std::move(pattern));
-    if (is_new) {
-      known->second = simulate(reductions);
-      for (auto& times : known->second)
-        for (auto& done : times) done -= first;
-    }
-    auto done = known->second;
-    for (auto& times : done)
-      for (auto& time : times) time += first;
-    return done;
-  }
-
-  /// Seconds a step for which the busiest link is needed at its full bandwidth.
-  Seconds busiest_link() const {
-    std::vector<double> bytes(fabric_.links().size());
-    std::vector<Transfer> transfers;
-    for (const auto& schedule : schedules_) {
-      for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
-        schedule.round(round, transfers);
-        for (const auto& transfer : transfers)
-          for (const int link : fabric_.route(transfer.source, transfer.destination).links)
-            bytes[static_cast<std::size_t>(link)] += static_cast<double>(transfer.length);
-      }
-    }
-    Seconds busiest;
-    for (std::size_t link = 0; link < bytes.size(); ++link)
-      busiest = std::max(busiest, Bytes{bytes[link]} / fabric_.links()[link].bandwidth);
-    return busiest;
-  }
-
- private:
-  std::vector<std::vector<Seconds>> simulate(std::span<const Reduction> reductions) {
-    std::vector<CollectiveCall> calls;
-    for (const auto& reduction : reductions) calls.push_back({&schedules_[reduction.bucket], reduction.arrivals});
-    std::vector<std::vector<Seconds>> done;
-    for (auto& times : engine_->run(calls)) done.push_back(std::move(times.done));
-    return done;
-  }
-
-  FabricGraph fabric_;
-  std::unique_ptr<CommunicationEngine> engine_;
-  std::vector<Schedule> schedules_;
-  std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;
+  Seconds compute, exposed, straggler, stall, device;
 };
 
 void add(Steps& sum, const StepOutcome& step, double times = 1) {
@@ -106,13 +43,15 @@ void add(Steps& sum, const StepOutcome& step, double times = 1) {
     sum.exposed += times * worker.exposed_communication;
     sum.straggler += times * worker.straggler;
     sum.stall += times * worker.input_stall;
+    sum.device += times * worker.device;
   }
 }
 
 /// From sums over `simulated` steps to a mean step, and to a total over all `steps`.
 void settle(Steps& steps, double counted, std::int64_t all) {
   steps.mean = steps.total / counted;
-  for (Seconds* part : {&steps.compute, &steps.exposed, &steps.straggler, &steps.stall}) *part = *part / counted;
+  for (Seconds* part : {&steps.compute, &steps.exposed, &steps.straggler, &steps.stall, &steps.device})
+    *part = *part / counted;
   steps.total = static_cast<double>(all) * steps.mean;
 }
 
@@ -138,42 +77,52 @@ Steps repeat_steps(SynchronousStep& step, std::size_t workers, std::int64_t all)
   return sum;
 }
 
-/// With jitter: simulate blocks of drawn steps. `all_steps` simulates each step of the run; otherwise as many blocks as
-/// the precision takes.
-Steps sample_steps(SynchronousStep& step, const Scenario& scenario, const WorkloadModel& workload, bool all_steps) {
+double deviation(const std::vector<double>& values) {
+  double mean = 0;
+  double square = 0;
+  for (const double value : values) mean += value / static_cast<double>(values.size());
+  for (const double value : values) square += (value - mean) * (value - mean);
+  return std::sqrt(square / static_cast<double>(std::max<std::size_t>(1, values.size() - 1)));
+}
+
+/// With jitter: simulate blocks of drawn steps, as many as the precision takes and `blocks_at_most` allows, but no more
+/// than the run has; `message` simulates each of those.
+Steps sample_steps(SynchronousStep& step, const Scenario& scenario, const WorkloadModel& workload,
+                   std::size_t blocks_at_most, bool message) {
   StepSampler sampler(workload.central.samples, static_cast<std::size_t>(scenario.workers()), kBlockSteps,
                       scenario.seed);
   const std::size_t length = sampler.block_length();
+  const auto run_steps = static_cast<double>(scenario.steps);
+  // A sample of a short run would be no cheaper than the run.
+  const bool all_steps = message || static_cast<double>(length * kBlocksAtLeast) >= run_steps;
   std::vector<double> durations;
   Steps sum;
   BlockMean spread;
-  const auto relative = [&] {
-    // The run is itself one sample: its mean lies off the long mean by its own number of blocks.
-    const double run_blocks = std::max(1.0, static_cast<double>(scenario.steps) / static_cast<double>(length));
-    const double own = all_steps ? 0 : 1.96 * spread.block_deviation / std::sqrt(run_blocks);
-    return std::hypot(spread.half_width, own) / spread.mean;
-  };
   if (!all_steps)
     for (std::size_t i = 0; i < length; ++i)
       step.next(sampler.next());  // fills the input queue, which happens once a run
-  for (std::size_t blocks = 1;; ++blocks) {
-    for (std::size_t i = 0; i < length && !(all_steps && sum.simulated == scenario.steps); ++i) {
+  for (std::size_t block = 1; sum.simulated < scenario.steps; ++block) {
+    for (std::size_t i = 0; i < length && sum.simulated < scenario.steps; ++i) {
       const StepOutcome outcome = step.next(sampler.next());
       durations.push_back(outcome.duration.si);
       add(sum, outcome);
       ++sum.simulated;
     }
-    if (all_steps && sum.simulated < scenario.steps) continue;
+    if (all_steps || block < kBlocksAtLeast) continue;
     spread = block_mean(durations, length);
-    if (all_steps) break;
-    const bool precise = spread.half_width <= scenario.precision * spread.mean;
-    if (blocks >= kBlocksAtLeast && (precise || blocks >= kBlocksAtMost)) {
-      sum.precise = precise;
-      break;
-    }
+    sum.precise = spread.half_width <= scenario.precision * spread.mean;
+    if (sum.precise || block >= blocks_at_most) break;
   }
+  spread = block_mean(durations, length);
   settle(sum, static_cast<double>(sum.simulated), scenario.steps);
-  sum.half_width = relative();
+  // The run is itself one sample: its mean lies off the long mean by its own number of blocks or, below one block, of
+  // steps.
+  const double blocks = run_steps / static_cast<double>(length);
+  const double own = blocks >= 1 ? spread.block_deviation / std::sqrt(blocks)
+                                 : std::max(spread.block_deviation, deviation(durations) / std::sqrt(run_steps));
+  sum.reached = spread.half_width / spread.mean;
+  // Message fidelity is asked for this very run, step by step.
+  sum.half_width = message ? sum.reached : in_quadrature(spread.half_width, 1.96 * own) / spread.mean;
   return sum;
 }
 
@@ -185,8 +134,17 @@ Steps simulate_steps(const Scenario& scenario, const WorkloadModel& workload, co
   Reduce reduce;
   if (communication) reduce = [&](std::span<const Reduction> r) { return communication->reduce(r, remember); };
   SynchronousStep step(model, topology, {.overlap = scenario.overlap}, reduce);
-  if (model.samples > 1 || (message && &model == &workload.central))
-    return sample_steps(step, scenario, workload, message);
+  const double messages = communication ? communication->messages_a_step() : 0;
+  if (message && (messages + 1) * static_cast<double>(scenario.steps) > kMessagesOfARun)
+    throw ConfigError(
+        fmt::format("{}: /fidelity/mode: message fidelity would simulate {} steps of {:.0f} messages; expected "
+                    "\"sampled\" or fewer steps",
+                    scenario.file, scenario.steps, messages));
+  if (model.samples > 1 || (message && &model == &workload.central)) {
+    const double affordable = kMessagesAtMost / (messages * static_cast<double>(kBlockSteps) + 1);
+    const std::size_t blocks = std::clamp(static_cast<std::size_t>(affordable), kBlocksAtLeast, kBlocksAtMost);
+    return sample_steps(step, scenario, workload, blocks, message);
+  }
   return repeat_steps(step, static_cast<std::size_t>(scenario.workers()), scenario.steps);
 }
 
@@ -210,7 +168,7 @@ std::vector<std::string> unconfirmed(const Scenario& scenario) {
   return warnings;
 }
 
-/// What the run costs if its steps take `training`.
+/// What the run costs if its nodes are metered for that long.
 Bill bill_for(const Scenario& scenario, Seconds metered) {
   const std::string pool =
       fmt::format("{} {} {}", scenario.pool.instance, scenario.pool.region, to_string(scenario.pool.market));
@@ -237,6 +195,7 @@ double flops_a_step(const StepModel& model) {
 
 void describe(Result& result, const Scenario& scenario, const WorkloadModel& workload) {
   result.platform = scenario.platform.name + " " + scenario.pool.region;
+  result.market = to_string(scenario.pool.market);
   result.allocation = fmt::format("{} x {}", scenario.pool.nodes, scenario.pool.instance);
   result.gpu = scenario.gpu().name;
   result.gpus = scenario.workers();
@@ -261,13 +220,18 @@ void describe(Result& result, const Scenario& scenario, const WorkloadModel& wor
 void use_of_hardware(Result& result, const Scenario& scenario, const WorkloadModel& workload, const Steps& steps,
                      Seconds busiest_link) {
   const Instance& instance = scenario.instance();
-  const double count = static_cast<double>(steps.simulated > 0 ? scenario.steps : 0);
-  result.gpu_busy = result.gpu_seconds.share(GpuUse::compute);
-  const double peak = scenario.gpu().fp32.si * result.gpu_seconds.total_seconds();
+  const auto count = static_cast<double>(scenario.steps);
+  result.gpu_busy = count * steps.device.si / result.gpu_seconds.total_seconds();
+  const double peak = peak_rate(scenario.trace, scenario.gpu()).si * result.gpu_seconds.total_seconds();
   result.gpu_flops = flops_a_step(workload.central) * scenario.workers() * count / peak;
-  if (instance.vcpus > 0)
-    result.cpu = std::min(1.0, host_work(workload.central).si * scenario.workers() * count /
-                                   (scenario.pool.nodes * instance.vcpus * result.total.si));
+  if (instance.vcpus > 0) {
+    result.cpu = host_work(workload.central).si * scenario.workers() * count /
+                 (scenario.pool.nodes * instance.vcpus * result.total.si);
+    if (*result.cpu > 1)
+      result.warnings.push_back(
+          fmt::format("input and launching need {:.1f} times the vCPUs of {}: the run will be slower than this",
+                      *result.cpu, instance.name));
+  }
   result.network = busiest_link.si * count / result.total.si;
 
   const Region* region = scenario.platform.region(scenario.pool.region);
@@ -290,13 +254,24 @@ Result simulate(const Scenario& scenario) {
 }
 
 Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
+  // The only policy so far keeps what the scenario asks for; one that does not needs a run that can be resized.
+  const Allocation requested{{scenario.pool}};
+  if (scenario.policy->decide({Seconds{0}, requested, {}, 0, scenario.steps}).allocation != requested)
+    throw Failure(
+        fmt::format("the policy {} asks for another allocation, which a run cannot serve yet", scenario.policy->name));
   Result result;
   describe(result, scenario, workload);
 
   std::unique_ptr<Communication> communication;
   if (scenario.workers() > 1) communication = std::make_unique<Communication>(scenario, workload.central);
   const Steps steps = simulate_steps(scenario, workload, workload.central, communication.get());
-  if (!steps.precise) result.warnings.push_back(fmt::format("the precision of {} was not reached", scenario.precision));
+  if (workload.central.samples > 1 && static_cast<std::size_t>(scenario.workers()) > kBlockSteps)
+    result.warnings.push_back(
+        fmt::format("{} workers draw from blocks of {} recorded steps: the slowest of so many is underestimated",
+                    scenario.workers(), kBlockSteps));
+  if (!steps.precise)
+    result.warnings.push_back(fmt::format("the mean step is known to {:.1f} % only, not to the {:.1f} % asked for",
+                                          100 * steps.reached, 100 * scenario.precision));
 
   const Seconds boot = scenario.platform.boot(scenario.instance());
   result.total = boot + steps.total;
@@ -308,7 +283,7 @@ Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
   result.sampling_interval_s = {(boot + std::max(0.0, 1 - steps.half_width) * steps.total).si,
                                 (boot + (1 + steps.half_width) * steps.total).si};
   if (workload.provenance == Provenance::measured) {
-    const double error = std::hypot(steps.half_width, workload.relative_error);
+    const double error = in_quadrature(steps.half_width, workload.relative_error);
     result.interval_s = {(boot + std::max(0.0, 1 - error) * steps.total).si, (boot + (1 + error) * steps.total).si};
   } else {
     const Seconds low = simulate_steps(scenario, workload, workload.low, communication.get()).total;
@@ -316,12 +291,17 @@ Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
     result.interval_s = {(boot + low).si, (boot + high).si};
   }
 
-  const auto count = static_cast<double>(scenario.steps);
+  constexpr double kLongest_s = 9e9;  // 285 years; the ledger counts nanoseconds
+  if (!(std::max(result.total.si, result.interval_s.high) < kLongest_s))
+    throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", scenario.file,
+                                  to_string(result.total)));
+
   Ledger ledger;
-  ledger.add(GpuUse::compute, 1, count * steps.compute);
-  ledger.add(GpuUse::exposed_communication, 1, count * steps.exposed);
-  ledger.add(GpuUse::straggler, 1, count * steps.straggler);
-  ledger.add(GpuUse::input_stall, 1, count * steps.stall);
+  const double steps_each = static_cast<double>(scenario.steps) / scenario.workers();
+  ledger.add(GpuUse::compute, scenario.workers(), steps_each * steps.compute);
+  ledger.add(GpuUse::exposed_communication, scenario.workers(), steps_each * steps.exposed);
+  ledger.add(GpuUse::straggler, scenario.workers(), steps_each * steps.straggler);
+  ledger.add(GpuUse::input_stall, scenario.workers(), steps_each * steps.stall);
   const std::int64_t held = std::int64_t{scenario.pool.nodes} * scenario.instance().gpus;
   ledger.add(GpuUse::provisioning, held, boot);
   result.gpu_seconds = ledger.close(held, result.total);

@@ -68,6 +68,7 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
     }
     clock_[worker] = std::max(start + Seconds{phase.device_s[row]}, host_end);
     parts_[worker].compute += clock_[worker] - begin;
+    parts_[worker].device += Seconds{phase.device_s[row]};
 
     if (topology_.ranks == 1) continue;
     for (std::size_t bucket = 0; bucket < model_.buckets.size(); ++bucket) {
@@ -81,30 +82,38 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
   }
 }
 
-void SynchronousStep::wait_for_reductions(std::size_t phase) {
-  const bool needed = std::any_of(pending_.begin(), pending_.end(),
-                                  [&](const Reduction& r) { return wait_before_[r.bucket] <= phase; });
-  if (!needed) return;
-  // A communicator runs its collectives in issue order, so what was issued before what we need runs too.
+void SynchronousStep::start_reductions() {
   if (!options_.overlap) {
     // Nothing is sent before the backward pass has ended: the buckets go out together then.
-    for (auto& reduction : pending_)
-      for (std::size_t worker = 0; worker < clock_.size(); ++worker) reduction.arrivals[worker] = clock_[worker];
+    for (auto& reduction : pending_) reduction.arrivals = clock_;
   }
-  const auto done = reduce_(pending_);
+  auto ends = reduce_(pending_);
+  for (std::size_t i = 0; i < pending_.size(); ++i)
+    running_.push_back({pending_[i].bucket, std::move(pending_[i].arrivals), std::move(ends[i])});
+  pending_.clear();
+}
+
+void SynchronousStep::wait_for_reductions(std::size_t phase) {
+  const auto needed = [&](const auto& reduction) { return wait_before_[reduction.bucket] <= phase; };
+  // A communicator runs its collectives in issue order, so what was issued before what is needed runs first.
+  if (std::any_of(pending_.begin(), pending_.end(), needed)) start_reductions();
+  if (std::none_of(running_.begin(), running_.end(), needed)) return;
+
   Seconds last_issued;
-  for (const auto& reduction : pending_)
-    for (const Seconds arrival : reduction.arrivals) last_issued = std::max(last_issued, arrival);
+  for (const auto& reduction : running_)
+    if (needed(reduction))
+      last_issued = std::max(last_issued, *std::max_element(reduction.arrivals.begin(), reduction.arrivals.end()));
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     Seconds end = clock_[worker];
-    for (const auto& times : done) end = std::max(end, times[worker]);
+    for (const auto& reduction : running_)
+      if (needed(reduction)) end = std::max(end, reduction.ends[worker]);
     const Seconds wait = end - clock_[worker];
     const Seconds straggler = std::clamp(last_issued - clock_[worker], Seconds{0}, wait);
     parts_[worker].straggler += straggler;
     parts_[worker].exposed_communication += wait - straggler;
     clock_[worker] = end;
   }
-  pending_.clear();
+  std::erase_if(running_, needed);
 }
 
 StepOutcome SynchronousStep::next(std::span<const std::size_t> rows) {

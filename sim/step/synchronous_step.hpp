@@ -23,12 +23,13 @@ struct Reduction {
 /// clock.
 using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
 
-/// Where one worker's part of a step went. The parts sum to the step's duration.
+/// Where one worker's part of a step went. The first four sum to the step's duration.
 struct WorkerStep {
   Seconds compute;                ///< its phases and the gaps that its host leaves between them
   Seconds exposed_communication;  ///< waiting for a reduction that all workers have issued
   Seconds straggler;              ///< waiting for other workers to issue it, or to end their step
   Seconds input_stall;            ///< waiting for the next batch
+  Seconds device;  ///< part of compute: the device's own work, without gaps and without queueing for the host
 };
 
 struct StepOutcome {
@@ -62,8 +63,15 @@ class SynchronousStep {
     std::vector<Seconds> taken;  // when each of the last prefetch_depth batches was taken, as a ring
   };
 
+  /// A reduction that was simulated and that somebody is yet to wait for.
+  struct Running {
+    std::size_t bucket;
+    std::vector<Seconds> arrivals, ends;  // by worker
+  };
+
   Seconds next_batch(std::size_t worker, std::size_t row, Seconds start);
   void run_phase(std::size_t phase, std::span<const std::size_t> rows);
+  void start_reductions();
   void wait_for_reductions(std::size_t first_waiting_phase);
 
   const StepModel& model_;
@@ -80,7 +88,8 @@ class SynchronousStep {
   std::vector<Seconds> clock_;      // by worker
   std::vector<Seconds> host_free_;  // by node
   std::vector<WorkerStep> parts_;   // by worker
-  std::vector<Reduction> pending_;
+  std::vector<Reduction> pending_;  // issued, not yet simulated
+  std::vector<Running> running_;
 };
 
 }  // namespace ganymede

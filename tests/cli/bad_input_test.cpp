@@ -51,6 +51,15 @@ TEST(BadInput, KeysThatAreUnknownOrTwice) {
                   {"twice.json: /seed: duplicate key"});
 }
 
+TEST(BadInput, NestingAndOverridesBeyondReason) {
+  const Scratch scratch;
+  expect_rejected("simulate " + scratch.write("deep.json", std::string(200'000, '[') + std::string(200'000, ']')),
+                  {"deep.json", "200 levels"});
+  expect_rejected(simulate(scratch, "--set /gpus/2000000000=1"), {"--set /gpus/2000000000=1", "index"});
+  expect_rejected(simulate(scratch, "--set \"/workload/dataset/name=$(printf '\\377')\""),
+                  {"--set /workload/dataset/name=", "UTF-8"});
+}
+
 TEST(BadInput, NumbersAndUnits) {
   const Scratch scratch;
   for (const char* value : {"0", "-1", "1.5", "65537", "\\\"two\\\"", "null", "1e400"})
@@ -70,6 +79,37 @@ TEST(BadInput, NumbersAndUnits) {
                   {"lab.json: /instances/node/nic/bandwidth: found the bare number 100", "\"25Gbit/s\""});
 }
 
+TEST(BadInput, QuantitiesThatNoMachineHas) {
+  const Scratch scratch;
+  const std::string platform = run_program("example platform").out;
+  const auto with = [&](const std::string& old, const std::string& replacement) {
+    std::string changed = platform;
+    changed.replace(changed.find(old), old.size(), replacement);
+    return simulate(scratch,
+                    "--set /platform/catalog=" + scratch.write("lab.json", changed) +
+                        " --set /platform/instance=node --set /platform/region=room-1 --set /platform/nodes=2");
+  };
+  expect_rejected(with("\"5us\"", "\"1e308s\""), {"lab.json: /instances/node/nic/latency: found \"1e308s\""});
+  expect_rejected(with("\"100Gbit/s\"", "\"1e-300B/s\""),
+                  {"lab.json: /instances/node/nic/bandwidth: found \"1e-300B/s\""});
+  expect_rejected(with("\"700W\"", "\"1e308W\""), {"/power/peak"});
+  expect_rejected(simulate(scratch, "--set /platform/nodes=200"),
+                  {"scenario.json: /platform: found 200 nodes", "at most 512 GPUs"});
+}
+
+TEST(BadInput, AnInputIsNotOverwritten) {
+  const Scratch scratch;
+  const std::string command = simulate(scratch, "-o " + (scratch / "scenario.json").string());
+  const std::string before = content_of(scratch / "scenario.json");
+  expect_rejected(command, {"scenario.json: is the input too"});
+  EXPECT_EQ(content_of(scratch / "scenario.json"), before);
+}
+
+TEST(BadInput, AStderrThatIsClosedIsNoCrash) {
+  EXPECT_EQ(std::system(GANYMEDE_BINARY " simulate none.json 2>&-") >> 8, 2);
+  EXPECT_EQ(std::system(GANYMEDE_BINARY " simulate none.json 2>/dev/full") >> 8, 2);
+}
+
 TEST(BadInput, NamesThatDoNotExist) {
   const Scratch scratch;
   expect_rejected(simulate(scratch, "--set /platform/catalog=asw"), {"/platform/catalog", "\"aws\""});
@@ -86,6 +126,8 @@ TEST(BadInput, NamesThatDoNotExist) {
   expect_rejected("train --steps 1 --backend cuda", {"cuda"});
   expect_rejected("list shemes", {"schemes"});
   expect_rejected("frobnicate", {"frobnicate"});
+  expect_rejected("--no-color -q sweeep", {"no command \"sweeep\"", "did you mean \"sweep\"?"});
+  expect_rejected("--formatt json list schemes", {"--formatt"});
 }
 
 TEST(BadInput, TrainingThatCannotStart) {

@@ -125,6 +125,11 @@ TEST(Commands, DoctorAndListAnswer) {
   for (const char* provider : {"aws", "gcp", "azure", "private"})
     EXPECT_THAT(run_program("list providers").out, HasSubstr(provider));
   EXPECT_THAT(run_program("list models").out, HasSubstr("mlp-gan"));
+  // A summary with a comma is one cell.
+  EXPECT_THAT(run_program("list providers --format csv").out,
+              testing::AllOf(testing::StartsWith("name,summary\r\n"), HasSubstr("\r\naws,\"")));
+  EXPECT_THAT(run_program("doctor --format csv").out,
+              testing::AllOf(testing::StartsWith("part,found,detail\r\n"), HasSubstr("\r\ncuda backend,no,")));
   EXPECT_THAT(run_program("list markets").out, HasSubstr("on-demand"));
 }
 

@@ -56,6 +56,23 @@ TEST(JsonSyntaxErrors, ANumberBeyondADoubleIsLocated) {
   EXPECT_EQ(parse_error(R"({ "a": { "b": -1e999 } })"), "file.json: /a/b: number overflow parsing '-1e999'");
 }
 
+// A file of a few hundred kilobytes could otherwise exhaust the stack, which no one can catch.
+TEST(JsonNesting, HasALimit) {
+  const auto nested = [](const std::string& open, const std::string& close, int levels) {
+    std::string text;
+    for (int i = 0; i < levels; ++i) text += open;
+    text += "1";
+    for (int i = 0; i < levels; ++i) text += close;
+    return text;
+  };
+  const auto message = "file.json: found more than 200 levels of nesting, expected at most 200";
+  JsonNode::parse(nested("[", "]", 200), "file.json");
+  EXPECT_EQ(parse_error(nested("[", "]", 201)), message);
+  EXPECT_EQ(parse_error(nested("[", "]", 200'000)), message);
+  EXPECT_EQ(parse_error(nested(R"({ "a": )", "}", 200'000)), message);
+  EXPECT_EQ(parse_error(nested("[", "", 200'000)), message);
+}
+
 TEST(JsonDuplicateKeys, AreRefusedWhereTheyStand) {
   EXPECT_EQ(parse_error(R"({ "a": 1, "a": 2 })"), "file.json: /a: duplicate key");
   EXPECT_EQ(parse_error(R"({ "o": { "p": { "a": 1, "a": 1 } } })"), "file.json: /o/p/a: duplicate key");

@@ -137,5 +137,36 @@ TEST_F(JsonFile, AnOverrideThatPointsNowhereSaysSo) {
   EXPECT_THAT(message("/gpus/first"), tells("--set /gpus/first=1: "));
 }
 
+// Everything in between would have to be invented, and a large index would exhaust memory.
+TEST_F(JsonFile, AnOverrideLeavesNoGapInAnArray) {
+  const auto message = [&](const std::string& pointer) {
+    return message_of<ConfigError>([&] { load({{pointer, "1"}}); });
+  };
+  EXPECT_EQ(message("/gpus/3"),
+            "--set /gpus/3=1: found the index 3, expected at most 2: the array has no more elements");
+  EXPECT_THAT(message("/gpus/2000000000"), testing::StartsWith("--set /gpus/2000000000=1: found the index 2000000000"));
+  EXPECT_THAT(message("/gpus/99999999999999999999"), testing::HasSubstr("expected at most 2"));
+  EXPECT_THAT(message("/gpus/2000000000/x"), testing::HasSubstr("expected at most 2"));
+  EXPECT_THAT(message("/absent/2000000000"), testing::HasSubstr("expected at most 0"));
+  EXPECT_THAT(load({{"/gpus/2", "4"}}).child("gpus").as_numbers(0, 10), ElementsAre(1, 2, 4));
+  EXPECT_THAT(load({{"/absent/0", "4"}}).child("absent").as_numbers(0, 10), ElementsAre(4));
+}
+
+TEST_F(JsonFile, AnOverrideIsReadAsStrictlyAsAFile) {
+  using testing::HasSubstr;
+  using testing::StartsWith;
+  const auto message = [&](const std::string& pointer, const std::string& value) {
+    return message_of<ConfigError>([&] { load({{pointer, value}}); });
+  };
+  EXPECT_THAT(message("/policy/name", "\xff"), testing::AllOf(StartsWith("--set /policy/name="), HasSubstr("UTF-8")));
+  EXPECT_THAT(message("/policy/name", "\"\xff\""), HasSubstr("UTF-8"));
+  EXPECT_THAT(message("/policy/\xff", "1"), HasSubstr("UTF-8"));
+  EXPECT_EQ(message("/policy", R"({ "a": 1, "a": 2 })"), "--set /policy: /a: duplicate key");
+  EXPECT_THAT(message("/policy", std::string(100'000, '[')), StartsWith("--set /policy: found more than 200 levels"));
+  std::string deep;
+  for (int i = 0; i < 50'000; ++i) deep += "/a";
+  EXPECT_THAT(message(deep, "1"), HasSubstr("more than 200 levels"));
+}
+
 }  // namespace
 }  // namespace ganymede

@@ -61,6 +61,10 @@ TEST(Dataset, TheBuiltinOneIsWrittenOnceAndReadBack) {
   const auto written = std::filesystem::last_write_time(directory / "train-images-idx3-ubyte");
   EXPECT_EQ(open_dataset("builtin").images.pixels, dataset.images.pixels);
   EXPECT_EQ(std::filesystem::last_write_time(directory / "train-images-idx3-ubyte"), written);
+
+  // One that was cut short is drawn again.
+  std::filesystem::resize_file(directory / "train-images-idx3-ubyte", 1000);
+  EXPECT_EQ(open_dataset("builtin").images.pixels, dataset.images.pixels);
 }
 
 TEST(Batches, BringEveryImageOnceAnEpoch) {

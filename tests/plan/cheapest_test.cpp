@@ -1,11 +1,13 @@
 #include "plan/cheapest.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <optional>
 
 #include "platforms/catalog.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede {
 namespace {
@@ -46,14 +48,15 @@ TEST(CheapestInstances, OfTheCatalogs) {
   }
 }
 
-/// All sets that would do, tried one by one: any type, any number of nodes.
+/// All sets that would do, tried one by one: any type, any number of nodes that the GPUs divide among evenly.
 std::optional<MicroUsdPerHour> cheapest_by_enumeration(const Platform& platform, int count, std::string_view region) {
   std::optional<MicroUsdPerHour> best;
   for (const Instance& instance : platform.instances) {
     const Price* price = find_price(instance, region, Market::on_demand);
     if (price == nullptr || platform.gpu_of(instance).family != "V100") continue;
     for (int nodes = 1; nodes <= instance.available.value_or(count); ++nodes)
-      if (nodes * instance.gpus >= count && (!best || nodes * price->per_hour < *best)) best = nodes * price->per_hour;
+      if (count % nodes == 0 && count / nodes <= instance.gpus && (!best || nodes * price->per_hour < *best))
+        best = nodes * price->per_hour;
   }
   return best;
 }
@@ -66,21 +69,44 @@ TEST(CheapestInstances, IsWhatEnumerationFinds) {
           << provider << " " << count;
 }
 
-TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
-  const Platform platform = read_platform(JsonNode::parse(R"({
-    "schema": "ganymede.platform/1",
+/// Nodes of "size" GPUs at "price" USD/h.
+Platform nodes_of(std::initializer_list<std::pair<int, double>> types) {
+  std::string instances;
+  for (const auto& [gpus, price] : types)
+    instances += fmt::format(R"({} "of-{}": {{ "gpu": "G", "gpus": {},
+      "nic": {{ "bandwidth": "1GB/s", "latency": "1us" }},
+      "gpu_links": {{ "kind": "pcie", "bandwidth": "1GB/s", "latency": "1us" }},
+      "prices": [ {{ "region": "r", "market": "spot", "per_hour": "{}USD/h", "as_of": "undated" }} ] }})",
+                             instances.empty() ? "" : ",", gpus, gpus, price);
+  return read_platform(JsonNode::parse(R"({ "schema": "ganymede.platform/1",
     "gpus": { "G": { "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" } },
-    "instances": { "four": { "gpu": "G", "gpus": 4, "nic": { "bandwidth": "1GB/s", "latency": "1us" },
-                             "gpu_links": { "kind": "pcie", "bandwidth": "1GB/s", "latency": "1us" },
-      "prices": [ { "region": "r", "market": "spot", "per_hour": "4USD/h", "as_of": "undated" } ] } } })",
-                                                          "test.json"));
-  const std::vector<std::string> names{"G"};
-  const InstanceSet found = cheapest_instances(platform, names, 6, "r", Market::spot);
+    "instances": { )" + instances + " } }",
+                                       "test.json"));
+}
+const std::vector<std::string> kG{"G"};
+
+TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
+  const Platform platform = nodes_of({{4, 4}});
+  const InstanceSet found = cheapest_instances(platform, kG, 6, "r", Market::spot);
   EXPECT_EQ(found.nodes, 2);
   EXPECT_EQ(found.gpus_per_node, 3);
   EXPECT_EQ(found.price, (MicroUsdPerHour{2 * 4'000'000}));
-  EXPECT_EQ(cheapest_instances(platform, names, 6, "r", Market::spot, 2).nodes, 2);
-  EXPECT_THROW(cheapest_instances(platform, names, 6, "r", Market::spot, 1), Infeasible);
+}
+
+// Two nodes of two GPUs hold three at 2 USD/h, but not the same number each, and a run needs that.
+TEST(CheapestInstances, PassesOverWhatCannotBeSpreadEvenly) {
+  const Platform platform = nodes_of({{2, 1}, {4, 3}});
+  const InstanceSet found = cheapest_instances(platform, kG, 3, "r", Market::spot);
+  EXPECT_EQ(found.instance->name, "of-4");
+  EXPECT_EQ(found.nodes, 1);
+  EXPECT_EQ(found.gpus_per_node, 3);
+}
+
+TEST(CheapestInstances, SaysThatNothingCanBeSpreadEvenly) {
+  const Platform platform = nodes_of({{2, 1}});
+  const std::string message = message_of<Infeasible>([&] { cheapest_instances(platform, kG, 3, "r", Market::spot); });
+  EXPECT_THAT(message,
+              AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"), HasSubstr("as many GPUs on each node")));
 }
 
 std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,

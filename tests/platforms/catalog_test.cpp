@@ -32,6 +32,9 @@ TEST(Catalog, EmbedsEveryFileOfTheFolderAsItIs) {
   for (const auto& entry : std::filesystem::directory_iterator(kFolder)) files.insert(entry.path().stem().string());
   EXPECT_EQ(std::set<std::string>(provider_names().begin(), provider_names().end()), files);
   EXPECT_THAT(provider_names(), IsSupersetOf({"aws", "azure", "gcp", "private"}));
+  EXPECT_TRUE(is_provider("aws"));
+  EXPECT_FALSE(is_provider("AWS"));
+  EXPECT_FALSE(is_provider("aws.json"));
   for (const std::string& provider : provider_names())
     EXPECT_EQ(catalog_text(provider), read_file(kFolder / (provider + ".json"))) << provider;
 }

@@ -21,10 +21,18 @@ TEST(Policies, AreNamedOnceAndFoundByName) {
   EXPECT_EQ(find_policy("fixd"), nullptr);
 }
 
-TEST(Policies, DecideTheSameTwice) {
-  const Observation seen{10_s, four_nodes(), {}, 5, 95};
-  for (const Policy& policy : policies())
-    EXPECT_EQ(policy.decide(seen).allocation, policy.decide(seen).allocation) << policy.name;
+// A policy that kept anything of what it was asked in between would answer the first question otherwise.
+TEST(Policies, RememberNothing) {
+  const Observation start{10_s, four_nodes(), {}, 5, 95};
+  Allocation one = four_nodes();
+  one.pools[0].nodes = 1;
+  const Observation near_the_end{9000_s, one, four_nodes(), 99, 1};
+  for (const Policy& policy : policies()) {
+    const Allocation first = policy.decide(start).allocation;
+    const Allocation other = policy.decide(near_the_end).allocation;
+    EXPECT_EQ(policy.decide(start).allocation, first) << policy.name;
+    EXPECT_EQ(policy.decide(near_the_end).allocation, other) << policy.name;
+  }
 }
 
 TEST(Fixed, AsksForWhatTheScenarioAsksFor) {

@@ -30,6 +30,7 @@ struct Made {
 Json made_up(const Made& made) {
   Result result;
   result.platform = made.platform;
+  result.market = "on-demand";
   result.allocation = made.allocation;
   result.gpu = "V100";
   result.scheme = made.gpus == 1 ? "none" : "ring";
@@ -140,8 +141,9 @@ TEST(SweepText, SaysOnceWhereTheNumbersComeFromAndWarns) {
 TEST(SweepCsv, HasOneLineARun) {
   const std::string csv = sweep_csv(sweep());
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 5);
-  EXPECT_THAT(csv, testing::StartsWith("platform,allocation,gpu,gpus,scheme,seed,total_s,"));
-  EXPECT_THAT(line_with(csv, "2 x host"), testing::StartsWith("lab room,2 x host,V100,2,ring,1,16.0,8.0,32.0,0.016,"));
+  EXPECT_THAT(csv, testing::StartsWith("platform,market,allocation,gpu,gpus,scheme,seed,total_s,"));
+  EXPECT_THAT(line_with(csv, "2 x host"),
+              testing::StartsWith("lab room,on-demand,2 x host,V100,2,ring,1,16.0,8.0,32.0,0.016,"));
   EXPECT_THAT(line_with(csv, "2 x host"), HasSubstr(",0.70,transferred,0123456789abcdef"));
 }
 

@@ -45,22 +45,31 @@ std::vector<double> correlated(RandomStream& random, std::size_t count) {
   return scale;
 }
 
-// 150 fitted steps are six blocks, whose interval is a little short for the correlation that blocks keep (see
-// BlockMean), and 300 steps of the truth vary by themselves, which the interval counts. 95 % of 60 are 57; fewer than
-// 50 would have a chance below 0.1 % even at 93 %.
+// Each of the two runs drifts by itself, as kRunDrift says, and their steps vary: what the interval claims to cover. A
+// tenth more or less width would still pass; an interval that left out one run's drift, or were half as wide again,
+// would not.
 TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
-  constexpr int kTrials = 60;
+  constexpr int kTrials = 400;
   int held = 0;
   for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
     RandomStream random(seed, "test/self-check");
-    const StepTrace trace = made_up_trace(correlated(random, 300));
+    const auto run = [&] {
+      const double speed = 1 + kRunDrift * random.normal();
+      std::vector<double> scale = correlated(random, 300);
+      for (double& unit : scale) unit *= speed;
+      return scale;
+    };
+    const SelfPrediction prediction = predict_own_device(made_up_trace(run()), 300);
     double truth = 0;
-    for (const double unit : correlated(random, 300)) truth += kMadeUpStep * unit;
-    const SelfPrediction prediction = predict_own_device(trace, 300);
+    for (const double unit : run()) truth += kMadeUpStep * unit;
     held += prediction.interval_s.low <= truth && truth <= prediction.interval_s.high;
   }
+  // A binomial count at the stated 95 %, within 3.09 standard deviations: 99.8 % of all sets of seeds.
+  const double expected = 0.95 * kTrials;
+  const double deviation = std::sqrt(kTrials * 0.95 * 0.05);
   RecordProperty("held", held);
-  EXPECT_GE(held, 50) << "of " << kTrials;
+  EXPECT_GE(held, expected - 3.09 * deviation) << "of " << kTrials;
+  EXPECT_LE(held, expected + 3.09 * deviation) << "of " << kTrials;
 }
 
 }  // namespace

@@ -51,6 +51,12 @@ TEST(Study, PutsEachCountOnItsCheapestInstances) {
   EXPECT_EQ(place(study.runs[3]), "1 x four, 4 each");
 }
 
+// Two four-GPU nodes would cost 21.60 USD/h, but 4 + 3 GPUs are no run; seven one-GPU nodes cost 25.20.
+TEST(Study, PutsACountOnInstancesThatHoldItEvenly) {
+  const Study study = StudyFiles().load(StudyFiles::with("/gpus", {7}));
+  EXPECT_EQ(place(study.runs[0]), "7 x one, 1 each");
+}
+
 TEST(Study, PutsOneV100OfAwsOnTheOneGpuInstance) {
   Json content = StudyFiles::with("/gpus", {1, 4});
   content["platforms"] = {{{"catalog", "aws"}, {"region", "us-east-1"}, {"gpu", "V100"}}};

@@ -1,7 +1,6 @@
 #include "kernel/ops/eigen/eigen_ops.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -10,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <thread>
 #include <vector>
 
 #include "common/errors.hpp"
@@ -263,14 +261,6 @@ class EigenOps final : public Ops {
 };
 
 }  // namespace
-
-int available_threads() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (::sched_getaffinity(0, sizeof set, &set) != 0)
-    return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::max(1, CPU_COUNT(&set));
-}
 
 std::unique_ptr<Ops> make_eigen_ops(int threads) { return make_eigen_ops(threads, *available_cpu_kernels().front()); }
 

@@ -1,14 +1,11 @@
 #pragma once
-// The CPU backend: the reference, and the default where there is no GPU.
+// The CPU backend, which every build has and others are compared with.
 
 #include <memory>
 
 #include "kernel/ops.hpp"
 
 namespace ganymede::kernel {
-
-/// How many threads this process may use: its affinity, not the machine's size.
-int available_threads();
 
 struct CpuKernels;
 

@@ -41,7 +41,8 @@ TEST_F(ScenarioErrors, MissingKeys) {
   EXPECT_EQ(without("/workload", "batch_per_gpu"), "/workload: the key \"batch_per_gpu\" is missing");
   EXPECT_EQ(without("/platform", "catalog"), "/platform: the key \"catalog\" is missing");
   EXPECT_EQ(without("/platform", "instance"), "/platform: the key \"instance\" is missing");
-  EXPECT_EQ(without("/platform", "region"), "/platform: the key \"region\" is missing");  // it has prices in two
+  EXPECT_EQ(without("/platform", "region"),
+            "/platform: the key \"region\" is missing; one has prices in \"room-1\" or \"room-2\"");
 }
 
 TEST_F(ScenarioErrors, UnknownKeys) {

@@ -73,6 +73,31 @@ TEST(SynchronousStep, WithoutOverlapAllCommunicationIsExposed) {
   EXPECT_DOUBLE_EQ(outcome.workers[1].exposed_communication.si, 6);
 }
 
+// Both backward passes come first: the generator's long reduction hides under the discriminator's update.
+TEST(SynchronousStep, AnUpdateWaitsForItsOwnNetworkOnly) {
+  StepModel model;
+  model.phases = {phase("d.backward", "d", 1), phase("g.backward", "g", 1), phase("d.update", "d", 10),
+                  phase("g.update", "g", 1)};
+  model.buckets = {{"d", 1, 0, 1.0}, {"g", 90, 1, 1.0}};
+  model.tail_s = {0};
+  model.samples = 1;
+  const Reduce by_bytes = [&](std::span<const Reduction> reductions) {
+    std::vector<std::vector<Seconds>> done;
+    Seconds free;
+    for (const auto& reduction : reductions) {
+      const Seconds arrival = *std::max_element(reduction.arrivals.begin(), reduction.arrivals.end());
+      free = std::max(free, arrival) + Seconds{0.08 * static_cast<double>(model.buckets[reduction.bucket].bytes)};
+      done.emplace_back(reduction.arrivals.size(), free);
+    }
+    return done;
+  };
+  SynchronousStep step(model, flat(2), {}, by_bytes);
+  // d is reduced from 1 to 1.08, g from 2 to 9.2; d's update runs from 2 to 12, and g's follows at once.
+  const StepOutcome outcome = step.next(rows(2));
+  EXPECT_DOUBLE_EQ(outcome.duration.si, 1 + 1 + 10 + 1);
+  EXPECT_DOUBLE_EQ(outcome.workers[0].exposed_communication.si, 0);
+}
+
 TEST(SynchronousStep, ANetworkWithoutUpdatePhaseIsAwaitedAtTheEnd) {
   StepModel model = gan();
   model.phases.pop_back();  // no generator update in this trace
@@ -142,7 +167,10 @@ TEST(SynchronousStep, ASerialHostQueuesTheWorkersOfANode) {
   model.samples = 1;
   model.serial_host = true;
   SynchronousStep one_node(model, {4, 4}, {}, takes(0_s));
-  EXPECT_DOUBLE_EQ(one_node.next(rows(4)).duration.si, 4 * 0.8);
+  const StepOutcome queued = one_node.next(rows(4));
+  EXPECT_DOUBLE_EQ(queued.duration.si, 4 * 0.8);
+  EXPECT_DOUBLE_EQ(queued.workers[3].device.si, 1);  // its compute time is longer: it queued for the host
+  EXPECT_DOUBLE_EQ(queued.workers[3].compute.si, 4 * 0.8);
   SynchronousStep two_nodes(model, {4, 2}, {}, takes(0_s));
   EXPECT_DOUBLE_EQ(two_nodes.next(rows(4)).duration.si, 2 * 0.8);
   model.serial_host = false;
