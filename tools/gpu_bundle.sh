@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Gathers what the kernel needs of Debian's packages (headers, CMake files, three small libraries) into bundle/, which git ignores, so that it
+# builds on a GPU machine that has a compiler, CMake and CUDA but none of these packages:
+#
+#   tools/gpu_bundle.sh                       here
+#   cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON \
+#         -DCMAKE_PREFIX_PATH=$PWD/bundle/usr && cmake --build build/kernel      there, with bundle/ beside the sources
+set -euo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
+
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 zlib1g-dev zlib1g libcli11-dev
+          libgtest-dev libgmock-dev)
+rm -rf bundle
+for package in "${packages[@]}"; do
+  if ! files=$(dpkg-query --listfiles "$package" 2>/dev/null); then
+    echo "gpu_bundle.sh: the package $package is missing; run tools/install_packages.sh build test" >&2
+    exit 1
+  fi
+  while IFS= read -r file; do
+    case $file in
+      */doc/* | */man/* | */lintian/* | */src/*) continue ;;
+      /lib/*) target=bundle/usr$file ;;
+      /usr/include/* | /usr/lib/* | /usr/share/cmake/* | /usr/share/eigen3/*) target=bundle$file ;;
+      *) continue ;;
+    esac
+    if [[ -f $file ]]; then
+      mkdir -p "${target%/*}"
+      cp -a "$file" "$target"
+    fi
+  done <<<"$files"
+done
+du -sh bundle
