@@ -26,7 +26,7 @@ int report(int code, const char* message) {
 /// What should be the command: the first word after the options that stand before it. Empty if there is none, or an
 /// unknown option comes first, which is the parser's to refuse.
 std::string command_word(const CLI::App& app, std::span<char* const> arguments) {
-  for (const std::string word : arguments) {
+  for (std::string word : arguments) {
     if (!word.starts_with('-')) return word;
     if (app.get_option_no_throw(word) == nullptr) return "";
   }

@@ -11,7 +11,6 @@ namespace ganymede {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using Json = nlohmann::json;
 
 std::vector<std::string> labels(const Study& study) {
