@@ -18,7 +18,7 @@ for package in "${packages[@]}"; do
   fi
   while IFS= read -r file; do
     case $file in
-      */doc/* | */man/* | */lintian/* | */src/*) continue ;;
+      */doc/* | */man/* | */lintian/*) continue ;;
       /lib/*) target=bundle/usr$file ;;
       /usr/include/* | /usr/lib/* | /usr/share/cmake/* | /usr/share/eigen3/*) target=bundle$file ;;
       *) continue ;;
