@@ -160,6 +160,11 @@ std::vector<std::string> unconfirmed(const Scenario& scenario) {
     facts.emplace_back("fabric", &scenario.platform.fabric.origin);
     if (instance.nic) facts.emplace_back("NIC", &instance.nic->origin);
   }
+  const bool inside = scenario.pool.gpus_per_node > 1 && !instance.gpu_links;
+  const bool staged = scenario.pool.nodes > 1 && instance.nic && !instance.nic->gpu_direct;
+  if (instance.host_link && (inside || staged)) facts.emplace_back("host link", &instance.host_link->origin);
+  if (const Region* region = scenario.platform.region(scenario.pool.region))
+    facts.emplace_back("region", &region->origin);
   if (scenario.pool.gpus_per_node > 1 && instance.gpu_links)
     facts.emplace_back("GPU links", &instance.gpu_links->origin);
   std::vector<std::string> warnings;
