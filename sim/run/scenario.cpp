@@ -163,6 +163,29 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
   in.finish();
 }
 
+// Storage and checkpoints are checked, so that a scenario stays valid, and then left out with a warning, as runs do not
+// simulate them yet.
+
+void read_storage(const JsonNode& node, Scenario& scenario) {
+  JsonObject in(node);
+  for (const char* use : {"dataset", "checkpoint"})
+    if (auto name = in.optional(use)) scenario.platform.storage_class(name->as_string(), &*name);
+  in.finish();
+  scenario.warnings.emplace_back(
+      "storage is not simulated yet: the dataset is taken as local, and no volume is billed");
+}
+
+void read_checkpoint(const JsonNode& node, Scenario& scenario) {
+  JsonObject in(node);
+  const JsonNode every = in.required("every");
+  const std::string text = every.as_string();
+  const bool epochs =
+      text.ends_with("epoch") && text.find_first_not_of("0123456789") == text.size() - 5 && text.size() > 5;
+  if (text != "daly" && !epochs) every.as_positive<Seconds>();
+  in.finish();
+  scenario.warnings.emplace_back("checkpoints are not simulated yet: the run is as long as if none were written");
+}
+
 void read_policy(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
   std::vector<std::string> names;
@@ -214,9 +237,8 @@ Scenario read_scenario(const JsonNode& node) {
   read_platform_choice(platform, scenario, fingerprint);
   read_workload(workload, scenario, fingerprint);
   read_synchronization(in.required("synchronization"), scenario);
-  for (const char* later : {"storage", "checkpoint"})
-    if (auto found = in.optional(later))
-      found->fail("not supported yet: the dataset is local and nothing is checkpointed");
+  if (auto storage = in.optional("storage")) read_storage(*storage, scenario);
+  if (auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, scenario);
   scenario.policy = find_policy("fixed");
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario);
   if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);

@@ -44,6 +44,7 @@ struct Scenario {
   Fidelity fidelity = Fidelity::sampled;
   double precision = 0.005;  ///< relative half-width at which sampling stops
   std::uint64_t seed = 0;
+  std::vector<std::string> warnings;  ///< what it asks for that a run leaves out
 
   const Instance& instance() const { return platform.instance(pool.instance); }
   const Gpu& gpu() const { return platform.gpu_of(instance()); }

@@ -219,6 +219,7 @@ void describe(Result& result, const Scenario& scenario, const WorkloadModel& wor
                                 scenario.trace.software.backend);
   result.prices_as_of = scenario.price.as_of;
   result.warnings = workload.warnings;
+  result.warnings.insert(result.warnings.end(), scenario.warnings.begin(), scenario.warnings.end());
   for (auto& warning : unconfirmed(scenario)) result.warnings.push_back(std::move(warning));
 }
 

@@ -100,8 +100,11 @@ TEST_F(ScenarioErrors, Targets) {
 TEST_F(ScenarioErrors, WhatLaterVersionsWillTake) {
   EXPECT_THAT(with("/workload/quality", {{"fid", 30}}), StartsWith("/workload/quality: "));
   EXPECT_THAT(with("/platform/pools", Json::array()), StartsWith("/platform/pools: "));
-  EXPECT_THAT(with("/storage", {{"dataset", "gp3"}}), StartsWith("/storage: not supported yet"));
-  EXPECT_THAT(with("/checkpoint", {{"every", "10min"}}), StartsWith("/checkpoint: not supported yet"));
+  EXPECT_THAT(with("/storage", {{"dataset", "gp3"}}), StartsWith("/storage/dataset: "));  // this platform has none
+  EXPECT_THAT(with("/storage", {{"dateset", "gp3"}}),
+              StartsWith("/storage/dateset: unknown key; did you mean \"dataset\""));
+  for (const char* every : {"10", "epoch", "-1epoch", "0s", "dally"})
+    EXPECT_THAT(with("/checkpoint", {{"every", every}}), StartsWith("/checkpoint/every: ")) << every;
   EXPECT_THAT(with("/synchronization/mode", "gossip"),
               StartsWith("/synchronization/mode: found \"gossip\", expected \"all-reduce\""));
   EXPECT_THAT(with("/synchronization/compression", "bf16"),

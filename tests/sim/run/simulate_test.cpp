@@ -13,6 +13,8 @@
 namespace ganymede {
 namespace {
 
+using testing::HasSubstr;
+
 using namespace literals;
 using Json = nlohmann::json;
 
@@ -53,6 +55,18 @@ TEST(Simulate, OneWorkersUseOfItsHardware) {
   const double kwh = (50 + 200 * kBusy) * kTotal * 1.5 / 3.6e6;
   EXPECT_NEAR(number(run, "/energy/kwh"), kwh, 1e-9);
   EXPECT_NEAR(number(run, "/energy/kg_co2e"), kwh * 0.4, 1e-9);
+}
+
+TEST(Simulate, SaysWhatItLeavesOut) {
+  for (const char* every : {"10min", "1epoch", "daly"}) {
+    const Json run = simulate_json(ScenarioFiles().load_with("/checkpoint", {{"every", every}}));
+    EXPECT_THAT(run["provenance"]["warnings"].dump(), HasSubstr("checkpoints are not simulated yet"));
+  }
+  Json content = ScenarioFiles::basic();
+  content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}};
+  content["storage"] = {{"dataset", "gp3"}, {"checkpoint", "s3"}};
+  EXPECT_THAT(simulate_json(ScenarioFiles().load(content))["provenance"]["warnings"].dump(),
+              HasSubstr("storage is not simulated yet"));
 }
 
 TEST(Simulate, OneWorkersBill) {
