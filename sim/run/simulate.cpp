@@ -22,7 +22,7 @@ constexpr int kEqualSteps = 6;
 constexpr std::size_t kBlocksAtLeast = 30;  // effective samples behind an interval
 constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
 constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
-constexpr double kMessagesOfARun = 2e9;     // of message fidelity: about an hour
+constexpr double kMessagesOfARun = 1e8;     // of message fidelity: some minutes, and a duration kept of each step
 
 /// Mean step and where a step's worker-seconds go, over the steps that were simulated.
 struct Steps {
