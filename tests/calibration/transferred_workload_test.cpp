@@ -90,6 +90,20 @@ TEST(TransferredWorkload, KeepsThePhasesBucketsAndLaunchesOfTheTrace) {
   EXPECT_EQ(model.tail_s[0] + model.phases[2].gap_s[0], 0);
 }
 
+TEST(PeakRate, IsThatOfTheTracesPrecision) {
+  Gpu gpu;
+  gpu.fp32 = FlopsPerSecond{19.5e12};
+  StepTrace trace = constant_trace(1);
+  trace.precision = "bf16";
+  EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);  // no tensor-core rate is given
+  gpu.tensor = FlopsPerSecond{312e12};
+  EXPECT_EQ(peak_rate(trace, gpu), *gpu.tensor);
+  trace.precision = "tf32";
+  EXPECT_EQ(peak_rate(trace, gpu), *gpu.tensor / 2);
+  trace.precision = "fp32";
+  EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);
+}
+
 StepTrace with_input() {
   StepTrace trace = constant_trace(4);
   TracePhase load = made_up_phase("load", "", 0.5, 2, std::vector<double>(4, 1e-3));

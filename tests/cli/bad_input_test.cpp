@@ -97,6 +97,12 @@ TEST(BadInput, QuantitiesThatNoMachineHas) {
                   {"scenario.json: /platform: found 200 nodes", "at most 512 GPUs"});
 }
 
+TEST(BadInput, MessageFidelityOfTooMuchIsRefused) {
+  const Scratch scratch;
+  expect_rejected(simulate(scratch, "--fidelity message --set /workload/epochs=1000000"),
+                  {"scenario.json: /fidelity/mode: message fidelity would simulate"});
+}
+
 TEST(BadInput, AnInputIsNotOverwritten) {
   const Scratch scratch;
   const std::string command = simulate(scratch, "-o " + (scratch / "scenario.json").string());

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
@@ -42,6 +43,25 @@ TEST(StepTraceErrors, OfTheSchema) {
   EXPECT_EQ(with("/model_name", "x"), "t.json: /model_name: unknown key; known here: " +
                                           list_of({"schema", "device", "software", "model", "precision", "seed",
                                                    "recorded_at", "host", "networks", "batches"}));
+}
+
+TEST(StepTraceErrors, OfOrder) {
+  // The last compute phase moved to the step's start overlaps the ones before it.
+  Json content = valid();
+  auto& phases = content["batches"][0]["phases"];
+  phases.back()["start_s"] = {0, 0, 0};
+  EXPECT_THAT(read_error(content), HasSubstr("t.json: /batches/0/phases: at step 0 the compute phase"));
+
+  content = valid();
+  auto& buckets = content["batches"][0]["buckets"];
+  ASSERT_GE(buckets.size(), 2U);
+  std::reverse(buckets.begin(), buckets.end());
+  EXPECT_THAT(read_error(content), HasSubstr("is ready before the bucket listed before it"));
+}
+
+TEST(StepTraceErrors, OfHostWorkLongerThanItsPhase) {
+  EXPECT_THAT(with("/batches/0/phases/0/host_s", {10, 10, 10}),
+              StartsWith("t.json: /batches/0/phases/0/host_s: at step 0 found 10 s of host work"));
 }
 
 TEST(StepTraceErrors, OfMissingFields) {
