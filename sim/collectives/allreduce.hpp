@@ -1,34 +1,49 @@
 #pragma once
 // The all-reduce schemes: one file a scheme, one row of the table in allreduce.cpp.
 //
-//   const AllReduceScheme& scheme = find_scheme("ring");
-//   const Schedule schedule = scheme.plan(Topology{.ranks = 8, .gpus_per_node = 4}, 64 << 20);
+//   const Scheme scheme = parse_scheme("ring");
+//   const Schedule schedule = scheme.plan({.topology = clustered(8, 4), .bytes = 64 << 20});
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "common/units.hpp"
+#include "common/json.hpp"
 #include "sim/collectives/closed_form.hpp"
 #include "sim/collectives/schedule.hpp"
 #include "sim/collectives/topology.hpp"
 
 namespace ganymede {
 
+/// What the plans can do besides all-reduce. Bytes are counted as nccl-tests does: those of the whole buffer, of which
+/// a rank keeps one n-th after reduce_scatter and starts with one n-th before all_gather; rank 0 is the root.
+enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast };
+std::string_view to_string(Collective collective);  ///< "all-reduce", ...
+std::vector<std::string> collective_names();        ///< in the order of the enumeration
+
+struct PlanRequest {
+  Topology topology;
+  std::int64_t bytes = 0;
+  Collective collective = Collective::all_reduce;
+  std::string variant;  ///< what follows the colon of "name:variant"; "" without one
+};
+
+/// A row of the table.
 struct AllReduceScheme {
   std::string_view name;
   std::string_view summary;
-  /// Who sends what to whom. Pure, and O(1) in bytes and rounds. One rank or no bytes: no rounds.
-  Schedule (*plan)(const Topology& topology, std::int64_t bytes);
-  /// The time of `plan` when its ranks hang on a star, whatever their nodes.
-  Seconds (*on_star)(const Topology& topology, std::int64_t bytes, const Star& star);
+  std::string_view variants;  ///< what may follow the colon, for `list schemes`; "" if nothing may
+  /// Who sends what to whom. Pure, and O(1) in bytes and rounds. One rank or no bytes: no rounds. A precondition is
+  /// that why_not() has nothing to say.
+  Schedule (*plan)(const PlanRequest& request);
+  /// Why the scheme cannot serve this request ("needs a torus", "knows no broadcast", a bad variant); nullopt: it can.
+  std::optional<std::string> (*why_not)(const PlanRequest& request);
+  /// The exact time of `plan` for an all-reduce when all endpoints hang on a star; nullptr: no formula is known.
+  Seconds (*on_star)(const PlanRequest& request, const Star& star);
 };
-
-Schedule plan_ring(const Topology& topology, std::int64_t bytes);
-Schedule plan_hierarchical_copy(const Topology& topology, std::int64_t bytes);
-Schedule plan_reduce_to_one(const Topology& topology, std::int64_t bytes);
 
 /// In the order in which they are listed to the user.
 std::span<const AllReduceScheme> allreduce_schemes();
@@ -36,5 +51,20 @@ std::vector<std::string> allreduce_scheme_names();
 
 /// The scheme of that name; an unknown one is a ConfigError with the list and the nearest.
 const AllReduceScheme& find_scheme(std::string_view name);
+
+/// "nccl", or "nccl:2.18.3": a row of the table and its variant.
+struct Scheme {
+  const AllReduceScheme* row = nullptr;
+  std::string variant;
+
+  std::string name() const;  ///< as it was parsed
+  /// Fills in the variant. ConfigError where why_not() objects, naming the scheme.
+  Schedule plan(PlanRequest request) const;
+};
+
+/// ConfigError as find_scheme's.
+Scheme parse_scheme(std::string_view text);
+/// The same, located.
+Scheme read_scheme(const JsonNode& node);
 
 }  // namespace ganymede

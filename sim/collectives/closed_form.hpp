@@ -1,12 +1,11 @@
 #pragma once
-// What the schemes take on the one fabric where a formula can be derived by hand: a star. The simulator is tested
-// against these.
+// What a scheme takes on the one fabric where a formula can be derived by hand: a star. Each scheme's formula stands in
+// its file; the simulators are tested against them.
 
-#include <cstdint>
 #include <limits>
 
 #include "common/units.hpp"
-#include "sim/collectives/topology.hpp"
+#include "sim/collectives/schedule.hpp"
 
 namespace ganymede {
 
@@ -19,16 +18,9 @@ struct Star {
   BytesPerSecond memory_bandwidth{std::numeric_limits<double>::infinity()};
 };
 
-// From the moment at which all ranks enter to the last rank's end; n = ranks, S = bytes. Zero for one rank or no bytes.
-
-/// 2 (n-1) (S/(n B) + L) + (n-1) 3 (S/n) / M. Exact when n divides S; else up to the time of one byte a round too
-/// short.
-Seconds ring_on_star(const Topology& topology, std::int64_t bytes, const Star& star);
-
-/// 2 ((n-1) S/B + L) + (n-1) 3 S / M.
-Seconds reduce_to_one_on_star(const Topology& topology, std::int64_t bytes, const Star& star);
-
-/// Reduce-to-one among the g members of the largest group, then reduce-to-one among the k groups.
-Seconds hierarchical_copy_on_star(const Topology& topology, std::int64_t bytes, const Star& star);
+/// Of one GPU that adds what it received.
+inline Seconds reduction(Bytes received, const Star& star) {
+  return kMemoryBytesPerReducedByte * received / star.memory_bandwidth;
+}
 
 }  // namespace ganymede

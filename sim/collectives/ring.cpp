@@ -2,36 +2,40 @@
 // its right neighbour (Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations",
 // 2009).
 
-#include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/parts.hpp"
+#include "sim/collectives/schemes.hpp"
 
 namespace ganymede {
-namespace {
 
-struct Ring {
-  std::int64_t ranks;
-  std::int64_t bytes;
+WhyNot ring_why_not(const PlanRequest& request) {
+  if (auto why = no_variant(request)) return why;
+  return only(request, {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather});
+}
 
-  /// Where chunk i begins: floor(i S / n), written so that no product overflows at 1 TiB and many ranks.
-  std::int64_t begin(std::int64_t chunk) const { return chunk * (bytes / ranks) + chunk * (bytes % ranks) / ranks; }
+Schedule plan_ring(const PlanRequest& request) {
+  if (is_trivial(request)) return nothing(request);
+  const int n = request.topology.ranks;
+  const std::int64_t whole = padded(request.bytes, n);
+  const auto order = ring_over_nodes(request.topology, inside_cycles(request.topology).front(), 0);
+  const auto half = [&order, n, chunk = whole / n](bool reduce) {
+    return Stage{n - 1, [order, chunk, reduce](std::int64_t round, std::vector<Transfer>& out) {
+                   append_ring_half(order, 0, chunk, reduce, round, out);
+                 }};
+  };
+  std::vector<Stage> stages;
+  if (request.collective != Collective::all_gather) stages.push_back(half(true));
+  if (request.collective != Collective::reduce_scatter) stages.push_back(half(false));
+  return Schedule(n, request.topology.endpoints(), whole, std::move(stages));
+}
 
-  void operator()(std::int64_t round, std::vector<Transfer>& transfers) const {
-    const bool reduce = round < ranks - 1;
-    for (std::int64_t rank = 0; rank < ranks; ++rank) {
-      // Chunk c starts at rank c and moves one rank a round, so that after n - 1 rounds rank c - 1 holds its sum, which
-      // then goes round once more.
-      const std::int64_t chunk = (rank + 2 * ranks - round) % ranks;
-      const std::int64_t length = begin(chunk + 1) - begin(chunk);
-      if (length == 0) continue;  // fewer bytes than ranks
-      transfers.push_back({static_cast<int>(rank), static_cast<int>((rank + 1) % ranks), begin(chunk), length, reduce});
-    }
-  }
-};
-
-}  // namespace
-
-Schedule plan_ring(const Topology& topology, std::int64_t bytes) {
-  const std::int64_t rounds = bytes == 0 ? 0 : 2 * (std::int64_t{topology.ranks} - 1);
-  return Schedule(topology.ranks, bytes, rounds, Ring{topology.ranks, bytes});
+// In each of the 2 (n-1) rounds every rank sends one chunk of S/n bytes and receives one. Links are full duplex and
+// each carries one message each way, so a round's messages all take S/(n B) + L; in the first n-1 rounds each rank then
+// adds the chunk.
+Seconds ring_on_star(const PlanRequest& request, const Star& star) {
+  if (is_trivial(request)) return Seconds{0};
+  const double hops = request.topology.ranks - 1;
+  const Bytes chunk{static_cast<double>(padded(request.bytes, request.topology.ranks) / request.topology.ranks)};
+  return 2 * hops * (chunk / star.bandwidth + star.latency) + hops * reduction(chunk, star);
 }
 
 }  // namespace ganymede

@@ -18,9 +18,9 @@ std::string describe(const Transfer& t, std::int64_t round) {
 
 /// What is wrong with a transfer by itself, or "".
 std::string malformed(const Schedule& schedule, const Transfer& t) {
-  const auto is_rank = [&](int rank) { return 0 <= rank && rank < schedule.ranks(); };
-  if (!is_rank(t.source) || !is_rank(t.destination))
-    return fmt::format("has an end outside the {} ranks", schedule.ranks());
+  const auto exists = [&](int endpoint) { return 0 <= endpoint && endpoint < schedule.endpoints(); };
+  if (!exists(t.source) || !exists(t.destination))
+    return fmt::format("has an end outside the {} endpoints", schedule.endpoints());
   if (t.source == t.destination) return "sends to itself";
   if (t.length <= 0) return "carries nothing";
   if (t.offset < 0 || t.offset > schedule.bytes() - t.length) {
@@ -34,8 +34,10 @@ class Holdings {
  public:
   using Count = std::uint32_t;  // how often a contribution is in a sum
 
-  Holdings(int ranks, std::vector<std::int64_t> cuts) : ranks_(ranks), cuts_(std::move(cuts)) {
-    counts_.resize(static_cast<std::size_t>(ranks_) * ranges() * static_cast<std::size_t>(ranks_));
+  /// Switches hold nothing at first.
+  Holdings(const Schedule& schedule, std::vector<std::int64_t> cuts)
+      : ranks_(schedule.ranks()), endpoints_(schedule.endpoints()), cuts_(std::move(cuts)) {
+    counts_.resize(static_cast<std::size_t>(endpoints_) * ranges() * static_cast<std::size_t>(ranks_));
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::size_t range = 0; range < ranges(); ++range) at(rank, range)[static_cast<std::size_t>(rank)] = 1;
     }
@@ -58,6 +60,7 @@ class Holdings {
 
  private:
   int ranks_;
+  int endpoints_;
   std::vector<std::int64_t> cuts_;  // ascending, from 0 to the number of bytes
   std::vector<Count> counts_;
 };
@@ -77,7 +80,7 @@ std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t
   }
 
   // Two sums commute; anything else that is written twice depends on which message is first.
-  std::vector<const Transfer*> written(static_cast<std::size_t>(ranks_) * ranges(), nullptr);
+  std::vector<const Transfer*> written(static_cast<std::size_t>(endpoints_) * ranges(), nullptr);
   for (const auto& [transfer, range, sent] : deliveries) {
     const Transfer*& earlier = written[static_cast<std::size_t>(transfer->destination) * ranges() + range];
     if (earlier != nullptr && !(earlier->reduce && transfer->reduce)) {
@@ -121,21 +124,85 @@ Verdict check_sums(const Schedule& schedule, Holdings& holdings) {
   return {};
 }
 
+bool is_sum(std::span<const Holdings::Count> counts) {
+  return std::all_of(counts.begin(), counts.end(), [](Holdings::Count count) { return count == 1; });
+}
+
+/// Whose contribution alone is held, -1 if it is not one rank's alone.
+int only_of(std::span<const Holdings::Count> counts) {
+  int owner = -1;
+  for (std::size_t rank = 0; rank < counts.size(); ++rank) {
+    if (counts[rank] == 0) continue;
+    if (counts[rank] > 1 || owner >= 0) return -1;
+    owner = static_cast<int>(rank);
+  }
+  return owner;
+}
+
+Verdict check_shares(const Schedule& schedule, const std::vector<std::int64_t>& shares, const char* what) {
+  for (std::size_t rank = 0; rank < shares.size(); ++rank)
+    if (shares[rank] != schedule.bytes() / schedule.ranks())
+      return {fmt::format("after the last round rank {} {} {} bytes, expected {}", rank, what, shares[rank],
+                          schedule.bytes() / schedule.ranks())};
+  return {};
+}
+
+Verdict check_scattered(const Schedule& schedule, Holdings& holdings) {
+  std::vector<std::int64_t> shares(static_cast<std::size_t>(schedule.ranks()));
+  for (std::size_t range = 0; range < holdings.ranges(); ++range) {
+    bool somewhere = false;
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      if (!is_sum(holdings.at(rank, range))) continue;
+      somewhere = true;
+      shares[static_cast<std::size_t>(rank)] += holdings.cut(range + 1) - holdings.cut(range);
+    }
+    if (!somewhere)
+      return {fmt::format("after the last round nobody holds the sum of bytes [{}, {})", holdings.cut(range),
+                          holdings.cut(range + 1))};
+  }
+  return check_shares(schedule, shares, "holds the sum of");
+}
+
+Verdict check_copies(const Schedule& schedule, Holdings& holdings, bool from_root) {
+  std::vector<std::int64_t> shares(static_cast<std::size_t>(schedule.ranks()));
+  for (std::size_t range = 0; range < holdings.ranges(); ++range) {
+    const int owner = only_of(holdings.at(0, range));
+    for (int rank = 0; rank < schedule.ranks(); ++rank) {
+      const int held = only_of(holdings.at(rank, range));
+      if (held < 0 || held != owner || (from_root && held != 0))
+        return {fmt::format("after the last round rank {} does not hold one rank's bytes [{}, {}) as all should", rank,
+                            holdings.cut(range), holdings.cut(range + 1))};
+    }
+    shares[static_cast<std::size_t>(owner)] += holdings.cut(range + 1) - holdings.cut(range);
+  }
+  return from_root ? Verdict{} : check_shares(schedule, shares, "gave");
+}
+
 }  // namespace
 
-Verdict is_complete(const Schedule& schedule) {
+Verdict is_complete(const Schedule& schedule, Collective collective) {
   if (schedule.bytes() == 0 && schedule.rounds() == 0) return {};
   std::vector<std::int64_t> cuts;
   if (Verdict verdict = find_cuts(schedule, cuts); !verdict) return verdict;
   if (schedule.bytes() == 0) return {};  // rounds without transfers
 
-  Holdings holdings(schedule.ranks(), std::move(cuts));
+  Holdings holdings(schedule, std::move(cuts));
   std::vector<Transfer> transfers;
   for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
     schedule.round(round, transfers);
     if (std::string race = holdings.apply(transfers, round); !race.empty()) return {std::move(race)};
   }
-  return check_sums(schedule, holdings);
+  switch (collective) {
+    case Collective::all_reduce:
+      return check_sums(schedule, holdings);
+    case Collective::reduce_scatter:
+      return check_scattered(schedule, holdings);
+    case Collective::all_gather:
+      return check_copies(schedule, holdings, false);
+    case Collective::broadcast:
+      return check_copies(schedule, holdings, true);
+  }
+  return {};
 }
 
 }  // namespace ganymede

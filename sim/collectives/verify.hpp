@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/schedule.hpp"
 
 namespace ganymede {
@@ -14,9 +15,14 @@ struct Verdict {
   explicit operator bool() const { return violation.empty(); }
 };
 
-/// Follows each rank's contribution to each byte through all rounds: in the end every rank must hold every contribution
-/// exactly once. Transfers that leave the buffer or the ranks, that send to their own source, or that race within a
-/// round are violations too. Cost grows with ranks² x distinct byte ranges and with the transfers, not with bytes.
-Verdict is_complete(const Schedule& schedule);
+/// Follows each rank's contribution to each byte through all rounds. In the end
+///  - all_reduce: every rank must hold every contribution exactly once;
+///  - reduce_scatter: so must somebody for each byte, and every rank for an equal share of the bytes;
+///  - all_gather: all ranks must hold the same one contribution to each byte, every rank's for an equal share;
+///  - broadcast: all ranks must hold rank 0's contribution and no other.
+/// Transfers that leave the buffer or the endpoints, that send to their own source, or that race within a round are
+/// violations too. Switches hold nothing at first and need hold nothing in the end. Cost grows with ranks x endpoints x
+/// distinct byte ranges and with the transfers, not with bytes.
+Verdict is_complete(const Schedule& schedule, Collective collective = Collective::all_reduce);
 
 }  // namespace ganymede

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <tuple>
 
 #include "cases.hpp"
 #include "common/errors.hpp"
-#include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/verify.hpp"
 
 namespace ganymede {
@@ -15,48 +15,136 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::ThrowsMessage;
 
-TEST(AllReduceSchemes, BringEveryContributionToEveryRankOnce) {
+TEST(Schemes, BringEveryContributionWhereItBelongs) {
+  std::set<std::pair<std::string_view, Collective>> seen;
+  for (const Case& item :
+       all_cases({Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast})) {
+    if (item.request.topology.ranks == 1 || item.request.bytes == 0) continue;  // nothing to bring
+    const Verdict verdict = is_complete(item.schedule(), item.request.collective);
+    EXPECT_TRUE(verdict) << item.name() << ": " << verdict.violation;
+    seen.emplace(item.scheme->name, item.request.collective);
+  }
+  for (const AllReduceScheme& scheme : allreduce_schemes())
+    EXPECT_TRUE(seen.count({scheme.name, Collective::all_reduce})) << scheme.name << " was never tried";
+  for (const char* name : {"ring", "multi-ring", "halving-doubling", "torus"})
+    for (const auto collective : {Collective::reduce_scatter, Collective::all_gather})
+      EXPECT_TRUE(seen.count({name, collective})) << name << " " << to_string(collective);
+  for (const char* name : {"tree", "reduce-to-one"}) EXPECT_TRUE(seen.count({name, Collective::broadcast})) << name;
+}
+
+TEST(Schemes, PadTheBufferByLessThanAChunkForEachPart) {
+  for (const Case& item : all_cases()) {
+    const Schedule schedule = item.schedule();
+    EXPECT_EQ(schedule.ranks(), item.request.topology.ranks) << item.name();
+    EXPECT_GE(schedule.bytes(), item.request.bytes) << item.name();
+    EXPECT_LE(schedule.bytes(), item.request.bytes + 64 * 33 * 33) << item.name();
+  }
+}
+
+TEST(Schemes, HaveNoRoundsWhereThereIsNothingToDo) {
+  for (const Case& item : all_cases()) {
+    const bool nothing = item.request.topology.ranks == 1 || item.request.bytes == 0;
+    EXPECT_EQ(item.schedule().rounds() == 0, nothing) << item.name();
+  }
+}
+
+// What lets the engine fold: rounds of one stage are alike but for offsets, in the same order.
+TEST(Schemes, RepeatTheSameTransfersWithinAStage) {
+  const auto shape = [](const Transfer& t) { return std::tuple(t.source, t.destination, t.length, t.reduce); };
+  for (const Case& item : all_cases()) {
+    const Schedule schedule = item.schedule();
+    std::int64_t messages = 0;
+    for (const Stage& stage : schedule.stages()) {
+      std::vector<Transfer> first, other;
+      stage.expand(0, first);
+      messages += stage.rounds * static_cast<std::int64_t>(first.size());
+      for (std::int64_t round = 1; round < stage.rounds; ++round) {
+        other.clear();
+        stage.expand(round, other);
+        ASSERT_EQ(first.size(), other.size()) << item.name();
+        for (std::size_t i = 0; i < first.size(); ++i) ASSERT_EQ(shape(first[i]), shape(other[i])) << item.name();
+      }
+    }
+    EXPECT_EQ(schedule.messages(), messages) << item.name();
+  }
+}
+
+TEST(Schemes, StagesStayFewAtManyRanks) {
   for (const AllReduceScheme& scheme : allreduce_schemes()) {
-    for (const auto& [topology, bytes] : all_cases()) {
-      const Verdict verdict = is_complete(scheme.plan(topology, bytes));
-      EXPECT_TRUE(verdict) << scheme.name << ", " << topology.ranks << " ranks, " << topology.gpus_per_node
-                           << " a node, " << bytes << " bytes: " << verdict.violation;
+    Topology topology = clustered(4096, 8);
+    topology.node_switch = topology.fabric_switch = true;
+    const PlanRequest request{topology, 64 << 20, Collective::all_reduce, scheme.name == "torus" ? "64x64" : ""};
+    ASSERT_FALSE(scheme.why_not(request)) << scheme.name;
+    EXPECT_LE(scheme.plan(request).stages().size(), 100U) << scheme.name;
+  }
+}
+
+// Log schemes cut counts that are no power of two in ways of their own.
+TEST(Schemes, ServeEveryCount) {
+  for (int ranks = 2; ranks <= 40; ++ranks) {
+    for (const char* name : {"recursive-doubling", "halving-doubling", "tree", "double-binary-tree", "ring"}) {
+      const Verdict verdict = is_complete(parse_scheme(name).plan({flat(ranks), 1000, Collective::all_reduce, ""}));
+      EXPECT_TRUE(verdict) << name << ", " << ranks << ": " << verdict.violation;
     }
   }
 }
 
-TEST(AllReduceSchemes, DescribeTheBufferTheyWereGiven) {
-  for (const AllReduceScheme& scheme : allreduce_schemes()) {
-    for (const auto& [topology, bytes] : all_cases()) {
-      const Schedule schedule = scheme.plan(topology, bytes);
-      EXPECT_EQ(schedule.ranks(), topology.ranks) << scheme.name;
-      EXPECT_EQ(schedule.bytes(), bytes) << scheme.name;
+TEST(Schemes, DoNotOverflowAtATebibyte) {
+  constexpr std::int64_t kBytes = (std::int64_t{1} << 40) + 65'535;
+  for (const char* name : {"ring", "halving-doubling", "multi-ring", "tree", "parameter-server", "torus:256x256"}) {
+    const Schedule schedule = parse_scheme(name).plan({flat(65'536), kBytes, Collective::all_reduce, ""});
+    std::vector<Transfer> transfers;
+    for (const Stage& stage : {schedule.stages().front(), schedule.stages().back()}) {
+      transfers.clear();
+      stage.expand(stage.rounds - 1, transfers);
+      for (const Transfer& t : transfers) {
+        ASSERT_GT(t.length, 0) << name;
+        ASSERT_GE(t.offset, 0) << name;
+        ASSERT_LE(t.offset + t.length, schedule.bytes()) << name;
+      }
     }
   }
 }
 
-TEST(AllReduceSchemes, HaveNoRoundsWhereThereIsNothingToDo) {
-  for (const AllReduceScheme& scheme : allreduce_schemes()) {
-    EXPECT_EQ(scheme.plan(flat(1), 64 << 20).rounds(), 0) << scheme.name;
-    EXPECT_EQ(scheme.plan(flat(8), 0).rounds(), 0) << scheme.name;
-    EXPECT_GT(scheme.plan(flat(2), 1).rounds(), 0) << scheme.name;
-  }
-}
-
-TEST(AllReduceSchemes, GiveTheSameRoundWhateverTheOrderOfAsking) {
-  for (const AllReduceScheme& scheme : allreduce_schemes()) {
-    const Schedule schedule = scheme.plan(Topology{7, 4}, 1000);
-    std::vector<std::vector<Transfer>> forward(static_cast<std::size_t>(schedule.rounds()));
-    for (std::int64_t i = 0; i < schedule.rounds(); ++i) schedule.round(i, forward[static_cast<std::size_t>(i)]);
-    std::vector<Transfer> again = {Transfer{}};  // what was there before is replaced
-    for (std::int64_t i = schedule.rounds() - 1; i >= 0; --i) {
-      schedule.round(i, again);
-      EXPECT_EQ(again, forward[static_cast<std::size_t>(i)]) << scheme.name << ", round " << i;
+// In the double tree no rank is inner in both trees, where nodes have one GPU: each has at most four neighbours' worth
+// of chunks to receive in a round, and both trees together use every rank's link.
+TEST(DoubleBinaryTree, InnerNodesOfOneAreLeavesOfTheOther) {
+  for (const int ranks : {8, 16, 31, 64}) {
+    const Schedule schedule =
+        parse_scheme("double-binary-tree").plan({flat(ranks), 1 << 20, Collective::all_reduce, ""});
+    std::vector<std::set<std::pair<bool, int>>> children(static_cast<std::size_t>(ranks));
+    std::vector<Transfer> transfers;
+    for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+      schedule.round(round, transfers);
+      for (const Transfer& t : transfers)
+        if (t.reduce)
+          children[static_cast<std::size_t>(t.destination)].insert({t.offset >= schedule.bytes() / 2, t.source});
     }
+    int both = 0;
+    for (const auto& of_rank : children) {
+      bool first = false, second = false;
+      for (const auto& [tree, child] : of_rank) (tree ? second : first) = true;
+      both += first && second ? 1 : 0;
+    }
+    EXPECT_LE(both, 1) << ranks;  // an odd count has one more inner place than leaves
   }
 }
 
-TEST(AllReduceSchemes, AreFoundByTheirNames) {
+TEST(HierarchicalCopy, GroupsAreTheNodesOrElseTheHalves) {
+  const auto mains = [](const Topology& topology) {
+    std::vector<Transfer> transfers;
+    parse_scheme("hierarchical-copy").plan({topology, 1, Collective::all_reduce, ""}).round(1, transfers);
+    std::vector<int> sources;
+    for (const Transfer& t : transfers) sources.push_back(t.source);
+    return sources;
+  };
+  EXPECT_THAT(mains(clustered(12, 4)), ::testing::ElementsAre(4, 8));  // three nodes of four
+  EXPECT_THAT(mains(clustered(8, 8)), ::testing::ElementsAre(4));      // one node: its halves
+  EXPECT_THAT(mains(clustered(8, 1)), ::testing::ElementsAre(4));      // eight nodes of one: halves again
+  EXPECT_THAT(mains(clustered(7, 7)), ::testing::ElementsAre(4));      // the first half is the larger
+}
+
+TEST(Schemes, AreFoundByTheirNames) {
   std::set<std::string_view> names;
   for (const AllReduceScheme& scheme : allreduce_schemes()) {
     EXPECT_EQ(&find_scheme(scheme.name), &scheme);
@@ -66,41 +154,34 @@ TEST(AllReduceSchemes, AreFoundByTheirNames) {
   EXPECT_THAT(allreduce_scheme_names(), ::testing::UnorderedElementsAreArray(names));
 }
 
-TEST(AllReduceSchemes, SayWhichThereAreWhenAskedForAnother) {
-  EXPECT_THAT([] { find_scheme("rings"); },
+TEST(Schemes, SayWhichThereAreWhenAskedForAnother) {
+  EXPECT_THAT([] { parse_scheme("rings"); },
               ThrowsMessage<ConfigError>(
                   AllOf(HasSubstr("\"rings\""), HasSubstr("hierarchical-copy"), HasSubstr("did you mean \"ring\""))));
 }
 
-// A chunk of a tebibyte among 65,536 ranks: the product of its number and the bytes would not fit 64 bits.
-TEST(Ring, CutsChunksExactlyAtAnySize) {
-  constexpr std::int64_t kBytes = (std::int64_t{1} << 40) + 65'535;
-  constexpr int kRanks = 65'536;
-  std::vector<Transfer> transfers;
-  plan_ring(flat(kRanks), kBytes).round(0, transfers);
-  ASSERT_EQ(transfers.size(), std::size_t{kRanks});
-  std::int64_t next = 0;
-  for (const Transfer& t : transfers) {  // in round 0 rank i sends chunk i
-    EXPECT_EQ(t.offset, next);
-    const auto expected = static_cast<std::int64_t>(static_cast<__float128>(kBytes) * (t.source + 1) / kRanks);
-    next = t.offset + t.length;
-    ASSERT_EQ(next, expected) << "end of chunk " << t.source;
-  }
-  EXPECT_EQ(next, kBytes);
-}
-
-TEST(HierarchicalCopy, GroupsAreTheNodesOrElseTheHalves) {
-  const auto mains = [](const Topology& topology) {
-    std::vector<Transfer> transfers;
-    plan_hierarchical_copy(topology, 1).round(1, transfers);
-    std::vector<int> sources;
-    for (const Transfer& t : transfers) sources.push_back(t.source);
-    return sources;
+TEST(Schemes, SayWhatTheyCannotServe) {
+  const auto refused = [](const char* scheme, const Topology& topology, Collective collective, const char* why) {
+    EXPECT_THAT(
+        [&] {
+          parse_scheme(scheme).plan({topology, 1024, collective, ""});
+        },
+        ThrowsMessage<ConfigError>(AllOf(HasSubstr(scheme), HasSubstr(why))))
+        << scheme;
   };
-  EXPECT_THAT(mains({12, 4}), ::testing::ElementsAre(4, 8));  // three nodes of four
-  EXPECT_THAT(mains({8, 8}), ::testing::ElementsAre(4));      // one node: its halves
-  EXPECT_THAT(mains({8, 1}), ::testing::ElementsAre(4));      // eight nodes of one: halves again
-  EXPECT_THAT(mains({7, 7}), ::testing::ElementsAre(4));      // the first half is the larger
+  refused("torus", flat(8), Collective::all_reduce, "torus:8x4");
+  refused("torus:3x3", flat(8), Collective::all_reduce, "3x3");
+  refused("torus:0x8", flat(8), Collective::all_reduce, "0x8");
+  refused("in-network", flat(8), Collective::all_reduce, "reduces");
+  refused("halving-doubling", flat(6), Collective::reduce_scatter, "power of two");
+  refused("recursive-doubling", flat(8), Collective::broadcast, "broadcast");
+  refused("parameter-server:9", flat(8), Collective::all_reduce, "1 to 8");
+  refused("multi-ring:x", flat(8), Collective::all_reduce, "number of rings");
+  refused("tree:0", flat(8), Collective::all_reduce, "pipeline chunks");
+  Topology unlike = clustered(5, 4);
+  refused("two-level:sharded", unlike, Collective::all_reduce, "every node");
+  EXPECT_THAT([] { parse_scheme("ring:2"); }, ThrowsMessage<ConfigError>(HasSubstr("no variants")));
+  EXPECT_THAT([] { parse_scheme("tree:"); }, ThrowsMessage<ConfigError>(HasSubstr("after the colon")));
 }
 
 }  // namespace

@@ -17,11 +17,12 @@ using ::testing::HasSubstr;
 using Rounds = std::vector<std::vector<Transfer>>;
 
 Schedule scripted(int ranks, std::int64_t bytes, const Rounds& rounds) {
-  const auto count = static_cast<std::int64_t>(rounds.size());
-  return Schedule(ranks, bytes, count, [rounds](std::int64_t round, std::vector<Transfer>& transfers) {
-    const auto& scripted = rounds[static_cast<std::size_t>(round)];
-    transfers.insert(transfers.end(), scripted.begin(), scripted.end());
-  });
+  std::vector<Stage> stages;
+  for (const auto& round : rounds)
+    stages.push_back({1, [round](std::int64_t /*round*/, std::vector<Transfer>& transfers) {
+                        transfers.insert(transfers.end(), round.begin(), round.end());
+                      }});
+  return Schedule(ranks, bytes, std::move(stages));
 }
 
 Rounds expanded(const Schedule& schedule) {
@@ -59,17 +60,17 @@ TEST(IsComplete, FindsWhatWasAddedTwice) {
 
 // Any one transfer of a ring that is left out, sent twice, or stripped of its reduction breaks it.
 TEST(IsComplete, FindsEveryBrokenTransferOfARing) {
-  const Rounds ring = expanded(plan_ring(flat(5), 23));
-  ASSERT_EQ(violation(5, 23, ring), "");
+  const Rounds ring = expanded(parse_scheme("ring").plan({flat(5), 25, Collective::all_reduce, ""}));
+  ASSERT_EQ(violation(5, 25, ring), "");
   for (std::size_t round = 0; round < ring.size(); ++round) {
     for (std::size_t i = 0; i < ring[round].size(); ++i) {
       Rounds without = ring, flipped = ring, shifted = ring;
       without[round].erase(without[round].begin() + static_cast<std::ptrdiff_t>(i));
       flipped[round][i].reduce = !flipped[round][i].reduce;
       shifted[round][i].length -= 1;
-      EXPECT_NE(violation(5, 23, without), "") << round << ", " << i;
-      EXPECT_NE(violation(5, 23, flipped), "") << round << ", " << i;
-      EXPECT_NE(violation(5, 23, shifted), "") << round << ", " << i;
+      EXPECT_NE(violation(5, 25, without), "") << round << ", " << i;
+      EXPECT_NE(violation(5, 25, flipped), "") << round << ", " << i;
+      EXPECT_NE(violation(5, 25, shifted), "") << round << ", " << i;
     }
   }
 }
@@ -88,8 +89,8 @@ TEST(IsComplete, FindsRaces) {
 }
 
 TEST(IsComplete, FindsTransfersThatMakeNoSense) {
-  EXPECT_THAT(violation(2, 8, {{{0, 2, 0, 8, true}}}), HasSubstr("has an end outside the 2 ranks"));
-  EXPECT_THAT(violation(2, 8, {{{-1, 1, 0, 8, true}}}), HasSubstr("has an end outside the 2 ranks"));
+  EXPECT_THAT(violation(2, 8, {{{0, 2, 0, 8, true}}}), HasSubstr("has an end outside the 2 endpoints"));
+  EXPECT_THAT(violation(2, 8, {{{-1, 1, 0, 8, true}}}), HasSubstr("has an end outside the 2 endpoints"));
   EXPECT_THAT(violation(2, 8, {{{1, 1, 0, 8, true}}}), HasSubstr("sends to itself"));
   EXPECT_THAT(violation(2, 8, {{{0, 1, 0, 0, true}}}), HasSubstr("carries nothing"));
   EXPECT_THAT(violation(2, 8, {{{0, 1, 1, 8, true}}}), HasSubstr("leaves the buffer of 8 bytes"));

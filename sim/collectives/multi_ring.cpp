@@ -1,0 +1,78 @@
+// Several rings at once, each on its share of the bytes, so that all links work: inside a node on the link-disjoint
+// cycles of its mesh, each in both directions (links are full duplex); over nodes one ring for each NIC of a node, that
+// crosses nodes at another GPU than the others do.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/collectives/parts.hpp"
+#include "sim/collectives/schemes.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr int kMaxRings = 64;
+
+std::vector<std::vector<int>> orders_of(const PlanRequest& request) {
+  const Topology& topology = request.topology;
+  const auto cycles = inside_cycles(topology);
+  const bool one_node = topology.nodes() == 1;
+  const int usual =
+      one_node || topology.rails == 1 ? 2 * static_cast<int>(one_node ? cycles.size() : 1) : topology.rails;
+  const int count = static_cast<int>(number_variant(request, 1, kMaxRings).value_or(usual));
+  std::vector<std::vector<int>> orders;
+  for (int i = 0; i < count; ++i) {
+    if (one_node || topology.rails == 1) {  // each cycle both ways
+      const auto& cycle = cycles[static_cast<std::size_t>(i / 2) % cycles.size()];
+      orders.push_back(ring_over_nodes(topology, cycle, 0));
+      if (i % 2 == 1) std::reverse(orders.back().begin(), orders.back().end());
+    } else {
+      orders.push_back(ring_over_nodes(topology, cycles[static_cast<std::size_t>(i) % cycles.size()], i));
+    }
+  }
+  return orders;
+}
+
+}  // namespace
+
+WhyNot multi_ring_why_not(const PlanRequest& request) {
+  if (!request.variant.empty() && !number_variant(request, 1, kMaxRings))
+    return fmt::format("found \"{}\", expected a number of rings from 1 to {}", request.variant, kMaxRings);
+  return only(request, {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather});
+}
+
+Schedule plan_multi_ring(const PlanRequest& request) {
+  if (is_trivial(request)) return nothing(request);
+  const int n = request.topology.ranks;
+  const auto orders = orders_of(request);
+  const auto rings = static_cast<std::int64_t>(orders.size());
+  const std::int64_t whole = padded(request.bytes, rings * n);
+  const auto half = [&](bool reduce) {
+    return Stage{n - 1, [orders, part = whole / rings, chunk = whole / rings / n, reduce](std::int64_t round,
+                                                                                          std::vector<Transfer>& out) {
+                   std::int64_t offset = 0;
+                   for (const auto& order : orders) {
+                     append_ring_half(order, offset, chunk, reduce, round, out);
+                     offset += part;
+                   }
+                 }};
+  };
+  std::vector<Stage> stages;
+  if (request.collective != Collective::all_gather) stages.push_back(half(true));
+  if (request.collective != Collective::reduce_scatter) stages.push_back(half(false));
+  return Schedule(n, request.topology.endpoints(), whole, std::move(stages));
+}
+
+// On a star every ring loads each link with one chunk a round, so k rings take the wire time of one ring, and its
+// rounds.
+Seconds multi_ring_on_star(const PlanRequest& request, const Star& star) {
+  if (is_trivial(request)) return Seconds{0};
+  const auto rings = static_cast<std::int64_t>(orders_of(request).size());
+  const std::int64_t n = request.topology.ranks;
+  const Bytes chunks{static_cast<double>(padded(request.bytes, rings * n) / n)};
+  const double hops = static_cast<double>(n - 1);
+  return 2 * hops * (chunks / star.bandwidth + star.latency) + hops * reduction(chunks, star);
+}
+
+}  // namespace ganymede
