@@ -107,4 +107,21 @@ const Price* find_price(const Instance& instance, std::string_view region, Marke
   return found == instance.prices.end() ? nullptr : &*found;
 }
 
+std::string Platform::fabric_label(const Instance& instance, int nodes, int gpus_per_node) const {
+  std::vector<std::string> labels;
+  if (gpus_per_node > 1) {
+    if (instance.gpu_links) labels.push_back(instance.gpu_links->label);
+    if (instance.host_link && (!instance.gpu_links || instance.gpu_links->with_host_link))
+      labels.push_back(instance.host_link->label);
+  }
+  if (nodes > 1) {
+    labels.push_back(fabric.label);
+    if (instance.nic && fabric.kind != Fabric::Kind::torus) labels.push_back(instance.nic->label);
+  }
+  if (labels.empty()) return "not used";
+  for (const char* label : {"assumed", "datasheet"})
+    if (std::find(labels.begin(), labels.end(), label) != labels.end()) return label;
+  return "measured";
+}
+
 }  // namespace ganymede

@@ -41,19 +41,49 @@ struct Gpu {
 /// Full duplex; `bandwidth` is that of one direction, of one GPU where the link is a GPU's.
 struct Link {
   BytesPerSecond bandwidth;
-  Seconds latency;  ///< one message, one way; zero allowed
+  Seconds latency;                  ///< one message, one way; zero allowed
+  std::string label = "datasheet";  ///< how sure it is: "measured", "datasheet" or "assumed"
   Origin origin;
+};
+
+/// Links between two GPUs of a mesh.
+struct MeshEdge {
+  int a = 0, b = 0;
+  int count = 1;  ///< parallel links, used as one
 };
 
 /// GPU to GPU inside a node, without the host.
 struct GpuLinks : Link {
-  enum class Kind { nvlink, pcie };
+  enum class Kind {
+    nvlink,    ///< one port a GPU into something that does not block
+    nvswitch,  ///< the same through switches, which may be able to reduce
+    mesh,      ///< point to point; `bandwidth` is that of one link
+    pcie,      ///< a tree of PCIe switches, host bridges and NUMA nodes; `bandwidth` is that of a GPU's slot
+  };
   Kind kind = Kind::nvlink;
+  bool reduces = false;        ///< nvswitch: adds and multicasts in passing (NVLink SHARP)
+  std::vector<MeshEdge> mesh;  ///< mesh: its links
+  /// nvlink, nvswitch, mesh: messages also use the host links, in proportion to the bandwidths.
+  bool with_host_link = false;
+  // pcie. GPUs that no group names stand alone: below a host bridge of their own, on the first NUMA node.
+  std::vector<std::vector<int>> switches;          ///< GPUs below one PCIe switch
+  std::optional<BytesPerSecond> switch_bandwidth;  ///< of a switch's uplink; default: a slot's
+  std::vector<std::vector<int>> numa;              ///< GPUs of each NUMA node
+  std::optional<BytesPerSecond> numa_bandwidth;    ///< between two NUMA nodes, each way; default: a slot's
+  Seconds numa_latency{0};                         ///< extra, between NUMA nodes
+  /// No peer-to-peer: messages are staged through host memory, whose rate for this all GPUs of a NUMA node share, at
+  /// the extra latency. Absent: peer-to-peer.
+  std::optional<Link> staging;
 };
 
 struct Nic : Link {
-  Seconds rendezvous{0};   ///< extra time of a message whose receiver must agree first; default 0
-  bool gpu_direct = true;  ///< false: a message between nodes also crosses both hosts' links
+  enum class Transport { rdma, efa, tcp };
+  int count = 1;  ///< NICs of a node, of `bandwidth` each; GPU i of g uses NIC i * count / g
+  Transport transport = Transport::rdma;
+  Seconds rendezvous{0};                   ///< extra time of a message whose receiver must agree first; default 0
+  bool gpu_direct = true;                  ///< false: a message between nodes also crosses both hosts' links
+  std::optional<BytesPerSecond> per_flow;  ///< what one message reaches at most, as one TCP connection does
+  int shared_by = 1;                       ///< so many of the allocation's nodes (VMs) share one physical NIC
 };
 
 enum class Market { on_demand, spot, reserved_1y, reserved_3y };
@@ -92,12 +122,32 @@ struct Region {
   Origin origin;
 };
 
+/// One level of a fat tree, from the racks up: groups of `nodes` nodes.
+struct FabricLevel {
+  int nodes = 1;
+  double oversubscription = 1;  ///< a group's uplink has the bandwidth of its nodes' NICs divided by this
+  Seconds latency{0};           ///< added to a message that leaves its group
+};
+
+/// Zones or regions, `nodes` nodes in each, joined by links of their own.
+struct Zones {
+  int nodes = 1;
+  BytesPerSecond bandwidth;  ///< of all messages that leave (or enter) one zone
+  Seconds latency;           ///< added to a message between zones
+  std::optional<BytesPerSecond> per_flow;
+};
+
 /// What joins the nodes' NICs. The default is an ideal switch.
 struct Fabric {
-  enum class Kind { switched };
-  Kind kind = Kind::switched;       ///< "switch" in the file
-  Seconds latency{0};               ///< added once to a message between nodes
-  double oversubscription = 1;      ///< 1: non-blocking; k: the nodes together get 1/k of their NICs
+  enum class Kind { switched, fat_tree, torus };
+  Kind kind = Kind::switched;       ///< "switch", "fat-tree" or "torus" in the file
+  Seconds latency{0};               ///< added once to a message between nodes; torus: of one hop
+  double oversubscription = 1;      ///< switch: 1: non-blocking; k: the nodes together get 1/k of their NICs
+  std::vector<FabricLevel> levels;  ///< fat tree; group sizes ascend, each a multiple of the one before
+  std::vector<int> dimensions;      ///< torus: of GPUs, whose neighbours are joined directly, without NICs
+  BytesPerSecond bandwidth{0};      ///< torus: of one link, each way
+  bool reduces = false;             ///< switch: adds and multicasts in passing
+  std::optional<Zones> zones;
   std::string label = "datasheet";  ///< how sure it is: "measured", "datasheet" or "assumed"
   Origin origin;
 };
@@ -146,6 +196,9 @@ struct Platform {
                      const JsonNode* region_at = nullptr, const JsonNode* market_at = nullptr) const;
 
   const Gpu& gpu_of(const Instance& instance) const;  ///< never fails: checked while reading
+  /// "measured" where each link that messages between those GPUs may cross is; else the least sure label among them:
+  /// "assumed" before "datasheet". "not used" for one GPU.
+  std::string fabric_label(const Instance& instance, int nodes, int gpus_per_node) const;
   const Region* region(std::string_view name) const;  ///< nullptr: nothing known of it
   Seconds boot(const Instance& instance) const;       ///< the instance's own or the platform's
 };

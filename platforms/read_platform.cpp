@@ -8,7 +8,7 @@
 #include <charconv>
 #include <set>
 
-#include "platforms/platform.hpp"
+#include "platforms/read_parts.hpp"
 
 namespace ganymede {
 namespace {
@@ -19,26 +19,6 @@ constexpr int kMaxVcpus = 65536;
 constexpr int kMaxNodes = 65536;  // the design's limit on a pool
 constexpr double kMaxIops = 1e9;
 constexpr double kMaxPue = 10;
-constexpr double kMaxOversubscription = 1e6;
-
-Origin read_origin(JsonObject& in) {
-  Origin origin;
-  if (const auto source = in.optional("source")) origin.source = source->as_string();
-  if (const auto reason = in.optional("unconfirmed")) origin.unconfirmed = reason->as_string();
-  if (const auto notes = in.optional("notes")) origin.notes = notes->as_string();
-  return origin;
-}
-
-template <class Q>
-std::optional<Q> optional_positive(JsonObject& in, std::string_view key) {
-  const auto node = in.optional(key);
-  return node ? std::optional<Q>(node->as_positive<Q>()) : std::nullopt;
-}
-
-Seconds seconds_or(JsonObject& in, std::string_view key, Seconds otherwise) {
-  const auto node = in.optional(key);
-  return node ? node->as_quantity<Seconds>() : otherwise;
-}
 
 Gpu read_gpu(const std::string& name, const JsonNode& node) {
   JsonObject in(node);
@@ -61,40 +41,6 @@ Gpu read_gpu(const std::string& name, const JsonNode& node) {
   gpu.origin = read_origin(in);
   in.finish();
   return gpu;
-}
-
-void read_link(JsonObject& in, Link& link) {
-  link.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
-  link.latency = in.required("latency").as_quantity<Seconds>();
-  link.origin = read_origin(in);
-}
-
-Link read_host_link(const JsonNode& node) {
-  JsonObject in(node);
-  Link link;
-  read_link(in, link);
-  in.finish();
-  return link;
-}
-
-GpuLinks read_gpu_links(const JsonNode& node) {
-  JsonObject in(node);
-  GpuLinks links;
-  links.kind = in.required("kind").as_choice({"nvlink", "pcie"}) == "nvlink" ? GpuLinks::Kind::nvlink  //
-                                                                             : GpuLinks::Kind::pcie;
-  read_link(in, links);
-  in.finish();
-  return links;
-}
-
-Nic read_nic(const JsonNode& node) {
-  JsonObject in(node);
-  Nic nic;
-  read_link(in, nic);
-  nic.rendezvous = seconds_or(in, "rendezvous", Seconds{0});
-  if (const auto direct = in.optional("gpu_direct")) nic.gpu_direct = direct->as_bool();
-  in.finish();
-  return nic;
 }
 
 bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
@@ -149,7 +95,7 @@ Instance read_instance(const std::string& name, const JsonNode& node, const std:
   instance.gpus = static_cast<int>(in.required("gpus").as_integer(1, kMaxGpusPerNode));
   if (const auto vcpus = in.optional("vcpus")) instance.vcpus = static_cast<int>(vcpus->as_integer(1, kMaxVcpus));
   instance.memory = optional_positive<Bytes>(in, "memory");
-  if (const auto links = in.optional("gpu_links")) instance.gpu_links = read_gpu_links(*links);
+  if (const auto links = in.optional("gpu_links")) instance.gpu_links = read_gpu_links(*links, instance.gpus);
   if (const auto link = in.optional("host_link")) instance.host_link = read_host_link(*link);
   if (const auto nic = in.optional("nic")) instance.nic = read_nic(*nic);
   if (const auto count = in.optional("available"))
@@ -174,19 +120,6 @@ Region read_region(const std::string& name, const JsonNode& node) {
   region.origin = read_origin(in);
   in.finish();
   return region;
-}
-
-Fabric read_fabric(const JsonNode& node) {
-  JsonObject in(node);
-  Fabric fabric;
-  in.required("kind").as_choice({"switch"});
-  fabric.latency = seconds_or(in, "latency", Seconds{0});
-  if (const auto ratio = in.optional("oversubscription"))
-    fabric.oversubscription = ratio->as_number(1, kMaxOversubscription);
-  if (const auto label = in.optional("label")) fabric.label = label->as_choice({"measured", "datasheet", "assumed"});
-  fabric.origin = read_origin(in);
-  in.finish();
-  return fabric;
 }
 
 /// "0.08USD". Read as a price per hour, whose text is the same but for its end, so that there is one exact decimal
@@ -260,6 +193,14 @@ void read_hardware(JsonObject& in, Platform& platform) {
 }
 
 }  // namespace
+
+Origin read_origin(JsonObject& in) {
+  Origin origin;
+  if (const auto source = in.optional("source")) origin.source = source->as_string();
+  if (const auto reason = in.optional("unconfirmed")) origin.unconfirmed = reason->as_string();
+  if (const auto notes = in.optional("notes")) origin.notes = notes->as_string();
+  return origin;
+}
 
 Platform read_platform(const JsonNode& root) {
   JsonObject in(root);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <set>
 
@@ -124,7 +125,16 @@ TEST(Catalog, WiresTheV100Instances) {
   const Platform& aws = catalog("aws");
   // V100: NVLink at 20 GB/s a link and direction; 4 of 6 links reach the other three GPUs of a p3.8xlarge.
   EXPECT_EQ(aws.instance("p3.8xlarge").gpu_links->bandwidth, 4 * 20_GB_per_s);
-  EXPECT_EQ(aws.instance("p3.16xlarge").gpu_links->bandwidth, 6 * 20_GB_per_s);
+  // p3.16xlarge: the hybrid cube mesh, six links a GPU.
+  const GpuLinks& mesh = *aws.instance("p3.16xlarge").gpu_links;
+  EXPECT_EQ(mesh.kind, GpuLinks::Kind::mesh);
+  EXPECT_EQ(mesh.bandwidth, 20_GB_per_s);
+  std::array<int, 8> links{};
+  for (const MeshEdge& edge : mesh.mesh) {
+    links[static_cast<std::size_t>(edge.a)] += edge.count;
+    links[static_cast<std::size_t>(edge.b)] += edge.count;
+  }
+  for (const int count : links) EXPECT_EQ(count, 6);
   EXPECT_EQ(aws.instance("p3.2xlarge").nic->bandwidth, 2.5_Gbit_per_s);  // sustained, not the burst of 10
   EXPECT_FALSE(aws.instance("p3.2xlarge").nic->gpu_direct);              // TCP goes through the host
   EXPECT_EQ(catalog("azure").instance("Standard_NC24s_v3").gpu_links->kind, GpuLinks::Kind::pcie);

@@ -1,0 +1,74 @@
+#include "platforms/overlay.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/file.hpp"
+#include "platforms/catalog.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Every entry that the patch changes must exist, with the nearest name where it does not.
+void check_names(const JsonNode& patch, const nlohmann::json& platform) {
+  for (const auto& [section, entries] : patch.as_map()) {
+    if (section != "gpus" && section != "instances" && section != "regions" && section != "storage") continue;
+    std::vector<std::string> names;
+    if (platform.contains(section))
+      for (const auto& [name, entry] : platform.at(section).items()) names.push_back(name);
+    for (const auto& [name, entry] : entries.as_map()) {
+      if (std::find(names.begin(), names.end(), name) != names.end()) continue;
+      const auto close = nearest(name, names);
+      entry.fail(fmt::format("the platform has no \"{}\" in \"{}\"{}", name, section,
+                             close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+    }
+  }
+}
+
+}  // namespace
+
+Platform load_overlaid(std::string_view catalog, const std::filesystem::path& relative_to, const JsonNode& overlay,
+                       const JsonNode* at) {
+  const std::string below = load_catalog(catalog, relative_to, at).file;  // and its own mistakes first
+  JsonObject in(overlay);
+  check_schema(in, "ganymede.overlay/1");
+  in.optional("source");
+  in.optional("fit");
+  const JsonNode patch = in.required("platform");
+  in.finish();
+
+  const JsonNode base = is_provider(catalog) ? JsonNode::parse(catalog_text(catalog), below) : JsonNode::load(below);
+  check_names(patch, base.value());
+  nlohmann::json content = base.value();
+  content.merge_patch(patch.value());
+  return read_platform(JsonNode::wrap(std::move(content), below + " with " + overlay.file(), base.directory()));
+}
+
+PlatformChoice read_platform_choice(JsonObject& in) {
+  PlatformChoice choice;
+  const JsonNode catalog = in.required("catalog");
+  choice.catalog = catalog.as_string();
+  choice.folder = catalog.directory();
+  const auto overlay = in.optional("overlay");
+  if (!overlay) {
+    choice.platform = load_catalog(choice.catalog, choice.folder, &catalog);
+    return choice;
+  }
+  choice.overlay = overlay->directory() / overlay->as_string();
+  try {
+    choice.overlay_text = read_file(choice.overlay);
+  } catch (const ConfigError& error) {
+    overlay->fail(fmt::format("{}; `ganymede import nccl-tests LOG` writes one", error.what()));
+  }
+  const JsonNode patch = JsonNode::parse(choice.overlay_text, choice.overlay.string());
+  choice.platform = load_overlaid(choice.catalog, choice.folder, patch, &catalog);
+  return choice;
+}
+
+Platform load_platform_choice(const std::string& catalog, const std::string& overlay) {
+  return overlay.empty() ? load_catalog(catalog, ".") : load_overlaid(catalog, ".", JsonNode::load(overlay));
+}
+
+}  // namespace ganymede

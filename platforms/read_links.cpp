@@ -1,0 +1,187 @@
+// Reading of what joins GPUs and nodes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "platforms/read_parts.hpp"
+
+namespace ganymede {
+namespace {
+
+// Upper limits only catch slips of the keyboard; they are far above anything that is sold.
+constexpr int kMaxNodes = 65536;
+constexpr int kMaxLinks = 1024;
+constexpr int kMaxNics = 1024;
+constexpr double kMaxOversubscription = 1e6;
+constexpr std::size_t kMaxDimensions = 3;
+
+std::string read_label(JsonObject& in) {
+  const auto label = in.optional("label");
+  return label ? label->as_choice({"measured", "datasheet", "assumed"}) : "datasheet";
+}
+
+void read_link(JsonObject& in, Link& link) {
+  link.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
+  link.latency = in.required("latency").as_quantity<Seconds>();
+  link.label = read_label(in);
+  link.origin = read_origin(in);
+}
+
+int integer_or(JsonObject& in, std::string_view key, int otherwise, int high) {
+  const auto node = in.optional(key);
+  return node ? static_cast<int>(node->as_integer(1, high)) : otherwise;
+}
+
+/// [[0, 1], [2, 3]]: each GPU at most once.
+std::vector<std::vector<int>> read_groups(const JsonNode& node, int gpus) {
+  std::vector<std::vector<int>> groups;
+  std::set<int> seen;
+  for (const JsonNode& row : node.as_array()) {
+    auto& group = groups.emplace_back();
+    for (const JsonNode& gpu : row.as_array()) {
+      group.push_back(static_cast<int>(gpu.as_integer(0, gpus - 1)));
+      if (!seen.insert(group.back()).second) gpu.fail(fmt::format("GPU {} is in two groups", group.back()));
+    }
+  }
+  return groups;
+}
+
+/// [[0, 1, 2], …]: GPU, GPU, number of links between them.
+std::vector<MeshEdge> read_mesh(const JsonNode& node, int gpus) {
+  std::vector<MeshEdge> edges;
+  std::set<std::pair<int, int>> seen;
+  for (const JsonNode& row : node.as_array()) {
+    const auto numbers = row.as_array();
+    if (numbers.size() != 3) row.expected("two GPUs and the number of links between them, as [0, 1, 2]");
+    MeshEdge edge{static_cast<int>(numbers[0].as_integer(0, gpus - 1)),
+                  static_cast<int>(numbers[1].as_integer(0, gpus - 1)),
+                  static_cast<int>(numbers[2].as_integer(1, kMaxLinks))};
+    if (edge.a == edge.b) row.fail(fmt::format("joins GPU {} to itself", edge.a));
+    if (!seen.insert(std::minmax(edge.a, edge.b)).second)
+      row.fail(
+          fmt::format("joins GPUs {} and {} a second time; say it once, with the number of links", edge.a, edge.b));
+    edges.push_back(edge);
+  }
+  return edges;
+}
+
+void read_pcie(JsonObject& in, GpuLinks& links, int gpus) {
+  if (const auto groups = in.optional("switches")) links.switches = read_groups(*groups, gpus);
+  links.switch_bandwidth = optional_positive<BytesPerSecond>(in, "switch_bandwidth");
+  if (const auto groups = in.optional("numa")) links.numa = read_groups(*groups, gpus);
+  links.numa_bandwidth = optional_positive<BytesPerSecond>(in, "numa_bandwidth");
+  links.numa_latency = seconds_or(in, "numa_latency", Seconds{0});
+  if (const auto staging = in.optional("staging")) links.staging = read_host_link(*staging);
+}
+
+void read_levels(const JsonNode& node, Fabric& fabric) {
+  for (const JsonNode& row : node.as_array()) {
+    JsonObject in(row);
+    FabricLevel level;
+    const JsonNode nodes = in.required("nodes");
+    level.nodes = static_cast<int>(nodes.as_integer(1, kMaxNodes));
+    if (const auto ratio = in.optional("oversubscription"))
+      level.oversubscription = ratio->as_number(1, kMaxOversubscription);
+    level.latency = seconds_or(in, "latency", Seconds{0});
+    in.finish();
+    const int below = fabric.levels.empty() ? 1 : fabric.levels.back().nodes;
+    if (level.nodes < below || level.nodes % below != 0)
+      nodes.expected(fmt::format("a multiple of {}, the nodes in a group of the level below", below));
+    fabric.levels.push_back(level);
+  }
+  if (fabric.levels.empty()) node.expected("at least one level");
+}
+
+void read_torus(JsonObject& in, Fabric& fabric) {
+  const JsonNode dimensions = in.required("dimensions");
+  for (const JsonNode& length : dimensions.as_array())
+    fabric.dimensions.push_back(static_cast<int>(length.as_integer(1, kMaxNodes)));
+  if (fabric.dimensions.empty() || fabric.dimensions.size() > kMaxDimensions)
+    dimensions.expected("one to three lengths, as [4, 4]");
+  fabric.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
+}
+
+Zones read_zones(const JsonNode& node) {
+  JsonObject in(node);
+  Zones zones;
+  zones.nodes = static_cast<int>(in.required("nodes").as_integer(1, kMaxNodes));
+  zones.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
+  zones.latency = in.required("latency").as_quantity<Seconds>();
+  zones.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
+  in.finish();
+  return zones;
+}
+
+}  // namespace
+
+Link read_host_link(const JsonNode& node) {
+  JsonObject in(node);
+  Link link;
+  read_link(in, link);
+  in.finish();
+  return link;
+}
+
+GpuLinks read_gpu_links(const JsonNode& node, int gpus) {
+  JsonObject in(node);
+  GpuLinks links;
+  const std::vector<std::string> kinds = {"nvlink", "nvswitch", "mesh", "pcie"};
+  const std::string kind = in.required("kind").as_choice(kinds);
+  links.kind = static_cast<GpuLinks::Kind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+  read_link(in, links);
+  if (links.kind == GpuLinks::Kind::pcie) {
+    read_pcie(in, links, gpus);
+  } else if (const auto both = in.optional("with_host_link")) {
+    links.with_host_link = both->as_bool();
+  }
+  if (links.kind == GpuLinks::Kind::mesh) links.mesh = read_mesh(in.required("links"), gpus);
+  if (links.kind == GpuLinks::Kind::nvswitch)
+    if (const auto reduces = in.optional("reduces")) links.reduces = reduces->as_bool();
+  in.finish();
+  return links;
+}
+
+Nic read_nic(const JsonNode& node) {
+  JsonObject in(node);
+  Nic nic;
+  read_link(in, nic);
+  nic.count = integer_or(in, "count", 1, kMaxNics);
+  if (const auto transport = in.optional("transport")) {
+    const std::vector<std::string> names = {"rdma", "efa", "tcp"};
+    const auto found = std::find(names.begin(), names.end(), transport->as_choice(names));
+    nic.transport = static_cast<Nic::Transport>(found - names.begin());
+  }
+  nic.rendezvous = seconds_or(in, "rendezvous", Seconds{0});
+  if (const auto direct = in.optional("gpu_direct")) nic.gpu_direct = direct->as_bool();
+  nic.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
+  nic.shared_by = integer_or(in, "shared_by", 1, kMaxNodes);
+  in.finish();
+  return nic;
+}
+
+Fabric read_fabric(const JsonNode& node) {
+  JsonObject in(node);
+  Fabric fabric;
+  const std::vector<std::string> kinds = {"switch", "fat-tree", "torus"};
+  const std::string kind = in.required("kind").as_choice(kinds);
+  fabric.kind = static_cast<Fabric::Kind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
+  fabric.latency = seconds_or(in, "latency", Seconds{0});
+  if (fabric.kind == Fabric::Kind::switched) {
+    if (const auto ratio = in.optional("oversubscription"))
+      fabric.oversubscription = ratio->as_number(1, kMaxOversubscription);
+    if (const auto reduces = in.optional("reduces")) fabric.reduces = reduces->as_bool();
+  }
+  if (fabric.kind == Fabric::Kind::fat_tree) read_levels(in.required("levels"), fabric);
+  if (fabric.kind == Fabric::Kind::torus)
+    read_torus(in, fabric);
+  else if (const auto zones = in.optional("zones"))
+    fabric.zones = read_zones(*zones);
+  fabric.label = read_label(in);
+  fabric.origin = read_origin(in);
+  in.finish();
+  return fabric;
+}
+
+}  // namespace ganymede

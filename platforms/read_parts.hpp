@@ -1,0 +1,31 @@
+#pragma once
+// Pieces of reading a platform file, shared by the files that do it.
+
+#include <optional>
+#include <string_view>
+
+#include "common/json.hpp"
+#include "platforms/platform.hpp"
+
+namespace ganymede {
+
+Origin read_origin(JsonObject& in);
+
+template <class Q>
+std::optional<Q> optional_positive(JsonObject& in, std::string_view key) {
+  const auto node = in.optional(key);
+  return node ? std::optional<Q>(node->as_positive<Q>()) : std::nullopt;
+}
+
+inline Seconds seconds_or(JsonObject& in, std::string_view key, Seconds otherwise) {
+  const auto node = in.optional(key);
+  return node ? node->as_quantity<Seconds>() : otherwise;
+}
+
+// read_links.cpp
+Link read_host_link(const JsonNode& node);
+GpuLinks read_gpu_links(const JsonNode& node, int gpus);
+Nic read_nic(const JsonNode& node);
+Fabric read_fabric(const JsonNode& node);
+
+}  // namespace ganymede
