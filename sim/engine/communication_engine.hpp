@@ -12,45 +12,24 @@
 //  - An actor costs a context switch a message. Flows are started from timers and completion callbacks instead, in
 //    SimGrid's own context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4.
 
-#include <cstdint>
 #include <memory>
 #include <span>
-#include <vector>
 
-#include "common/units.hpp"
-#include "sim/collectives/schedule.hpp"
+#include "sim/engine/collective_jobs.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
 namespace ganymede {
 
-/// What a GPU contributes to a collective besides its links.
-struct ReductionCost {
-  BytesPerSecond memory_bandwidth;  ///< moves kMemoryBytesPerReducedByte a reduced byte
-  Seconds launch;                   ///< of the collective's kernel, once a rank and collective
-};
-
-/// One collective of a communicator: `arrivals[rank]` is when that rank issues it.
-struct CollectiveCall {
-  const Schedule* schedule = nullptr;
-  std::vector<Seconds> arrivals;
-};
-
-struct CollectiveTimes {
-  std::vector<Seconds> done;  ///< by rank, on the clock of the arrivals
-  std::int64_t messages = 0;
-};
-
 class CommunicationEngine {
  public:
   /// At most one in a process's life. Failure if there was one already.
-  CommunicationEngine(const FabricGraph& fabric, const ReductionCost& cost);
+  explicit CommunicationEngine(const FabricGraph& fabric);
   ~CommunicationEngine();
   CommunicationEngine(const CommunicationEngine&) = delete;
   CommunicationEngine& operator=(const CommunicationEngine&) = delete;
 
-  /// Simulates the calls of one communicator: every rank takes part in all of them, in order, and enters the next when
-  /// it has finished the one before and has issued it. Calls are independent of what ran earlier.
-  std::vector<CollectiveTimes> run(std::span<const CollectiveCall> calls);
+  /// Independent of what ran earlier. `record` is called once a message, when it has arrived.
+  JobTimes run(std::span<const Job> jobs, const RecordTransfer& record = {});
 
  private:
   class Implementation;

@@ -1,62 +1,167 @@
 #include "sim/engine/fabric_graph.hpp"
 
-#include <fmt/format.h>
-
+#include <algorithm>
 #include <cassert>
 
 namespace ganymede {
+namespace {
 
-FabricGraph::Duplex FabricGraph::add_duplex(const std::string& name, BytesPerSecond bandwidth) {
-  links_.push_back({name + ".up", bandwidth});
-  links_.push_back({name + ".down", bandwidth});
-  return {static_cast<int>(links_.size()) - 2, static_cast<int>(links_.size()) - 1};
+BytesPerSecond narrower(BytesPerSecond limit, const std::optional<BytesPerSecond>& other) {
+  return other ? std::min(limit, *other) : limit;
 }
 
-FabricGraph::FabricGraph(const Platform& platform, const Instance& instance, int nodes, int gpus_per_node)
-    : topology_{nodes * gpus_per_node, gpus_per_node} {
-  if (gpus_per_node > 1) {
-    assert(instance.gpu_links || instance.host_link);  // the platform's reader sees to it
-    const Link& link = instance.gpu_links ? static_cast<const Link&>(*instance.gpu_links) : *instance.host_link;
-    inside_latency_ = instance.gpu_links ? link.latency : 2 * link.latency;
-    for (int rank = 0; rank < ranks(); ++rank)
-      gpu_.push_back(
-          add_duplex(fmt::format("{}.{}", instance.gpu_links ? "gpu_link" : "host_link", rank), link.bandwidth));
-  }
-  if (nodes > 1) {
-    if (!instance.nic)
-      throw ConfigError(fmt::format("{}: /instances/{}: {} nodes need a \"nic\", which is missing", platform.file,
-                                    instance.name, nodes));
-    const Nic& nic = *instance.nic;
-    for (int node = 0; node < nodes; ++node) nic_.push_back(add_duplex(fmt::format("nic.{}", node), nic.bandwidth));
-    between_latency_ = 2 * nic.latency + platform.fabric.latency + nic.rendezvous;
-    if (!nic.gpu_direct) {
-      assert(instance.host_link);  // the platform's reader sees to it
-      between_latency_ += 2 * instance.host_link->latency;
-      const bool same_as_inside = gpus_per_node > 1 && !instance.gpu_links;
-      for (int rank = 0; rank < ranks(); ++rank)
-        host_.push_back(same_as_inside ? gpu_[static_cast<std::size_t>(rank)]
-                                       : add_duplex(fmt::format("host_link.{}", rank), instance.host_link->bandwidth));
-    }
-    if (platform.fabric.oversubscription > 1) {
-      core_ = static_cast<int>(links_.size());
-      links_.push_back({"switch", nodes * nic.bandwidth / platform.fabric.oversubscription});
-    }
-  }
+/// Reuses the memory of an element beyond the end.
+Path& next_path(std::vector<Path>& paths, std::size_t& count) {
+  if (count == paths.size()) paths.emplace_back();
+  Path& path = paths[count++];
+  path.links.clear();
+  path.latency = Seconds{0};
+  path.flow_limit = BytesPerSecond{std::numeric_limits<double>::infinity()};
+  path.share = 1;
+  path.between_nodes = false;
+  return path;
 }
 
-Route FabricGraph::route(int source, int destination) const {
+}  // namespace
+
+int FabricGraph::most_ways() const {
+  std::size_t most = 1;
+  for (const Wiring& wiring : wirings_) {
+    for (const auto& ways : wiring.ways) most = std::max(most, ways.size());
+    if (topology_.node_switch && topology_.fabric_switch) most = std::max(most, wiring.nic_up.size());
+  }
+  return static_cast<int>(most);
+}
+
+int FabricGraph::rail_of(const Wiring& wiring, int gpu) const {
+  return gpu * static_cast<int>(wiring.nic_up.size()) / wiring.gpus;
+}
+
+Duplex FabricGraph::nic_of(const Node& node, int rail) const {
+  const Wiring& wiring = wirings_[static_cast<std::size_t>(node.wiring)];
+  const auto i = static_cast<std::size_t>(rail);
+  return {node.first_nic + wiring.nic_up[i], node.first_nic + wiring.nic_down[i]};
+}
+
+void FabricGraph::append_inside(int node, int from, int to, std::vector<Path>& paths) const {
+  const Node& where = nodes_[static_cast<std::size_t>(node)];
+  const Wiring& wiring = wirings_[static_cast<std::size_t>(where.wiring)];
+  std::size_t count = 0;
+  for (const InsideWay& way : wiring.ways[static_cast<std::size_t>(from * wiring.gpus + to)]) {
+    Path& path = next_path(paths, count);
+    for (const int link : way.links) path.links.push_back(where.first_link + link);
+    path.latency = way.latency;
+    path.share = way.share;
+  }
+  paths.resize(count);
+}
+
+void FabricGraph::append_across(int from_node, int to_node, Path& path) const {
+  path.latency += fabric_.latency;
+  if (core_ >= 0) path.links.push_back(core_);
+  for (std::size_t level = 0; level < uplinks_.size(); ++level) {
+    const int size = fabric_.levels[level].nodes;
+    const int from = from_node / size, to = to_node / size;
+    if (from == to) break;
+    path.links.push_back(uplinks_[level][static_cast<std::size_t>(from)].up);
+    path.links.push_back(uplinks_[level][static_cast<std::size_t>(to)].down);
+    path.latency += fabric_.levels[level].latency;
+  }
+  if (!fabric_.zones) return;
+  const int from = from_node / fabric_.zones->nodes, to = to_node / fabric_.zones->nodes;
+  if (from == to) return;
+  path.links.push_back(zones_[static_cast<std::size_t>(from)].up);
+  path.links.push_back(zones_[static_cast<std::size_t>(to)].down);
+  path.latency += fabric_.zones->latency;
+  path.flow_limit = narrower(path.flow_limit, fabric_.zones->per_flow);
+}
+
+// Dimension by dimension, each the shorter way round.
+void FabricGraph::append_torus(int source, int destination, Path& path) const {
+  int stride = 1, hops = 0;
+  int at = source;
+  for (std::size_t d = 0; d < fabric_.dimensions.size(); ++d) {
+    const int length = fabric_.dimensions[d];
+    const int here = at / stride % length, there = destination / stride % length;
+    const int ahead = (there - here + length) % length;
+    const bool forward = 2 * ahead <= length;
+    for (int left = forward ? ahead : length - ahead; left > 0; --left, ++hops) {
+      path.links.push_back(torus_first_[d] + 2 * at + (forward ? 0 : 1));
+      const int place = at / stride % length;
+      at += ((place + (forward ? 1 : length - 1)) % length - place) * stride;
+    }
+    stride *= length;
+  }
+  path.latency = hops * fabric_.latency;
+}
+
+void FabricGraph::switch_paths(int source, int destination, std::vector<Path>& paths) const {
+  const bool upward = source < destination;
+  const int lower = std::min(source, destination), upper = std::max(source, destination);
+  const bool to_fabric = topology_.fabric_switch && upper == topology_.endpoints() - 1;
+  const bool from_rank = lower < ranks();
+  const int node_index = from_rank ? node_of_[static_cast<std::size_t>(lower)] : lower - ranks();
+  const Node& node = nodes_[static_cast<std::size_t>(node_index)];
+  const Wiring& wiring = wirings_[static_cast<std::size_t>(node.wiring)];
+  std::size_t count = 0;
+  if (!to_fabric) {
+    assert(from_rank && upper == ranks() + node_index);
+    Path& path = next_path(paths, count);
+    const auto gpu = static_cast<std::size_t>(lower - node.first_rank);
+    path.links.push_back(node.first_link + (upward ? wiring.gpu_up[gpu] : wiring.gpu_down[gpu]));
+    path.latency = wiring.to_switch;
+    return paths.resize(count);
+  }
+  // A GPU uses the NIC of its rail; the switch inside a node all NICs of the node.
+  const int rails = static_cast<int>(wiring.nic_up.size());
+  const int first = from_rank ? rail_of(wiring, lower - node.first_rank) : 0;
+  for (int rail = first; rail < (from_rank ? first + 1 : rails); ++rail) {
+    Path& path = next_path(paths, count);
+    const Duplex nic = nic_of(node, rail);
+    path.links.push_back(upward ? nic.up : nic.down);
+    path.latency = wiring.instance->nic->latency + fabric_.latency / 2;
+    path.share = from_rank ? 1 : 1.0 / rails;
+    path.between_nodes = true;
+  }
+  paths.resize(count);
+}
+
+void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) const {
   assert(source != destination);
-  const auto from = static_cast<std::size_t>(source);
-  const auto to = static_cast<std::size_t>(destination);
-  if (topology_.node_of(source) == topology_.node_of(destination))
-    return {{gpu_[from].up, gpu_[to].down}, inside_latency_};
-  Route route{{}, between_latency_};
-  if (!host_.empty()) route.links.push_back(host_[from].up);
-  route.links.push_back(nic_[static_cast<std::size_t>(topology_.node_of(source))].up);
-  if (core_ >= 0) route.links.push_back(core_);
-  route.links.push_back(nic_[static_cast<std::size_t>(topology_.node_of(destination))].down);
-  if (!host_.empty()) route.links.push_back(host_[to].down);
-  return route;
+  if (source >= ranks() || destination >= ranks()) return switch_paths(source, destination, paths);
+  std::size_t count = 0;
+  if (fabric_.kind == Fabric::Kind::torus) {
+    append_torus(source, destination, next_path(paths, count));
+    return paths.resize(count);
+  }
+  const int from_node = node_of_[static_cast<std::size_t>(source)];
+  const int to_node = node_of_[static_cast<std::size_t>(destination)];
+  const Node& from = nodes_[static_cast<std::size_t>(from_node)];
+  const Node& to = nodes_[static_cast<std::size_t>(to_node)];
+  const int source_gpu = source - from.first_rank, destination_gpu = destination - to.first_rank;
+  if (from_node == to_node) return append_inside(from_node, source_gpu, destination_gpu, paths);
+
+  Path& path = next_path(paths, count);
+  path.between_nodes = true;
+  const Wiring& sender = wirings_[static_cast<std::size_t>(from.wiring)];
+  const Wiring& receiver = wirings_[static_cast<std::size_t>(to.wiring)];
+  const Nic& out = *sender.instance->nic;
+  const Nic& in = *receiver.instance->nic;
+  path.latency = out.latency + in.latency + std::max(out.rendezvous, in.rendezvous);
+  path.flow_limit = narrower(narrower(path.flow_limit, out.per_flow), in.per_flow);
+  if (!sender.host_up.empty()) {
+    path.links.push_back(from.first_link + sender.host_up[static_cast<std::size_t>(source_gpu)]);
+    path.latency += sender.instance->host_link->latency;
+  }
+  // Nodes that share a physical NIC reach each other through their host's own switch: over it, out and back in.
+  path.links.push_back(nic_of(from, rail_of(sender, source_gpu)).up);
+  append_across(from_node, to_node, path);
+  path.links.push_back(nic_of(to, rail_of(receiver, destination_gpu)).down);
+  if (!receiver.host_down.empty()) {
+    path.links.push_back(to.first_link + receiver.host_down[static_cast<std::size_t>(destination_gpu)]);
+    path.latency += receiver.instance->host_link->latency;
+  }
+  paths.resize(count);
 }
 
 }  // namespace ganymede

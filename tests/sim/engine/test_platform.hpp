@@ -10,12 +10,16 @@
 
 namespace ganymede {
 
-/// One-GPU nodes on a non-blocking switch; `nic` and `fabric` are latencies such as "5us".
+/// At which adding a gigabyte takes 30 ns.
+inline constexpr const char* kFreeAdding = R"("memory_bandwidth": "100000000GB/s")";
+
+/// One-GPU nodes on a non-blocking switch, and others; `nic` and `fabric` are latencies such as "5us".
 inline Platform star_platform(const std::string& bandwidth, const std::string& nic, const std::string& fabric,
-                              const std::string& more = "") {
+                              const std::string& more = "",
+                              const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
   return read_platform(
       JsonNode::parse(fmt::format(R"({{ "schema": "ganymede.platform/1", "provider": "private", "name": "star",
-        "gpus": {{ "X": {{ "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s" }} }},
+        "gpus": {{ "X": {{ "memory": "16GiB", "fp32": "10Tflop/s", {4} }} }},
         "instances": {{
           "one": {{ "gpu": "X", "gpus": 1, "nic": {{ "bandwidth": "{0}", "latency": "{1}" }} }},
           "staged": {{ "gpu": "X", "gpus": 1, "host_link": {{ "bandwidth": "12GB/s", "latency": "2us" }},
@@ -24,8 +28,18 @@ inline Platform star_platform(const std::string& bandwidth, const std::string& n
                      "nic": {{ "bandwidth": "{0}", "latency": "{1}" }} }},
           "pcie": {{ "gpu": "X", "gpus": 2, "host_link": {{ "bandwidth": "12GB/s", "latency": "2us" }} }} }},
         "fabric": {{ "kind": "switch", "latency": "{2}" {3} }} }})",
-                                  bandwidth, nic, fabric, more),
+                                  bandwidth, nic, fabric, more, gpu),
                       "star.json"));
+}
+
+/// A platform of which only the instance "node" and the fabric matter.
+inline Platform platform_of(const std::string& node, const std::string& fabric = R"({"kind": "switch"})") {
+  return read_platform(JsonNode::parse(
+      R"({"schema": "ganymede.platform/1",
+          "gpus": {"X": {"memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s"}},
+          "instances": {"node": {"gpu": "X", )" +
+          node + R"(}}, "fabric": )" + fabric + "}",
+      "lab.json"));
 }
 
 }  // namespace ganymede

@@ -1,0 +1,166 @@
+#include "sim/engine/folded_engine.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "sim/engine/quotient_simulation.hpp"
+
+namespace ganymede {
+
+namespace {
+
+/// From the first arrival to the last end.
+double span_of(const Quotient& quotient, const QuotientSimulation& simulation) {
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (std::size_t rank = 0; rank < quotient.ranks.size(); ++rank) {
+    if (!simulation.done(rank).empty()) last = std::max(last, simulation.done(rank).back());
+    for (const double issue : quotient.ranks[rank].issue)
+      if (issue >= 0) first = std::min(first, issue);
+  }
+  return last - first;
+}
+
+double span_of(const Quotient& quotient) {
+  const QuotientSimulation simulation(quotient);
+  return span_of(quotient, simulation);
+}
+
+Quotient without_latency(Quotient quotient) {
+  for (QuotientRank& rank : quotient.ranks) rank.launch = 0;
+  for (auto& calls : quotient.calls)
+    for (QuotientCall& call : calls) {
+      call.start = 0;
+      for (QuotientStage& stage : call.stages)
+        for (QuotientTransfer& transfer : stage.transfers)
+          for (QuotientFlow& flow : transfer.flows) flow.latency = 0;
+    }
+  return quotient;
+}
+
+Quotient without_reduction(Quotient quotient) {
+  for (auto& calls : quotient.calls)
+    for (QuotientCall& call : calls)
+      for (QuotientStage& stage : call.stages)
+        for (QuotientTransfer& transfer : stage.transfers) transfer.adding = 0;
+  return quotient;
+}
+
+Quotient with_wide_links(Quotient quotient) {
+  constexpr double kWider = 1e9;
+  for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kWider;
+  for (auto& calls : quotient.calls)
+    for (QuotientCall& call : calls)
+      for (QuotientStage& stage : call.stages)
+        for (QuotientTransfer& transfer : stage.transfers)
+          for (QuotientFlow& flow : transfer.flows) flow.limit *= kWider;
+  return quotient;
+}
+
+/// "nic.up" of "nic.3.0.up@2": a name without its numbers.
+std::string kind_of(const std::string& name) {
+  std::string out;
+  for (std::size_t i = 0; i < name.size() && name[i] != '@'; ++i) {
+    const bool number = name[i] == '.' && i + 1 < name.size() && name[i + 1] >= '0' && name[i + 1] <= '9';
+    if (!number) {
+      out += name[i];
+      continue;
+    }
+    while (i + 1 < name.size() && name[i + 1] != '.' && name[i + 1] != '@') ++i;
+  }
+  return out;
+}
+
+/// The link that needs the longest for the bytes that cross it.
+std::string busiest_link(const FabricGraph& fabric, const Quotient& quotient) {
+  std::vector<double> seconds(quotient.link_bandwidths.size());
+  for (const auto& calls : quotient.calls)
+    for (const QuotientCall& call : calls)
+      for (const QuotientStage& stage : call.stages)
+        for (const QuotientTransfer& transfer : stage.transfers)
+          for (const QuotientFlow& flow : transfer.flows)
+            for (const LinkUse& use : flow.uses)
+              seconds[static_cast<std::size_t>(use.link)] +=
+                  static_cast<double>(stage.rounds) * flow.bytes * use.weight /
+                  quotient.link_bandwidths[static_cast<std::size_t>(use.link)];
+  const auto most = std::max_element(seconds.begin(), seconds.end()) - seconds.begin();
+  return kind_of(fabric.links()[quotient.link_of_class[static_cast<std::size_t>(most)]].name);
+}
+
+/// No less than what adding costs: the longest additions of every round, one after the other.
+double most_adding(const Quotient& quotient) {
+  double sum = 0;
+  for (const auto& calls : quotient.calls)
+    for (const QuotientCall& call : calls)
+      for (const QuotientStage& stage : call.stages) {
+        std::vector<double> of_rank(quotient.ranks.size());
+        for (const QuotientTransfer& transfer : stage.transfers)
+          of_rank[static_cast<std::size_t>(transfer.destination)] += transfer.adding;
+        sum += static_cast<double>(stage.rounds) * *std::max_element(of_rank.begin(), of_rank.end());
+      }
+  return sum;
+}
+
+Limit limit_of(const FabricGraph& fabric, const Quotient& quotient, double all) {
+  if (all <= 0) return {};
+  const double latency = 1 - span_of(without_latency(quotient)) / all;
+  const double bandwidth = 1 - span_of(with_wide_links(quotient)) / all;
+  const bool may_matter = most_adding(quotient) > std::max(latency, bandwidth) * all;
+  const double reduction = may_matter ? 1 - span_of(without_reduction(quotient)) / all : 0;
+  if (quotient.link_bandwidths.empty() || latency >= std::max(reduction, bandwidth)) return {"latency", latency};
+  if (reduction >= bandwidth) return {"reduction", reduction};
+  return {busiest_link(fabric, quotient), bandwidth};
+}
+
+}  // namespace
+
+FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain) {
+  const Quotient quotient = quotient_of(fabric, jobs);
+  const QuotientSimulation simulation(quotient);
+
+  FoldedTimes result;
+  result.classes = static_cast<int>(quotient.ranks.size());
+  result.members = quotient.members;
+  result.flows = simulation.flows();
+  result.rounds_skipped = simulation.rounds_skipped();
+  if (explain) result.limit = limit_of(fabric, quotient, span_of(quotient, simulation));
+  std::size_t number = 0;
+  for (const Job& job : jobs) {
+    auto& communicators = result.times.emplace_back();
+    for (const Communicator& communicator : job.communicators) {
+      auto& calls = communicators.emplace_back();
+      for (std::size_t call = 0; call < communicator.calls.size(); ++call) {
+        const Schedule& schedule = *communicator.calls[call].schedule;
+        CollectiveTimes times{{}, schedule.messages()};
+        for (int rank = 0; rank < schedule.ranks(); ++rank) {
+          const int of = quotient.class_of[number][static_cast<std::size_t>(rank)];
+          times.done.emplace_back(simulation.done(static_cast<std::size_t>(of))[call]);
+        }
+        calls.push_back(std::move(times));
+      }
+      ++number;
+    }
+  }
+  return result;
+}
+
+std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce) {
+  const Topology& topology = fabric.topology();
+  const bool own_links = topology.gpus_per_node == 1 || topology.nodes() == 1;  // no rank uses another's in its rounds
+  if (!own_links || all_reduce.endpoints() != all_reduce.ranks()) return std::nullopt;
+  const Job job{
+      {Communicator{{}, {{&all_reduce, std::vector<Seconds>(static_cast<std::size_t>(all_reduce.ranks()))}}}}};
+  const Quotient quotient = quotient_of(fabric, {&job, 1});
+  if (quotient.ranks.size() != 1) return std::nullopt;
+  for (const QuotientStage& stage : quotient.calls[0][0].stages) {
+    std::vector<double> load(quotient.link_bandwidths.size());
+    if (stage.transfers.empty()) return std::nullopt;
+    for (const QuotientTransfer& transfer : stage.transfers)
+      for (const QuotientFlow& flow : transfer.flows)
+        for (const LinkUse& use : flow.uses) load[static_cast<std::size_t>(use.link)] += use.weight;
+    if (*std::max_element(load.begin(), load.end()) > 1) return std::nullopt;
+  }
+  const QuotientSimulation simulation(quotient);
+  return Seconds{simulation.done(0)[0]};
+}
+
+}  // namespace ganymede

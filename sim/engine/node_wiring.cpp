@@ -1,0 +1,227 @@
+#include "sim/engine/node_wiring.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <queue>
+
+#include "common/errors.hpp"
+#include "sim/engine/mesh_rings.hpp"
+
+namespace ganymede {
+namespace {
+
+class Wirer {
+ public:
+  Wirer(const Platform& platform, const NodeGroup& group) : platform_(platform), instance_(*group.instance) {
+    wiring_.instance = group.instance;
+    wiring_.gpus = group.gpus_per_node;
+    wiring_.ways.resize(static_cast<std::size_t>(wiring_.gpus * wiring_.gpus));
+  }
+
+  Wiring run(bool leaves_node) {
+    const bool torus = platform_.fabric.kind == Fabric::Kind::torus;
+    if (wiring_.gpus > 1 && !torus) {
+      assert(instance_.gpu_links || instance_.host_link);  // the platform's reader sees to it
+      const auto kind = instance_.gpu_links ? instance_.gpu_links->kind : GpuLinks::Kind::nvlink;
+      if (kind == GpuLinks::Kind::mesh)
+        wire_mesh();
+      else if (kind == GpuLinks::Kind::pcie && is_tree(*instance_.gpu_links))
+        wire_pcie();
+      else
+        wire_ports();
+    }
+    const bool over_host = leaves_node && !torus && instance_.nic && !instance_.nic->gpu_direct;
+    if (over_host) add_hosts();
+    if (!over_host) wiring_.host_up.clear(), wiring_.host_down.clear();
+    return std::move(wiring_);
+  }
+
+ private:
+  static bool is_tree(const GpuLinks& links) { return !links.switches.empty() || !links.numa.empty() || links.staging; }
+
+  [[noreturn]] void fail(const std::string& message) const {
+    throw ConfigError(fmt::format("{}: /instances/{}: {}", platform_.file, instance_.name, message));
+  }
+
+  Duplex add(const std::string& name, BytesPerSecond bandwidth) {
+    wiring_.links.push_back({name + ".up", bandwidth});
+    wiring_.links.push_back({name + ".down", bandwidth});
+    return {static_cast<int>(wiring_.links.size()) - 2, static_cast<int>(wiring_.links.size()) - 1};
+  }
+
+  void add_hosts() {
+    if (!wiring_.host_up.empty()) return;
+    for (int gpu = 0; gpu < wiring_.gpus; ++gpu) {
+      const Duplex link = add(fmt::format("host_link.{}", gpu), instance_.host_link->bandwidth);
+      wiring_.host_up.push_back(link.up);
+      wiring_.host_down.push_back(link.down);
+    }
+  }
+
+  InsideWay over_host(int from, int to) const {
+    return {{wiring_.host_up[static_cast<std::size_t>(from)], wiring_.host_down[static_cast<std::size_t>(to)]},
+            2 * instance_.host_link->latency,
+            1};
+  }
+
+  /// Splits messages over the host links as well, in proportion to the bandwidths.
+  void use_together(BytesPerSecond bandwidth, std::vector<InsideWay>& ways, InsideWay host) {
+    const double sum = bandwidth.si + instance_.host_link->bandwidth.si;
+    ways[0].share = bandwidth.si / sum;
+    host.share = instance_.host_link->bandwidth.si / sum;
+    ways.push_back(std::move(host));
+  }
+
+  void wire_ports() {
+    const Link& link = instance_.gpu_links ? static_cast<const Link&>(*instance_.gpu_links) : *instance_.host_link;
+    const bool both = instance_.gpu_links && instance_.gpu_links->with_host_link;
+    if (instance_.gpu_links) {
+      for (int gpu = 0; gpu < wiring_.gpus; ++gpu) {
+        const Duplex port = add(fmt::format("gpu_link.{}", gpu), link.bandwidth);
+        wiring_.gpu_up.push_back(port.up);
+        wiring_.gpu_down.push_back(port.down);
+      }
+    }
+    if (!instance_.gpu_links || both) add_hosts();
+    for (int from = 0; from < wiring_.gpus; ++from) {
+      for (int to = 0; to < wiring_.gpus; ++to) {
+        auto& ways = wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)];
+        if (from == to) continue;
+        if (!instance_.gpu_links) {
+          ways.push_back(over_host(from, to));
+          continue;
+        }
+        ways.push_back(
+            {{wiring_.gpu_up[static_cast<std::size_t>(from)], wiring_.gpu_down[static_cast<std::size_t>(to)]},
+             link.latency,
+             1});
+        if (both) use_together(link.bandwidth, ways, over_host(from, to));
+      }
+    }
+    wiring_.to_switch = link.latency / 2;
+  }
+
+  /// The fewest hops over the mesh between two GPUs, as GPUs passed, both ends included; empty: none.
+  static std::vector<int> shortest(const std::vector<std::vector<int>>& edge, int from, int to) {
+    std::vector<int> before(edge.size(), -1);
+    std::queue<int> open({from});
+    before[static_cast<std::size_t>(from)] = from;
+    while (!open.empty() && before[static_cast<std::size_t>(to)] < 0) {
+      const int at = open.front();
+      open.pop();
+      for (int next = 0; next < static_cast<int>(edge.size()); ++next) {
+        if (edge[static_cast<std::size_t>(at)][static_cast<std::size_t>(next)] < 0 ||
+            before[static_cast<std::size_t>(next)] >= 0)
+          continue;
+        before[static_cast<std::size_t>(next)] = at;
+        open.push(next);
+      }
+    }
+    if (before[static_cast<std::size_t>(to)] < 0) return {};
+    std::vector<int> passed = {to};
+    while (passed.back() != from) passed.push_back(before[static_cast<std::size_t>(passed.back())]);
+    std::reverse(passed.begin(), passed.end());
+    return passed;
+  }
+
+  void wire_mesh() {
+    const GpuLinks& links = *instance_.gpu_links;
+    const auto gpus = static_cast<std::size_t>(wiring_.gpus);
+    std::vector<std::vector<int>> edge(gpus, std::vector<int>(gpus, -1));
+    std::vector<MeshEdge> used;
+    for (const MeshEdge& item : links.mesh) {
+      if (item.a >= wiring_.gpus || item.b >= wiring_.gpus) continue;  // of GPUs that are not used
+      const Duplex link = add(fmt::format("gpu_link.{}-{}", item.a, item.b), item.count * links.bandwidth);
+      edge[static_cast<std::size_t>(item.a)][static_cast<std::size_t>(item.b)] = link.up;
+      edge[static_cast<std::size_t>(item.b)][static_cast<std::size_t>(item.a)] = link.down;
+      used.push_back(item);
+    }
+    if (instance_.host_link) add_hosts();
+    for (int from = 0; from < wiring_.gpus; ++from) {
+      for (int to = 0; to < wiring_.gpus; ++to) {
+        if (from == to) continue;
+        auto& ways = wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)];
+        const int direct = edge[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
+        if (direct >= 0) {
+          ways.push_back({{direct}, links.latency, 1});
+          if (links.with_host_link && instance_.host_link)
+            use_together(wiring_.links[static_cast<std::size_t>(direct)].bandwidth, ways, over_host(from, to));
+        } else if (instance_.host_link) {  // as NCCL does, which does not let a GPU forward for others
+          ways.push_back(over_host(from, to));
+        } else {
+          const auto passed = shortest(edge, from, to);
+          if (passed.empty())
+            fail(
+                fmt::format("gpu_links: no way from GPU {} to GPU {}: the mesh is not connected and there "
+                            "is no host_link",
+                            from, to));
+          InsideWay way{{}, static_cast<double>(passed.size() - 1) * links.latency, 1};
+          for (std::size_t i = 1; i < passed.size(); ++i)
+            way.links.push_back(edge[static_cast<std::size_t>(passed[i - 1])][static_cast<std::size_t>(passed[i])]);
+          ways.push_back(std::move(way));
+        }
+      }
+    }
+    wiring_.rings = link_disjoint_rings(used, wiring_.gpus);
+  }
+
+  static int group_of(const std::vector<std::vector<int>>& groups, int gpu) {
+    for (std::size_t i = 0; i < groups.size(); ++i)
+      if (std::find(groups[i].begin(), groups[i].end(), gpu) != groups[i].end()) return static_cast<int>(i);
+    return -1;
+  }
+
+  void wire_pcie() {
+    const GpuLinks& pcie = *instance_.gpu_links;
+    std::vector<Duplex> slots, uplinks, memory;
+    for (int gpu = 0; gpu < wiring_.gpus; ++gpu) {
+      slots.push_back(add(fmt::format("pcie_slot.{}", gpu), pcie.bandwidth));
+      wiring_.gpu_up.push_back(slots.back().up);
+      wiring_.gpu_down.push_back(slots.back().down);
+    }
+    for (std::size_t i = 0; i < pcie.switches.size(); ++i)
+      uplinks.push_back(add(fmt::format("pcie_switch.{}", i), pcie.switch_bandwidth.value_or(pcie.bandwidth)));
+    const auto domains = std::max<std::size_t>(pcie.numa.size(), 1);
+    std::vector<Duplex> sockets;
+    for (std::size_t i = 0; i < domains; ++i) {
+      sockets.push_back(add(fmt::format("numa.{}", i), pcie.numa_bandwidth.value_or(pcie.bandwidth)));
+      if (pcie.staging) memory.push_back(add(fmt::format("host_memory.{}", i), pcie.staging->bandwidth));
+    }
+    for (int from = 0; from < wiring_.gpus; ++from) {
+      for (int to = 0; to < wiring_.gpus; ++to) {
+        if (from == to) continue;
+        const int out = group_of(pcie.switches, from), in = group_of(pcie.switches, to);
+        const int here = std::max(group_of(pcie.numa, from), 0), there = std::max(group_of(pcie.numa, to), 0);
+        InsideWay way{{slots[static_cast<std::size_t>(from)].up}, pcie.latency, 1};
+        const bool through_host = pcie.staging || out < 0 || out != in;
+        if (through_host && out >= 0) way.links.push_back(uplinks[static_cast<std::size_t>(out)].up);
+        if (pcie.staging) {
+          way.links.push_back(memory[static_cast<std::size_t>(here)].up);
+          way.latency += pcie.staging->latency;
+        }
+        if (here != there) {
+          way.links.push_back(sockets[static_cast<std::size_t>(here)].up);
+          way.links.push_back(sockets[static_cast<std::size_t>(there)].down);
+          way.latency += pcie.numa_latency;
+        }
+        if (through_host && in >= 0) way.links.push_back(uplinks[static_cast<std::size_t>(in)].down);
+        way.links.push_back(slots[static_cast<std::size_t>(to)].down);
+        wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)].push_back(std::move(way));
+      }
+    }
+  }
+
+  const Platform& platform_;
+  const Instance& instance_;
+  Wiring wiring_;
+};
+
+}  // namespace
+
+Wiring wire_node(const Platform& platform, const NodeGroup& group, bool leaves_node) {
+  return Wirer(platform, group).run(leaves_node);
+}
+
+}  // namespace ganymede

@@ -1,0 +1,241 @@
+#include "sim/engine/symmetry.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <unordered_map>
+
+namespace ganymede {
+namespace {
+
+using Color = std::uint64_t;
+
+/// A permutation of 64 bits that spreads every input bit (splitmix64's finaliser).
+Color mixed(Color x) {
+  x += 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
+  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
+  return x ^ (x >> 31U);
+}
+Color with(Color color, Color more) { return mixed(color ^ mixed(more)); }
+Color with(Color color, double more) { return with(color, std::bit_cast<Color>(more)); }
+
+std::size_t distinct(std::vector<Color> colors) {
+  std::sort(colors.begin(), colors.end());
+  return static_cast<std::size_t>(std::unique(colors.begin(), colors.end()) - colors.begin());
+}
+
+/// One stage of one call, as it is walked again and again.
+struct StageRef {
+  int communicator = 0;
+  std::size_t call = 0, stage = 0;
+  const Schedule* schedule = nullptr;
+};
+
+class Refinement {
+ public:
+  Refinement(const FabricGraph& fabric, std::span<const Job> jobs) : fabric_(fabric) {
+    for (const Job& job : jobs)
+      for (const Communicator& communicator : job.communicators) add(communicator);
+    for (const DirectedLink& link : fabric.links()) links_.push_back(with(Color{1}, link.bandwidth.si));
+  }
+
+  Quotient run() {
+    std::size_t classes = 0;
+    for (std::size_t found = distinct(members_) + distinct(links_); found != classes;) {
+      classes = found;
+      pass();
+      found = distinct(members_) + distinct(links_);
+    }
+    return build();
+  }
+
+ private:
+  void add(const Communicator& communicator) {
+    const int number = static_cast<int>(communicators_.size());
+    communicators_.push_back(&communicator);
+    first_.push_back(members_.size());
+    const int endpoints = communicator.calls.empty() ? 0 : communicator.calls[0].schedule->endpoints();
+    for (int endpoint = 0; endpoint < endpoints; ++endpoint) {
+      const Endpoint& at = fabric_.endpoints()[static_cast<std::size_t>(place(communicator, endpoint))];
+      Color color = with(with(with(Color{2}, static_cast<Color>(number)), at.memory_bandwidth.si), at.launch.si);
+      for (const CollectiveCall& call : communicator.calls)
+        color = static_cast<std::size_t>(endpoint) < call.arrivals.size()
+                    ? with(color, call.arrivals[static_cast<std::size_t>(endpoint)].si)
+                    : with(color, Color{3});
+      members_.push_back(color);
+    }
+    for (std::size_t call = 0; call < communicator.calls.size(); ++call) {
+      const Schedule& schedule = *communicator.calls[call].schedule;
+      for (std::size_t stage = 0; stage < schedule.stages().size(); ++stage)
+        stages_.push_back({number, call, stage, &schedule});
+    }
+  }
+
+  static int place(const Communicator& communicator, int endpoint) {
+    return communicator.members.empty() ? endpoint : communicator.members[static_cast<std::size_t>(endpoint)];
+  }
+
+  /// Calls `visit(transfer, source member, destination member, colour of the transfer)` with paths_ set.
+  template <class Visit>
+  void walk(const StageRef& ref, std::size_t number, Visit visit) {
+    const Communicator& communicator = *communicators_[static_cast<std::size_t>(ref.communicator)];
+    const std::size_t first = first_[static_cast<std::size_t>(ref.communicator)];
+    transfers_.clear();
+    ref.schedule->stages()[ref.stage].expand(0, transfers_);
+    for (const Transfer& transfer : transfers_) {
+      fabric_.paths(place(communicator, transfer.source), place(communicator, transfer.destination), paths_);
+      const std::size_t source = first + static_cast<std::size_t>(transfer.source);
+      const std::size_t destination = first + static_cast<std::size_t>(transfer.destination);
+      Color color = with(
+          members_[source] + 3 * mixed(members_[destination]),
+          static_cast<Color>(transfer.length) * 2 + (transfer.reduce ? 1 : 0) + (static_cast<Color>(number) << 44U));
+      for (const Path& path : paths_) {
+        Color way = with(std::bit_cast<Color>(path.latency.si) ^ (path.between_nodes ? 5U : 0U),
+                         std::bit_cast<Color>(path.flow_limit.si) + std::bit_cast<Color>(path.share));
+        for (const int link : path.links) way = mixed(way + links_[static_cast<std::size_t>(link)]);
+        color += way;
+      }
+      visit(transfer, source, destination, mixed(color));
+    }
+  }
+
+  void pass() {
+    std::vector<Color> members(members_.size()), links(links_.size());
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      walk(stages_[number], number,
+           [&](const Transfer& /*transfer*/, std::size_t source, std::size_t destination, Color color) {
+             members[source] += mixed(color ^ 0x5555U);
+             members[destination] += mixed(color ^ 0xaaaaU);
+             for (std::size_t way = 0; way < paths_.size(); ++way)
+               for (const int link : paths_[way].links) links[static_cast<std::size_t>(link)] += mixed(color + way);
+           });
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) members_[i] = with(members_[i], members[i]);
+    for (std::size_t i = 0; i < links.size(); ++i) links_[i] = with(links_[i], links[i]);
+  }
+
+  /// Numbers classes in the order of their first members, which also stand for them.
+  static std::vector<int> numbered(const std::vector<Color>& colors, std::vector<std::size_t>& representatives) {
+    std::unordered_map<Color, int> known;
+    std::vector<int> numbers(colors.size());
+    for (std::size_t i = 0; i < colors.size(); ++i) {
+      const auto [at, is_new] = known.try_emplace(colors[i], static_cast<int>(known.size()));
+      if (is_new) representatives.push_back(i);
+      numbers[i] = at->second;
+    }
+    return numbers;
+  }
+
+  Quotient build() {
+    std::vector<std::size_t> of_members, of_links;
+    const std::vector<int> member_class = numbered(members_, of_members);
+    const std::vector<int> link_class = numbered(links_, of_links);
+    Quotient quotient;
+    quotient.members = static_cast<std::int64_t>(members_.size());
+    for (const std::size_t link : of_links) quotient.link_bandwidths.push_back(fabric_.links()[link].bandwidth.si);
+    quotient.link_of_class = of_links;
+    for (std::size_t number = 0; number < communicators_.size(); ++number) add_ranks(number, member_class, quotient);
+    for (std::size_t number = 0; number < stages_.size(); ++number) {
+      const StageRef& ref = stages_[number];
+      auto& calls = quotient.calls[static_cast<std::size_t>(ref.communicator)];
+      calls[ref.call].stages.push_back(
+          stage_of(number, member_class, link_class, of_members, of_links, quotient.ranks.size()));
+      QuotientStage& stage = calls[ref.call].stages.back();
+      stage.first_round = calls[ref.call].rounds;
+      calls[ref.call].rounds += stage.rounds;
+    }
+    return quotient;
+  }
+
+  void add_ranks(std::size_t number, const std::vector<int>& member_class, Quotient& quotient) {
+    const Communicator& communicator = *communicators_[number];
+    auto& calls = quotient.calls.emplace_back(communicator.calls.size());
+    for (std::size_t call = 0; call < calls.size(); ++call)
+      calls[call].start = communicator.calls[call].schedule->cost().start.si;
+    auto& classes = quotient.class_of.emplace_back();
+    const std::size_t last = number + 1 < first_.size() ? first_[number + 1] : members_.size();
+    for (std::size_t member = first_[number]; member < last; ++member) {
+      classes.push_back(member_class[member]);
+      if (member_class[member] < static_cast<int>(quotient.ranks.size())) continue;
+      const int endpoint = static_cast<int>(member - first_[number]);
+      QuotientRank rank;
+      rank.communicator = static_cast<int>(number);
+      const Endpoint& at = fabric_.endpoints()[static_cast<std::size_t>(place(communicator, endpoint))];
+      for (const CollectiveCall& call : communicator.calls) {
+        const bool is_rank = endpoint < call.schedule->ranks();
+        rank.issue.push_back(is_rank ? call.arrivals[static_cast<std::size_t>(endpoint)].si : -1);
+      }
+      rank.launch = at.launch.si;
+      quotient.ranks.push_back(std::move(rank));
+    }
+  }
+
+  QuotientStage stage_of(std::size_t number, const std::vector<int>& member_class, const std::vector<int>& link_class,
+                         const std::vector<std::size_t>& of_members, const std::vector<std::size_t>& of_links,
+                         std::size_t classes) {
+    const StageRef& ref = stages_[number];
+    const ProtocolCost& cost = ref.schedule->cost();
+    QuotientStage stage;
+    stage.rounds = ref.schedule->stages()[ref.stage].rounds;
+    stage.of_class.resize(classes);
+    std::unordered_map<Color, std::size_t> known;
+    walk(ref, number, [&](const Transfer& transfer, std::size_t source, std::size_t destination, Color color) {
+      const auto [at, is_new] = known.try_emplace(color, stage.transfers.size());
+      const int from = member_class[source], to = member_class[destination];
+      if (is_new) stage.transfers.push_back(first_of_class(transfer, from, to, cost, link_class));
+      QuotientTransfer& like = stage.transfers[at->second];
+      if (transfer.reduce && !cost.reduction_is_free && of_members[static_cast<std::size_t>(to)] == destination) {
+        const Communicator& communicator = *communicators_[static_cast<std::size_t>(ref.communicator)];
+        const auto& endpoint = fabric_.endpoints()[static_cast<std::size_t>(place(communicator, transfer.destination))];
+        like.adding += static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte / endpoint.memory_bandwidth.si;
+      }
+      for (std::size_t way = 0; way < paths_.size(); ++way) {
+        for (const int link : paths_[way].links) {
+          const int of = link_class[static_cast<std::size_t>(link)];
+          if (of_links[static_cast<std::size_t>(of)] != static_cast<std::size_t>(link)) continue;
+          for (LinkUse& use : like.flows[way].uses)
+            if (use.link == of) use.weight += 1;
+        }
+      }
+    });
+    for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
+      stage.of_class[static_cast<std::size_t>(stage.transfers[i].source)].push_back(static_cast<int>(i));
+      stage.of_class[static_cast<std::size_t>(stage.transfers[i].destination)].push_back(static_cast<int>(i));
+    }
+    return stage;
+  }
+
+  /// Its uses get their weights as the class' messages are counted on the links that stand for theirs.
+  QuotientTransfer first_of_class(const Transfer& transfer, int from, int to, const ProtocolCost& cost,
+                                  const std::vector<int>& link_class) const {
+    QuotientTransfer like{from, to, 0, {}};
+    for (const Path& path : paths_) {
+      QuotientFlow flow;
+      flow.bytes = static_cast<double>(transfer.length) * path.share * cost.wire;
+      flow.latency = (path.latency + (path.between_nodes ? cost.between : cost.inside)).si;
+      flow.limit = std::min(path.flow_limit, path.between_nodes ? cost.flow_between : cost.flow_inside).si;
+      for (const int link : path.links) {
+        const int of = link_class[static_cast<std::size_t>(link)];
+        if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == of; }))
+          flow.uses.push_back({of, 0});
+      }
+      like.flows.push_back(std::move(flow));
+    }
+    return like;
+  }
+
+  const FabricGraph& fabric_;
+  std::vector<const Communicator*> communicators_;
+  std::vector<std::size_t> first_;  // by communicator: its first member
+  std::vector<StageRef> stages_;
+  std::vector<Color> members_, links_;
+  std::vector<Transfer> transfers_;
+  std::vector<Path> paths_;
+};
+
+}  // namespace
+
+Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs) { return Refinement(fabric, jobs).run(); }
+
+}  // namespace ganymede

@@ -1,0 +1,55 @@
+#pragma once
+// Both engines behind one call, for tests that hold them to the same expectations.
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "common/process.hpp"
+#include "sim/engine/communication_engine.hpp"
+#include "sim/engine/folded_engine.hpp"
+
+namespace ganymede {
+
+enum class Engine { message, folded };
+inline std::string name_of(Engine engine) { return engine == Engine::message ? "message" : "folded"; }
+
+/// SimGrid allows one engine a process: each simulation of a test is a child, which answers with numbers. Expectations
+/// stand in the parent; a child's would be lost.
+inline std::vector<double> in_child(const std::function<std::vector<double>()>& work) {
+  std::istringstream text(run_child([&] {
+    std::string line;
+    for (const double value : work()) line += fmt::format("{:.17g} ", value);
+    return line;
+  }));
+  return {std::istream_iterator<double>(text), {}};
+}
+
+/// When each rank is done, call after call, communicator after communicator.
+inline std::vector<double> done_times(Engine engine, const FabricGraph& fabric, const Job& job) {
+  const auto flat = [](const JobTimes& times) {
+    std::vector<double> all;
+    for (const auto& communicator : times[0])
+      for (const auto& call : communicator)
+        for (const Seconds done : call.done) all.push_back(done.si);
+    return all;
+  };
+  if (engine == Engine::folded) return flat(run_folded(fabric, {&job, 1}).times);
+  return in_child([&] { return flat(CommunicationEngine(fabric).run({&job, 1})); });
+}
+
+inline Job job_of(const Schedule& schedule, std::vector<Seconds> arrivals = {}) {
+  arrivals.resize(static_cast<std::size_t>(schedule.ranks()));
+  return Job{{Communicator{{}, {{&schedule, std::move(arrivals)}}}}};
+}
+
+inline double finish(Engine engine, const FabricGraph& fabric, const Schedule& schedule,
+                     std::vector<Seconds> arrivals = {}) {
+  const auto done = done_times(engine, fabric, job_of(schedule, std::move(arrivals)));
+  return *std::max_element(done.begin(), done.end());
+}
+
+}  // namespace ganymede

@@ -1,0 +1,232 @@
+// What both engines must get right, by hand and against closed forms.
+
+#include "engines.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <ostream>
+
+#include "sim/collectives/allreduce.hpp"
+#include "sim/engine/time_call.hpp"
+#include "test_platform.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace literals;
+
+Schedule plan(const std::string& scheme, const FabricGraph& fabric, std::int64_t bytes) {
+  return parse_scheme(scheme).plan({fabric.topology(), bytes, Collective::all_reduce, ""});
+}
+
+/// One round.
+Schedule round_of(int ranks, std::int64_t bytes, std::vector<Transfer> transfers) {
+  return Schedule(ranks, bytes, {Stage{1, [=](std::int64_t, std::vector<Transfer>& out) {
+                                         out.insert(out.end(), transfers.begin(), transfers.end());
+                                       }}});
+}
+
+class Engines : public testing::TestWithParam<Engine> {
+ protected:
+  double time(const FabricGraph& fabric, const Schedule& schedule, std::vector<Seconds> arrivals = {}) {
+    return finish(GetParam(), fabric, schedule, std::move(arrivals));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(All, Engines, testing::Values(Engine::message, Engine::folded),
+                         [](const auto& test) { return name_of(test.param); });
+
+TEST_P(Engines, TakeTheClosedFormOfEveryScheme) {
+  for (const char* nic : {"0us", "5us", "1ms"}) {
+    for (const int ranks : {2, 3, 7, 16}) {
+      const Platform platform = star_platform("12.5GB/s", nic, "1us");
+      const FabricGraph fabric(platform, platform.instance("one"), ranks, 1);
+      const Star star{12.5_GB_per_s, 2 * parse_quantity<Seconds>(nic) + 1_us, 900_GB_per_s};
+      for (const auto& scheme : allreduce_schemes()) {
+        const PlanRequest request{fabric.topology(), std::int64_t{ranks} << 20, Collective::all_reduce, ""};
+        if (scheme.on_star == nullptr || scheme.why_not(request)) continue;
+        EXPECT_NEAR(time(fabric, scheme.plan(request)) / scheme.on_star(request, star).si, 1, 1e-6)
+            << scheme.name << ", " << ranks << " ranks, NIC " << nic;
+      }
+    }
+  }
+}
+
+// SimGrid shares a link in inverse proportion to the routes' latencies. Here two senders with unlike latencies feed one
+// receiver: whatever the latency, equal flows must get equal shares of its 12.5 GB/s.
+TEST_P(Engines, ShareEquallyAtAnyLatency) {
+  for (const char* latency : {"0us", "5us", "1ms"}) {
+    const Platform platform = star_platform("12.5GB/s", latency, "0us", "", kFreeAdding);
+    const FabricGraph fabric(platform, platform.instance("one"), 3, 1);
+    const std::int64_t bytes = 125'000'000;
+    const Schedule both = round_of(3, bytes, {{0, 2, 0, bytes, true}, {1, 2, 0, bytes, true}});
+    const auto done = done_times(GetParam(), fabric, job_of(both));
+    EXPECT_DOUBLE_EQ(done[0], done[1]) << latency;
+    EXPECT_NEAR(done[2], (2 * 125e6 / 12.5e9) + 2 * parse_quantity<Seconds>(latency).si, 1e-7) << latency;
+  }
+}
+
+TEST_P(Engines, AFlowThatStartsLaterSharesFairlyWithOneUnderWay) {
+  const Platform platform = star_platform("1GB/s", "1ms", "0us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("one"), 3, 1);
+  const std::int64_t bytes = 1'000'000'000;
+  const Schedule both = round_of(3, bytes, {{0, 2, 0, bytes, false}, {1, 2, 0, bytes, true}});
+  // Rank 1 arrives 0.5 s late. Alone until then, rank 0 has sent 0.5 GB; its other 0.5 GB take 1 s at half rate; the
+  // rest of rank 1's gigabyte (0.5 GB) then takes 0.5 s: ends at 1.5 s and 2.0 s, plus 2 ms of latency.
+  const auto done = done_times(GetParam(), fabric, job_of(both, {0_s, 0.5_s, 0_s}));
+  EXPECT_NEAR(done[0], 1.502, 1e-7);
+  EXPECT_NEAR(done[1], 2.002, 1e-7);
+}
+
+TEST_P(Engines, PayReductionAtMemoryBandwidthAndOneAtATime) {
+  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", R"("memory_bandwidth": "1GB/s")");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const double wire = 2 * 3 * 30e6 / 12.5e9;
+  const double adding = 3 * 3 * 30e6 / 1e9;  // three buffers, three bytes of traffic a byte
+  EXPECT_NEAR(time(fabric, plan("reduce-to-one", fabric, 30'000'000)), wire + adding, 1e-9);
+}
+
+TEST_P(Engines, DelayEachCollectiveByItsLaunchOnce) {
+  const std::string launch = R"("memory_bandwidth": "900GB/s", "launch": "20us")";
+  const Platform plain = star_platform("12.5GB/s", "5us", "1us"),
+                 slow = star_platform("12.5GB/s", "5us", "1us", "", launch);
+  const FabricGraph without(plain, plain.instance("one"), 4, 1), with(slow, slow.instance("one"), 4, 1);
+  const Schedule ring = plan("ring", without, 4 << 20);
+  EXPECT_NEAR(time(with, ring), time(without, ring) + 20e-6, 1e-12);
+}
+
+TEST_P(Engines, RunCollectivesOfOneCommunicatorInOrder) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Schedule ring = plan("ring", fabric, 4 << 20);
+  const std::vector<Seconds> zero(4);
+  const Job twice{{Communicator{{}, {{&ring, zero}, {&ring, zero}}}}};
+  const auto done = done_times(GetParam(), fabric, twice);
+  EXPECT_NEAR(done[7], 2 * time(fabric, ring), 1e-12);
+}
+
+TEST_P(Engines, ALateRankDelaysARingByItsLateness) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Schedule ring = plan("ring", fabric, 4 << 20);
+  EXPECT_NEAR(time(fabric, ring, {0_s, 0_s, 2_s, 0_s}), 2 + time(fabric, ring), 1e-9);
+  ASSERT_TRUE(time_after_last_arrival(fabric, ring));
+  EXPECT_NEAR(time_after_last_arrival(fabric, ring)->si, time(fabric, ring), 1e-12);
+}
+
+// By hand: 1 MB is 80 us. Two of three are in by then, the last comes alone; three copies share the uplink back.
+TEST_P(Engines, ALateRankOfReduceToOneWaitsForItsOwnMessageOnly) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "0us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Schedule schedule = plan("reduce-to-one", fabric, 1'000'000);
+  EXPECT_NEAR(time(fabric, schedule, {0_s, 0_s, 0_s, 1_ms}), 1e-3 + (10e-6 + 80e-6) + (10e-6 + 240e-6), 1e-7);
+  EXPECT_FALSE(time_after_last_arrival(fabric, schedule));
+}
+
+TEST_P(Engines, LimitAFlowToWhatOneConnectionReaches) {
+  const Platform platform =
+      platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "0us", "per_flow": "1GB/s"})");
+  const FabricGraph fabric(platform, platform.instance("node"), 3, 1);
+  const Schedule one = round_of(3, 1'000'000'000, {{0, 2, 0, 1'000'000'000, false}});
+  EXPECT_NEAR(time(fabric, one), 1, 1e-9);
+}
+
+TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
+  const Platform platform = platform_of(
+      R"("gpus": 2, "host_link": {"bandwidth": "10GB/s", "latency": "0us"},
+         "gpu_links": {"kind": "nvlink", "bandwidth": "30GB/s", "latency": "0us", "with_host_link": true})");
+  const FabricGraph fabric(platform, platform.instance("node"), 1, 2);
+  const Schedule one = round_of(2, 4'000'000'000, {{0, 1, 0, 4'000'000'000, false}});
+  EXPECT_NEAR(time(fabric, one), 0.1, 1e-9);  // 4 GB at 30 + 10 GB/s
+}
+
+// Every protocol cost by hand: 2 bytes on the wire a byte, a start, a latency, a limit.
+TEST_P(Engines, PayWhatTheProtocolAdds) {
+  const Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("one"), 2, 1);
+  ProtocolCost cost;
+  cost.wire = 2;
+  cost.start = 1_ms;
+  cost.between = 10_ms;
+  cost.flow_between = 1_GB_per_s;
+  const Schedule one(2, 2, 100'000'000,
+                     {Stage{1,
+                            [](std::int64_t, std::vector<Transfer>& out) {
+                              out.push_back({0, 1, 0, 100'000'000, true});
+                            }}},
+                     cost);
+  EXPECT_NEAR(time(fabric, one), 1e-3 + 10e-3 + 0.2, 1e-7);
+}
+
+// Two rings of one GPU a node each cross the same NICs: each gets half of the bandwidth.
+TEST_P(Engines, CommunicatorsShareLinks) {
+  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("four"), 2, 4);
+  const Schedule ring = parse_scheme("ring").plan({flat(2), 1 << 30, Collective::all_reduce, ""});
+  const std::vector<Seconds> zero(2);
+  const Job two{{Communicator{{0, 4}, {{&ring, zero}}}, Communicator{{1, 5}, {{&ring, zero}}}}};
+  const double expected = 2 * (2.0 * (1 << 29) / 12.5e9);
+  for (const double done : done_times(GetParam(), fabric, two)) EXPECT_NEAR(done / expected, 1, 1e-6);
+}
+
+TEST(CommunicationEngine, AnswersDoNotDependOnWhatRanBefore) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Schedule ring = plan("ring", fabric, 4 << 20);
+  const Schedule pause = round_of(4, 1, {});
+  const double alone = finish(Engine::message, fabric, ring);
+  const double later = in_child([&] {
+    CommunicationEngine engine(fabric);
+    // A day on the simulated clock: rank 1 arrives that late at a collective without transfers.
+    const Job wait = job_of(pause, {0_s, 86400_s, 0_s, 0_s}), job = job_of(ring);
+    engine.run({&wait, 1});
+    return std::vector{engine.run({&job, 1})[0][0][0].done[0].si};
+  })[0];
+  EXPECT_NEAR(later / alone, 1, 1e-6);
+}
+
+TEST(CommunicationEngine, CountsAndRecordsMessages) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 5, 1);
+  const Schedule ring = plan("ring", fabric, 5 << 20);
+  const auto counts = in_child([&] {
+    double records = 0, last = 0;
+    const Job job = job_of(ring);
+    const auto times = CommunicationEngine(fabric).run({&job, 1}, [&](const TransferRecord& record) {
+      ++records;
+      last = std::max(last, record.end.si);
+    });
+    return std::vector{static_cast<double>(times[0][0][0].messages), records, last};
+  });
+  EXPECT_EQ(counts[0], 2 * (5 - 1) * 5);
+  EXPECT_EQ(counts[1], counts[0]);
+  EXPECT_GT(counts[2], 0);
+}
+
+TEST(Folded, FoldsARingToOneRankAndAFewRounds) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 1000, 1);
+  const Schedule ring = plan("ring", fabric, 1'000'003);
+  const Job job = job_of(ring);
+  const FoldedTimes folded = run_folded(fabric, {&job, 1});
+  EXPECT_EQ(folded.classes, 1);
+  EXPECT_EQ(folded.members, 1000);
+  EXPECT_EQ(folded.times[0][0][0].messages, 2 * 999 * 1000);
+  EXPECT_LT(folded.flows, 20);
+  EXPECT_GT(folded.rounds_skipped, 1900);
+}
+
+TEST(Limits, NameWhatATimeIsMadeOf) {
+  const auto limit = [](const Platform& platform, std::int64_t bytes) {
+    const FabricGraph fabric(platform, platform.instance("one"), 8, 1);
+    const Schedule ring = plan("ring", fabric, bytes);
+    const Job job = job_of(ring);
+    return run_folded(fabric, {&job, 1}, true).limit.what;
+  };
+  EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us"), 8), "latency");
+  EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us"), 1 << 30), "nic.up");
+  EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us", "", R"("memory_bandwidth": "1GB/s")"), 1 << 30), "reduction");
+}
+
+}  // namespace
+}  // namespace ganymede
