@@ -30,7 +30,7 @@ Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
   scenario.platform.gpus = {device};
   scenario.platform.instances = {instance};
   scenario.pool = {instance.name, "here", Market::on_demand, 1, 1};
-  scenario.scheme = &find_scheme("ring");
+  scenario.scheme = parse_scheme("ring");
   scenario.policy = find_policy("fixed");
   scenario.seed = trace.seed;
   return scenario;

@@ -8,6 +8,7 @@
 #include "common/process.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/overlay.hpp"
 #include "sim/run/simulate.hpp"
 
 namespace ganymede {
@@ -18,6 +19,7 @@ constexpr std::int64_t kMaxGpus = 65536;
 /// One entry of "platforms".
 struct StudyPlatform {
   std::string catalog;  // as named
+  std::string overlay;  // a file; "" for none
   Platform platform;
   std::string region;
   std::string market;
@@ -42,11 +44,11 @@ std::vector<std::string> gpu_names(const Platform& platform) {
 StudyPlatform read_platform_entry(const JsonNode& node) {
   JsonObject in(node);
   StudyPlatform entry;
-  const JsonNode catalog = in.required("catalog");
-  entry.catalog = catalog.as_string();
-  entry.platform = load_catalog(entry.catalog, catalog.directory(), &catalog);
+  PlatformChoice choice = read_platform_choice(in);
+  entry.platform = std::move(choice.platform);
   // A scenario made from this entry has no file to start a relative path from.
-  if (!is_provider(entry.catalog)) entry.catalog = (catalog.directory() / entry.catalog).string();
+  entry.catalog = is_provider(choice.catalog) ? choice.catalog : (choice.folder / choice.catalog).string();
+  entry.overlay = choice.overlay.string();
   entry.region = in.required("region").as_choice(priced_regions(entry.platform));
   auto market = in.optional("market");
   entry.market = market ? std::string(to_string(read_market(*market))) : "on-demand";
@@ -62,6 +64,7 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
 /// The "platform" object of the scenario with `count` GPUs.
 nlohmann::json place(const StudyPlatform& entry, int count) {
   nlohmann::json platform = {{"catalog", entry.catalog}, {"region", entry.region}, {"market", entry.market}};
+  if (!entry.overlay.empty()) platform["overlay"] = entry.overlay;
   if (entry.instance.empty()) {
     const std::string gpus[] = {entry.gpu};
     const InstanceSet set = cheapest_instances(entry.platform, gpus, count, entry.region, *parse_market(entry.market));
@@ -83,7 +86,7 @@ nlohmann::json place(const StudyPlatform& entry, int count) {
 
 std::vector<std::string> read_schemes(const JsonNode& node) {
   std::vector<std::string> schemes;
-  for (const auto& scheme : node.as_array()) schemes.push_back(scheme.as_choice(allreduce_scheme_names()));
+  for (const auto& scheme : node.as_array()) schemes.push_back(read_scheme(scheme).name());
   if (schemes.empty()) node.expected("at least one scheme");
   return schemes;
 }

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -12,8 +14,8 @@
 
 namespace ganymede {
 
-/// The gradients of a model as schedules on the fabric of a scenario's allocation, and what they load it with. One in a
-/// process, as its engine is.
+/// The gradients of a model as schedules on the fabric of a scenario's allocation, and what they load it with. At
+/// message fidelity one in a process, as its engine is.
 class Communication {
  public:
   Communication(const Scenario& scenario, const StepModel& model);
@@ -21,6 +23,9 @@ class Communication {
   /// Without jitter the same arrivals come back every step; `remember` simulates each pattern of arrivals once.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
 
+  /// Workers that arrive at different times are not folded, and there are too many messages to simulate each:
+  /// all-reduces then start at their last arrival, which can only be too late.
+  bool starts_late() const { return late_; }
   double messages_a_step() const { return messages_; }
   /// Seconds a step for which the busiest link is needed at its full bandwidth.
   Seconds busiest_link() const { return busiest_link_; }
@@ -29,10 +34,14 @@ class Communication {
   std::vector<std::vector<Seconds>> simulate(std::span<const Reduction> reductions);
   void measure_load();
 
+  std::vector<std::vector<Seconds>> from_last_arrival(std::span<const Reduction> reductions) const;
+
   FabricGraph fabric_;
-  CommunicationEngine engine_;
-  std::vector<Schedule> schedules_;  // by bucket
-  double messages_ = 0;              // of one step
+  std::unique_ptr<CommunicationEngine> engine_;  // at message fidelity only
+  std::vector<Schedule> schedules_;              // by bucket
+  std::vector<Seconds> after_last_;  // by bucket: time from the last arrival; empty where arrivals enter the schedule
+  bool late_ = false;
+  double messages_ = 0;  // of one step
   Seconds busiest_link_;
   std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;
 };

@@ -9,6 +9,7 @@
 #include "common/file.hpp"
 #include "common/random.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/overlay.hpp"
 
 namespace ganymede {
 namespace {
@@ -17,7 +18,7 @@ constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
 constexpr std::int64_t kMaxNodes = 65536;
 // Every message of a step is simulated: a ring of 512 workers takes some ten seconds, and the cost grows with their
 // square.
-constexpr int kMaxWorkers = 512;
+constexpr int kMaxWorkers = 65536;
 constexpr std::int64_t kMaxBatch = 1 << 24;
 
 std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
@@ -106,16 +107,17 @@ std::vector<std::string> priced_regions(const Instance& instance) {
   return {regions.begin(), regions.end()};
 }
 
-void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
+void read_pool(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
   if (auto pools = in.optional("pools"))
     pools->fail("several pools in one run are not supported yet, expected \"catalog\" and \"instance\"");
-  const JsonNode catalog = in.required("catalog");
-  scenario.catalog = catalog.as_string();
-  scenario.platform = load_catalog(scenario.catalog, catalog.directory(), &catalog);
+  PlatformChoice choice = read_platform_choice(in);
+  scenario.platform = std::move(choice.platform);
+  scenario.catalog = choice.catalog;
   const bool by_name = is_provider(scenario.catalog);
   fingerprint.replace("/platform/catalog", by_name ? std::string(catalog_text(scenario.catalog))
-                                                   : read_file(catalog.directory() / scenario.catalog));
+                                                   : read_file(choice.folder / scenario.catalog));
+  if (!choice.overlay.empty()) fingerprint.replace("/platform/overlay", choice.overlay_text);
 
   const JsonNode instance_at = in.required("instance");
   const Instance& instance = scenario.platform.instance(instance_at.as_string(), &instance_at);
@@ -130,11 +132,9 @@ void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint&
   if (gpus && scenario.pool.gpus_per_node > instance.gpus)
     gpus->expected(fmt::format("at most {}: {} has no more GPUs", instance.gpus, instance.name));
 
-  if (scenario.workers() > kMaxWorkers)
-    node.fail(
-        fmt::format("found {} nodes with {} GPUs each, expected at most {} GPUs in one run: every message between them "
-                    "is simulated",
-                    scenario.pool.nodes, scenario.pool.gpus_per_node, kMaxWorkers));
+  if (std::int64_t{scenario.pool.nodes} * scenario.pool.gpus_per_node > kMaxWorkers)
+    node.fail(fmt::format("found {} nodes with {} GPUs each, expected at most {} GPUs in one run", scenario.pool.nodes,
+                          scenario.pool.gpus_per_node, kMaxWorkers));
 
   auto market = in.optional("market");
   scenario.pool.market = market ? read_market(*market) : Market::on_demand;
@@ -157,7 +157,7 @@ void read_platform_choice(const JsonNode& node, Scenario& scenario, Fingerprint&
 void read_synchronization(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
   if (auto mode = in.optional("mode")) mode->as_choice({"all-reduce"});
-  scenario.scheme = &find_scheme(in.required("scheme").as_choice(allreduce_scheme_names()));
+  scenario.scheme = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) scenario.overlap = overlap->as_bool();
   if (auto compression = in.optional("compression")) compression->as_choice({"none"});
   in.finish();
@@ -234,7 +234,7 @@ Scenario read_scenario(const JsonNode& node) {
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
   // How many steps a target takes depends on the number of workers.
-  read_platform_choice(platform, scenario, fingerprint);
+  read_pool(platform, scenario, fingerprint);
   read_workload(workload, scenario, fingerprint);
   read_synchronization(in.required("synchronization"), scenario);
   if (auto storage = in.optional("storage")) read_storage(*storage, scenario);

@@ -38,7 +38,7 @@ struct Scenario {
   Pool pool;            ///< instance, region, market, nodes, gpus_per_node
   Price price;
 
-  const AllReduceScheme* scheme = nullptr;
+  Scheme scheme;
   bool overlap = true;
   const Policy* policy = nullptr;
   Fidelity fidelity = Fidelity::sampled;

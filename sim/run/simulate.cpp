@@ -128,7 +128,7 @@ Steps sample_steps(SynchronousStep& step, const Scenario& scenario, const Worklo
 
 Steps simulate_steps(const Scenario& scenario, const WorkloadModel& workload, const StepModel& model,
                      Communication* communication) {
-  const Topology topology{scenario.workers(), scenario.pool.gpus_per_node};
+  const Topology topology = clustered(scenario.workers(), scenario.pool.gpus_per_node);
   const bool message = scenario.fidelity == Fidelity::message;
   const bool remember = model.samples == 1 && !message;
   Reduce reduce;
@@ -204,17 +204,15 @@ void describe(Result& result, const Scenario& scenario, const WorkloadModel& wor
   result.allocation = fmt::format("{} x {}", scenario.pool.nodes, scenario.pool.instance);
   result.gpu = scenario.gpu().name;
   result.gpus = scenario.workers();
-  result.scheme = scenario.workers() > 1 ? std::string(scenario.scheme->name) : "none";
+  result.scheme = scenario.workers() > 1 ? scenario.scheme.name() : "none";
   result.fidelity = scenario.fidelity == Fidelity::message ? "message" : "sampled";
   result.memory = gpu_memory(scenario.batch());
   result.hash = scenario.hash;
   result.seed = scenario.seed;
   result.inputs = to_string(workload.provenance);
   result.step_source = workload.rule;
-  // Inside one node only the instance's own links are used, whose figures are a data sheet's.
-  result.fabric_source = scenario.workers() == 1    ? "not used"
-                         : scenario.pool.nodes == 1 ? "datasheet"
-                                                    : scenario.platform.fabric.label;
+  result.fabric_source =
+      scenario.platform.fabric_label(scenario.instance(), scenario.pool.nodes, scenario.pool.gpus_per_node);
   result.software = fmt::format("{} {} ({})", scenario.trace.software.name, scenario.trace.software.version,
                                 scenario.trace.software.backend);
   result.prices_as_of = scenario.price.as_of;
@@ -275,6 +273,12 @@ Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
     result.warnings.push_back(
         fmt::format("{} workers draw from blocks of {} recorded steps: the slowest of so many is underestimated",
                     scenario.workers(), kBlockSteps));
+  if (communication && communication->starts_late())
+    result.warnings.push_back(
+        fmt::format("all-reduces start at their last arrival: simulating {:.3g} messages a step for workers that "
+                    "arrive at different "
+                    "times would take too long; the time can only be too long for it",
+                    communication->messages_a_step()));
   if (!steps.precise)
     result.warnings.push_back(fmt::format("the mean step is known to {:.1f} % only, not to the {:.1f} % asked for",
                                           100 * steps.reached, 100 * scenario.precision));

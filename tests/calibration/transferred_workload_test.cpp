@@ -119,7 +119,7 @@ StepTrace with_input() {
 // Reading a batch takes the recorded 2 ms; copying its 5 MB at 10 GB/s with a latency of 3 us takes 503 us, whatever
 // the recorded copy took.
 TEST(TransferredWorkload, ReadsAheadAndCopiesOverTheTargetsHostLink) {
-  const Link host_link{10_GB_per_s, 3_us, {}};
+  const Link host_link{10_GB_per_s, 3_us, "datasheet", {}};
   const StepModel model = transferred(with_input(), &host_link).central;
   ASSERT_EQ(model.phases.size(), 6U);
   EXPECT_EQ(model.phases[0].name, "load");

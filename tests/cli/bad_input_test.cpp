@@ -93,8 +93,8 @@ TEST(BadInput, QuantitiesThatNoMachineHas) {
   expect_rejected(with("\"100Gbit/s\"", "\"1e-300B/s\""),
                   {"lab.json: /instances/node/nic/bandwidth: found \"1e-300B/s\""});
   expect_rejected(with("\"700W\"", "\"1e308W\""), {"/power/peak"});
-  expect_rejected(simulate(scratch, "--set /platform/nodes=200"),
-                  {"scenario.json: /platform: found 200 nodes", "at most 512 GPUs"});
+  expect_rejected(simulate(scratch, "--set /platform/nodes=20000"),
+                  {"scenario.json: /platform: found 20000 nodes", "at most 65536 GPUs"});
 }
 
 TEST(BadInput, MessageFidelityOfTooMuchIsRefused) {

@@ -83,7 +83,7 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
   EXPECT_EQ(two.images, 2 * 60000);
   EXPECT_EQ(two.seed, UINT64_MAX);
   EXPECT_FALSE(two.overlap);
-  EXPECT_EQ(two.scheme->name, "ring");
+  EXPECT_EQ(two.scheme.name(), "ring");
 }
 
 // Wherever the program was started: trace and platform are found from the file that names them.

@@ -29,7 +29,7 @@ TEST_F(Scenarios, TakeTheStatedDefaults) {
   EXPECT_EQ(scenario.workers(), 2);
   EXPECT_EQ(scenario.gpu().name, "GPU-X");
   EXPECT_EQ(scenario.price.per_hour.value, 3'600'000);
-  EXPECT_EQ(scenario.scheme->name, "ring");
+  EXPECT_EQ(scenario.scheme.name(), "ring");
   EXPECT_TRUE(scenario.overlap);
   EXPECT_EQ(scenario.policy->name, "fixed");
   EXPECT_EQ(scenario.fidelity, Fidelity::sampled);
@@ -50,7 +50,7 @@ TEST_F(Scenarios, TakeAllThatTheDesignsExampleSays) {
   content["fidelity"] = {{"mode", "message"}, {"precision", 0.01}};
   const Scenario scenario = files_.load(content);
   EXPECT_EQ(scenario.workers(), 6);
-  EXPECT_EQ(scenario.scheme->name, "reduce-to-one");
+  EXPECT_EQ(scenario.scheme.name(), "reduce-to-one");
   EXPECT_FALSE(scenario.overlap);
   EXPECT_EQ(scenario.fidelity, Fidelity::message);
   EXPECT_EQ(scenario.precision, 0.01);
@@ -108,7 +108,7 @@ TEST_F(Scenarios, AreChangedByOverrides) {
   const Scenario scenario =
       files_.load(ScenarioFiles::basic(), {{"/platform/nodes", "4"}, {"/synchronization/scheme", "hierarchical-copy"}});
   EXPECT_EQ(scenario.workers(), 4);
-  EXPECT_EQ(scenario.scheme->name, "hierarchical-copy");
+  EXPECT_EQ(scenario.scheme.name(), "hierarchical-copy");
 }
 
 TEST_F(Scenarios, HaveTheSameHashWhereverTheirFilesLie) {

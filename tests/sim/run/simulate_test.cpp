@@ -84,7 +84,9 @@ TEST(Simulate, OneWorkersBill) {
 
 /// One all-reduce of the made-up platform's one-GPU nodes: 10 Gbit/s, 20 + 1 + 20 us.
 double ring(int ranks, std::int64_t bytes) {
-  return ring_on_star(flat(ranks), bytes, {10_Gbit_per_s, 41_us, 900_GB_per_s}).si;
+  return find_scheme("ring")
+      .on_star({flat(ranks), bytes, Collective::all_reduce, ""}, {10_Gbit_per_s, 41_us, 900_GB_per_s})
+      .si;
 }
 
 class OnAStar : public testing::TestWithParam<int> {

@@ -129,7 +129,7 @@ TEST(SynchronousStep, PartsSumToTheDuration) {
   model.phases.insert(model.phases.begin(), phase("load", "", 15, Stream::input));
   for (auto& bucket : model.buckets) ++bucket.phase;
   model.tail_s = {0.25};
-  SynchronousStep step(model, {4, 2}, {}, takes(3_s));
+  SynchronousStep step(model, clustered(4, 2), {}, takes(3_s));
   for (int i = 0; i < 5; ++i) {
     const StepOutcome outcome = step.next(rows(4));
     for (const auto& worker : outcome.workers)
@@ -166,15 +166,15 @@ TEST(SynchronousStep, ASerialHostQueuesTheWorkersOfANode) {
   model.tail_s = {0};
   model.samples = 1;
   model.serial_host = true;
-  SynchronousStep one_node(model, {4, 4}, {}, takes(0_s));
+  SynchronousStep one_node(model, clustered(4, 4), {}, takes(0_s));
   const StepOutcome queued = one_node.next(rows(4));
   EXPECT_DOUBLE_EQ(queued.duration.si, 4 * 0.8);
   EXPECT_DOUBLE_EQ(queued.workers[3].device.si, 1);  // its compute time is longer: it queued for the host
   EXPECT_DOUBLE_EQ(queued.workers[3].compute.si, 4 * 0.8);
-  SynchronousStep two_nodes(model, {4, 2}, {}, takes(0_s));
+  SynchronousStep two_nodes(model, clustered(4, 2), {}, takes(0_s));
   EXPECT_DOUBLE_EQ(two_nodes.next(rows(4)).duration.si, 2 * 0.8);
   model.serial_host = false;
-  SynchronousStep parallel(model, {4, 4}, {}, takes(0_s));
+  SynchronousStep parallel(model, clustered(4, 4), {}, takes(0_s));
   EXPECT_DOUBLE_EQ(parallel.next(rows(4)).duration.si, 1);
 }
 
