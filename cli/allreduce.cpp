@@ -41,6 +41,7 @@ std::vector<std::string> split(const std::string& text, const char* option) {
     if (item.empty()) throw ConfigError(fmt::format("{} {}: found an empty entry", option, text));
     items.push_back(item);
   }
+  if (text.ends_with(',')) throw ConfigError(fmt::format("{} {}: found an empty entry", option, text));
   if (items.empty()) throw ConfigError(fmt::format("{}: found nothing, expected at least one", option));
   return items;
 }

@@ -38,6 +38,8 @@ constexpr AllReduceScheme kSchemes[] = {
     {"in-network", "switches add in passing and multicast the sum", kChunks, plan_in_network, in_network_why_not,
      nullptr},
     {"mixed", "for nodes of unlike GPUs: ring inside, parameter server across", "", plan_mixed, mixed_why_not, nullptr},
+    {"nccl", "NCCL's choice: ring, tree or NVLS with LL, LL128 or Simple", "version/algorithm/protocol, as 2.18.3/ring",
+     plan_nccl, nccl_why_not, nullptr},
 };
 
 }  // namespace

@@ -34,7 +34,8 @@ struct Stage {
   std::function<void(std::int64_t round, std::vector<Transfer>& transfers)> expand;
 };
 
-/// What the protocol under a scheme adds to what the fabric costs. The default adds nothing.
+/// What the protocol under a scheme adds to what the fabric costs; a latency below zero is taken off the fabric's, down
+/// to none. The default adds nothing.
 struct ProtocolCost {
   double wire = 1;     ///< bytes on the wire a byte of payload
   Seconds start{0};    ///< once a rank and collective, beside the GPU's launch

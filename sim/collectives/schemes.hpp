@@ -53,4 +53,7 @@ WhyNot in_network_why_not(const PlanRequest& request);
 Schedule plan_mixed(const PlanRequest& request);
 WhyNot mixed_why_not(const PlanRequest& request);
 
+Schedule plan_nccl(const PlanRequest& request);
+WhyNot nccl_why_not(const PlanRequest& request);
+
 }  // namespace ganymede

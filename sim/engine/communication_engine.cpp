@@ -329,7 +329,7 @@ class CommunicationEngine::Implementation {
     const double bytes = static_cast<double>(transfer.length) * cost.wire;
     for (std::size_t way = 0; way < paths_.size(); ++way) {
       const Path& path = paths_[way];
-      const Seconds latency = path.latency + (path.between_nodes ? cost.between : cost.inside);
+      const Seconds latency = latency_of(path, cost);
       const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
       const Flow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
       at(now() + latency, [this, flow, group_index, call, round, index] {

@@ -2,6 +2,7 @@
 // The links between the GPUs of an allocation, as a graph that knows the way of every pair. No SimGrid here: the
 // communication engines walk it, and so can a test.
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "common/units.hpp"
 #include "platforms/platform.hpp"
+#include "sim/collectives/schedule.hpp"
 #include "sim/collectives/topology.hpp"
 #include "sim/engine/node_wiring.hpp"
 
@@ -23,6 +25,11 @@ struct Path {
   double share = 1;  ///< of a message's bytes; the paths of a pair sum to 1
   bool between_nodes = false;
 };
+
+/// Of a message that pays what a protocol adds, or is spared what it takes away; never below zero.
+inline Seconds latency_of(const Path& path, const ProtocolCost& cost) {
+  return std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
+}
 
 /// What an endpoint contributes to a collective besides its links. A switch adds in passing and launches nothing.
 struct Endpoint {

@@ -213,7 +213,7 @@ class Refinement {
     for (const Path& path : paths_) {
       QuotientFlow flow;
       flow.bytes = static_cast<double>(transfer.length) * path.share * cost.wire;
-      flow.latency = (path.latency + (path.between_nodes ? cost.between : cost.inside)).si;
+      flow.latency = latency_of(path, cost).si;
       flow.limit = std::min(path.flow_limit, path.between_nodes ? cost.flow_between : cost.flow_inside).si;
       for (const int link : path.links) {
         const int of = link_class[static_cast<std::size_t>(link)];

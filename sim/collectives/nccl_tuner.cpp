@@ -1,0 +1,191 @@
+#include "sim/collectives/nccl_tuner.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace ganymede {
+namespace {
+
+using PerProtocol = std::array<double, 3>;  // LL, LL128, Simple
+
+constexpr double kMicro = 1e-6;
+constexpr double kGiga = 1e9;
+constexpr PerProtocol kBaseTree{6.8, 14.0, 8.4}, kBaseRing{6.6, 14.0, 8.4};
+constexpr PerProtocol kNvlinkTree{0.6, 1.25, 4.0}, kNvlinkRing{0.6, 1.9, 3.4};
+constexpr PerProtocol kPcieTree{1.0, 1.9, 4.0}, kPcieRing{1.0, 2.5, 5.7};
+constexpr PerProtocol kNetTree{5.0, 8.5, 14.0}, kNetRing{2.7, 4.0, 14.0};
+constexpr double kNvlsHop = 25, kNvlsEfficiency = 0.85;
+
+/// How much of its bandwidth a tree reaches at 2^(6 + i) bytes.
+constexpr std::array<std::array<double, 24>, 3> kTreeBySize{
+    {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
+      0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0},
+     {1.0, 1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.8, 0.8, 0.7, 0.6, 0.6,
+      0.6, 0.6, 0.6, 0.6, 0.8, 0.9, 0.9, 0.9, 0.9, 1.0, 1.0, 1.0},
+     {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
+      0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9}}};
+
+std::size_t index(NcclProtocol protocol) { return static_cast<std::size_t>(protocol); }
+
+bool has_nvlink(const NcclMachine& machine) {
+  return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
+}
+
+/// LL's ceiling in GB/s: rows by generation inside a node, columns for 1, 2 and more nodes.
+double ll_ceiling(const Topology& topology) {
+  constexpr std::array<std::array<double, 3>, 4> kCeiling{
+      {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}, {282.0, 90.0, 70.0}}};
+  const int generation = std::max(static_cast<int>(topology.nccl.generation) - 1, 0);
+  const std::size_t column = topology.nodes() == 1 ? 0 : topology.nodes() < 4 ? 1 : 2;
+  // Several nodes: the second row for AMD and mixed processors, else the first, whatever the GPU.
+  return kCeiling[topology.nodes() == 1 ? static_cast<std::size_t>(generation) : 0][column];
+}
+
+/// Of the graph that NCCL finds: the inside of a node up to two nodes, else what leaves it.
+double graph_bandwidth(const Topology& topology) {
+  const NcclMachine& machine = topology.nccl;
+  const double inside = machine.inside_bandwidth.si, between = machine.between_bandwidth.si;
+  if (topology.nodes() == 1) return inside;
+  return topology.gpus_per_node == 1 || inside == 0 ? between : std::min(inside, between);
+}
+
+bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol, NcclVersion version) {
+  const NcclMachine& machine = topology.nccl;
+  if (protocol == NcclProtocol::ll128) {
+    const bool volta = machine.generation >= NcclMachine::Generation::volta;
+    const bool inside = topology.gpus_per_node == 1 || has_nvlink(machine);
+    const bool between = topology.nodes() == 1 || (machine.gpu_direct && !machine.sockets);
+    if (version.minor < 5 || !volta || !inside || !between || algorithm == NcclAlgorithm::nvls) return false;
+  }
+  if (algorithm == NcclAlgorithm::tree) return version.minor >= 4;
+  if (algorithm != NcclAlgorithm::nvls) return true;
+  const bool switched = topology.node_switch && (topology.nodes() == 1 || topology.fabric_switch);
+  return switched && protocol == NcclProtocol::simple && version.minor >= 17 &&
+         machine.generation >= NcclMachine::Generation::hopper;
+}
+
+Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol,
+                 NcclVersion version) {
+  const double n = topology.ranks, nodes = topology.nodes();
+  const double inside = nccl_inside_hop(topology, algorithm, protocol).si;
+  const double nic = topology.nccl.nic_latency.si * (protocol == NcclProtocol::simple ? 2 : 1);
+  const double between = nccl_between_hop(algorithm, protocol).si + nic;
+  double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
+  double latency = nccl_base_latency(algorithm, protocol).si;
+  if (algorithm == NcclAlgorithm::tree) {
+    const double size = static_cast<double>(bytes) / 64;
+    const auto step = size < 1 ? -1 : static_cast<int>(std::log2(size));
+    if (0 <= step && step < 24) bandwidth *= kTreeBySize[index(protocol)][static_cast<std::size_t>(step)];
+    latency += 2 * ((n / nodes - 1) * inside + std::log2(nodes) * between);
+    bandwidth *= 0.5;
+  } else if (algorithm == NcclAlgorithm::ring) {
+    const double overhead = topology.nodes() == 1 ? 0 : kMicro * (protocol == NcclProtocol::simple ? 3 : 1);
+    latency += (2 * (n - 1) - 2 * (nodes - 1)) * std::max(inside, overhead) + 2 * (nodes - 1) * between;
+    bandwidth *= n / (2 * (n - 1));
+  } else {
+    latency += inside + (nodes > 1 ? between : 0);
+    bandwidth *= n / (2 * (n - 1)) * 2;
+  }
+  return Seconds{latency + static_cast<double>(bytes) / bandwidth};
+}
+
+}  // namespace
+
+std::string_view to_string(NcclAlgorithm algorithm) {
+  constexpr std::string_view kNames[] = {"ring", "tree", "nvls"};
+  return kNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::string_view to_string(NcclProtocol protocol) {
+  constexpr std::string_view kNames[] = {"LL", "LL128", "Simple"};
+  return kNames[index(protocol)];
+}
+
+std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
+  NcclOptions options;
+  std::istringstream parts(variant);
+  for (std::string part; std::getline(parts, part, '/');) {
+    std::transform(part.begin(), part.end(), part.begin(), [](unsigned char c) { return std::tolower(c); });
+    if (part == "ring")
+      options.algorithm = NcclAlgorithm::ring;
+    else if (part == "tree")
+      options.algorithm = NcclAlgorithm::tree;
+    else if (part == "nvls")
+      options.algorithm = NcclAlgorithm::nvls;
+    else if (part == "ll")
+      options.protocol = NcclProtocol::ll;
+    else if (part == "ll128")
+      options.protocol = NcclProtocol::ll128;
+    else if (part == "simple")
+      options.protocol = NcclProtocol::simple;
+    else {
+      const char* end = part.data() + part.size();
+      auto at = std::from_chars(part.data(), end, options.version.major);
+      if (at.ec != std::errc() || at.ptr == end || *at.ptr != '.') return std::nullopt;
+      at = std::from_chars(at.ptr + 1, end, options.version.minor);
+      if (at.ec != std::errc() || (at.ptr != end && *at.ptr != '.')) return std::nullopt;
+      int patch = 0;
+      if (at.ptr != end && std::from_chars(at.ptr + 1, end, patch).ptr != end) return std::nullopt;
+    }
+  }
+  return options;
+}
+
+std::string nccl_version_note(NcclVersion version) {
+  if (version.major == 2 && 4 <= version.minor && version.minor <= 28) return "";
+  return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,
+                     version.minor);
+}
+
+Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol) {
+  if (algorithm == NcclAlgorithm::nvls) return Seconds{0};
+  return Seconds{kMicro * (algorithm == NcclAlgorithm::tree ? kBaseTree : kBaseRing)[index(protocol)]};
+}
+
+Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  if (algorithm == NcclAlgorithm::nvls) return Seconds{kMicro * kNvlsHop};
+  const bool tree = algorithm == NcclAlgorithm::tree;
+  const auto& hops = has_nvlink(topology.nccl) ? (tree ? kNvlinkTree : kNvlinkRing) : (tree ? kPcieTree : kPcieRing);
+  return Seconds{kMicro * hops[index(protocol)]};
+}
+
+Seconds nccl_between_hop(NcclAlgorithm algorithm, NcclProtocol protocol) {
+  return Seconds{kMicro * (algorithm == NcclAlgorithm::tree ? kNetTree : kNetRing)[index(protocol)]};
+}
+
+double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
+                            NcclVersion version) {
+  const double graph = graph_bandwidth(topology);
+  const double ceiling = graph > 0 ? ll_ceiling(topology) * kGiga / graph : 1;
+  if (algorithm == NcclAlgorithm::nvls) return kNvlsEfficiency;
+  if (algorithm == NcclAlgorithm::tree) {
+    constexpr double kTree = 0.92;
+    if (protocol == NcclProtocol::ll) return std::min(kTree / 3.8, ceiling);
+    if (protocol == NcclProtocol::ll128) return kTree * (topology.nodes() == 1 ? 7.0 / 9 : 120.0 / 128);
+    return kTree;
+  }
+  // Half of what LL sends are flags. Before 2.18 the tuner counted a quarter.
+  if (protocol == NcclProtocol::ll) return std::min(version.minor < 18 ? 0.25 : 0.5, ceiling);
+  return protocol == NcclProtocol::ll128 ? 0.92 : 1;
+}
+
+std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
+  std::optional<NcclChoice> best;
+  for (const auto algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls}) {
+    for (const auto protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
+      if (options.algorithm && *options.algorithm != algorithm) continue;
+      if (options.protocol && *options.protocol != protocol) continue;
+      if (!enabled(topology, algorithm, protocol, options.version)) continue;
+      const NcclChoice choice{algorithm, protocol, estimate(topology, bytes, algorithm, protocol, options.version)};
+      if (!best || choice.estimate < best->estimate) best = choice;
+    }
+  }
+  return best;
+}
+
+}  // namespace ganymede

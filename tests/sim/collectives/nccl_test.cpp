@@ -1,0 +1,107 @@
+// NCCL's choices on machines whose answers are known, and what a choice does to the schedule.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/nccl_tuner.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace ganymede::literals;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// Eight A100 behind NVSwitch in each node, four NICs of 100 Gbit/s.
+Topology a100(int nodes) {
+  Topology topology = clustered(8 * nodes, 8);
+  topology.rails = 4;
+  topology.nccl = {NcclMachine::Generation::ampere,
+                   NcclMachine::Inside::nvlink_switch,
+                   240_GB_per_s,
+                   50_GB_per_s,
+                   4,
+                   15_us,
+                   true,
+                   true,
+                   false};
+  return topology;
+}
+
+NcclChoice choice(const Topology& topology, std::int64_t bytes, const char* variant = "") {
+  return choose_nccl(topology, bytes, *parse_nccl_options(variant)).value();
+}
+
+TEST(Nccl, TakesLowLatencyForSmallAndBandwidthForLarge) {
+  for (const int nodes : {1, 2, 4}) {
+    EXPECT_EQ(choice(a100(nodes), 8).protocol, NcclProtocol::ll);
+    EXPECT_EQ(choice(a100(nodes), std::int64_t{1} << 32).protocol, NcclProtocol::simple);
+    EXPECT_EQ(choice(a100(nodes), std::int64_t{1} << 32).algorithm, NcclAlgorithm::ring);
+    EXPECT_EQ(choice(a100(nodes), 4 << 20).protocol, NcclProtocol::ll128);
+  }
+  EXPECT_EQ(choice(a100(64), 8).algorithm, NcclAlgorithm::tree);  // 1,024 hops against 20
+}
+
+// By hand, for one node: ring LL takes 6.6 + 14 x 0.6 us and 8 bytes at min(87.7, half of 240) x 8/14 GB/s.
+TEST(Nccl, EstimatesAsTheTunerDoes) {
+  const Seconds estimate = choice(a100(1), 1 << 20, "ring/ll").estimate;
+  EXPECT_NEAR(estimate.si, (6.6 + 14 * 0.6) * 1e-6 + (1 << 20) / (87.7e9 * 8 / 14), 1e-12);
+  // Two nodes, Simple: 8.4 + 28 x 3.4 us + 2 hops of 14 + 2 x 15 us, at 50 GB/s.
+  const Seconds two = choice(a100(2), 1 << 30, "ring/simple").estimate;
+  EXPECT_NEAR(two.si, (8.4 + 28 * 3.4 + 2 * 44) * 1e-6 + (1 << 30) / (50e9 * 16 / 30), 1e-9);
+}
+
+TEST(Nccl, KnowsWhatAMachineCannotDo) {
+  Topology pcie = clustered(4, 4);
+  pcie.nccl = {NcclMachine::Generation::volta, NcclMachine::Inside::pcie, 12_GB_per_s, {}, 1, {}, true, true, false};
+  EXPECT_FALSE(choose_nccl(pcie, 1 << 20, *parse_nccl_options("ll128")));
+  EXPECT_FALSE(choose_nccl(a100(1), 1 << 20, *parse_nccl_options("nvls")));
+  Topology hopper = clustered(8, 8);
+  hopper.node_switch = true;
+  hopper.nccl = {
+      NcclMachine::Generation::hopper, NcclMachine::Inside::nvlink_switch, 370_GB_per_s, {}, 1, {}, true, true, false};
+  EXPECT_EQ(choice(hopper, 1 << 30).algorithm, NcclAlgorithm::nvls);
+  EXPECT_NE(choice(hopper, 1 << 30, "2.9.9").algorithm, NcclAlgorithm::nvls);
+  EXPECT_THAT(
+      [&] {
+        parse_scheme("nccl:nvls").plan({pcie, 1024, Collective::all_reduce, ""});
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("does not use nvls")));
+}
+
+TEST(Nccl, ConstantsGoWithTheVersion) {
+  EXPECT_EQ(nccl_bandwidth_share(a100(2), NcclAlgorithm::ring, NcclProtocol::ll, {2, 28}), 0.5);
+  EXPECT_EQ(nccl_bandwidth_share(a100(2), NcclAlgorithm::ring, NcclProtocol::ll, {2, 9}), 0.25);
+  EXPECT_EQ(nccl_version_note({2, 18}), "");
+  EXPECT_THAT(nccl_version_note({3, 1}), HasSubstr("3.1"));
+  EXPECT_THAT(parse_scheme("nccl:3.1").plan({a100(1), 1024, Collective::all_reduce, ""}).note(),
+              HasSubstr("not known"));
+}
+
+TEST(Nccl, VariantsAreVersionsAndWhatIsForced) {
+  const auto options = parse_nccl_options("2.9.9/RING/Simple");
+  ASSERT_TRUE(options);
+  EXPECT_EQ(options->version, (NcclVersion{2, 9}));
+  EXPECT_EQ(options->algorithm, NcclAlgorithm::ring);
+  EXPECT_EQ(options->protocol, NcclProtocol::simple);
+  for (const char* bad : {"2", "2.", "ring/fast", "2.9.9.9", "x.1", "2.9x"})
+    EXPECT_FALSE(parse_nccl_options(bad)) << bad;
+}
+
+TEST(Nccl, TheScheduleCarriesTheProtocolsCosts) {
+  const auto cost = [](const char* variant) {
+    return parse_scheme(std::string("nccl:") + variant).plan({a100(2), 1 << 20, Collective::all_reduce, ""}).cost();
+  };
+  EXPECT_DOUBLE_EQ(cost("ring/simple").wire, 1);
+  EXPECT_DOUBLE_EQ(cost("ring/ll128").wire, 1 / 0.92);
+  EXPECT_DOUBLE_EQ(cost("ring/ll").wire, 2);
+  EXPECT_NEAR(cost("ring/ll").start.si, 6.6e-6, 1e-15);
+  EXPECT_NEAR(cost("ring/ll").inside.si, (0.6 - 3.4) * 1e-6, 1e-15);
+  EXPECT_NEAR(cost("ring/ll").between.si, 0, 1e-15);
+  EXPECT_GT(cost("ring/simple").between, 30_us);  // the network's latency once more
+}
+
+}  // namespace
+}  // namespace ganymede
