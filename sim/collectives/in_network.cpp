@@ -3,6 +3,8 @@
 // nodes). A rank sends and receives its bytes once, half of what a ring asks of its link. Pipelined, so that both ways
 // are busy.
 
+#include <algorithm>
+
 #include "sim/collectives/parts.hpp"
 #include "sim/collectives/schemes.hpp"
 
@@ -25,8 +27,8 @@ Schedule plan_in_network(const PlanRequest& request) {
   std::vector<int> parent(static_cast<std::size_t>(topology.endpoints()), Tree::kNotInTree);
   for (int node = 0; node < topology.nodes(); ++node) {
     const int above = topology.node_switch ? topology.ranks + node : root;
-    for (int i = 0; i < topology.size_of(node); ++i)
-      parent[static_cast<std::size_t>(topology.first_of(node) + i)] = above;
+    const auto first = parent.begin() + topology.first_of(node);
+    std::fill(first, first + topology.size_of(node), above);
     if (topology.node_switch) parent[static_cast<std::size_t>(above)] = root;
   }
   parent[static_cast<std::size_t>(root)] = -1;

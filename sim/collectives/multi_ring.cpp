@@ -70,7 +70,8 @@ Seconds multi_ring_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const auto rings = static_cast<std::int64_t>(orders_of(request).size());
   const std::int64_t n = request.topology.ranks;
-  const Bytes chunks{static_cast<double>(padded(request.bytes, rings * n) / n)};
+  const std::int64_t of_all_rings = padded(request.bytes, rings * n) / n;
+  const Bytes chunks{static_cast<double>(of_all_rings)};
   const double hops = static_cast<double>(n - 1);
   return 2 * hops * (chunks / star.bandwidth + star.latency) + hops * reduction(chunks, star);
 }

@@ -69,8 +69,8 @@ Schedule plan_parameter_server(const PlanRequest& request) {
 Seconds parameter_server_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const auto servers = static_cast<std::int64_t>(servers_of(request).size());
-  const Bytes received{static_cast<double>(request.topology.ranks - 1) *
-                       static_cast<double>(padded(request.bytes, servers) / servers)};
+  const std::int64_t shard = padded(request.bytes, servers) / servers;
+  const Bytes received{static_cast<double>(request.topology.ranks - 1) * static_cast<double>(shard)};
   return 2 * (received / star.bandwidth + star.latency) + reduction(received, star);
 }
 

@@ -34,7 +34,8 @@ Schedule plan_ring(const PlanRequest& request) {
 Seconds ring_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const double hops = request.topology.ranks - 1;
-  const Bytes chunk{static_cast<double>(padded(request.bytes, request.topology.ranks) / request.topology.ranks)};
+  const std::int64_t share = padded(request.bytes, request.topology.ranks) / request.topology.ranks;
+  const Bytes chunk{static_cast<double>(share)};
   return 2 * hops * (chunk / star.bandwidth + star.latency) + hops * reduction(chunk, star);
 }
 

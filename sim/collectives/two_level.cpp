@@ -4,6 +4,7 @@
 // all-gather inside (as the hierarchical all-reduce of Horovod).
 
 #include <algorithm>
+#include <numeric>
 
 #include "sim/collectives/parts.hpp"
 #include "sim/collectives/schemes.hpp"
@@ -18,7 +19,8 @@ bool alike(const Topology& topology) {
 }
 
 /// Half of several rings at once, each on its own part of the buffer.
-Stage rings(std::vector<std::vector<int>> orders, std::vector<std::int64_t> offsets, std::int64_t chunk, bool reduce) {
+Stage rings(const std::vector<std::vector<int>>& orders, const std::vector<std::int64_t>& offsets, std::int64_t chunk,
+            bool reduce) {
   const auto rounds = static_cast<std::int64_t>(orders.front().size()) - 1;
   return {rounds, [=](std::int64_t round, std::vector<Transfer>& out) {
             for (std::size_t i = 0; i < orders.size(); ++i)
@@ -35,8 +37,9 @@ Schedule plan_with_chains(const PlanRequest& request) {
   for (int node = 0; node < nodes; ++node) {
     const int head = topology.first_of(node);
     heads.push_back(head);
-    for (int i = 0; i < topology.size_of(node); ++i)
-      parent[static_cast<std::size_t>(head + i)] = i == 0 ? -1 : head + i - 1;
+    const auto first = parent.begin() + head;
+    std::iota(first, first + topology.size_of(node), head - 1);
+    *first = -1;
   }
   const Tree chains{parent, 0, whole / chunks};
   std::vector<Stage> stages;

@@ -120,7 +120,8 @@ class Flows {
     const int slot = static_cast<int>(known - limit_values_.begin());
     if (known == limit_values_.end()) limit_values_.push_back(flow.limit);
     if (slot >= limits_) throw Failure("more protocols with rates of their own than the engine was made for");
-    return static_cast<std::size_t>((endpoint * ways_ + flow.way) * limits_ + slot);
+    const int host = (endpoint * ways_ + flow.way) * limits_ + slot;
+    return static_cast<std::size_t>(host);
   }
 
   s4u::Link* limiter(double limit) {

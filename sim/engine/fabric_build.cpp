@@ -207,7 +207,7 @@ class FabricGraph::Builder {
   int total_nodes_ = 0;
 };
 
-FabricGraph::FabricGraph(const Platform& platform, std::vector<NodeGroup> groups) {
+FabricGraph::FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups) {
   assert(!groups.empty());
   Builder(*this, platform, groups).build();
 }

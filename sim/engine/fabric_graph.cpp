@@ -47,7 +47,7 @@ void FabricGraph::append_inside(int node, int from, int to, std::vector<Path>& p
   const Node& where = nodes_[static_cast<std::size_t>(node)];
   const Wiring& wiring = wirings_[static_cast<std::size_t>(where.wiring)];
   std::size_t count = 0;
-  for (const InsideWay& way : wiring.ways[static_cast<std::size_t>(from * wiring.gpus + to)]) {
+  for (const InsideWay& way : wiring.ways[wiring.pair(from, to)]) {
     Path& path = next_path(paths, count);
     for (const int link : way.links) path.links.push_back(where.first_link + link);
     path.latency = way.latency;

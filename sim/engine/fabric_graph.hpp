@@ -42,7 +42,7 @@ class FabricGraph {
  public:
   /// ConfigError when an instance lacks a link that the allocation needs, or when endpoints stay without a way to each
   /// other.
-  FabricGraph(const Platform& platform, std::vector<NodeGroup> groups);
+  FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups);
   FabricGraph(const Platform& platform, const Instance& instance, int nodes, int gpus_per_node)
       : FabricGraph(platform, {NodeGroup{&instance, nodes, gpus_per_node}}) {}
 

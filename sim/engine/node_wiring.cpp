@@ -17,7 +17,7 @@ class Wirer {
   Wirer(const Platform& platform, const NodeGroup& group) : platform_(platform), instance_(*group.instance) {
     wiring_.instance = group.instance;
     wiring_.gpus = group.gpus_per_node;
-    wiring_.ways.resize(static_cast<std::size_t>(wiring_.gpus * wiring_.gpus));
+    wiring_.ways.resize(wiring_.pair(wiring_.gpus, 0));
   }
 
   Wiring run(bool leaves_node) {
@@ -87,7 +87,7 @@ class Wirer {
     if (!instance_.gpu_links || both) add_hosts();
     for (int from = 0; from < wiring_.gpus; ++from) {
       for (int to = 0; to < wiring_.gpus; ++to) {
-        auto& ways = wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)];
+        auto& ways = wiring_.ways[wiring_.pair(from, to)];
         if (from == to) continue;
         if (!instance_.gpu_links) {
           ways.push_back(over_host(from, to));
@@ -142,7 +142,7 @@ class Wirer {
     for (int from = 0; from < wiring_.gpus; ++from) {
       for (int to = 0; to < wiring_.gpus; ++to) {
         if (from == to) continue;
-        auto& ways = wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)];
+        auto& ways = wiring_.ways[wiring_.pair(from, to)];
         const int direct = edge[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
         if (direct >= 0) {
           ways.push_back({{direct}, links.latency, 1});
@@ -208,7 +208,7 @@ class Wirer {
         }
         if (through_host && in >= 0) way.links.push_back(uplinks[static_cast<std::size_t>(in)].down);
         way.links.push_back(slots[static_cast<std::size_t>(to)].down);
-        wiring_.ways[static_cast<std::size_t>(from * wiring_.gpus + to)].push_back(std::move(way));
+        wiring_.ways[wiring_.pair(from, to)].push_back(std::move(way));
       }
     }
   }

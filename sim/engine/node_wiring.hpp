@@ -42,11 +42,15 @@ struct Wiring {
   int gpus = 0;
   std::vector<DirectedLink> links;           ///< of the inside of one node
   std::vector<std::vector<int>> rings;       ///< of a mesh: link-disjoint cycles of its GPUs
-  std::vector<std::vector<InsideWay>> ways;  ///< by source x gpus + destination
+  std::vector<std::vector<InsideWay>> ways;  ///< by pair(source, destination)
   std::vector<int> gpu_up, gpu_down;         ///< the port of each GPU, from the node's first link
   std::vector<int> host_up, host_down;       ///< empty: no message leaves through the host
   std::vector<int> nic_up, nic_down;         ///< by rail; from the node's first NIC link
   Seconds to_switch;                         ///< from a GPU to the switch inside the node
+
+  std::size_t pair(int from, int to) const {
+    return static_cast<std::size_t>(from) * static_cast<std::size_t>(gpus) + static_cast<std::size_t>(to);
+  }
 };
 
 /// `leaves_node`: messages to other nodes cross the host links where the NIC says gpu_direct: false. ConfigError where

@@ -52,7 +52,8 @@ TEST(AllReduce, FoldedEqualsMessageForEveryScheme) {
   const json schemes = json::parse(run_program("list schemes --format json").out);
   for (const auto& scheme : schemes) {
     const std::string name = scheme["name"].get<std::string>();
-    const std::string common = "--catalog " + star + " --instance four --nodes 3 --bytes 4MiB --scheme " + name;
+    std::string common = "--catalog " + star;
+    common += " --instance four --nodes 3 --bytes 4MiB --scheme " + name;
     const Outcome probe = run_program("allreduce " + common + " --format json");
     if (probe.code == 2) {  // this fabric has no torus and no switch that reduces; the message must say so
       EXPECT_THAT(probe.err, HasSubstr(name));

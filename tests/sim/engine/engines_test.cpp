@@ -21,7 +21,7 @@ Schedule plan(const std::string& scheme, const FabricGraph& fabric, std::int64_t
 }
 
 /// One round.
-Schedule round_of(int ranks, std::int64_t bytes, std::vector<Transfer> transfers) {
+Schedule round_of(int ranks, std::int64_t bytes, const std::vector<Transfer>& transfers) {
   return Schedule(ranks, bytes, {Stage{1, [=](std::int64_t, std::vector<Transfer>& out) {
                                          out.insert(out.end(), transfers.begin(), transfers.end());
                                        }}});
