@@ -58,6 +58,7 @@ void add_calibrate(CLI::App& app, Shared& shared);
 void add_simulate(CLI::App& app, Shared& shared);
 void add_sweep(CLI::App& app, Shared& shared);
 void add_allreduce(CLI::App& app, Shared& shared);
+void add_import(CLI::App& app, Shared& shared);
 void add_doctor(CLI::App& app, Shared& shared);
 void add_list(CLI::App& app, Shared& shared);
 void add_example(CLI::App& app, Shared& shared);

@@ -75,6 +75,7 @@ int main(int argc, char** argv) {
   cli::add_simulate(app, shared);
   cli::add_sweep(app, shared);
   cli::add_allreduce(app, shared);
+  cli::add_import(app, shared);
   cli::add_doctor(app, shared);
   cli::add_list(app, shared);
   cli::add_example(app, shared);

@@ -42,26 +42,34 @@ WhyNot multi_ring_why_not(const PlanRequest& request) {
   return only(request, {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather});
 }
 
-Schedule plan_multi_ring(const PlanRequest& request) {
+Schedule plan_multi_ring(const PlanRequest& request) { return plan_rings(request, false, 1); }
+
+Schedule plan_rings(const PlanRequest& request, bool in_lanes, std::int64_t passes) {
   if (is_trivial(request)) return nothing(request);
   const int n = request.topology.ranks;
   const auto orders = orders_of(request);
   const auto rings = static_cast<std::int64_t>(orders.size());
-  const std::int64_t whole = padded(request.bytes, rings * n);
-  const auto half = [&](bool reduce) {
-    return Stage{n - 1, [orders, part = whole / rings, chunk = whole / rings / n, reduce](std::int64_t round,
-                                                                                          std::vector<Transfer>& out) {
-                   std::int64_t offset = 0;
-                   for (const auto& order : orders) {
-                     append_ring_half(order, offset, chunk, reduce, round, out);
-                     offset += part;
+  const std::int64_t whole = padded(request.bytes, passes * rings * n), pass = whole / passes;
+  const auto half = [&](std::int64_t start, bool reduce) {
+    return Stage{n - 1, [orders, in_lanes, start, part = pass / rings, chunk = pass / rings / n, reduce](
+                            std::int64_t round, std::vector<Transfer>& out) {
+                   for (std::size_t ring = 0; ring < orders.size(); ++ring) {
+                     const std::size_t first = out.size();
+                     const std::int64_t offset = start + static_cast<std::int64_t>(ring) * part;
+                     append_ring_half(orders[ring], offset, chunk, reduce, round, out);
+                     if (in_lanes)
+                       for (std::size_t i = first; i < out.size(); ++i) out[i].lane = static_cast<int>(ring);
                    }
                  }};
   };
   std::vector<Stage> stages;
-  if (request.collective != Collective::all_gather) stages.push_back(half(true));
-  if (request.collective != Collective::reduce_scatter) stages.push_back(half(false));
-  return Schedule(n, request.topology.endpoints(), whole, std::move(stages));
+  for (std::int64_t i = 0; i < passes; ++i) {
+    if (request.collective != Collective::all_gather) stages.push_back(half(i * pass, true));
+    if (request.collective != Collective::reduce_scatter) stages.push_back(half(i * pass, false));
+  }
+  Schedule schedule(n, request.topology.endpoints(), whole, std::move(stages));
+  if (in_lanes) schedule.set_lanes(static_cast<int>(rings));
+  return schedule;
 }
 
 // On a star every ring loads each link with one chunk a round, so k rings take the wire time of one ring, and its

@@ -3,9 +3,10 @@
 //
 // A platform's latencies are taken as those of the hops that were measured or read for it: inside a node with Simple
 // (the catalogs' come from the same tables), between nodes with LL. A protocol adds, or takes away, what the tables say
-// it differs by; Simple between nodes pays the network's latency twice, as the receiver grants its buffer first.
+// it differs by.
 //
-// Variants: a version and what is forced, as "2.9.9/ring/simple".
+// Variants: a version and what is forced, as "2.9.9/ring/simple"; "any" lets the tuner choose what EFA's plugin
+// forbids.
 
 #include <fmt/format.h>
 
@@ -18,22 +19,63 @@
 namespace ganymede {
 namespace {
 
-/// Several nodes and bytes / (channels x ranks) of at least 64: Simple's latency counts so much more (the tuner's).
-constexpr double kPlateau = 1.4;
+/// Simple cuts each channel's part into chunks of half its buffer: NCCL_BUFFSIZE's default over NCCL_STEPS, times
+/// ALLREDUCE_CHUNKSTEPS (NVIDIA/nccl src/init.cc, src/include/collectives.h).
+constexpr double kMostChunk = 4.0 * 1024 * 1024 / 2;
 
-ProtocolCost cost_of(const Topology& topology, const NcclChoice& choice, NcclVersion version) {
+/// Share of a chunk's time on NVLink that its last copy, out of the buffer, adds once: SMs copy hardly faster than
+/// NVLink. On PCIe they do, and nothing shows. Fitted to the excess over bandwidth of an nccl-tests all-reduce on 8 x
+/// A100-SXM4-80GB (one process a GPU, 2 x 16 MiB .. 4 GiB: 88 us at 16 MiB, 177 us at 128 MiB, 220 us from 256 MiB
+/// on), published in a note of "thanos", not one of the logs that docs/model.md judges by.
+constexpr double kLastCopy = 0.65;
+
+/// LL's buffer takes 32 KiB of a channel and rank (NCCL_LL_LINES_PER_THREAD x NCCL_LL_MAX_NTHREADS lines of 8 bytes);
+/// more goes in passes, each of which pays the latencies: 128 KiB at a time between two GPUs over EFA, as a log over it
+/// shows (aws-samples/aws-do-eks: 185, 363, 719 us for 128, 256, 512 KiB).
+std::int64_t passes_of(const PlanRequest& request, const NcclChoice& choice) {
+  constexpr std::int64_t kChunk = 32 * 1024, kMost = 64;
+  if (choice.protocol != NcclProtocol::ll) return 1;
+  const std::int64_t pass = kChunk * request.topology.ranks * nccl_channels(request.topology);
+  return std::clamp<std::int64_t>((request.bytes + pass - 1) / pass, 1, kMost);
+}
+
+Seconds last_copy(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  const NcclMachine& machine = topology.nccl;
+  const bool nvlink =
+      machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
+  if (!nvlink || choice.algorithm != NcclAlgorithm::ring || choice.protocol != NcclProtocol::simple) return Seconds{0};
+  const Bytes chunk{std::min(static_cast<double>(bytes) / topology.ranks, kMostChunk * nccl_channels(topology))};
+  return kLastCopy * (chunk / machine.inside_bandwidth);
+}
+
+/// Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS). Where they are staged through host memory, the first is
+/// copied there before anything leaves, and the last into the GPU after all has come.
+Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  const NcclMachine& machine = topology.nccl;
+  if (machine.staging_bandwidth.si <= 0 || choice.algorithm != NcclAlgorithm::ring ||
+      choice.protocol != NcclProtocol::simple)
+    return Seconds{0};
+  const int rings = std::max(1, topology.rails), channels = std::max(1, nccl_channels(topology) / rings);
+  const double chunk = static_cast<double>(bytes) / topology.ranks / rings;
+  const Bytes slice{std::min(chunk, kMostChunk * channels) / 2};
+  return 2 * (slice / machine.staging_bandwidth);
+}
+
+ProtocolCost cost_of(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
+  const Topology& topology = request.topology;
   const auto [algorithm, protocol, estimate] = choice;
+  // The tuner's factor stands for rings through nodes of several GPUs. With one GPU a node nothing of it shows in logs
+  // over TCP (aws-samples/aws-do-eks) and EFA (2 x g4dn.8xlarge, terraform-aws-eks-blueprints).
+  const double plateau = topology.gpus_per_node > 1 ? nccl_plateau(topology, request.bytes, algorithm, protocol) : 1;
   ProtocolCost cost;
-  cost.start = nccl_base_latency(algorithm, protocol);
+  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice);
   cost.wire = 1 / nccl_bandwidth_share(topology, algorithm, protocol, version);
-  cost.inside = nccl_inside_hop(topology, algorithm, protocol) -
+  cost.inside = plateau * nccl_inside_hop(topology, algorithm, protocol) -
                 nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
-  cost.between = nccl_between_hop(algorithm, protocol) - nccl_between_hop(NcclAlgorithm::ring, NcclProtocol::ll);
-  if (protocol == NcclProtocol::simple) {
-    cost.between += (kPlateau - 1) * nccl_between_hop(algorithm, protocol);
-    cost.between += 2 * topology.nccl.nic_latency;
-  }
+  cost.between = plateau * nccl_between_hop(topology, algorithm, protocol) - topology.nccl.network_latency;
+  cost.between += staging(topology, request.bytes, choice);
   cost.reduction_is_free = true;  // the kernel adds while it forwards, which its bandwidth includes
+  cost.eager = true;              // the kernel, or the proxy of a NIC, writes into the next GPU's buffer
   return cost;
 }
 
@@ -44,7 +86,7 @@ WhyNot nccl_why_not(const PlanRequest& request) {
   if (!options)
     return fmt::format(
         "found \"{}\", expected a version, an algorithm (ring, tree, nvls) and a protocol (LL, LL128, "
-        "Simple), as in nccl:2.18.3/ring/simple",
+        "Simple, any), as in nccl:2.18.3/ring/simple",
         request.variant);
   if (request.collective != Collective::all_reduce &&
       options->algorithm.value_or(NcclAlgorithm::ring) != NcclAlgorithm::ring)
@@ -62,11 +104,12 @@ Schedule plan_nccl(const PlanRequest& request) {
   const NcclChoice choice = *choose_nccl(request.topology, request.bytes, options);
   PlanRequest part = request;
   part.variant = "";
-  const Schedule plan = choice.algorithm == NcclAlgorithm::ring   ? plan_multi_ring(part)
+  const Schedule plan = choice.algorithm == NcclAlgorithm::ring   ? plan_rings(part, true, passes_of(request, choice))
                         : choice.algorithm == NcclAlgorithm::tree ? plan_double_binary_tree(part)
                                                                   : plan_in_network(part);
   Schedule schedule(plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
-                    cost_of(request.topology, choice, options.version));
+                    cost_of(request, choice, options.version));
+  schedule.set_lanes(plan.lanes());
   const std::string note = nccl_version_note(options.version);
   schedule.set_note(fmt::format("{}, {}{}", to_string(choice.algorithm), to_string(choice.protocol),
                                 note.empty() ? "" : "; " + note));

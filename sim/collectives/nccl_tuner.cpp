@@ -54,6 +54,13 @@ double graph_bandwidth(const Topology& topology) {
   return topology.gpus_per_node == 1 || inside == 0 ? between : std::min(inside, between);
 }
 
+/// EFA does not keep the order that LL and LL128 rely on. Its plugin forbids them before Hopper's instances, and its
+/// users were told to, before it did (aws/aws-ofi-nccl issue 76, pull requests 280 and 850; doc/efa-env-var.md).
+bool allowed(const NcclMachine& machine, NcclProtocol protocol, const NcclOptions& options) {
+  return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol ||
+         machine.generation >= NcclMachine::Generation::hopper;
+}
+
 bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol, NcclVersion version) {
   const NcclMachine& machine = topology.nccl;
   if (protocol == NcclProtocol::ll128) {
@@ -73,8 +80,11 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
                  NcclVersion version) {
   const double n = topology.ranks, nodes = topology.nodes();
   const double inside = nccl_inside_hop(topology, algorithm, protocol).si;
-  const double nic = topology.nccl.nic_latency.si * (protocol == NcclProtocol::simple ? 2 : 1);
-  const double between = nccl_between_hop(algorithm, protocol).si + nic;
+  // EFA's plugin does not let NCCL measure: it reports 75 us for P4d and later, 150 us otherwise
+  // (aws/aws-ofi-nccl src/platform-aws.c).
+  Topology told = topology;
+  if (topology.nccl.efa) told.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
+  const double between = nccl_between_hop(told, algorithm, protocol).si;
   double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
@@ -86,6 +96,7 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
   } else if (algorithm == NcclAlgorithm::ring) {
     const double overhead = topology.nodes() == 1 ? 0 : kMicro * (protocol == NcclProtocol::simple ? 3 : 1);
     latency += (2 * (n - 1) - 2 * (nodes - 1)) * std::max(inside, overhead) + 2 * (nodes - 1) * between;
+    latency *= nccl_plateau(topology, bytes, algorithm, protocol);
     bandwidth *= n / (2 * (n - 1));
   } else {
     latency += inside + (nodes > 1 ? between : 0);
@@ -117,6 +128,8 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
       options.algorithm = NcclAlgorithm::tree;
     else if (part == "nvls")
       options.algorithm = NcclAlgorithm::nvls;
+    else if (part == "any")
+      options.any_protocol = true;
     else if (part == "ll")
       options.protocol = NcclProtocol::ll;
     else if (part == "ll128")
@@ -154,8 +167,26 @@ Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclP
   return Seconds{kMicro * hops[index(protocol)]};
 }
 
-Seconds nccl_between_hop(NcclAlgorithm algorithm, NcclProtocol protocol) {
-  return Seconds{kMicro * (algorithm == NcclAlgorithm::tree ? kNetTree : kNetRing)[index(protocol)]};
+Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  const auto& hops = algorithm == NcclAlgorithm::tree || topology.gpus_per_node == 1 ? kNetTree : kNetRing;
+  // A platform states what a small message takes, which goes by a ring with LL.
+  const Seconds ring = Seconds{kMicro * (topology.gpus_per_node == 1 ? kNetTree : kNetRing)[0]};
+  const Seconds nic = std::max(Seconds{0}, topology.nccl.network_latency - ring);
+  return Seconds{kMicro * hops[index(protocol)]} + (protocol == NcclProtocol::simple ? 2 : 1) * nic;
+}
+
+double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
+  constexpr int kFills = 64;  // bytes a channel and rank
+  const bool ring = algorithm == NcclAlgorithm::ring && protocol == NcclProtocol::simple && topology.nodes() > 1;
+  if (!ring || bytes / nccl_channels(topology) / topology.ranks < kFills) return 1;
+  return topology.nccl.generation < NcclMachine::Generation::ampere ? 1.9 : 1.4;
+}
+
+int nccl_channels(const Topology& topology) {
+  constexpr int kMost = 32;
+  const double nvlink = has_nvlink(topology.nccl) ? topology.nccl.inside_bandwidth.si / (10 * kGiga) : 0;
+  const int between = topology.nodes() > 1 ? 2 * topology.nccl.nics : kMost;
+  return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMost, std::max(between, 2)));
 }
 
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
@@ -169,8 +200,10 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
     if (protocol == NcclProtocol::ll128) return kTree * (topology.nodes() == 1 ? 7.0 / 9 : 120.0 / 128);
     return kTree;
   }
-  // Half of what LL sends are flags. Before 2.18 the tuner counted a quarter.
-  if (protocol == NcclProtocol::ll) return std::min(version.minor < 18 ? 0.25 : 0.5, ceiling);
+  // Half of what LL sends are flags. Before 2.18 the tuner counted a quarter; so it is over TCP, where messages of up
+  // to 64 KiB take one socket of the several that large ones are split over (src/transport/net_socket.cc,
+  // MIN_CHUNKSIZE).
+  if (protocol == NcclProtocol::ll) return std::min(version.minor < 18 || topology.nccl.sockets ? 0.25 : 0.5, ceiling);
   return protocol == NcclProtocol::ll128 ? 0.92 : 1;
 }
 
@@ -179,7 +212,7 @@ std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t byt
   for (const auto algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls}) {
     for (const auto protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       if (options.algorithm && *options.algorithm != algorithm) continue;
-      if (options.protocol && *options.protocol != protocol) continue;
+      if (options.protocol ? *options.protocol != protocol : !allowed(topology.nccl, protocol, options)) continue;
       if (!enabled(topology, algorithm, protocol, options.version)) continue;
       const NcclChoice choice{algorithm, protocol, estimate(topology, bytes, algorithm, protocol, options.version)};
       if (!best || choice.estimate < best->estimate) best = choice;

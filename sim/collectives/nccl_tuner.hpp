@@ -27,9 +27,10 @@ struct NcclOptions {
   NcclVersion version;
   std::optional<NcclAlgorithm> algorithm;
   std::optional<NcclProtocol> protocol;
+  bool any_protocol = false;  ///< also those that the network's plugin forbids by itself
 };
 
-/// "", "2.18.3", "2.9.9/ring", "ring/simple": parts in any order, separated by '/'. Nullopt: not understood.
+/// "", "2.18.3", "2.9.9/ring", "ring/simple", "any": parts in any order, separated by '/'. Nullopt: not understood.
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant);
 
 struct NcclChoice {
@@ -50,8 +51,13 @@ std::string nccl_version_note(NcclVersion version);
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol);
 /// Of one hop inside a node.
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
-/// Of one hop between nodes, without the NIC's own latency.
-Seconds nccl_between_hop(NcclAlgorithm algorithm, NcclProtocol protocol);
+/// Of one hop between nodes, the NIC's own latency included, which Simple pays twice: its receiver grants the buffer.
+Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
+/// By how much all latencies of a ring with Simple count more between several nodes, where the size fills its channels.
+double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol);
+/// Channels that NCCL opens, roughly: its logs say 24 on a DGX A100 and 12 on a DGX-1, one for each 10 GB/s of a GPU's
+/// links; two on PCIe and for each NIC.
+int nccl_channels(const Topology& topology);
 /// Bus bandwidth of the protocol as a share of Simple's.
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
                             NcclVersion version);

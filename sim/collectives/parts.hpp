@@ -24,6 +24,10 @@ std::vector<std::vector<int>> inside_cycles(const Topology& topology);
 /// node.
 std::vector<int> ring_over_nodes(const Topology& topology, const std::vector<int>& cycle, int index);
 
+/// The rings of `multi-ring`, in common rounds or each in a lane of its own; the bytes in so many passes, one after the
+/// other.
+Schedule plan_rings(const PlanRequest& request, bool in_lanes, std::int64_t passes);
+
 /// One round (0 <= round < n - 1) of the reduce-scatter (`reduce`) or the all-gather of a ring over `order`, whose n
 /// members cut [offset, offset + n x chunk) into n chunks. Before the all-gather, and after the reduce-scatter, the
 /// member at place p holds chunk (p + 1) % n.

@@ -21,6 +21,7 @@ struct Transfer {
   std::int64_t offset = 0;
   std::int64_t length = 0;  ///< above zero
   bool reduce = false;      ///< the destination adds them to its own; otherwise they replace its own
+  int lane = 0;             ///< below Schedule::lanes()
   bool operator==(const Transfer&) const = default;
 };
 
@@ -44,6 +45,7 @@ struct ProtocolCost {
   BytesPerSecond flow_inside{std::numeric_limits<double>::infinity()};   ///< what one message can reach, in wire bytes
   BytesPerSecond flow_between{std::numeric_limits<double>::infinity()};  ///< the same between nodes
   bool reduction_is_free = false;  ///< the protocol's own rate has the reduction in it
+  bool eager = false;              ///< a source does not wait for its destination (below)
 };
 
 /// Rounds of transfers over one buffer an endpoint. Its meaning, for whoever executes one:
@@ -53,6 +55,11 @@ struct ProtocolCost {
 ///  - It is done for its source when all bytes have arrived; for its destination when they have also been added, if it
 ///    reduces. A rank adds one transfer at a time, at kMemoryBytesPerReducedByte bytes of memory traffic a byte; a
 ///    switch adds in passing.
+///  - With an eager protocol a transfer starts when its source has entered its round, and occupies links from then on;
+///    it is done for its source when its last byte has left, and reaches its destination one latency later, where it
+///    waits for the destination to enter the round. So a latency is paid by what depends on the bytes, not every round.
+///  - Lanes (channels, in NCCL's words) are walked through side by side: in each an endpoint has rounds of its own, and
+///    a rank is done when it is done in all. They touch different bytes, and reduction is free.
 ///  - Within a round no byte of an endpoint is both replaced and written by another transfer, so the order of arrival
 ///    does not matter.
 class Schedule {
@@ -74,6 +81,9 @@ class Schedule {
   const std::string& note() const { return note_; }
   void set_note(std::string note) { note_ = std::move(note); }
 
+  int lanes() const { return lanes_; }
+  void set_lanes(int lanes) { lanes_ = lanes; }
+
   /// Replaces the content of `transfers`, whose memory is reused, by round `index` (0 <= index < rounds()), in a fixed
   /// order.
   void round(std::int64_t index, std::vector<Transfer>& transfers) const;
@@ -89,6 +99,7 @@ class Schedule {
   std::vector<Stage> stages_;
   std::vector<std::int64_t> first_;  // round of each stage
   ProtocolCost cost_;
+  int lanes_ = 1;
   std::string note_;
 };
 

@@ -19,10 +19,12 @@ struct NcclMachine {
   BytesPerSecond inside_bandwidth{0};   ///< of one GPU, one way, over all of its links inside the node
   BytesPerSecond between_bandwidth{0};  ///< of one node, one way, over all of its NICs
   int nics = 1;                         ///< of one node
-  Seconds nic_latency{0};
-  bool gpu_direct = true;
-  bool peer_to_peer = true;  ///< false: messages inside the node are staged through host memory
-  bool sockets = false;      ///< the network is TCP
+  Seconds network_latency{0};           ///< of a small message between nodes, all on its way included
+  bool gpu_direct = true;               ///< false: what leaves the node is staged through host memory
+  BytesPerSecond staging_bandwidth{0};  ///< then, of a GPU's host link
+  bool peer_to_peer = true;             ///< false: messages inside the node are staged through host memory
+  bool sockets = false;                 ///< the network is TCP
+  bool efa = false;                     ///< the network is AWS' EFA
   bool operator==(const NcclMachine&) const = default;
 };
 

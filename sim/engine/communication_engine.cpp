@@ -1,20 +1,13 @@
 #include "sim/engine/communication_engine.hpp"
 
-#include <fmt/format.h>
-#include <xbt/log.h>
-
 #include <algorithm>
-#include <cassert>
 #include <cmath>
-#include <functional>
-#include <map>
 #include <set>
 #include <simgrid/kernel/Timer.hpp>
 #include <simgrid/s4u.hpp>
 #include <unordered_map>
-#include <unordered_set>
 
-#include "common/errors.hpp"
+#include "sim/engine/simgrid_flows.hpp"
 
 namespace ganymede {
 namespace {
@@ -22,144 +15,8 @@ namespace {
 namespace s4u = simgrid::s4u;
 using simgrid::kernel::timer::Timer;
 
-/// Each of these changes results if left at its default.
-constexpr const char* kSettings[] = {
-    "network/model:CM02",      // flows share links max-min fairly
-    "network/optim:Lazy",      //
-    "network/crosstraffic:0",  // full duplex: acknowledgements do not steal bandwidth
-    "network/bandwidth-factor:1", "network/latency-factor:1",
-    "network/weight-S:0",     // shares do not depend on bandwidth along the route
-    "network/TCP-gamma:0",    // no cap of window / round-trip time: a platform states its per-flow limits
-    "surf/precision:1e-12",   // seconds that count as the same moment; 1e-9 is visible in microsecond messages
-    "maxmin/precision:1e-9",  // of a link's bandwidth
-};
-
 void at(Seconds date, auto&& callback) { Timer::set(date.si, std::forward<decltype(callback)>(callback)); }
 Seconds now() { return Seconds{s4u::Engine::get_clock()}; }
-
-/// One message over one of its ways.
-struct Flow {
-  int source, destination, way;
-  double bytes, limit;
-};
-
-/// The SimGrid side of a fabric: hosts, links and routes, and nothing with a latency. Routes are made when they are
-/// first needed: most pairs never are.
-///
-/// A pair of hosts has one route, so an endpoint has a host for each of the ways that its messages may be split over,
-/// and for each rate to which a protocol limits a flow: SimGrid 3.32 ignores the rate of a message between hosts, but a
-/// link of kind FATPIPE in the route gives every flow that much and no more.
-class Flows {
- public:
-  Flows(const FabricGraph& fabric, int limits) : fabric_(fabric), ways_(fabric.most_ways()), limits_(limits) {
-    static bool exists = false;
-    if (exists) throw Failure("a second SimGrid engine in one process; run each simulation in a child process");
-    exists = true;
-    xbt_log_control_set("root.thres:warning");
-    int argc = 1;
-    char name[] = "ganymede";
-    char* argv[] = {name, nullptr};
-    engine_ = std::make_unique<s4u::Engine>(&argc, argv);
-    for (const char* setting : kSettings) s4u::Engine::set_config(setting);
-
-    zone_ = s4u::create_full_zone("fabric");
-    for (const auto& link : fabric.links()) {
-      links_.push_back(zone_->create_link(link.name, link.bandwidth.si));
-      links_.back()->set_latency(0)->seal();
-    }
-    const int hosts = static_cast<int>(fabric.endpoints().size()) * ways_ * limits_;
-    for (int host = 0; host < hosts; ++host) {
-      hosts_.push_back(zone_->create_host(fmt::format("host.{}", host), 1.0));
-      hosts_.back()->seal();
-    }
-    known_.resize(hosts_.size());
-    for (int i = 0; i < kLimiters; ++i) {  // now, as a sealed zone takes no more links
-      spare_limiters_.push_back(zone_->create_link(fmt::format("limit.{}", i), 1));
-      spare_limiters_.back()->set_sharing_policy(s4u::Link::SharingPolicy::FATPIPE)->set_latency(0)->seal();
-    }
-    zone_->seal();
-    s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { finish(activity); });
-  }
-
-  /// Starts a flow now; `done` runs when its last byte has arrived.
-  void start(const Flow& flow, std::function<void()> done) {
-    const std::size_t from = host(flow.source, flow), to = host(flow.destination, flow);
-    if (known_[from].insert(flow.destination).second) {
-      std::vector<s4u::LinkInRoute> route;
-      fabric_.paths(flow.source, flow.destination, paths_);
-      const Path& path = paths_[static_cast<std::size_t>(flow.way)];
-      for (const int link : path.links) route.emplace_back(links_[static_cast<std::size_t>(link)]);
-      const double limit = std::min(flow.limit, path.flow_limit.si);
-      if (std::isfinite(limit)) route.emplace_back(limiter(limit));
-      zone_->add_route(hosts_[from]->get_netpoint(), hosts_[to]->get_netpoint(), nullptr, nullptr, route, false);
-    }
-    auto message = s4u::Comm::sendto_init(hosts_[from], hosts_[to]);
-    message->set_payload_size(static_cast<std::uint64_t>(std::llround(flow.bytes)));
-    const s4u::Activity* key = message.get();
-    active_.emplace(key, Active{message, std::move(done)});
-    message->start();
-  }
-
-  /// Until no timer and no flow is left.
-  void run() {
-    engine_->run();
-    finished_.clear();
-    if (!active_.empty())
-      throw Failure(fmt::format("{} flows never finished: the schedule waits for itself", active_.size()));
-  }
-
- private:
-  struct Active {
-    s4u::CommPtr flow;
-    std::function<void()> done;
-  };
-
-  /// The host of an endpoint for messages of this way and limit.
-  std::size_t host(int endpoint, const Flow& flow) {
-    const auto known = std::find(limit_values_.begin(), limit_values_.end(), flow.limit);
-    const int slot = static_cast<int>(known - limit_values_.begin());
-    if (known == limit_values_.end()) limit_values_.push_back(flow.limit);
-    if (slot >= limits_) throw Failure("more protocols with rates of their own than the engine was made for");
-    const int host = (endpoint * ways_ + flow.way) * limits_ + slot;
-    return static_cast<std::size_t>(host);
-  }
-
-  s4u::Link* limiter(double limit) {
-    auto& link = limiters_[limit];
-    if (link == nullptr) {
-      if (spare_limiters_.empty()) throw Failure(fmt::format("more than {} different limits of a flow", kLimiters));
-      link = spare_limiters_.back();
-      spare_limiters_.pop_back();
-      link->set_bandwidth(limit);
-    }
-    return link;
-  }
-
-  void finish(const s4u::Activity& activity) {
-    auto node = active_.extract(&activity);
-    if (node.empty()) return;
-    // SimGrid still uses the activity while it tells us of its end: drop it later.
-    if (finished_.size() > 4096) finished_.erase(finished_.begin(), finished_.end() - 64);
-    finished_.push_back(std::move(node.mapped().flow));
-    node.mapped().done();
-  }
-
-  const FabricGraph& fabric_;
-  int ways_;
-  int limits_;
-  std::vector<double> limit_values_;
-  static constexpr int kLimiters = 64;
-  std::map<double, s4u::Link*> limiters_;
-  std::vector<s4u::Link*> spare_limiters_;
-  std::unique_ptr<s4u::Engine> engine_;
-  s4u::NetZone* zone_ = nullptr;
-  std::vector<s4u::Link*> links_;
-  std::vector<s4u::Host*> hosts_;
-  std::vector<std::unordered_set<int>> known_;  // by host: where it has a route to
-  std::vector<Path> paths_;
-  std::unordered_map<const s4u::Activity*, Active> active_;
-  std::vector<s4u::CommPtr> finished_;
-};
 
 }  // namespace
 
@@ -171,7 +28,7 @@ class CommunicationEngine::Implementation {
 
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record) {
     record_ = record ? &record : nullptr;
-    if (!flows_) flows_ = std::make_unique<Flows>(fabric_, limits_of(jobs));
+    if (!flows_) flows_ = std::make_unique<SimGridFlows>(fabric_, limits_of(jobs));
     start_ = now();
     groups_.clear();
     bool any = false;
@@ -206,9 +63,12 @@ class CommunicationEngine::Implementation {
 
   struct Round {
     std::vector<Transfer> transfers;
-    std::vector<std::uint8_t> entered;  // by transfer: how many of its ends have entered the round
-    std::vector<std::uint8_t> flows;    // by transfer: flows that have not arrived
-    std::vector<Seconds> started;       // by transfer, where records are kept
+    std::vector<std::uint8_t> entered;  // by transfer: how many of its ends have entered the round; with
+                                        // an eager protocol: its destination, and its bytes
+
+    std::vector<std::uint8_t> flows;  // by transfer: flows that have not ended
+    std::vector<std::uint8_t> ways;   // by transfer: flows that have not arrived
+    std::vector<Seconds> started;     // by transfer, where records are kept
     // Transfers in which a rank takes part: mine[first[rank]] … mine[first[rank + 1] - 1].
     std::vector<int> first, mine;
     std::size_t ranks_left = 0;
@@ -218,16 +78,25 @@ class CommunicationEngine::Implementation {
   struct Group {
     explicit Group(const Communicator& communicator) : of(&communicator), rounds(communicator.calls.size()) {
       for (const CollectiveCall& call : communicator.calls) {
-        ranks.resize(static_cast<std::size_t>(call.schedule->endpoints()));
+        endpoints = static_cast<std::size_t>(call.schedule->endpoints());
+        ranks.resize(std::max(ranks.size(), endpoints * static_cast<std::size_t>(call.schedule->lanes())));
         result.push_back({std::vector<Seconds>(static_cast<std::size_t>(call.schedule->ranks())), 0});
       }
     }
     const Communicator* of;
-    std::vector<Rank> ranks;                                      // and switches
+    std::size_t endpoints = 0;
+    std::vector<Rank> ranks;                                      // and switches, lane by lane
     std::vector<std::unordered_map<std::int64_t, Round>> rounds;  // by call: the rounds that some rank is in
     std::vector<CollectiveTimes> result;
 
     const Schedule& schedule(std::size_t call) const { return *of->calls[call].schedule; }
+    /// Of an end of a transfer, among `ranks`.
+    std::size_t source(const Transfer& t) const {
+      return static_cast<std::size_t>(t.lane) * endpoints + static_cast<std::size_t>(t.source);
+    }
+    std::size_t destination(const Transfer& t) const {
+      return static_cast<std::size_t>(t.lane) * endpoints + static_cast<std::size_t>(t.destination);
+    }
     int place(int endpoint) const {
       return of->members.empty() ? endpoint : of->members[static_cast<std::size_t>(endpoint)];
     }
@@ -246,7 +115,7 @@ class CommunicationEngine::Implementation {
   }
 
   const Endpoint& endpoint(const Group& group, std::size_t index) const {
-    return fabric_.endpoints()[static_cast<std::size_t>(group.place(static_cast<int>(index)))];
+    return fabric_.endpoints()[static_cast<std::size_t>(group.place(static_cast<int>(index % group.endpoints)))];
   }
 
   Round& expand(Group& group, std::size_t call, std::int64_t index) {
@@ -257,21 +126,21 @@ class CommunicationEngine::Implementation {
       spare_.pop_back();
     }
     group.schedule(call).round(index, round.transfers);
-    const std::size_t ranks = group.ranks.size(), transfers = round.transfers.size();
+    const std::size_t ranks = group.endpoints * static_cast<std::size_t>(group.schedule(call).lanes());
+    const std::size_t transfers = round.transfers.size();
     round.entered.assign(transfers, 0);
     round.flows.assign(transfers, 0);
+    round.ways.assign(transfers, 0);
     if (record_ != nullptr) round.started.assign(transfers, Seconds{0});
     round.first.assign(ranks + 1, 0);
     round.mine.resize(2 * transfers);
-    for (const Transfer& t : round.transfers)
-      ++round.first[static_cast<std::size_t>(t.source)], ++round.first[static_cast<std::size_t>(t.destination)];
+    for (const Transfer& t : round.transfers) ++round.first[group.source(t)], ++round.first[group.destination(t)];
     int sum = 0;
     for (int& first : round.first) first = sum += first;
     for (std::size_t i = transfers; i-- > 0;) {
-      round.mine[static_cast<std::size_t>(--round.first[static_cast<std::size_t>(round.transfers[i].destination)])] =
-          static_cast<int>(i);
-      round.mine[static_cast<std::size_t>(--round.first[static_cast<std::size_t>(round.transfers[i].source)])] =
-          static_cast<int>(i);
+      const Transfer& t = round.transfers[i];
+      round.mine[static_cast<std::size_t>(--round.first[group.destination(t)])] = static_cast<int>(i);
+      round.mine[static_cast<std::size_t>(--round.first[group.source(t)])] = static_cast<int>(i);
     }
     round.ranks_left = ranks;
     return round;
@@ -283,8 +152,9 @@ class CommunicationEngine::Implementation {
     me.round = -1;
     if (me.call == group.of->calls.size()) return;
     const CollectiveCall& call = group.of->calls[me.call];
-    if (index >= call.arrivals.size()) return at(now(), [this, group_index, index] { enter(group_index, index, 0); });
-    const Seconds issued = start_ + (call.arrivals[index] - first_);
+    const std::size_t rank = index % group.endpoints;
+    if (rank >= call.arrivals.size()) return at(now(), [this, group_index, index] { enter(group_index, index, 0); });
+    const Seconds issued = start_ + (call.arrivals[rank] - first_);
     at(std::max(issued, now()) + endpoint(group, index).launch + call.schedule->cost().start,
        [this, group_index, index] { enter(group_index, index, 0); });
   }
@@ -294,18 +164,27 @@ class CommunicationEngine::Implementation {
     Group& group = groups_[group_index];
     Rank& me = group.ranks[index];
     const Schedule& schedule = group.schedule(me.call);
-    for (; round < schedule.rounds(); ++round) {
+    const bool takes_part = index / group.endpoints < static_cast<std::size_t>(schedule.lanes());
+    for (; takes_part && round < schedule.rounds(); ++round) {
       me.round = round;
       Round& here = expand(group, me.call, round);
       me.pending = here.first[index + 1] - here.first[index];
       for (int i = here.first[index]; i < here.first[index + 1]; ++i) {
         const int transfer = here.mine[static_cast<std::size_t>(i)];
-        if (++here.entered[static_cast<std::size_t>(transfer)] == 2) send(group_index, me.call, round, here, transfer);
+        auto& entered = here.entered[static_cast<std::size_t>(transfer)];
+        if (!schedule.cost().eager) {
+          if (++entered == 2) send(group_index, me.call, round, here, transfer);
+        } else if (group.source(here.transfers[static_cast<std::size_t>(transfer)]) == index) {
+          send(group_index, me.call, round, here, transfer);
+        } else if (++entered == 2 && receive(group_index, here.transfers[static_cast<std::size_t>(transfer)])) {
+          --me.pending;
+        }
       }
       if (me.pending > 0) return;
       leave(group, me.call, round);
     }
-    if (index < group.result[me.call].done.size()) group.result[me.call].done[index] = first_ + (now() - start_);
+    auto& done = group.result[me.call].done;
+    if (takes_part && index % group.endpoints < done.size()) done[index % group.endpoints] = first_ + (now() - start_);
     ++me.call;
     next_collective(group_index, index);
   }
@@ -326,36 +205,59 @@ class CommunicationEngine::Implementation {
     ++group.result[call].messages;
     if (record_ != nullptr) here.started[static_cast<std::size_t>(index)] = now();
     fabric_.paths(source, destination, paths_);
-    here.flows[static_cast<std::size_t>(index)] = static_cast<std::uint8_t>(paths_.size());
+    here.flows[static_cast<std::size_t>(index)] = here.ways[static_cast<std::size_t>(index)] =
+        static_cast<std::uint8_t>(paths_.size());
     const double bytes = static_cast<double>(transfer.length) * cost.wire;
     for (std::size_t way = 0; way < paths_.size(); ++way) {
       const Path& path = paths_[way];
       const Seconds latency = latency_of(path, cost);
       const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
       const Flow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
+      if (cost.eager) {
+        flows_->start(flow, [this, group_index, call, round, index, latency] {
+          left(group_index, call, round, index);
+          at(now() + latency, [this, group_index, call, round, index] { arrived(group_index, call, round, index); });
+        });
+        continue;
+      }
       at(now() + latency, [this, flow, group_index, call, round, index] {
-        flows_->start(flow, [this, group_index, call, round, index] { arrived(group_index, call, round, index); });
+        flows_->start(flow, [this, group_index, call, round, index] {
+          left(group_index, call, round, index);
+          arrived(group_index, call, round, index);
+        });
       });
     }
+  }
+
+  void left(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
+    Round& here = groups_[group_index].rounds[call].at(round);
+    if (--here.flows[static_cast<std::size_t>(index)] == 0)
+      done(group_index, groups_[group_index].source(here.transfers[static_cast<std::size_t>(index)]));
   }
 
   void arrived(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
     Group& group = groups_[group_index];
     Round& here = group.rounds[call].at(round);
-    if (--here.flows[static_cast<std::size_t>(index)] > 0) return;
+    if (--here.ways[static_cast<std::size_t>(index)] > 0) return;
     const Transfer transfer = here.transfers[static_cast<std::size_t>(index)];
     if (record_ != nullptr)
       (*record_)({group_index, call, round, transfer, first_ + (here.started[static_cast<std::size_t>(index)] - start_),
                   first_ + (now() - start_)});
-    done(group_index, static_cast<std::size_t>(transfer.source));
-    const auto destination = static_cast<std::size_t>(transfer.destination);
-    const BytesPerSecond memory = endpoint(group, destination).memory_bandwidth;
-    if (!transfer.reduce || group.schedule(call).cost().reduction_is_free || std::isinf(memory.si))
-      return done(group_index, destination);
+    if (group.schedule(call).cost().eager && ++here.entered[static_cast<std::size_t>(index)] < 2) return;
+    if (receive(group_index, transfer)) done(group_index, group.destination(transfer));
+  }
+
+  /// Whether the destination has nothing to add; else it will be done later.
+  bool receive(std::size_t group_index, const Transfer& transfer) {
+    Group& group = groups_[group_index];
+    const std::size_t destination = group.destination(transfer);
     Rank& adder = group.ranks[destination];
+    const BytesPerSecond memory = endpoint(group, destination).memory_bandwidth;
+    if (!transfer.reduce || group.schedule(adder.call).cost().reduction_is_free || std::isinf(memory.si)) return true;
     adder.adder_free = std::max(adder.adder_free, now()) +
                        Bytes{static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte} / memory;
     at(adder.adder_free, [this, group_index, destination] { done(group_index, destination); });
+    return false;
   }
 
   void done(std::size_t group_index, std::size_t index) {
@@ -368,7 +270,7 @@ class CommunicationEngine::Implementation {
   }
 
   const FabricGraph& fabric_;
-  std::unique_ptr<Flows> flows_;
+  std::unique_ptr<SimGridFlows> flows_;
   std::vector<Group> groups_;
   std::vector<Round> spare_;  // memory to use again
   std::vector<Path> paths_;

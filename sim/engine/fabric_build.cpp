@@ -195,9 +195,12 @@ class FabricGraph::Builder {
     if (total_nodes_ > 1 && instance.nic) {
       machine.nics = instance.nic->count;
       machine.between_bandwidth = instance.nic->count * instance.nic->bandwidth;
-      machine.nic_latency = instance.nic->latency;
+      machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
+      if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
       machine.gpu_direct = instance.nic->gpu_direct;
       machine.sockets = instance.nic->transport == Nic::Transport::tcp;
+      machine.efa = instance.nic->transport == Nic::Transport::efa;
+      if (!machine.gpu_direct && instance.host_link) machine.staging_bandwidth = instance.host_link->bandwidth;
     }
   }
 

@@ -132,8 +132,12 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
         const Schedule& schedule = *communicator.calls[call].schedule;
         CollectiveTimes times{{}, schedule.messages()};
         for (int rank = 0; rank < schedule.ranks(); ++rank) {
-          const int of = quotient.class_of[number][static_cast<std::size_t>(rank)];
-          times.done.emplace_back(simulation.done(static_cast<std::size_t>(of))[call]);
+          Seconds done;
+          for (int lane = 0; lane < schedule.lanes(); ++lane) {
+            const int of = quotient.class_of[number][static_cast<std::size_t>(lane * schedule.endpoints() + rank)];
+            done = std::max(done, Seconds{simulation.done(static_cast<std::size_t>(of))[call]});
+          }
+          times.done.push_back(done);
         }
         calls.push_back(std::move(times));
       }
@@ -146,7 +150,7 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
 std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce) {
   const Topology& topology = fabric.topology();
   const bool own_links = topology.gpus_per_node == 1 || topology.nodes() == 1;  // no rank uses another's in its rounds
-  if (!own_links || all_reduce.endpoints() != all_reduce.ranks()) return std::nullopt;
+  if (!own_links || all_reduce.endpoints() * all_reduce.lanes() != all_reduce.ranks()) return std::nullopt;
   const Job job{
       {Communicator{{}, {{&all_reduce, std::vector<Seconds>(static_cast<std::size_t>(all_reduce.ranks()))}}}}};
   const Quotient quotient = quotient_of(fabric, {&job, 1});

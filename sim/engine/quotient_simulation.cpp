@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "common/errors.hpp"
+#include "sim/engine/event_queue.hpp"
 
 namespace ganymede {
 namespace {
@@ -19,50 +20,7 @@ constexpr double kSameMoment = 1e-12;
 /// Rounds left in a stage below which looking for repetitions is not worth the while.
 constexpr std::int64_t kWorthFolding = 8;
 /// A period is looked for among so many rounds back.
-constexpr std::size_t kRemembered = 8;
-
-enum class What { enter, start_flow, end_flow, added };
-
-/// By time, then by order of creation, so that runs are alike on every machine.
-struct Event {
-  double time = 0;
-  std::int64_t order = 0;
-  What what = What::enter;
-  int subject = 0;         ///< class of ranks; end_flow: the flow's slot
-  int communicator = 0;    ///< start_flow
-  std::int64_t round = 0;  ///< start_flow
-  int transfer = 0;        ///< start_flow: of its stage
-  int way = 0;             ///< start_flow
-  std::int64_t version = 0;
-};
-struct Later {
-  bool operator()(const Event& a, const Event& b) const {
-    return a.time != b.time ? a.time > b.time : a.order > b.order;
-  }
-};
-
-/// A queue whose events can be looked at.
-class Events {
- public:
-  bool empty() const { return heap_.empty(); }
-  const Event& top() const { return heap_.front(); }
-  void push(Event event) {
-    event.order = ++order_;
-    heap_.push_back(event);
-    std::push_heap(heap_.begin(), heap_.end(), Later{});
-  }
-  Event pop() {
-    std::pop_heap(heap_.begin(), heap_.end(), Later{});
-    const Event event = heap_.back();
-    heap_.pop_back();
-    return event;
-  }
-  std::vector<Event>& all() { return heap_; }
-
- private:
-  std::vector<Event> heap_;
-  std::int64_t order_ = 0;
-};
+constexpr std::size_t kRemembered = 16;
 
 }  // namespace
 
@@ -105,7 +63,8 @@ class QuotientSimulation::Implementation {
   };
 
   struct Round {
-    std::vector<std::uint8_t> entered;  // by transfer: how many of its ends
+    std::vector<std::uint8_t> entered;  // by transfer: how many of its ends; eager: its destination, and its bytes
+    std::vector<std::uint8_t> flows;    // by transfer: those that have not ended
     std::vector<std::uint8_t> ways;     // by transfer: flows that have not arrived
     std::size_t ranks_left = 0;
   };
@@ -139,6 +98,8 @@ class QuotientSimulation::Implementation {
         return start_flow(event);
       case What::end_flow:
         return end_flow(event);
+      case What::arrive:
+        return arrive(event.communicator, static_cast<std::size_t>(event.subject), event.round, event.transfer);
       case What::added:
         return done_with_one(static_cast<std::size_t>(event.subject));
     }
@@ -165,37 +126,58 @@ class QuotientSimulation::Implementation {
     round.ways.resize(stage.transfers.size());
     for (std::size_t i = 0; i < stage.transfers.size(); ++i)
       round.ways[i] = static_cast<std::uint8_t>(stage.transfers[i].flows.size());
-    round.ranks_left = class_count(rank.communicator);
+    round.flows = round.ways;
+    round.ranks_left = class_count(rank.communicator, rank.call);
     return round;
   }
 
-  std::size_t class_count(int communicator) {
+  std::size_t class_count(int communicator, std::size_t call) {
     if (class_counts_.empty()) {
-      class_counts_.resize(quotient_.calls.size());
-      for (const QuotientRank& rank : quotient_.ranks) ++class_counts_[static_cast<std::size_t>(rank.communicator)];
+      for (const auto& calls : quotient_.calls) class_counts_.emplace_back(calls.size());
+      for (const QuotientRank& rank : quotient_.ranks)
+        for (std::size_t i = 0; i < rank.takes_part.size(); ++i)
+          class_counts_[static_cast<std::size_t>(rank.communicator)][i] += rank.takes_part[i] ? 1 : 0;
     }
-    return class_counts_[static_cast<std::size_t>(communicator)];
+    return class_counts_[static_cast<std::size_t>(communicator)][call];
   }
 
   /// Enters `round`, and the rounds after it as long as there is nothing to wait for.
   void enter(std::size_t index, std::int64_t round) {
     Rank& me = ranks_[index];
     const QuotientCall& call = calls_of(me)[me.call];
-    for (; round < call.rounds; ++round) {
+    for (; quotient_.ranks[index].takes_part[me.call] && round < call.rounds; ++round) {
       me.round = round;
       if (index == 0) lead_entered_ = true;
       const QuotientStage& stage = stage_at(call, round);
       const auto& mine = stage.of_class[index];
       Round& here = open(me, round);
       me.pending = static_cast<int>(mine.size());
-      for (const int transfer : mine)
-        if (++here.entered[static_cast<std::size_t>(transfer)] == 2) send(me, round, stage, transfer);
+      if (call.eager)
+        enter_eagerly(index, round, stage, here);
+      else
+        for (const int transfer : mine)
+          if (++here.entered[static_cast<std::size_t>(transfer)] == 2) send(me, round, stage, transfer);
       if (me.pending > 0) return;
       leave(me, round);
     }
     done_[index].push_back(now_ + skipped_s_);
     ++me.call;
     next_call(index);
+  }
+
+  /// A class at both ends of a transfer finds it twice, one after the other: it sends first.
+  void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, Round& here) {
+    Rank& me = ranks_[index];
+    int sent = -1;
+    for (const int i : stage.of_class[index]) {
+      const QuotientTransfer& transfer = stage.transfers[static_cast<std::size_t>(i)];
+      if (transfer.source == static_cast<int>(index) && sent != i) {
+        send(me, round, stage, i);
+        sent = i;
+      } else if (++here.entered[static_cast<std::size_t>(i)] == 2 && receive(transfer)) {
+        --me.pending;
+      }
+    }
   }
 
   void leave(const Rank& rank, std::int64_t index) {
@@ -207,8 +189,8 @@ class QuotientSimulation::Implementation {
   void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
     const auto& flows = stage.transfers[static_cast<std::size_t>(transfer)].flows;
     for (std::size_t way = 0; way < flows.size(); ++way)
-      events_.push({now_ + flows[way].latency, 0, What::start_flow, static_cast<int>(rank.call), rank.communicator,
-                    round, transfer, static_cast<int>(way), 0});
+      events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[way].latency, 0, What::start_flow,
+                    static_cast<int>(rank.call), rank.communicator, round, transfer, static_cast<int>(way), 0});
   }
 
   void start_flow(const Event& event) {
@@ -247,20 +229,37 @@ class QuotientSimulation::Implementation {
     active.active = false;
     fluid_.finish(now_, event.subject);
     auto& round = rounds_[static_cast<std::size_t>(active.communicator)][active.call].at(active.round);
-    if (--round.ways[static_cast<std::size_t>(active.transfer)] > 0) return;
-    const auto& call = quotient_.calls[static_cast<std::size_t>(active.communicator)][active.call];
-    const QuotientTransfer& transfer =
-        stage_at(call, active.round).transfers[static_cast<std::size_t>(active.transfer)];
-    const auto destination = static_cast<std::size_t>(transfer.destination);
-    done_with_one(static_cast<std::size_t>(transfer.source));
-    if (transfer.adding <= 0) return done_with_one(destination);
-    Rank& adder = ranks_[destination];
+    const ActiveFlow flow = active;
+    const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
+    const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
+    if (call.eager)
+      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.way)].latency, 0, What::arrive,
+                    static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0, 0});
+    if (--round.flows[static_cast<std::size_t>(flow.transfer)] == 0)
+      done_with_one(static_cast<std::size_t>(transfer.source));
+    if (!call.eager) arrive(flow.communicator, flow.call, flow.round, flow.transfer);
+  }
+
+  void arrive(int communicator, std::size_t call_index, std::int64_t round_index, int index) {
+    const auto& call = quotient_.calls[static_cast<std::size_t>(communicator)][call_index];
+    auto& round = rounds_[static_cast<std::size_t>(communicator)][call_index].at(round_index);
+    if (--round.ways[static_cast<std::size_t>(index)] > 0) return;
+    if (call.eager && ++round.entered[static_cast<std::size_t>(index)] < 2) return;
+    const QuotientTransfer& transfer = stage_at(call, round_index).transfers[static_cast<std::size_t>(index)];
+    if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
+  }
+
+  /// Whether the destination has nothing to add; else it will be done later.
+  bool receive(const QuotientTransfer& transfer) {
+    if (transfer.adding <= 0) return true;
+    Rank& adder = ranks_[static_cast<std::size_t>(transfer.destination)];
     adder.adder_free = std::max(adder.adder_free, now_) + transfer.adding;
     Event added;
     added.time = adder.adder_free;
     added.what = What::added;
     added.subject = transfer.destination;
     events_.push(added);
+    return false;
   }
 
   void done_with_one(std::size_t index) {
@@ -334,9 +333,13 @@ class QuotientSimulation::Implementation {
     for (const Event& event : events_.all()) {
       if (event.what == What::end_flow) continue;  // follows from the flows
       parts.push_back({{1 + static_cast<int>(event.what), event.subject,
-                        event.what == What::start_flow ? event.round - state.round : 0, event.transfer, event.way},
+                        has_round(event) ? event.round - state.round : 0, event.transfer, event.way},
                        {event.time - now_, 1}});
     }
+    for (const auto& [index, round] : rounds_[0][ranks_[0].call])  // what has come before its destination
+      for (std::size_t i = 0; i < round.ways.size(); ++i)
+        if (round.ways[i] == 0 && round.entered[i] == 1)
+          parts.push_back({{-1, index - state.round, static_cast<int>(i), 0}, {0, 1}});
     std::sort(parts.begin(), parts.end());
     for (const auto& [what, value] : parts) {
       state.exact.insert(state.exact.end(), what.begin(), what.end());
@@ -365,7 +368,7 @@ class QuotientSimulation::Implementation {
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
     for (Event& event : events_.all())
-      if (event.what == What::start_flow) event.round += rounds;
+      if (has_round(event)) event.round += rounds;
   }
 
   const Quotient& quotient_;
@@ -375,7 +378,7 @@ class QuotientSimulation::Implementation {
   std::vector<std::vector<std::unordered_map<std::int64_t, Round>>> rounds_;  // by communicator and call
   std::vector<ActiveFlow> active_;                                            // by slot of the fluid
   std::vector<std::vector<double>> done_;                                     // by class: when each call ended
-  std::vector<std::size_t> class_counts_;
+  std::vector<std::vector<std::size_t>> class_counts_;                        // by communicator and call
   std::deque<State> remembered_;
   bool lead_entered_ = false;
   double now_ = 0;

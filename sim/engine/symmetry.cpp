@@ -56,13 +56,17 @@ class Refinement {
     communicators_.push_back(&communicator);
     first_.push_back(members_.size());
     const int endpoints = communicator.calls.empty() ? 0 : communicator.calls[0].schedule->endpoints();
-    for (int endpoint = 0; endpoint < endpoints; ++endpoint) {
+    int lanes = 1;
+    for (const CollectiveCall& call : communicator.calls) lanes = std::max(lanes, call.schedule->lanes());
+    for (int member = 0; member < lanes * endpoints; ++member) {
+      const int lane = member / endpoints, endpoint = member % endpoints;
       const Endpoint& at = fabric_.endpoints()[static_cast<std::size_t>(place(communicator, endpoint))];
       Color color = with(with(with(Color{2}, static_cast<Color>(number)), at.memory_bandwidth.si), at.launch.si);
-      for (const CollectiveCall& call : communicator.calls)
-        color = static_cast<std::size_t>(endpoint) < call.arrivals.size()
-                    ? with(color, call.arrivals[static_cast<std::size_t>(endpoint)].si)
-                    : with(color, Color{3});
+      for (const CollectiveCall& call : communicator.calls) {
+        const bool is_rank = static_cast<std::size_t>(endpoint) < call.arrivals.size();
+        color = is_rank ? with(color, call.arrivals[static_cast<std::size_t>(endpoint)].si) : with(color, Color{3});
+        color = with(color, Color{lane < call.schedule->lanes() ? 0U : 1U});
+      }
       members_.push_back(color);
     }
     for (std::size_t call = 0; call < communicator.calls.size(); ++call) {
@@ -85,8 +89,10 @@ class Refinement {
     ref.schedule->stages()[ref.stage].expand(0, transfers_);
     for (const Transfer& transfer : transfers_) {
       fabric_.paths(place(communicator, transfer.source), place(communicator, transfer.destination), paths_);
-      const std::size_t source = first + static_cast<std::size_t>(transfer.source);
-      const std::size_t destination = first + static_cast<std::size_t>(transfer.destination);
+      const std::size_t lane =
+          first + static_cast<std::size_t>(transfer.lane) * static_cast<std::size_t>(ref.schedule->endpoints());
+      const std::size_t source = lane + static_cast<std::size_t>(transfer.source);
+      const std::size_t destination = lane + static_cast<std::size_t>(transfer.destination);
       Color color = with(
           members_[source] + 3 * mixed(members_[destination]),
           static_cast<Color>(transfer.length) * 2 + (transfer.reduce ? 1 : 0) + (static_cast<Color>(number) << 44U));
@@ -151,19 +157,25 @@ class Refinement {
   void add_ranks(std::size_t number, const std::vector<int>& member_class, Quotient& quotient) {
     const Communicator& communicator = *communicators_[number];
     auto& calls = quotient.calls.emplace_back(communicator.calls.size());
-    for (std::size_t call = 0; call < calls.size(); ++call)
-      calls[call].start = communicator.calls[call].schedule->cost().start.si;
+    for (std::size_t call = 0; call < calls.size(); ++call) {
+      const ProtocolCost& cost = communicator.calls[call].schedule->cost();
+      calls[call].start = cost.start.si;
+      calls[call].eager = cost.eager;
+    }
     auto& classes = quotient.class_of.emplace_back();
     const std::size_t last = number + 1 < first_.size() ? first_[number + 1] : members_.size();
     for (std::size_t member = first_[number]; member < last; ++member) {
       classes.push_back(member_class[member]);
       if (member_class[member] < static_cast<int>(quotient.ranks.size())) continue;
-      const int endpoint = static_cast<int>(member - first_[number]);
+      const int endpoints = communicator.calls[0].schedule->endpoints();
+      const int endpoint = static_cast<int>(member - first_[number]) % endpoints;
+      const int lane = static_cast<int>(member - first_[number]) / endpoints;
       QuotientRank rank;
       rank.communicator = static_cast<int>(number);
       const Endpoint& at = fabric_.endpoints()[static_cast<std::size_t>(place(communicator, endpoint))];
       for (const CollectiveCall& call : communicator.calls) {
         const bool is_rank = endpoint < call.schedule->ranks();
+        rank.takes_part.push_back(lane < call.schedule->lanes());
         rank.issue.push_back(is_rank ? call.arrivals[static_cast<std::size_t>(endpoint)].si : -1);
       }
       rank.launch = at.launch.si;

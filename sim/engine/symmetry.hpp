@@ -38,16 +38,18 @@ struct QuotientStage {
 };
 
 struct QuotientCall {
-  double start = 0;  ///< what the protocol adds to a launch
+  double start = 0;    ///< what the protocol adds to a launch
+  bool eager = false;  ///< of the protocol
   std::int64_t rounds = 0;
   std::vector<QuotientStage> stages;
 };
 
-/// A class of ranks (or switches) of one communicator.
+/// A class of ranks (or switches) of one communicator, in a lane.
 struct QuotientRank {
-  int communicator = 0;       ///< counted over all jobs
-  double launch = 0;          ///< seconds between the entry and the first message
-  std::vector<double> issue;  ///< by call: when it is issued; below zero: a switch, which enters at once
+  int communicator = 0;          ///< counted over all jobs
+  double launch = 0;             ///< seconds between the entry and the first message
+  std::vector<double> issue;     ///< by call: when it is issued; below zero: a switch, which enters at once
+  std::vector<bool> takes_part;  ///< by call: whether that has such a lane
 };
 
 struct Quotient {
@@ -55,7 +57,7 @@ struct Quotient {
   std::vector<std::size_t> link_of_class;  ///< a link that stands for each
   std::vector<QuotientRank> ranks;
   std::vector<std::vector<QuotientCall>> calls;  ///< by communicator
-  std::vector<std::vector<int>> class_of;        ///< by communicator and endpoint of its schedules
+  std::vector<std::vector<int>> class_of;        ///< by communicator; lane by lane, the endpoints of its schedules
   std::int64_t members = 0;                      ///< endpoints of all communicators
 };
 

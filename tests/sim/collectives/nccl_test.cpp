@@ -18,15 +18,8 @@ using testing::ThrowsMessage;
 Topology a100(int nodes) {
   Topology topology = clustered(8 * nodes, 8);
   topology.rails = 4;
-  topology.nccl = {NcclMachine::Generation::ampere,
-                   NcclMachine::Inside::nvlink_switch,
-                   240_GB_per_s,
-                   50_GB_per_s,
-                   4,
-                   15_us,
-                   true,
-                   true,
-                   false};
+  topology.nccl = {
+      NcclMachine::Generation::ampere, NcclMachine::Inside::nvlink_switch, 240_GB_per_s, 50_GB_per_s, 4, 15_us};
   return topology;
 }
 
@@ -50,18 +43,17 @@ TEST(Nccl, EstimatesAsTheTunerDoes) {
   EXPECT_NEAR(estimate.si, (6.6 + 14 * 0.6) * 1e-6 + (1 << 20) / (87.7e9 * 8 / 14), 1e-12);
   // Two nodes, Simple: 8.4 + 28 x 3.4 us + 2 hops of 14 + 2 x 15 us, at 50 GB/s.
   const Seconds two = choice(a100(2), 1 << 30, "ring/simple").estimate;
-  EXPECT_NEAR(two.si, (8.4 + 28 * 3.4 + 2 * 44) * 1e-6 + (1 << 30) / (50e9 * 16 / 30), 1e-9);
+  EXPECT_NEAR(two.si, 1.4 * (8.4 + 28 * 3.4 + 2 * (14 + 2 * 12.3)) * 1e-6 + (1 << 30) / (50e9 * 16 / 30), 1e-9);
 }
 
 TEST(Nccl, KnowsWhatAMachineCannotDo) {
   Topology pcie = clustered(4, 4);
-  pcie.nccl = {NcclMachine::Generation::volta, NcclMachine::Inside::pcie, 12_GB_per_s, {}, 1, {}, true, true, false};
+  pcie.nccl = {NcclMachine::Generation::volta, NcclMachine::Inside::pcie, 12_GB_per_s};
   EXPECT_FALSE(choose_nccl(pcie, 1 << 20, *parse_nccl_options("ll128")));
   EXPECT_FALSE(choose_nccl(a100(1), 1 << 20, *parse_nccl_options("nvls")));
   Topology hopper = clustered(8, 8);
   hopper.node_switch = true;
-  hopper.nccl = {
-      NcclMachine::Generation::hopper, NcclMachine::Inside::nvlink_switch, 370_GB_per_s, {}, 1, {}, true, true, false};
+  hopper.nccl = {NcclMachine::Generation::hopper, NcclMachine::Inside::nvlink_switch, 370_GB_per_s};
   EXPECT_EQ(choice(hopper, 1 << 30).algorithm, NcclAlgorithm::nvls);
   EXPECT_NE(choice(hopper, 1 << 30, "2.9.9").algorithm, NcclAlgorithm::nvls);
   EXPECT_THAT(

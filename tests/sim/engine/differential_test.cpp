@@ -21,7 +21,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 struct PlainFlow {
   std::size_t transfer = 0;
   std::int64_t round = 0;
-  double starts = 0, left = 0, limit = kNever, rate = 0;
+  double starts = 0, left = 0, limit = kNever, rate = 0, latency = 0;
   std::vector<int> links;
 };
 
@@ -101,19 +101,31 @@ class Plain {
       const PlainFlow flow = flows_[i];
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
       const Transfer& t = rounds_[static_cast<std::size_t>(flow.round)][flow.transfer];
+      if (flow.latency == kNever) {  // it is the wait of eager bytes on their way
+        if (++entered_[static_cast<std::size_t>(flow.round)][flow.transfer] == 2) receive(t);
+        continue;
+      }
+      const double latency = flow.latency;
       finish(static_cast<std::size_t>(t.source), done);
-      auto& rank = ranks_[static_cast<std::size_t>(t.destination)];
-      rank.adds_until = std::max(rank.adds_until, now_);
-      if (t.reduce)
-        rank.adds_until += 3 * static_cast<double>(t.length) /
-                           fabric_.endpoints()[static_cast<std::size_t>(t.destination)].memory_bandwidth.si;
-      added_.emplace(t.reduce ? rank.adds_until : now_, static_cast<std::size_t>(t.destination));
+      if (!schedule_.cost().eager)
+        receive(t);
+      else
+        flows_.push_back({flow.transfer, flow.round, now_ + latency, 0, 1, 0, kNever, {}});
     }
     while (!added_.empty() && added_.begin()->first <= now_) {
       const std::size_t rank = added_.begin()->second;
       added_.erase(added_.begin());
       finish(rank, done);
     }
+  }
+
+  void receive(const Transfer& t) {
+    auto& rank = ranks_[static_cast<std::size_t>(t.destination)];
+    rank.adds_until = std::max(rank.adds_until, now_);
+    if (t.reduce)
+      rank.adds_until += 3 * static_cast<double>(t.length) /
+                         fabric_.endpoints()[static_cast<std::size_t>(t.destination)].memory_bandwidth.si;
+    added_.emplace(t.reduce ? rank.adds_until : now_, static_cast<std::size_t>(t.destination));
   }
 
   void finish(std::size_t index, std::vector<double>& done) {
@@ -129,7 +141,12 @@ class Plain {
       for (std::size_t i = 0; i < here.size(); ++i) {
         if (here[i].source != static_cast<int>(index) && here[i].destination != static_cast<int>(index)) continue;
         ++me.pending;
-        if (++entered_[static_cast<std::size_t>(round)][i] == 2) send(round, i);
+        const bool source = here[i].source == static_cast<int>(index);
+        if (schedule_.cost().eager && source) {
+          send(round, i);
+        } else if (++entered_[static_cast<std::size_t>(round)][i] == 2) {
+          schedule_.cost().eager ? receive(here[i]) : send(round, i);
+        }
       }
       if (me.pending > 0) return;
     }
@@ -140,8 +157,9 @@ class Plain {
     const Transfer& t = rounds_[static_cast<std::size_t>(round)][index];
     std::vector<Path> paths;
     fabric_.paths(t.source, t.destination, paths);
-    flows_.push_back({index, round, now_ + paths[0].latency.si, static_cast<double>(t.length), paths[0].flow_limit.si,
-                      0, paths[0].links});
+    const double latency = paths[0].latency.si, starts = schedule_.cost().eager ? now_ : now_ + latency;
+    flows_.push_back(
+        {index, round, starts, static_cast<double>(t.length), paths[0].flow_limit.si, 0, latency, paths[0].links});
   }
 
   const FabricGraph& fabric_;
@@ -190,7 +208,9 @@ Schedule random_schedule(int ranks) {
                         out.insert(out.end(), transfers.begin(), transfers.end());
                       }});
   }
-  return Schedule(ranks, 5'000'000, std::move(stages));
+  ProtocolCost cost;
+  cost.eager = *rc::gen::arbitrary<bool>();
+  return Schedule(ranks, ranks, 5'000'000, std::move(stages), cost);
 }
 
 std::vector<Seconds> random_arrivals(int ranks) {

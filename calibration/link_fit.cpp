@@ -1,0 +1,89 @@
+#include "calibration/link_fit.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+namespace ganymede {
+namespace {
+
+constexpr double kLeastLatency = 1e-9, kMostLatency = 10;
+constexpr double kLeastBandwidth = 1e3, kMostBandwidth = 1e15;
+constexpr double kPrecision = 1e-7;
+constexpr int kAlternations = 40;
+constexpr double kMeets = 0.02;
+
+/// Where a rising function of the logarithm reaches `target`, between `low` and `high`.
+template <class Function>
+double solve(double low, double high, double target, const Function& rising) {
+  while (high / low > 1 + kPrecision) {
+    const double middle = std::sqrt(low * high);
+    (rising(middle) < target ? low : high) = middle;
+  }
+  return std::sqrt(low * high);
+}
+
+std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
+  constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB, kEnd = std::int64_t{1} << 62;
+  struct Range {
+    const char* name;
+    std::int64_t low, high;
+  };
+  constexpr std::array<Range, 3> kRanges{
+      {{"below 64 KiB", 0, 64 * kKiB}, {"64 KiB to 1 MiB", 64 * kKiB, kMiB}, {"from 1 MiB", kMiB, kEnd}}};
+  std::vector<RangeError> errors;
+  for (const auto& [name, low, high] : kRanges) {
+    RangeError error{name, 0, 0, 0};
+    for (const FittedSample& sample : samples) {
+      if (sample.fitted || sample.measured.bytes < low || sample.measured.bytes >= high) continue;
+      ++error.samples;
+      error.model += std::abs(std::log(sample.predicted / sample.measured.time));
+      error.line += std::abs(std::log(sample.line / sample.measured.time));
+    }
+    if (error.samples > 0) {
+      error.model = std::expm1(error.model / error.samples);
+      error.line = std::expm1(error.line / error.samples);
+    }
+    errors.push_back(error);
+  }
+  return errors;
+}
+
+}  // namespace
+
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict) {
+  assert(samples.size() >= 2);
+  const CollectiveSample &small = samples.front(), &large = samples.back();
+  double latency = 0, bandwidth = static_cast<double>(large.bytes) / large.time.si;
+  const auto time = [&](double l, double b, std::int64_t bytes) {
+    return predict(Seconds{l}, BytesPerSecond{b}, bytes).si;
+  };
+  // Each end depends on the other's parameter a little, so they are solved in turn.
+  for (int i = 0; i < kAlternations; ++i) {
+    const double before_latency = latency, before_bandwidth = bandwidth;
+    bandwidth = 1 / solve(1 / kMostBandwidth, 1 / kLeastBandwidth, large.time.si,
+                          [&](double inverse) { return time(latency, 1 / inverse, large.bytes); });
+    latency = time(0, bandwidth, small.bytes) >= small.time.si
+                  ? 0
+                  : solve(kLeastLatency, kMostLatency, small.time.si,
+                          [&](double l) { return time(l, bandwidth, small.bytes); });
+    if (std::abs(latency - before_latency) <= 2 * kPrecision * latency &&
+        std::abs(bandwidth - before_bandwidth) <= 2 * kPrecision * bandwidth)
+      break;
+  }
+
+  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, true, {}, {}};
+  const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
+  for (const CollectiveSample& sample : samples) {
+    const bool fitted = &sample == &small || &sample == &large;
+    const Seconds predicted = predict(fit.latency, fit.bandwidth, sample.bytes);
+    const Seconds line{small.time.si + slope * static_cast<double>(sample.bytes - small.bytes)};
+    fit.samples.push_back({sample, predicted, line, fitted});
+    if (fitted && std::abs(predicted / sample.time - 1) > kMeets) fit.meets_ends = false;
+  }
+  fit.errors = errors_of(fit.samples);
+  return fit;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,302 @@
+#include "traces/nccl_log.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/json.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kMaxError = 1e-2;  ///< older logs print the largest error of a sum, 1e-7 or so, for what is right
+
+/// "all_reduce_perf" with any path and suffix.
+std::string collective_of(std::string_view program) {
+  constexpr std::array<std::array<std::string_view, 2>, 4> kPrograms{{{"all_reduce_perf", "all-reduce"},
+                                                                      {"reduce_scatter_perf", "reduce-scatter"},
+                                                                      {"all_gather_perf", "all-gather"},
+                                                                      {"broadcast_perf", "broadcast"}}};
+  for (const auto& [name, collective] : kPrograms)
+    if (program.find(name) != std::string_view::npos) return std::string(collective);
+  return "";
+}
+
+/// What both formats lead to. Checks what can be wrong with a row among its neighbours.
+class Collector {
+ public:
+  explicit Collector(const std::filesystem::path& path) { log_.file = path.string(); }
+
+  [[noreturn]] void fail(const std::string& where, const std::string& message) const {
+    throw ConfigError(fmt::format("{}: {}: {}", log_.file, where, message));
+  }
+
+  void set_program(const std::string& where, const std::string& program) {
+    const std::string collective = collective_of(program);
+    if (collective.empty())
+      fail(where,
+           fmt::format("found the test \"{}\", expected all_reduce_perf, reduce_scatter_perf, all_gather_perf or "
+                       "broadcast_perf",
+                       program));
+    if (!log_.collective.empty() && log_.collective != collective)
+      fail(where, fmt::format("found {} after {}, expected one collective a log", collective, log_.collective));
+    log_.collective = collective;
+  }
+
+  void set_version(const std::string& version) {
+    if (log_.version.empty()) log_.version = version;
+  }
+
+  void add_device(const std::string& where, int group, const std::string& host, const std::string& gpu) {
+    if (group != 0) fail(where, "found a second group of ranks, expected one communicator");
+    if (log_.gpu.empty()) log_.gpu = gpu;
+    ++log_.ranks;
+    hosts_.insert(host);
+  }
+
+  struct Timing {
+    double microseconds = 0, algbw = 0, busbw = 0;
+  };
+  void add_row(const std::string& where, std::int64_t bytes, const Timing& out, const std::optional<Timing>& in) {
+    if (bytes == 0) return log_.notes.push_back(where + ": 0 bytes, left out");
+    if (bytes < 0) fail(where, fmt::format("found a size of {}, expected zero or more bytes", bytes));
+    check_time(where, bytes, out);
+    if (in) check_time(where, bytes, *in);
+    if (!log_.rows.empty() && bytes <= log_.rows.back().bytes)
+      fail(where, fmt::format("found {} bytes after {}, expected ascending sizes: one table a log", bytes,
+                              log_.rows.back().bytes));
+    check_factor(where, out);
+    NcclRow row{where, bytes, Seconds{out.microseconds * 1e-6}, {}};
+    if (in) row.in_place = Seconds{in->microseconds * 1e-6};
+    log_.rows.push_back(std::move(row));
+  }
+
+  void note(std::string text) {
+    if (std::find(log_.notes.begin(), log_.notes.end(), text) == log_.notes.end())
+      log_.notes.push_back(std::move(text));
+  }
+
+  NcclLog finish() {
+    if (log_.rows.empty())
+      throw ConfigError(log_.file + ": found no row with a size and a time, expected what nccl-tests print");
+    log_.nodes = static_cast<int>(hosts_.size());
+    return std::move(log_);
+  }
+
+ private:
+  void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
+    if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
+      fail(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
+    // Two decimals are printed: 0.00 and 0.01 tell nothing.
+    const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
+    if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
+      fail(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
+                              timing.algbw, expected, bytes, timing.microseconds));
+  }
+
+  void check_factor(const std::string& where, const Timing& timing) {
+    if (timing.algbw < 1 || timing.busbw <= 0) return;  // two decimals
+    const double factor = timing.busbw / timing.algbw;
+    if (log_.bus_factor && std::abs(factor - *log_.bus_factor) > 0.03)
+      fail(where, fmt::format("found busbw / algbw = {:.2f}, {:.2f} before: another collective or other ranks", factor,
+                              *log_.bus_factor));
+    log_.bus_factor = factor;  // the last, and largest, tells best
+  }
+
+  NcclLog log_;
+  std::set<std::string> hosts_;
+};
+
+// ---- text ----
+
+bool is_integer(const std::string& token) {
+  return !token.empty() && token.size() < 19 && token.find_first_not_of("0123456789") == std::string::npos;
+}
+
+std::optional<double> number(const std::string& token) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
+  if (error != std::errc() || end != token.data() + token.size()) return std::nullopt;
+  return value;
+}
+
+class TextReader {
+ public:
+  TextReader(const std::string& text, Collector& collector) : text_(text), out_(collector) {}
+
+  void read() {
+    std::istringstream stream(text_);
+    for (std::string line; std::getline(stream, line);) {
+      ++number_;
+      read_line(without_prefix(line));
+    }
+  }
+
+ private:
+  std::string where() const { return fmt::format("line {}", number_); }
+
+  /// Of "[1,0]<stdout>:" of mpirun and "0: " of srun.
+  static std::string without_prefix(const std::string& line) {
+    static const std::regex kPrefix(R"(^\s*(\[\d+,\d+\]<std\w+>:|\d+:\s))");
+    return std::regex_replace(line, kPrefix, "", std::regex_constants::format_first_only);
+  }
+
+  void read_line(const std::string& line) {
+    static const std::regex kDevice(
+        R"(#\s+Rank\s+\d+\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*))");
+    static const std::regex kProgram(R"(# Collective test starting: (\S+))");
+    static const std::regex kVersion(R"(NCCL version (\d+\.\d+\.\d+))");
+    static const std::regex kLibrary(R"(nccl-library=(\d+))");
+    std::smatch match;
+    if (std::regex_search(line, match, kDevice)) {
+      out_.add_device(where(), match[1].matched ? std::stoi(match[1]) : 0, match[2], match[3]);
+    } else if (std::regex_search(line, match, kProgram)) {
+      out_.set_program(where(), match[1]);
+    } else if (std::regex_search(line, match, kVersion)) {
+      out_.set_version(match[1]);
+    } else if (std::regex_search(line, match, kLibrary)) {
+      out_.set_version(version_of(std::stoll(match[1])));
+    } else {
+      read_row(line);
+    }
+  }
+
+ public:
+  /// NCCL_VERSION_CODE: 21803 is 2.18.3, and 2804 2.8.4.
+  static std::string version_of(std::int64_t code) {
+    return code < 10000 ? fmt::format("{}.{}.{}", code / 1000, code % 1000 / 100, code % 100)
+                        : fmt::format("{}.{}.{}", code / 10000, code % 10000 / 100, code % 100);
+  }
+
+ private:
+  /// Any other line is another program's.
+  void read_row(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> tokens;
+    for (std::string token; stream >> token;) tokens.push_back(token);
+    static const std::set<std::string> kTypes = {"int8",   "uint8",    "int32",  "uint32", "int64",
+                                                 "uint64", "char",     "int",    "half",   "float",
+                                                 "double", "bfloat16", "f8e4m3", "f8e5m2", "float8"};
+    if (tokens.size() < 3 || !is_integer(tokens[0]) || !is_integer(tokens[1]) || !kTypes.contains(tokens[2])) return;
+    std::size_t next = 3;
+    if (next < tokens.size() && tokens[next] != "N/A" && !number(tokens[next])) ++next;  // the reduction
+    if (next < tokens.size() && has_root(tokens, next)) ++next;
+    const auto out = timing(tokens, next, "out of place");
+    std::optional<Collector::Timing> in;
+    if (next < tokens.size()) in = timing(tokens, next, "in place");
+    out_.add_row(where(), std::stoll(tokens[0]), out, in);
+  }
+
+  /// A root stands before the time: "-1", or a rank, where the time comes one later. Which of the two it is the algbw
+  /// tells, as it is the size over the time.
+  static bool has_root(const std::vector<std::string>& tokens, std::size_t next) {
+    if (tokens[next] == "-1") return true;
+    if (!is_integer(tokens[next]) || next + 2 >= tokens.size()) return false;
+    const double bytes = std::stod(tokens[0]);
+    const auto off = [&](std::size_t time) {
+      const double us = number(tokens[time]).value_or(0), algbw = number(tokens[time + 1]).value_or(0);
+      return us > 0 ? std::abs(algbw - bytes / us * 1e-3) / (0.01 + algbw) : 1e9;
+    };
+    return off(next + 1) < off(next);
+  }
+
+  Collector::Timing timing(const std::vector<std::string>& tokens, std::size_t& next, const char* which) {
+    constexpr std::array kColumns = {"time", "algbw", "busbw"};
+    std::array<double, 3> values{};
+    for (std::size_t i = 0; i < values.size(); ++i, ++next) {
+      if (next >= tokens.size())
+        out_.fail(where(), fmt::format("found no {} {}, expected time, algbw and busbw: is the log cut off?",
+                                       kColumns[i], which));
+      const auto value = number(tokens[next]);
+      if (!value || !std::isfinite(*value))
+        out_.fail(where(),
+                  fmt::format("found \"{}\" for the {} {}, expected a number", tokens[next], kColumns[i], which));
+      values[i] = *value;
+    }
+    if (next < tokens.size()) check_errors(tokens[next++]);
+    return {values[0], values[1], values[2]};
+  }
+
+  void check_errors(const std::string& token) {
+    if (token == "N/A") return out_.note("the results were not validated (-c 0)");
+    const auto value = number(token);
+    if (!value || !std::isfinite(*value) || *value > kMaxError)
+      out_.fail(where(), fmt::format("found \"{}\" wrong results, expected 0: nothing of a faulty run is used", token));
+  }
+
+  const std::string& text_;
+  Collector& out_;
+  int number_ = 0;
+};
+
+// ---- JSON ----
+
+Collector::Timing timing_of(const JsonNode& node, Collector& out) {
+  if (!node.is_object()) node.expected("an object with time, alg_bw and bus_bw");
+  const auto& members = node.value();
+  for (const char* key : {"time", "alg_bw", "bus_bw"})
+    if (!members.contains(key)) node.fail(fmt::format("\"{}\" is missing; is it a run with --report_cputime?", key));
+  const auto wrong = members.find("nwrong");
+  if (wrong == members.end() || wrong->is_null()) {
+    out.note("the results were not validated (-c 0)");
+  } else if (const double count = node.child("nwrong").as_number(0, 1e18); count > 0) {
+    node.fail(fmt::format("found {} wrong results, expected 0: nothing of a faulty run is used", count));
+  }
+  return {node.child("time").as_number(0, 1e15), node.child("alg_bw").as_number(0, 1e9),
+          node.child("bus_bw").as_number(0, 1e9)};
+}
+
+void read_json(const JsonNode& root, Collector& out) {
+  const auto& members = root.value();
+  const auto has = [](const JsonNode& node, const char* key) { return node.is_object() && node.value().contains(key); };
+  if (!has(root, "results")) root.fail("\"results\" is missing; expected the file that nccl-tests -J writes");
+  if (has(root, "args") && members["args"].is_array() && !members["args"].empty() && members["args"][0].is_string())
+    out.set_program("/args/0", members["args"][0].get<std::string>());
+  if (has(root, "nccl_version"))
+    out.set_version(TextReader::version_of(root.child("nccl_version").as_integer(1000, 10'000'000)));
+  if (has(root, "config") && has(root.child("config"), "devices"))
+    for (const JsonNode& device : root.child("config").child("devices").as_array()) {
+      const auto text = [&](const char* key) {
+        return has(device, key) && device.value()[key].is_string() ? device.value()[key].get<std::string>() : "";
+      };
+      const int group = has(device, "group") ? static_cast<int>(device.child("group").as_integer(0, 1'000'000)) : 0;
+      out.add_device(device.pointer(), group, text("hostname"), text("device_info"));
+    }
+  for (const JsonNode& row : root.child("results").as_array()) {
+    if (!has(row, "size")) row.fail("\"size\" is missing");
+    if (!has(row, "out_of_place")) row.fail("\"out_of_place\" is missing");
+    std::optional<Collector::Timing> in;
+    const bool any = row.child("size").as_integer(0, std::int64_t{1} << 60) > 0;
+    const bool only_in = row.value()["out_of_place"].is_null();  // a replayed trace
+    if (has(row, "in_place") && !row.value()["in_place"].is_null() && any) in = timing_of(row.child("in_place"), out);
+    if (only_in && !in) row.fail("found neither out_of_place nor in_place");
+    const Collector::Timing timing = !any      ? Collector::Timing{}
+                                     : only_in ? *in
+                                               : timing_of(row.child("out_of_place"), out);
+    out.add_row(row.pointer(), row.value()["size"].get<std::int64_t>(), timing, in);
+  }
+}
+
+}  // namespace
+
+NcclLog read_nccl_log(const std::filesystem::path& path) {
+  const std::string text = read_file(path);
+  Collector collector(path);
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first != std::string::npos && text[first] == '{')
+    read_json(JsonNode::load(path), collector);
+  else
+    TextReader(text, collector).read();
+  return collector.finish();
+}
+
+}  // namespace ganymede
