@@ -105,7 +105,7 @@ Schedule plan_nccl(const PlanRequest& request) {
   PlanRequest part = request;
   part.variant = "";
   const Schedule plan = choice.algorithm == NcclAlgorithm::ring   ? plan_rings(part, true, passes_of(request, choice))
-                        : choice.algorithm == NcclAlgorithm::tree ? plan_double_binary_tree(part)
+                        : choice.algorithm == NcclAlgorithm::tree ? plan_channel_trees(part)
                                                                   : plan_in_network(part);
   Schedule schedule(plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
                     cost_of(request, choice, options.version));

@@ -57,7 +57,8 @@ double graph_bandwidth(const Topology& topology) {
 /// EFA does not keep the order that LL and LL128 rely on. Its plugin forbids them before Hopper's instances, and its
 /// users were told to, before it did (aws/aws-ofi-nccl issue 76, pull requests 280 and 850; doc/efa-env-var.md).
 bool allowed(const NcclMachine& machine, NcclProtocol protocol, const NcclOptions& options) {
-  return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol ||
+  constexpr int kAdvised = 8;  // the advice came with GPUDirect on p4d
+  return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol || options.version.minor < kAdvised ||
          machine.generation >= NcclMachine::Generation::hopper;
 }
 

@@ -38,9 +38,9 @@ struct Forest {
     for (const Edge& edge : edges) {
       const Tree& tree = trees[edge.tree];
       if (const std::int64_t chunk = index - up_start(edge); flow != Flow::down && 0 <= chunk && chunk < chunks)
-        transfers.push_back({edge.child, edge.parent, tree.offset + chunk * tree.chunk, tree.chunk, true});
+        transfers.push_back({edge.child, edge.parent, tree.offset + chunk * tree.chunk, tree.chunk, true, tree.lane});
       if (const std::int64_t chunk = index - down_start(edge); flow != Flow::up && 0 <= chunk && chunk < chunks)
-        transfers.push_back({edge.parent, edge.child, tree.offset + chunk * tree.chunk, tree.chunk, false});
+        transfers.push_back({edge.parent, edge.child, tree.offset + chunk * tree.chunk, tree.chunk, false, tree.lane});
     }
   }
 };

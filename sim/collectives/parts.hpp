@@ -39,6 +39,7 @@ struct Tree {
   std::vector<int> parent;  ///< by endpoint; -1: the root; kNotInTree: not a member
   std::int64_t offset = 0;  ///< of the tree's part of the buffer
   std::int64_t chunk = 0;   ///< bytes
+  int lane = 0;             ///< of its transfers
   static constexpr int kNotInTree = -2;
 };
 enum class Flow { up, down, both };
@@ -47,6 +48,10 @@ enum class Flow { up, down, both };
 /// upward in round c + D - d, D being the greatest depth, and reaches them downward in round c + D + d - 1 (without the
 /// way up: c + d - 1).
 std::vector<Stage> tree_stages(std::vector<Tree> trees, std::int64_t chunks, Flow flow);
+
+/// A double binary tree over the nodes for each NIC of a node, each tree in a lane of its own, whose nodes chain their
+/// GPUs to that NIC's.
+Schedule plan_channel_trees(const PlanRequest& request);
 
 /// Chunks of a pipeline over `bytes`: as many as the variant says, else of about 512 KiB, at most 64. A chunk of 512
 /// KiB spends 42 us on a 12.5 GB/s link, several times a hop's latency, so cutting finer gains little; and 64 chunks

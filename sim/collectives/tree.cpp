@@ -5,6 +5,7 @@
 // the other, so that all nodes send and receive alike (Sanders, Speck, Traeff, "Two-tree algorithms for full bandwidth
 // broadcast, reduction and scan", 2009).
 
+#include <algorithm>
 #include <functional>
 
 #include "sim/collectives/parts.hpp"
@@ -52,6 +53,24 @@ std::vector<int> parents(const Topology& topology, const ParentNode& over_nodes,
   return parent;
 }
 
+/// The chain ends at the GPU of NIC `rail`.
+std::vector<int> rail_parents(const Topology& topology, const ParentNode& over_nodes, int rail) {
+  std::vector<int> parent(static_cast<std::size_t>(topology.endpoints()), Tree::kNotInTree);
+  const std::vector<int> order = ring_over_nodes(topology, inside_cycles(topology).front(), rail);
+  std::vector<int> heads;
+  for (int node = 0; node < topology.nodes(); ++node)
+    heads.push_back(order[static_cast<std::size_t>(topology.first_of(node))]);
+  for (int node = 0; node < topology.nodes(); ++node) {
+    int before = over_nodes(node) < 0 ? -1 : heads[static_cast<std::size_t>(over_nodes(node))];
+    for (int i = 0; i < topology.size_of(node); ++i) {
+      const int rank = order[static_cast<std::size_t>(topology.first_of(node) + i)];
+      parent[static_cast<std::size_t>(rank)] = before;
+      before = rank;
+    }
+  }
+  return parent;
+}
+
 Schedule plan_trees(const PlanRequest& request, std::vector<Tree> trees) {
   const std::int64_t chunks = pipeline_chunks(request);
   const auto count = static_cast<std::int64_t>(trees.size());
@@ -91,6 +110,25 @@ Schedule plan_double_binary_tree(const PlanRequest& request) {
   const auto second = [nodes](int node) { return exchanged_parent(node, nodes); };
   return plan_trees(request, {Tree{parents(request.topology, first, false), 0, 0},
                               Tree{parents(request.topology, second, true), 0, 0}});
+}
+
+Schedule plan_channel_trees(const PlanRequest& request) {
+  if (is_trivial(request)) return nothing(request);
+  const Topology& topology = request.topology;
+  const int nodes = topology.nodes(), rails = std::min(topology.rails, topology.gpus_per_node);
+  const auto first = [nodes](int node) { return in_order_parent(node, nodes); };
+  const auto second = [nodes](int node) { return exchanged_parent(node, nodes); };
+  std::vector<Tree> trees;
+  for (int rail = 0; rail < (nodes == 1 ? 1 : rails); ++rail) {
+    // Of more NICs than GPUs, each GPU's first; one tree is enough where there are no leaves to spare.
+    const int nic = rail * topology.rails / rails;
+    trees.push_back({rail_parents(topology, first, nic), 0, 0, static_cast<int>(trees.size())});
+    if (nodes > 1) trees.push_back({rail_parents(topology, second, nic), 0, 0, static_cast<int>(trees.size())});
+  }
+  const auto lanes = static_cast<int>(trees.size());
+  Schedule schedule = plan_trees(request, std::move(trees));
+  schedule.set_lanes(lanes);
+  return schedule;
 }
 
 }  // namespace ganymede
