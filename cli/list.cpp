@@ -38,7 +38,15 @@ Rows rows_of(const Table& table) {
   return rows;
 }
 
-Rows schemes() { return rows_of(allreduce_schemes()); }
+Rows schemes() {
+  Rows rows;
+  for (const auto& scheme : allreduce_schemes()) {
+    const std::string variants(scheme.variants);
+    rows.push_back({std::string(scheme.name),
+                    std::string(scheme.summary) + (variants.empty() ? "" : fmt::format(" (:{})", variants))});
+  }
+  return rows;
+}
 Rows models() { return rows_of(kernel::models()); }
 Rows policy_rows() { return rows_of(policies()); }
 

@@ -14,12 +14,14 @@ namespace {
 
 constexpr int kMaxRings = 64;
 
-std::vector<std::vector<int>> orders_of(const PlanRequest& request) {
+/// Over one NIC both ways, unless they would only share it (`in_lanes`): as many bytes cross it as of one ring.
+std::vector<std::vector<int>> orders_of(const PlanRequest& request, bool in_lanes) {
   const Topology& topology = request.topology;
   const auto cycles = inside_cycles(topology);
   const bool one_node = topology.nodes() == 1;
-  const int usual =
-      one_node || topology.rails == 1 ? 2 * static_cast<int>(one_node ? cycles.size() : 1) : topology.rails;
+  const int usual = one_node              ? 2 * static_cast<int>(cycles.size())
+                    : topology.rails == 1 ? (in_lanes ? 1 : 2)
+                                          : topology.rails;
   const int count = static_cast<int>(number_variant(request, 1, kMaxRings).value_or(usual));
   std::vector<std::vector<int>> orders;
   for (int i = 0; i < count; ++i) {
@@ -47,7 +49,7 @@ Schedule plan_multi_ring(const PlanRequest& request) { return plan_rings(request
 Schedule plan_rings(const PlanRequest& request, bool in_lanes, std::int64_t passes) {
   if (is_trivial(request)) return nothing(request);
   const int n = request.topology.ranks;
-  const auto orders = orders_of(request);
+  const auto orders = orders_of(request, in_lanes);
   const auto rings = static_cast<std::int64_t>(orders.size());
   const std::int64_t whole = padded(request.bytes, passes * rings * n), pass = whole / passes;
   const auto half = [&](std::int64_t start, bool reduce) {
@@ -76,7 +78,7 @@ Schedule plan_rings(const PlanRequest& request, bool in_lanes, std::int64_t pass
 // rounds.
 Seconds multi_ring_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
-  const auto rings = static_cast<std::int64_t>(orders_of(request).size());
+  const auto rings = static_cast<std::int64_t>(orders_of(request, false).size());
   const std::int64_t n = request.topology.ranks;
   const std::int64_t of_all_rings = padded(request.bytes, rings * n) / n;
   const Bytes chunks{static_cast<double>(of_all_rings)};

@@ -213,17 +213,13 @@ class CommunicationEngine::Implementation {
       const Seconds latency = latency_of(path, cost);
       const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
       const Flow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
-      if (cost.eager) {
-        flows_->start(flow, [this, group_index, call, round, index, latency] {
+      // Eager: the bytes leave at once and arrive one latency after the last has left.
+      const Seconds before = cost.eager ? Seconds{0} : latency, after = latency - before;
+      at(now() + before, [this, flow, group_index, call, round, index, after] {
+        flows_->start(flow, [this, group_index, call, round, index, after] {
           left(group_index, call, round, index);
-          at(now() + latency, [this, group_index, call, round, index] { arrived(group_index, call, round, index); });
-        });
-        continue;
-      }
-      at(now() + latency, [this, flow, group_index, call, round, index] {
-        flows_->start(flow, [this, group_index, call, round, index] {
-          left(group_index, call, round, index);
-          arrived(group_index, call, round, index);
+          const auto arrive = [this, group_index, call, round, index] { arrived(group_index, call, round, index); };
+          after > Seconds{0} ? at(now() + after, arrive) : arrive();
         });
       });
     }

@@ -70,8 +70,8 @@ std::string kind_of(const std::string& name) {
   return out;
 }
 
-/// The link that needs the longest for the bytes that cross it.
-std::string busiest_link(const FabricGraph& fabric, const Quotient& quotient) {
+/// The class of links that needs the longest for the bytes that cross it, and how long.
+std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   std::vector<double> seconds(quotient.link_bandwidths.size());
   for (const auto& calls : quotient.calls)
     for (const QuotientCall& call : calls)
@@ -82,8 +82,8 @@ std::string busiest_link(const FabricGraph& fabric, const Quotient& quotient) {
               seconds[static_cast<std::size_t>(use.link)] +=
                   static_cast<double>(stage.rounds) * flow.bytes * use.weight /
                   quotient.link_bandwidths[static_cast<std::size_t>(use.link)];
-  const auto most = std::max_element(seconds.begin(), seconds.end()) - seconds.begin();
-  return kind_of(fabric.links()[quotient.link_of_class[static_cast<std::size_t>(most)]].name);
+  const auto most = std::max_element(seconds.begin(), seconds.end());
+  return {static_cast<std::size_t>(most - seconds.begin()), *most};
 }
 
 /// No less than what adding costs: the longest additions of every round, one after the other.
@@ -100,15 +100,24 @@ double most_adding(const Quotient& quotient) {
   return sum;
 }
 
+/// What costs most. The parts of the longest chain of events add up to its time, so what saves half of it is the limit,
+/// and the others need no look.
 Limit limit_of(const FabricGraph& fabric, const Quotient& quotient, double all) {
   if (all <= 0) return {};
-  const double latency = 1 - span_of(without_latency(quotient)) / all;
-  const double bandwidth = 1 - span_of(with_wide_links(quotient)) / all;
+  const auto saved = [&](const Quotient& cheaper) { return 1 - span_of(cheaper) / all; };
+  if (quotient.link_bandwidths.empty()) return {"latency", saved(without_latency(quotient))};
+  const auto [link, busy] = busiest_link(quotient);
+  const std::string name = kind_of(fabric.links()[quotient.link_of_class[link]].name);
+  constexpr double kMost = 0.5;
+  double bandwidth = -1, latency = -1;
+  if (busy >= kMost * all && (bandwidth = saved(with_wide_links(quotient))) >= kMost) return {name, bandwidth};
+  if ((latency = saved(without_latency(quotient))) >= kMost) return {"latency", latency};
+  if (bandwidth < 0) bandwidth = saved(with_wide_links(quotient));
   const bool may_matter = most_adding(quotient) > std::max(latency, bandwidth) * all;
-  const double reduction = may_matter ? 1 - span_of(without_reduction(quotient)) / all : 0;
-  if (quotient.link_bandwidths.empty() || latency >= std::max(reduction, bandwidth)) return {"latency", latency};
+  const double reduction = may_matter ? saved(without_reduction(quotient)) : 0;
+  if (latency >= std::max(reduction, bandwidth)) return {"latency", latency};
   if (reduction >= bandwidth) return {"reduction", reduction};
-  return {busiest_link(fabric, quotient), bandwidth};
+  return {name, bandwidth};
 }
 
 }  // namespace

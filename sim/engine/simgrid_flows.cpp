@@ -27,6 +27,9 @@ constexpr const char* kSettings[] = {
 
 constexpr int kLimiters = 64;
 
+/// SimGrid takes whole bytes, of which a protocol may send fractions: all sizes and rates are in parts of one.
+constexpr double kParts = 1024;
+
 }  // namespace
 
 SimGridFlows::SimGridFlows(const FabricGraph& fabric, int limits)
@@ -43,7 +46,7 @@ SimGridFlows::SimGridFlows(const FabricGraph& fabric, int limits)
 
   zone_ = s4u::create_full_zone("fabric");
   for (const auto& link : fabric.links()) {
-    links_.push_back(zone_->create_link(link.name, link.bandwidth.si));
+    links_.push_back(zone_->create_link(link.name, link.bandwidth.si * kParts));
     links_.back()->set_latency(0)->seal();
   }
   const int hosts = static_cast<int>(fabric.endpoints().size()) * ways_ * limits_;
@@ -72,7 +75,7 @@ void SimGridFlows::start(const Flow& flow, std::function<void()> done) {
     zone_->add_route(hosts_[from]->get_netpoint(), hosts_[to]->get_netpoint(), nullptr, nullptr, route, false);
   }
   auto message = s4u::Comm::sendto_init(hosts_[from], hosts_[to]);
-  message->set_payload_size(static_cast<std::uint64_t>(std::llround(flow.bytes)));
+  message->set_payload_size(static_cast<std::uint64_t>(std::llround(flow.bytes * kParts)));
   const s4u::Activity* key = message.get();
   active_.emplace(key, Active{message, std::move(done)});
   message->start();
@@ -101,7 +104,7 @@ s4u::Link* SimGridFlows::limiter(double limit) {
     if (spare_limiters_.empty()) throw Failure(fmt::format("more than {} different limits of a flow", kLimiters));
     link = spare_limiters_.back();
     spare_limiters_.pop_back();
-    link->set_bandwidth(limit);
+    link->set_bandwidth(limit * kParts);
   }
   return link;
 }

@@ -57,10 +57,11 @@ void share(std::vector<PlainFlow>& flows, const std::vector<DirectedLink>& links
 class Plain {
  public:
   Plain(const FabricGraph& fabric, const Schedule& schedule, const std::vector<Seconds>& arrivals)
-      : fabric_(fabric), schedule_(schedule), ranks_(static_cast<std::size_t>(schedule.ranks())) {
+      : fabric_(fabric), schedule_(schedule), ranks_(static_cast<std::size_t>(schedule.ranks() * schedule.lanes())) {
     for (std::int64_t r = 0; r < schedule.rounds(); ++r) schedule.round(r, rounds_.emplace_back());
     for (std::size_t r = 0; r < rounds_.size(); ++r) entered_.emplace_back(rounds_[r].size(), 0);
-    for (std::size_t i = 0; i < ranks_.size(); ++i) ranks_[i].wakes = arrivals[i].si + fabric.endpoints()[i].launch.si;
+    for (std::size_t i = 0; i < ranks_.size(); ++i)
+      ranks_[i].wakes = arrivals[i % arrivals.size()].si + fabric.endpoints()[i % arrivals.size()].launch.si;
   }
 
   std::vector<double> run() {
@@ -72,7 +73,7 @@ class Plain {
       for (const auto& flow : flows_)
         next = std::min(next, flow.starts > now_ ? flow.starts : now_ + flow.left / flow.rate);
       for (const auto& [time, rank] : added_) next = std::min(next, time);
-      if (next == kNever) return done;
+      if (next == kNever) return of_ranks(done);
       for (auto& flow : flows_) flow.left -= flow.rate * (next - now_);
       now_ = next;
       settle(done);
@@ -80,6 +81,18 @@ class Plain {
   }
 
  private:
+  /// A rank in a lane.
+  std::size_t member(const Transfer& t, int rank) const {
+    return static_cast<std::size_t>(t.lane * schedule_.ranks() + rank);
+  }
+
+  std::vector<double> of_ranks(const std::vector<double>& members) const {
+    std::vector<double> done(static_cast<std::size_t>(schedule_.ranks()));
+    for (std::size_t i = 0; i < members.size(); ++i)
+      done[i % done.size()] = std::max(done[i % done.size()], members[i]);
+    return done;
+  }
+
   struct Rank {
     double wakes = kNever;
     std::int64_t round = -1;
@@ -106,7 +119,7 @@ class Plain {
         continue;
       }
       const double latency = flow.latency;
-      finish(static_cast<std::size_t>(t.source), done);
+      finish(member(t, t.source), done);
       if (!schedule_.cost().eager)
         receive(t);
       else
@@ -120,12 +133,12 @@ class Plain {
   }
 
   void receive(const Transfer& t) {
-    auto& rank = ranks_[static_cast<std::size_t>(t.destination)];
+    auto& rank = ranks_[member(t, t.destination)];
     rank.adds_until = std::max(rank.adds_until, now_);
     if (t.reduce)
       rank.adds_until += 3 * static_cast<double>(t.length) /
                          fabric_.endpoints()[static_cast<std::size_t>(t.destination)].memory_bandwidth.si;
-    added_.emplace(t.reduce ? rank.adds_until : now_, static_cast<std::size_t>(t.destination));
+    added_.emplace(t.reduce ? rank.adds_until : now_, member(t, t.destination));
   }
 
   void finish(std::size_t index, std::vector<double>& done) {
@@ -139,9 +152,9 @@ class Plain {
       me.pending = 0;
       const auto& here = rounds_[static_cast<std::size_t>(round)];
       for (std::size_t i = 0; i < here.size(); ++i) {
-        if (here[i].source != static_cast<int>(index) && here[i].destination != static_cast<int>(index)) continue;
+        if (member(here[i], here[i].source) != index && member(here[i], here[i].destination) != index) continue;
         ++me.pending;
-        const bool source = here[i].source == static_cast<int>(index);
+        const bool source = member(here[i], here[i].source) == index;
         if (schedule_.cost().eager && source) {
           send(round, i);
         } else if (++entered_[static_cast<std::size_t>(round)][i] == 2) {
@@ -195,14 +208,16 @@ Platform random_platform() {
 /// Rounds of random transfers, some reducing; what they carry does not matter for the time.
 Schedule random_schedule(int ranks) {
   const int rounds = *rc::gen::inRange(1, 5);
+  // A GPU adds for one lane at a time, which lanes leave out: with several, nothing is added.
+  const int lanes = *rc::gen::inRange(1, 4);
   std::vector<Stage> stages;
   for (int r = 0; r < rounds; ++r) {
     std::vector<Transfer> transfers;
     const int count = *rc::gen::inRange(0, 2 * ranks);
     for (int i = 0; i < count; ++i) {
       const int source = *rc::gen::inRange(0, ranks), step = *rc::gen::inRange(1, ranks);
-      transfers.push_back(
-          {source, (source + step) % ranks, 0, *rc::gen::inRange(1000, 5'000'000), *rc::gen::arbitrary<bool>()});
+      transfers.push_back({source, (source + step) % ranks, 0, *rc::gen::inRange(1000, 5'000'000),
+                           lanes == 1 && *rc::gen::arbitrary<bool>(), *rc::gen::inRange(0, lanes)});
     }
     stages.push_back({*rc::gen::inRange(1, 4), [=](std::int64_t, std::vector<Transfer>& out) {
                         out.insert(out.end(), transfers.begin(), transfers.end());
@@ -210,7 +225,9 @@ Schedule random_schedule(int ranks) {
   }
   ProtocolCost cost;
   cost.eager = *rc::gen::arbitrary<bool>();
-  return Schedule(ranks, ranks, 5'000'000, std::move(stages), cost);
+  Schedule schedule(ranks, ranks, 5'000'000, std::move(stages), cost);
+  schedule.set_lanes(lanes);
+  return schedule;
 }
 
 std::vector<Seconds> random_arrivals(int ranks) {

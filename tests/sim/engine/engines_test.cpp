@@ -141,6 +141,46 @@ TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
 }
 
 // Every protocol cost by hand: 2 bytes on the wire a byte, a start, a latency, a limit.
+// A ring of two nodes of two GPUs: hops of 1 us inside and of 101 us between alternate. Six rounds of nothing but
+// latency take six of the long hops where every round waits for its slowest message, and three where only the bytes
+// wait.
+TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
+  const Platform platform = star_platform("1000000GB/s", "50us", "1us");
+  const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
+  const Schedule ring = plan("ring", fabric, 8);
+  ProtocolCost cost;
+  cost.reduction_is_free = true;
+  const auto with = [&](bool eager) {
+    cost.eager = eager;
+    return time(fabric, Schedule(4, 4, ring.bytes(), ring.stages(), cost));
+  };
+  EXPECT_NEAR(with(false), 6 * 101e-6, 1e-9);
+  EXPECT_NEAR(with(true), 3 * 101e-6 + 3 * 1e-6, 1e-9);
+}
+
+// Rank 0 sends 1 ms' worth to rank 1; beside it rank 2 sends 0.5 ms' worth to rank 0, then rank 0 0.25 ms' worth to
+// rank
+// 3. In common rounds rank 0 sends the last only when its first is done; in a lane of their own the two need not wait
+// for it, and share rank 0's uplink with it for what is left.
+TEST_P(Engines, LanesDoNotWaitForOneAnother) {
+  const Platform platform = star_platform("12.5GB/s", "0us", "0us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const auto done_of_3 = [&](int lane) {
+    const auto stage = [](const std::vector<Transfer>& transfers) {
+      return Stage{1, [transfers](std::int64_t, std::vector<Transfer>& out) {
+                     out.insert(out.end(), transfers.begin(), transfers.end());
+                   }};
+    };
+    Schedule schedule(4, 12'500'000,
+                      {stage({{0, 1, 0, 12'500'000, false, 0}, {2, 0, 0, 6'250'000, false, lane}}),
+                       stage({{0, 3, 0, 3'125'000, false, lane}})});
+    schedule.set_lanes(lane + 1);
+    return done_times(GetParam(), fabric, job_of(schedule))[3];
+  };
+  EXPECT_NEAR(done_of_3(0), 1.25e-3, 1e-8);
+  EXPECT_NEAR(done_of_3(1), 1.0e-3, 1e-8);  // from 0.5 ms on at half the rate
+}
+
 TEST_P(Engines, PayWhatTheProtocolAdds) {
   const Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 2, 1);
