@@ -33,7 +33,7 @@ constexpr double kLastCopy = 0.65;
 /// more goes in passes, each of which pays the latencies: 128 KiB at a time between two GPUs over EFA, as a log over it
 /// shows (aws-samples/aws-do-eks: 185, 363, 719 us for 128, 256, 512 KiB).
 std::int64_t passes_of(const PlanRequest& request, const NcclChoice& choice) {
-  constexpr std::int64_t kChunk = 32 * 1024, kMost = 64;
+  constexpr std::int64_t kChunk = 32'768, kMost = 64;
   if (choice.protocol != NcclProtocol::ll) return 1;
   const std::int64_t pass = kChunk * request.topology.ranks * nccl_channels(request.topology);
   return std::clamp<std::int64_t>((request.bytes + pass - 1) / pass, 1, kMost);

@@ -62,8 +62,9 @@ std::vector<int> rail_parents(const Topology& topology, const ParentNode& over_n
     heads.push_back(order[static_cast<std::size_t>(topology.first_of(node))]);
   for (int node = 0; node < topology.nodes(); ++node) {
     int before = over_nodes(node) < 0 ? -1 : heads[static_cast<std::size_t>(over_nodes(node))];
-    for (int i = 0; i < topology.size_of(node); ++i) {
-      const int rank = order[static_cast<std::size_t>(topology.first_of(node) + i)];
+    const int first = topology.first_of(node), size = topology.size_of(node);
+    for (int place = first; place < first + size; ++place) {
+      const int rank = order[static_cast<std::size_t>(place)];
       parent[static_cast<std::size_t>(rank)] = before;
       before = rank;
     }

@@ -143,7 +143,8 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
         for (int rank = 0; rank < schedule.ranks(); ++rank) {
           Seconds done;
           for (int lane = 0; lane < schedule.lanes(); ++lane) {
-            const int of = quotient.class_of[number][static_cast<std::size_t>(lane * schedule.endpoints() + rank)];
+            const int member = lane * schedule.endpoints() + rank;
+            const int of = quotient.class_of[number][static_cast<std::size_t>(member)];
             done = std::max(done, Seconds{simulation.done(static_cast<std::size_t>(of))[call]});
           }
           times.done.push_back(done);
