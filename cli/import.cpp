@@ -66,8 +66,9 @@ class Setting {
                                     log.file, gpus_per_node, instance.name, instance.gpus));
     check_ranks();
     collective = log.collective.empty() ? "all-reduce" : log.collective;
+    if (ranks() < 2)
+      throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link; --nodes says of how many");
     check_factor();
-    if (ranks() < 2) throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link");
     link = fitted_link(instance, nodes);
     if (nodes > 1 && !instance.nic)
       throw ConfigError(
@@ -121,8 +122,7 @@ class Setting {
     if (std::abs(*log_.bus_factor - expected) > 0.03)
       throw ConfigError(
           fmt::format("{}: busbw / algbw is {:.2f}, that of {} over {} ranks would be {:.2f}; --nodes and "
-                      "--gpus-per-node say of how "
-                      "many ranks the log is",
+                      "--gpus-per-node say of how many ranks the log is",
                       log_.file, *log_.bus_factor, collective == "all-reduce" ? "an all-reduce" : "a " + collective,
                       ranks(), expected));
   }

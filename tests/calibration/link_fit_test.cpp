@@ -1,0 +1,75 @@
+// Latency and bandwidth from two measured sizes, and the honesty about the others.
+
+#include "calibration/link_fit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace ganymede {
+namespace {
+
+/// A ring of four: six rounds of a latency and a quarter of the bytes.
+Seconds ring_of_four(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+  return 6 * latency + 1.5 * (Bytes{static_cast<double>(bytes)} / bandwidth);
+}
+
+std::vector<CollectiveSample> samples_of(const PredictCollective& truth, Seconds latency, BytesPerSecond bandwidth) {
+  std::vector<CollectiveSample> samples;
+  for (std::int64_t bytes = 8; bytes <= std::int64_t{1} << 30; bytes *= 8)
+    samples.push_back({bytes, truth(latency, bandwidth, bytes)});
+  return samples;
+}
+
+TEST(LinkFit, RecoversWhatMadeTheSamples) {
+  for (const double latency : {1e-6, 50e-6})
+    for (const double bandwidth : {1e9, 200e9}) {
+      const auto samples = samples_of(ring_of_four, Seconds{latency}, BytesPerSecond{bandwidth});
+      const LinkFit fit = fit_links(samples, ring_of_four);
+      EXPECT_NEAR(fit.latency.si / latency, 1, 1e-5);
+      EXPECT_NEAR(fit.bandwidth.si / bandwidth, 1, 1e-5);
+      EXPECT_TRUE(fit.meets_ends);
+      ASSERT_EQ(fit.samples.size(), samples.size());
+      for (const auto& sample : fit.samples) {
+        EXPECT_NEAR(sample.predicted / sample.measured.time, 1, 1e-5);
+        EXPECT_NEAR(sample.line / sample.measured.time, 1, 1e-5);  // this truth is a straight line
+      }
+      EXPECT_TRUE(fit.samples.front().fitted && fit.samples.back().fitted && !fit.samples[1].fitted);
+    }
+}
+
+// What the model has and a straight line has not: latency that grows by steps.
+TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
+  const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+    return ring_of_four(latency, bandwidth, bytes) * (bytes >= 64 * 1024 && bytes < 1 << 20 ? 2 : 1);
+  };
+  std::vector<CollectiveSample> samples;
+  for (const std::int64_t bytes : {8, 4096, 64 * 1024, 512 * 1024, 1 << 20, 8 << 20, 64 << 20})
+    samples.push_back({bytes, ring_of_four(Seconds{1e-6}, BytesPerSecond{1e9}, bytes)});
+  samples[1].time = 1.1 * samples[1].time;
+  samples[4].time = samples[4].time / 1.2;
+  const LinkFit fit = fit_links(samples, model);
+  ASSERT_EQ(fit.errors.size(), 3U);
+  EXPECT_EQ(fit.errors[0].samples, 1);  // 8 bytes were fitted
+  EXPECT_EQ(fit.errors[1].samples, 2);
+  EXPECT_EQ(fit.errors[2].samples, 2);  // so were 64 MiB
+  EXPECT_NEAR(fit.errors[0].model, 0.1, 1e-4);
+  EXPECT_NEAR(fit.errors[1].model, 1.0, 1e-4);
+  EXPECT_NEAR(fit.errors[1].line, 0.0, 1e-4);
+  EXPECT_NEAR(fit.errors[2].model, std::sqrt(1.2) - 1, 1e-4);
+}
+
+TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {
+  // Something else costs 100 us of every size, and the smallest took 20.
+  const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+    return Seconds{100e-6} + ring_of_four(latency, bandwidth, bytes);
+  };
+  const std::vector<CollectiveSample> samples = {{8, Seconds{20e-6}}, {1 << 20, Seconds{2e-3}}};
+  const LinkFit fit = fit_links(samples, model);
+  EXPECT_FALSE(fit.meets_ends);
+  EXPECT_EQ(fit.latency, Seconds{0});
+  EXPECT_NEAR(fit.samples[1].predicted.si, 2e-3, 1e-7);
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,239 @@
+// What nccl-tests print, as people keep it: read where it is sound, refused with the place where it is not.
+
+#include "traces/nccl_log.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using Json = nlohmann::json;
+
+/// Two ranks on two hosts: busbw is algbw.
+constexpr const char* kHead =
+    "# nThread 1 nGpus 1 minBytes 8 maxBytes 67108864 step: 8(factor) warmup iters: 5 iters: 20 validate: 1 graph: 0\n"
+    "#\n"
+    "# Using devices\n"
+    "#  Rank  0 Group  0 Pid   4711 on     node-a device  0 [0x07] NVIDIA A100-SXM4-40GB\n"
+    "#  Rank  1 Group  0 Pid   4712 on     node-b device  0 [0x07] NVIDIA A100-SXM4-40GB\n"
+    "NCCL version 2.18.3+cuda12.1\n"
+    "#                                                              out-of-place                       in-place\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n";
+constexpr const char* kRows =
+    "           8             2     float     sum      -1    25.10    0.00    0.00      0    24.90    0.00    0.00    "
+    "0\n"
+    "     1048576        262144     float     sum      -1   150.00    6.99    6.99      0   151.00    6.94    6.94    "
+    "0\n"
+    "    67108864      16777216     float     sum      -1   6000.0   11.18   11.18      0   6010.0   11.17   11.17    "
+    "0\n";
+constexpr const char* kTail = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 6.05\n";
+
+NcclLog read(const std::string& text) {
+  const TemporaryFolder folder;
+  return read_nccl_log(folder.add("nccl.log", text));
+}
+
+std::string error(const std::string& text) {
+  return message_of<ConfigError>([&] { read(text); });
+}
+
+/// One row in the columns of today.
+std::string row(const std::string& rest) { return "  8  2  float  sum  -1  " + rest + "\n"; }
+
+std::vector<std::int64_t> sizes(const NcclLog& log) {
+  std::vector<std::int64_t> out;
+  for (const auto& row : log.rows) out.push_back(row.bytes);
+  return out;
+}
+
+TEST(NcclLog, ReadsTheTableAndWhatStandsAboveIt) {
+  const NcclLog log = read(std::string(kHead) + kRows + kTail);
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.nodes, 2);
+  EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");
+  EXPECT_EQ(log.version, "2.18.3");
+  EXPECT_EQ(log.collective, "");
+  EXPECT_THAT(sizes(log), ElementsAre(8, 1048576, 67108864));
+  EXPECT_NEAR(log.rows[0].out_of_place.si, 25.10e-6, 1e-12);
+  EXPECT_NEAR(log.rows[2].in_place->si, 6010e-6, 1e-12);
+  EXPECT_EQ(log.rows[1].where, "line 11");
+  EXPECT_NEAR(*log.bus_factor, 1, 0.01);
+  EXPECT_THAT(log.notes, IsEmpty());
+}
+
+TEST(NcclLog, ReadsTheColumnsFromBefore2021) {
+  const NcclLog log = read(
+      "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+      "           8             2   float     sum    11.20    0.00    0.00  1e-07    11.30    0.00    0.00  1e-07\n"
+      "     1048576        262144   float     sum   150.00    6.99   10.49  1e-07   151.00    6.94   10.42  1e-07\n");
+  EXPECT_THAT(sizes(log), ElementsAre(8, 1048576));
+  EXPECT_NEAR(log.rows[0].out_of_place.si, 11.2e-6, 1e-12);
+  EXPECT_NEAR(*log.bus_factor, 1.5, 0.01);
+}
+
+TEST(NcclLog, TakesARootForARootAndATimeForATime) {
+  // Broadcast names its root, with no reduction; a time may be an integer too.
+  const NcclLog with_root = read("  1048576  262144  float  none  0  150  6.99  6.99  0\n");
+  EXPECT_NEAR(with_root.rows[0].out_of_place.si, 150e-6, 1e-12);
+  EXPECT_FALSE(with_root.rows[0].in_place);
+  const NcclLog without = read("  1048576  262144  float  sum  150  6.99  6.99  0\n");
+  EXPECT_NEAR(without.rows[0].out_of_place.si, 150e-6, 1e-12);
+}
+
+TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
+  for (const std::string prefix : {"[1,0]<stdout>:", "0: ", "  [1,12]<stderr>:"}) {
+    std::string text = "Warning: Permanently added 'node-a' to the list of known hosts.\r\n";
+    std::istringstream lines(std::string(kHead) + kRows + kTail);
+    for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";
+    const NcclLog log = read(text);
+    EXPECT_EQ(log.ranks, 2) << prefix;
+    EXPECT_EQ(sizes(log).size(), 3U) << prefix;
+  }
+}
+
+TEST(NcclLog, KeepsTheFirstColumnsWhereTheOthersWereCutOff) {
+  const NcclLog log = read("  1048576  262144  float  sum  -1  150.00  6.99  6.99\n");
+  EXPECT_FALSE(log.rows[0].in_place);
+  EXPECT_NEAR(log.rows[0].out_of_place.si, 150e-6, 1e-12);
+}
+
+TEST(NcclLog, NotesWhatItLeavesOutOrCannotKnow) {
+  const NcclLog log = read("  0  0  float  sum  -1  12.0  0.00  0.00  0  12.1  0.00  0.00  0\n" +
+                           row("12.0  0.00  0.00  N/A  12.1  0.00  0.00  N/A"));
+  EXPECT_THAT(sizes(log), ElementsAre(8));
+  EXPECT_THAT(log.notes, ElementsAre("line 1: 0 bytes, left out", "the results were not validated (-c 0)"));
+}
+
+TEST(NcclLog, RefusesRowsThatAreCutOrNoNumbers) {
+  EXPECT_THAT(error(row("25.10  0.00")), HasSubstr("nccl.log: line 1: found no busbw out of place"));
+  EXPECT_THAT(error(row("25.10  0.00  0.00  0  24.90")), HasSubstr("line 1: found no algbw in place"));
+  EXPECT_THAT(error(row("N/A  0.00  0.00  0")), HasSubstr("found \"N/A\" for the time out of place"));
+  EXPECT_THAT(error(row("nan  0.00  0.00  0")), HasSubstr("found \"nan\" for the time out of place"));
+  EXPECT_THAT(error(row("inf  0.00  0.00  0")), HasSubstr("found \"inf\""));
+  EXPECT_THAT(error(row("0.00  0.00  0.00  0")), HasSubstr("found a time of 0 us, expected above zero"));
+  EXPECT_THAT(error(row("-3  0.00  0.00  0")), HasSubstr("expected above zero"));
+  // The time is missing: what follows is taken for it, and contradicts the size or the results.
+  EXPECT_THAT(error("  1048576  262144  float  sum  -1  6.99  6.99  0\n"), HasSubstr("are columns missing?"));
+  EXPECT_THAT(error("  1048576  262144  float  sum  -1  6.99  6.99  0  151.00  6.94  6.94  0\n"),
+              HasSubstr("found \"151.00\" wrong results"));
+}
+
+TEST(NcclLog, RefusesWrongResults) {
+  EXPECT_THAT(error(row("25.10  0.00  0.00  7  24.90  0.00  0.00  0")), HasSubstr("found \"7\" wrong results"));
+  EXPECT_THAT(error(row("25.10  0.00  0.00  0  24.90  0.00  0.00  nan")), HasSubstr("found \"nan\" wrong results"));
+}
+
+TEST(NcclLog, RefusesWhatIsNotOneTableOfOneCollective) {
+  EXPECT_THAT(error(std::string(kRows) + kRows), HasSubstr("line 4: found 8 bytes after 67108864, expected ascending"));
+  EXPECT_THAT(error("# Collective test starting: all_reduce_perf\n# Collective test starting: all_gather_perf\n"),
+              HasSubstr("line 2: found all-gather after all-reduce"));
+  EXPECT_THAT(error("# Collective test starting: alltoall_perf\n"), HasSubstr("found the test \"alltoall_perf\""));
+  EXPECT_THAT(error("# Rank  0 Group  1 Pid   1 on a device  0 [0x07] V100\n"), HasSubstr("second group of ranks"));
+  // busbw / algbw says of which collective and of how many ranks.
+  EXPECT_THAT(error("  1048576  262144  float  sum  -1  150  6.99  6.99  0\n"
+                    "  2097152  524288  float  sum  -1  300  6.99  13.1  0\n"),
+              HasSubstr("line 2: found busbw / algbw = 1.87, 1.00 before"));
+  EXPECT_THAT(error(""), HasSubstr("found no row with a size and a time"));
+  EXPECT_THAT(error("nothing of the kind\n"), HasSubstr("found no row with a size and a time"));
+  EXPECT_THROW(read_nccl_log("/nowhere/nccl.log"), ConfigError);
+}
+
+// ---- JSON of -J ----
+
+Json json_log() {
+  Json log = {{"version", "2.17.1"},
+              {"args", {"./build/all_reduce_perf", "-J", "x.json"}},
+              {"env", {"HOME=/root", "TOKEN=secret"}},
+              {"nccl_version", 22703},
+              {"config",
+               {{"devices",
+                 {{{"group", 0}, {"rank", 0}, {"hostname", "a"}, {"device_info", "NVIDIA H100"}},
+                  {{"group", 0}, {"rank", 1}, {"hostname", "a"}, {"device_info", "NVIDIA H100"}}}}}}};
+  const auto timing = [](double us, double bytes) {
+    return Json{{"time", us}, {"alg_bw", bytes / us / 1e3}, {"bus_bw", bytes / us / 1e3}, {"nwrong", 0}};
+  };
+  for (const auto& [bytes, us] : std::vector<std::pair<double, double>>{{8, 20}, {1048576, 60}, {67108864, 900}})
+    log["results"].push_back(
+        {{"size", bytes}, {"out_of_place", timing(us, bytes)}, {"in_place", timing(us * 1.01, bytes)}});
+  for (auto& result : log["results"]) result["size"] = static_cast<std::int64_t>(result["size"].get<double>());
+  return log;
+}
+
+std::string with(const char* pointer, const Json& value) {
+  Json log = json_log();
+  log[Json::json_pointer(pointer)] = value;
+  return error(log.dump());
+}
+
+TEST(NcclLogJson, ReadsResultsAndSetting) {
+  const NcclLog log = read(json_log().dump(2));
+  EXPECT_EQ(log.collective, "all-reduce");
+  EXPECT_EQ(log.ranks, 2);
+  EXPECT_EQ(log.nodes, 1);
+  EXPECT_EQ(log.gpu, "NVIDIA H100");
+  EXPECT_EQ(log.version, "2.27.3");
+  EXPECT_THAT(sizes(log), ElementsAre(8, 1048576, 67108864));
+  EXPECT_NEAR(log.rows[1].out_of_place.si, 60e-6, 1e-12);
+  EXPECT_NEAR(log.rows[1].in_place->si, 60.6e-6, 1e-12);
+}
+
+TEST(NcclLogJson, DoesNotRepeatTheEnvironment) {
+  const NcclLog log = read(json_log().dump());
+  for (const auto& note : log.notes) EXPECT_THAT(note, testing::Not(HasSubstr("secret")));
+  Json broken = json_log();
+  broken["results"][0]["out_of_place"]["time"] = "secret";
+  broken["env"] = {{"TOKEN", "hidden"}};
+  EXPECT_THAT(error(broken.dump()), testing::Not(HasSubstr("hidden")));
+}
+
+TEST(NcclLogJson, ReadsVersionsOfThreeAndFiveDigits) {
+  Json log = json_log();
+  log["nccl_version"] = 2804;
+  EXPECT_EQ(read(log.dump()).version, "2.8.4");
+}
+
+TEST(NcclLogJson, TakesAReplayedTracesInPlaceTimes) {
+  Json log = json_log();
+  for (auto& result : log["results"]) result["out_of_place"] = nullptr;
+  EXPECT_NEAR(read(log.dump()).rows[1].out_of_place.si, 60.6e-6, 1e-12);
+}
+
+TEST(NcclLogJson, LeavesOutRowsOfNothing) {
+  Json log = json_log();
+  log["results"][0]["size"] = 0;
+  log["results"][0]["out_of_place"] = {{"time", 5.0}, {"alg_bw", "nan"}, {"bus_bw", "nan"}, {"nwrong", 0}};
+  EXPECT_THAT(read(log.dump()).notes, ElementsAre("/results/0: 0 bytes, left out"));
+}
+
+TEST(NcclLogJson, RefusesWithThePlace) {
+  EXPECT_THAT(with("/results/1/out_of_place/time", "nan"), HasSubstr("nccl.log: /results/1/out_of_place/time"));
+  EXPECT_THAT(with("/results/1/out_of_place/nwrong", 3), HasSubstr("/results/1/out_of_place: found 3 wrong results"));
+  EXPECT_THAT(with("/results/1/size", "many"), HasSubstr("/results/1/size"));
+  EXPECT_THAT(with("/results/2", json_log()["results"][1]), HasSubstr("/results/2: found 1048576 bytes after 1048576"));
+  EXPECT_THAT(with("/results/1/out_of_place", 5), HasSubstr("/results/1/out_of_place"));
+  EXPECT_THAT(with("/results", 5), HasSubstr("/results"));
+  EXPECT_THAT(with("/args/0", "./sendrecv_perf"), HasSubstr("found the test \"./sendrecv_perf\""));
+  EXPECT_THAT(with("/config/devices/1/group", 1), HasSubstr("/config/devices/1: found a second group of ranks"));
+  Json log = json_log();
+  log.erase("results");
+  EXPECT_THAT(error(log.dump()), HasSubstr("\"results\" is missing"));
+  log = json_log();
+  log["results"][2]["out_of_place"].erase("alg_bw");
+  EXPECT_THAT(error(log.dump()), HasSubstr("/results/2/out_of_place: \"alg_bw\" is missing"));
+  EXPECT_THAT(error("{ \"results\": ["), HasSubstr("line 1, column"));
+}
+
+}  // namespace
+}  // namespace ganymede
