@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/collectives/nccl_tuner.hpp"
 #include "sim/collectives/parts.hpp"
@@ -48,17 +49,42 @@ Seconds last_copy(const Topology& topology, std::int64_t bytes, const NcclChoice
   return kLastCopy * (chunk / machine.inside_bandwidth);
 }
 
-/// Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS). Where they are staged through host memory, the first is
-/// copied there before anything leaves, and the last into the GPU after all has come.
+bool is_ring_with_simple(const NcclChoice& choice) {
+  return choice.algorithm == NcclAlgorithm::ring && choice.protocol == NcclProtocol::simple;
+}
+
+/// The channels of a ring over one NIC.
+int channels_of_ring(const Topology& topology) {
+  return std::max(1, nccl_channels(topology) / std::max(1, topology.rails));
+}
+
+/// Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS): those of all channels of one ring.
+Bytes slices_of_ring(const Topology& topology, std::int64_t bytes) {
+  const double chunk = static_cast<double>(bytes) / topology.ranks / std::max(1, topology.rails);
+  return Bytes{std::min(chunk, kMostChunk * channels_of_ring(topology)) / 2};
+}
+
+/// Where slices are staged through host memory, the first is copied there before anything leaves, and the last into the
+/// GPU after all has come.
 Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
   const NcclMachine& machine = topology.nccl;
-  if (machine.staging_bandwidth.si <= 0 || choice.algorithm != NcclAlgorithm::ring ||
-      choice.protocol != NcclProtocol::simple)
-    return Seconds{0};
-  const int rings = std::max(1, topology.rails), channels = std::max(1, nccl_channels(topology) / rings);
-  const double chunk = static_cast<double>(bytes) / topology.ranks / rings;
-  const Bytes slice{std::min(chunk, kMostChunk * channels) / 2};
-  return 2 * (slice / machine.staging_bandwidth);
+  if (machine.staging_bandwidth.si <= 0 || !is_ring_with_simple(choice)) return Seconds{0};
+  return 2 * (slices_of_ring(topology, bytes) / machine.staging_bandwidth);
+}
+
+/// EFA's provider has a NIC of p4d read messages from 1 MiB up (FI_EFA_INTER_MIN_READ_MESSAGE_SIZE, ofiwg/libfabric
+/// pull request 6048). Shorter ones a CPU posts packet by packet: 1.78, 10.59 and 152 us for 4 KiB, 64 KiB and 1 MiB
+/// through one endpoint (ofiwg/libfabric issue 5694: fi_rdm_tagged_bw between two c5n.18xlarge), of which a ring has
+/// one a NIC.
+BytesPerSecond most_of_endpoint(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  constexpr Bytes kLeast{480 * 8}, kRead{1024 * 1024};  // the least is a chunk of 8 bytes a thread (prims_simple.h)
+  constexpr Seconds kMessage{1.2e-6};
+  constexpr BytesPerSecond kPackets{6.9e9}, kNoLimit{std::numeric_limits<double>::infinity()};
+  const NcclMachine& machine = topology.nccl;
+  const Bytes message = std::max(kLeast, slices_of_ring(topology, bytes) / channels_of_ring(topology));
+  const bool in_packets = machine.efa && machine.gpu_direct && machine.generation == NcclMachine::Generation::ampere &&
+                          is_ring_with_simple(choice) && message < kRead;
+  return in_packets ? message / (kMessage + message / kPackets) : kNoLimit;
 }
 
 ProtocolCost cost_of(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
@@ -74,6 +100,7 @@ ProtocolCost cost_of(const PlanRequest& request, const NcclChoice& choice, NcclV
                 nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
   cost.between = plateau * nccl_between_hop(topology, algorithm, protocol) - topology.nccl.network_latency;
   cost.between += staging(topology, request.bytes, choice);
+  cost.flow_between = most_of_endpoint(topology, request.bytes, choice);
   cost.reduction_is_free = true;  // the kernel adds while it forwards, which its bandwidth includes
   cost.eager = true;              // the kernel, or the proxy of a NIC, writes into the next GPU's buffer
   return cost;

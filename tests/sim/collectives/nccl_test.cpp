@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "common/errors.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
+#include "sim/collectives/verify.hpp"
 
 namespace ganymede {
 namespace {
@@ -93,6 +96,86 @@ TEST(Nccl, TheScheduleCarriesTheProtocolsCosts) {
   EXPECT_NEAR(cost("ring/ll").inside.si, (0.6 - 3.4) * 1e-6, 1e-15);
   EXPECT_NEAR(cost("ring/ll").between.si, 0, 1e-15);
   EXPECT_GT(cost("ring/simple").between, 30_us);  // the network's latency once more
+}
+
+// ---- what networks do to it ----
+
+/// Two nodes of one GPU each, as g4dn or p3.2xlarge are.
+Topology two_nodes(NcclMachine::Generation generation) {
+  Topology topology = clustered(2, 1);
+  topology.nccl.generation = generation;
+  topology.nccl.between_bandwidth = 5_GB_per_s;
+  topology.nccl.network_latency = 30_us;
+  return topology;
+}
+
+Schedule planned(const Topology& topology, std::int64_t bytes, const std::string& variant) {
+  return parse_scheme("nccl:" + variant).plan({topology, bytes, Collective::all_reduce, ""});
+}
+
+TEST(Nccl, EfasPluginKeepsToSimpleBeforeHopper) {
+  Topology topology = a100(2);
+  topology.nccl.efa = true;
+  EXPECT_EQ(choice(topology, 8).protocol, NcclProtocol::simple);
+  EXPECT_EQ(choice(topology, 8, "2.4.8").protocol, NcclProtocol::ll);  // from before the plugin's advice
+  EXPECT_EQ(choice(topology, 8, "any").protocol, NcclProtocol::ll);
+  EXPECT_EQ(choice(topology, 8, "ll").protocol, NcclProtocol::ll);  // NCCL_PROTO overrides the plugin
+  topology.nccl.generation = NcclMachine::Generation::hopper;
+  EXPECT_EQ(choice(topology, 8).protocol, NcclProtocol::ll);
+}
+
+// On p4d messages below 1 MiB leave in packets that a CPU posts; with two channels a NIC and sixteen ranks these are
+// sizes below 256 MiB.
+TEST(Nccl, EfaSendsShortMessagesInPackets) {
+  Topology topology = a100(2);
+  topology.nccl.efa = true;
+  ASSERT_EQ(nccl_channels(topology), 8);
+  const auto limit = [&](std::int64_t bytes) {
+    return planned(topology, bytes, "2.9.9/ring/simple").cost().flow_between.si;
+  };
+  EXPECT_EQ(limit(std::int64_t{256} << 20), std::numeric_limits<double>::infinity());
+  EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (1.2e-6 + 1048576 / 6.9e9), 1e6);
+  EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 6.9e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
+  EXPECT_EQ(limit(8), limit(1024));
+  for (const bool efa : {false, true}) {  // other networks; Hopper's instances, which write by RDMA
+    topology.nccl.efa = efa;
+    if (efa) topology.nccl.generation = NcclMachine::Generation::hopper;
+    EXPECT_EQ(limit(16 << 20), std::numeric_limits<double>::infinity());
+  }
+}
+
+TEST(Nccl, LlGoesInPassesOfItsBuffer) {
+  const Topology topology = two_nodes(NcclMachine::Generation::volta);
+  const std::int64_t pass = std::int64_t{32768} * 2 * nccl_channels(topology);
+  const std::int64_t rounds = planned(topology, pass, "ring/ll").rounds();
+  EXPECT_EQ(planned(topology, pass + 1, "ring/ll").rounds(), 2 * rounds);
+  EXPECT_EQ(planned(topology, 10 * pass, "ring/ll").rounds(), 10 * rounds);
+  EXPECT_EQ(planned(topology, 10 * pass, "ring/simple").rounds(), rounds);
+}
+
+TEST(Nccl, WithoutGpuDirectTheFirstAndTheLastSliceAreStaged) {
+  Topology topology = two_nodes(NcclMachine::Generation::volta);
+  const auto between = [&](std::int64_t bytes, const char* variant) {
+    return planned(topology, bytes, variant).cost().between;
+  };
+  const Seconds direct = between(1 << 20, "ring/simple"), ll = between(1 << 20, "ring/ll");
+  topology.nccl.gpu_direct = false;
+  topology.nccl.staging_bandwidth = 12_GB_per_s;
+  // A megabyte in chunks of a half, in slices of a quarter: two of them at 12 GB/s.
+  EXPECT_NEAR((between(1 << 20, "ring/simple") - direct).si, 2 * (1 << 18) / 12e9, 1e-9);
+  EXPECT_EQ(between(1 << 20, "ring/ll"), ll);
+  EXPECT_EQ(between(std::int64_t{1} << 30, "ring/simple"), between(std::int64_t{1} << 32, "ring/simple"));
+}
+
+TEST(Nccl, ChannelsAreLanesOverEveryNic) {
+  const Schedule rings = planned(a100(2), 64 << 20, "ring/simple"), trees = planned(a100(2), 64 << 20, "tree/simple");
+  EXPECT_EQ(rings.lanes(), 4);
+  EXPECT_EQ(trees.lanes(), 8);  // a double tree for each
+  for (const Schedule* schedule : {&rings, &trees}) {
+    EXPECT_TRUE(schedule->cost().eager);
+    EXPECT_TRUE(schedule->cost().reduction_is_free);
+    EXPECT_TRUE(is_complete(*schedule, Collective::all_reduce));
+  }
 }
 
 }  // namespace

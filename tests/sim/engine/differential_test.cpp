@@ -83,7 +83,8 @@ class Plain {
  private:
   /// A rank in a lane.
   std::size_t member(const Transfer& t, int rank) const {
-    return static_cast<std::size_t>(t.lane * schedule_.ranks() + rank);
+    const int index = t.lane * schedule_.ranks() + rank;
+    return static_cast<std::size_t>(index);
   }
 
   std::vector<double> of_ranks(const std::vector<double>& members) const {
@@ -249,7 +250,7 @@ double difference(const std::vector<double>& times, const std::vector<double>& e
 /// microseconds of them. No two programs agree there, nor one with itself when ranks arrive 10 ps later.
 bool is_chaotic(const FabricGraph& fabric, const Schedule& schedule, const std::vector<Seconds>& arrivals) {
   const auto times = done_times(Engine::folded, fabric, job_of(schedule, arrivals));
-  for (const std::size_t every : {2, 3, 5}) {
+  for (const std::size_t every : {2U, 3U, 5U}) {
     auto later = arrivals;
     for (std::size_t i = 0; i < later.size(); i += every) later[i] = later[i] + Seconds{1e-11};
     if (difference(done_times(Engine::folded, fabric, job_of(schedule, later)), times) > 1e-7) return true;

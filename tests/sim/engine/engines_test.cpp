@@ -140,7 +140,6 @@ TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
   EXPECT_NEAR(time(fabric, one), 0.1, 1e-9);  // 4 GB at 30 + 10 GB/s
 }
 
-// Every protocol cost by hand: 2 bytes on the wire a byte, a start, a latency, a limit.
 // A ring of two nodes of two GPUs: hops of 1 us inside and of 101 us between alternate. Six rounds of nothing but
 // latency take six of the long hops where every round waits for its slowest message, and three where only the bytes
 // wait.
@@ -181,6 +180,7 @@ TEST_P(Engines, LanesDoNotWaitForOneAnother) {
   EXPECT_NEAR(done_of_3(1), 1.0e-3, 1e-8);  // from 0.5 ms on at half the rate
 }
 
+// Every protocol cost by hand: 2 bytes on the wire a byte, a start, a latency, a limit.
 TEST_P(Engines, PayWhatTheProtocolAdds) {
   const Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 2, 1);

@@ -33,10 +33,12 @@ inline Platform star_platform(const std::string& bandwidth, const std::string& n
 }
 
 /// A platform of which only the instance "node" and the fabric matter.
-inline Platform platform_of(const std::string& node, const std::string& fabric = R"({"kind": "switch"})") {
+inline Platform platform_of(const std::string& node, const std::string& fabric = R"({"kind": "switch"})",
+                            const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
   return read_platform(JsonNode::parse(
       R"({"schema": "ganymede.platform/1",
-          "gpus": {"X": {"memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s"}},
+          "gpus": {"X": {"memory": "16GiB", "fp32": "10Tflop/s", )" +
+          gpu + R"(}},
           "instances": {"node": {"gpu": "X", )" +
           node + R"(}}, "fabric": )" + fabric + "}",
       "lab.json"));

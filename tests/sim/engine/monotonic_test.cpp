@@ -1,0 +1,87 @@
+// A better fabric is never worse, for every scheme of the table: more bandwidth is never slower, more latency never
+// faster. Adding costs nothing here: messages that share a link end together and are then added one after the other,
+// where latency that sets them apart would let the first be added while the second still comes.
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "engines.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "test_platform.hpp"
+
+namespace ganymede {
+namespace {
+
+struct Fabric {
+  const char* name;
+  const char* node;    ///< with {B} for a bandwidth and {L} for a latency
+  const char* fabric;  ///< the same
+  int nodes;
+};
+
+constexpr Fabric kFabrics[] = {
+    {"star", R"("gpus": 1, "nic": {"bandwidth": "{B}", "latency": "{L}"})", R"({"kind": "switch"})", 8},
+    {"clustered", R"("gpus": 4, "gpu_links": {"kind": "nvlink", "bandwidth": "{B}", "latency": "{L}"},
+                     "nic": {"bandwidth": "{B}", "latency": "{L}"})",
+     R"({"kind": "switch", "latency": "{L}"})", 3},
+    {"switched", R"("gpus": 4, "gpu_links": {"kind": "nvswitch", "bandwidth": "{B}", "latency": "{L}", "reduces": true},
+                    "nic": {"count": 2, "bandwidth": "{B}", "latency": "{L}"})",
+     R"({"kind": "switch", "reduces": true})", 2},
+    {"tcp", R"("gpus": 2, "host_link": {"bandwidth": "{B}", "latency": "{L}"},
+               "nic": {"bandwidth": "{B}", "latency": "{L}", "transport": "tcp", "gpu_direct": false})",
+     R"({"kind": "switch"})", 4},
+    {"torus", R"("gpus": 1, "nic": {"bandwidth": "{B}", "latency": "{L}"})",
+     R"({"kind": "torus", "dimensions": [4, 4], "bandwidth": "{B}", "latency": "{L}"})", 16}};
+
+std::string filled(std::string text, const std::string& bandwidth, const std::string& latency) {
+  for (const auto& [name, value] : std::map<std::string, std::string>{{"{B}", bandwidth}, {"{L}", latency}})
+    for (std::size_t at = 0; (at = text.find(name, at)) != std::string::npos;) text.replace(at, name.size(), value);
+  return text;
+}
+
+class Monotonic : public testing::TestWithParam<Fabric> {};
+INSTANTIATE_TEST_SUITE_P(All, Monotonic, testing::ValuesIn(kFabrics),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+/// The time on a fabric of the plan that was made for another, or nullopt where the scheme cannot serve it: a plan that
+/// is chosen by the fabric, as NCCL's, may be the worse one by NCCL's own estimates.
+std::optional<double> time_on(const Fabric& of, const AllReduceScheme& scheme, std::int64_t bytes,
+                              const std::string& bandwidth, const std::string& latency) {
+  const auto platform = [&](const std::string& b, const std::string& l) {
+    return platform_of(filled(of.node, b, l), filled(of.fabric, b, l), kFreeAdding);
+  };
+  const Platform usual = platform("10GB/s", "5us"), other = platform(bandwidth, latency);
+  const FabricGraph planned(usual, usual.instance("node"), of.nodes, usual.instance("node").gpus);
+  const FabricGraph fabric(other, other.instance("node"), of.nodes, other.instance("node").gpus);
+  const PlanRequest request{planned.topology(), bytes, Collective::all_reduce, ""};
+  if (scheme.why_not(request)) return std::nullopt;
+  return finish(Engine::folded, fabric, scheme.plan(request));
+}
+
+TEST_P(Monotonic, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
+  int served = 0;
+  for (const AllReduceScheme& scheme : allreduce_schemes())
+    for (const std::int64_t bytes : {std::int64_t{8}, std::int64_t{1} << 20, std::int64_t{256} << 20}) {
+      double before = 0;
+      for (const char* bandwidth : {"40GB/s", "20GB/s", "10GB/s", "7GB/s", "1GB/s"}) {
+        const auto time = time_on(GetParam(), scheme, bytes, bandwidth, "5us");
+        if (!time) break;
+        EXPECT_GE(*time, before * (1 - 1e-9)) << scheme.name << ", " << bytes << " bytes, " << bandwidth;
+        before = *time;
+        ++served;
+      }
+      before = 0;
+      for (const char* latency : {"0us", "1us", "5us", "6us", "1ms"}) {
+        const auto time = time_on(GetParam(), scheme, bytes, "10GB/s", latency);
+        if (!time) break;
+        EXPECT_GE(*time, before * (1 - 1e-9)) << scheme.name << ", " << bytes << " bytes, " << latency;
+        before = *time;
+      }
+    }
+  EXPECT_GE(served, 10 * 3 * 5);  // ten schemes at least
+}
+
+}  // namespace
+}  // namespace ganymede
