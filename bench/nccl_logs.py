@@ -35,7 +35,7 @@ LOGS = {
     "a100_8_mpi": ("used", 8, "aws", "p4d.24xlarge", 1, "nccl", "a note on nccl-tests, host \"thanos\", 8 x A100-SXM4-80GB, one process a GPU"),
     "g4dn_2_efa": ("used", 2, MACHINES, "g4dn.8xlarge", 2, "nccl:2.12.7", "terraform-aws-eks-blueprints, example with EFA; NCCL_PROTO=simple set by the plugin"),
     "h100_a3mega_16": ("new", 16, MACHINES, "a3-megagpu-8g", 2, "nccl", "lessizzmore/create-a3mega-ztan-fork ztan-NCCL-test-result @02dd8f455c43"),
-    "p3dn_16_efa": ("new", 16, "aws", "p3dn.24xlarge", 2, "nccl:2.4.8/ring", "AWS, EC2 User Guide, EFA and NCCL, 2 x p3dn.24xlarge, NCCL_TREE_THRESHOLD=0"),
+    "p3dn_16_efa": ("used", 16, "aws", "p3dn.24xlarge", 2, "nccl:2.4.8/ring", "AWS, EC2 User Guide, EFA and NCCL, 2 x p3dn.24xlarge, NCCL_TREE_THRESHOLD=0"),
     "v100_4_pcie": ("new", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.26.2", "a note on nccl-tests, host \"gdr116\", 4 x V100-SXM2 without NVLink in use"),
     "gh200_8_slingshot": ("new", 8, MACHINES, "4xGH200", 2, "nccl", "user documentation of CSCS, 2 nodes of 4 GH200 over Slingshot 11"),
 }

@@ -50,7 +50,7 @@ std::vector<std::string> split(const std::string& text, const char* option) {
 std::int64_t parse_bytes(const std::string& text) {
   double bytes = -1;
   try {
-    const bool bare = text.find_first_not_of("0123456789") == std::string::npos;
+    const bool bare = text.find_first_not_of("-.0123456789") == std::string::npos;
     bytes = parse_quantity<Bytes>(bare ? text + "B" : text).si;
   } catch (const std::invalid_argument& error) {
     throw ConfigError(fmt::format("--bytes {}: {}", text, error.what()));
@@ -216,6 +216,8 @@ class Case {
     return row;
   }
 
+  std::int64_t bytes() const { return bytes_; }
+  std::string scheme() const { return scheme_.name(); }
   std::int64_t messages() const {
     std::int64_t messages = 0;
     for (const Schedule& schedule : schedules_) messages += schedule.messages();
@@ -246,6 +248,23 @@ class Case {
 
 /// The most messages that a timeline shows; a viewer takes no more.
 constexpr std::int64_t kMaxSpans = 500'000;
+/// And that are simulated one by one: minutes' worth.
+constexpr std::int64_t kMaxMessages = 20'000'000;
+
+void check_messages(const std::vector<Case>& cases, const AllReduceOptions& options) {
+  std::int64_t all = 0;
+  for (const Case& item : cases) {
+    const std::int64_t messages = item.messages();
+    all += messages;
+    if (options.fidelity == "message" && messages > kMaxMessages)
+      throw ConfigError(
+          fmt::format("--fidelity message: {} of {} is {} messages, expected at most {}; folded gives the same time",
+                      item.scheme(), to_string(Bytes{static_cast<double>(item.bytes())}), messages, kMaxMessages));
+  }
+  if (!options.timeline.empty() && all > kMaxSpans)
+    throw ConfigError(fmt::format("--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes",
+                                  all, kMaxSpans));
+}
 
 std::string endpoint_name(int endpoint, int ranks) {
   return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
@@ -311,13 +330,7 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   std::vector<Case> cases;
   for (const auto size : sizes)
     for (const auto& scheme : schemes) cases.emplace_back(fabric, options, scheme, size);
-  if (!options.timeline.empty()) {
-    std::int64_t messages = 0;
-    for (const Case& item : cases) messages += item.messages();
-    if (messages > kMaxSpans)
-      throw ConfigError(fmt::format(
-          "--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes", messages, kMaxSpans));
-  }
+  check_messages(cases, options);
 
   // SimGrid allows one simulation a process.
   const auto outcomes = run_children(

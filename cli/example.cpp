@@ -89,9 +89,11 @@ constexpr const char* kPlatform = R"({
       "gpus": 4,
       "vcpus": 64,
       "memory": "512GiB",
-      "gpu_links": { "kind": "nvlink", "bandwidth": "450GB/s", "latency": "1us" }, // one GPU, one direction
+      // Of one GPU, one direction. Also "nvswitch", "mesh" with its "links", "pcie" with its "switches".
+      "gpu_links": { "kind": "nvlink", "bandwidth": "450GB/s", "latency": "1us", "label": "datasheet" },
       "host_link": { "bandwidth": "25GB/s", "latency": "1us" },
-      "nic": { "bandwidth": "100Gbit/s", "latency": "5us", "gpu_direct": true }, // false: messages are staged through the host
+      // Of one NIC of "count". transport: rdma, efa or tcp; gpu_direct false: messages are staged through the host.
+      "nic": { "count": 1, "bandwidth": "100Gbit/s", "latency": "5us", "transport": "rdma", "gpu_direct": true },
       "prices": [
         { "region": "room-1", "market": "on-demand", "per_hour": "8.00USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
       ]
@@ -99,6 +101,7 @@ constexpr const char* kPlatform = R"({
   },
 
   "regions": { "room-1": { "carbon": "400g/kWh", "pue": 1.5 } },
+  // Also "fat-tree" with its "levels", and "torus" with its "dimensions".
   "fabric": { "kind": "switch", "latency": "1us", "oversubscription": 1 },
   "storage": { "nfs": { "read": "2GB/s", "write": "1GB/s", "iops": 30000, "per_gb_month": "0USD" } },
   "provisioning": { "boot": "60s" },

@@ -55,6 +55,7 @@ int main(int argc, char** argv) {
       "  ganymede example scenario > scenario.json                         a commented file to start from\n"
       "  ganymede simulate scenario.json                                   time, utilization, cost of a run\n"
       "  ganymede sweep studies/first-look.json                            platforms x GPU counts x schemes\n"
+      "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,nccl --bytes 64MiB\n"
       "  ganymede COMMAND --help                                           examples and options of a command\n",
       "ganymede");
   app.formatter(cli::help_formatter());

@@ -148,7 +148,9 @@ TEST(AllReduce, BadInputIsLocated) {
   } cases[] = {
       {base + "--scheme rign --bytes 1MiB", "did you mean \"ring\""},
       {base + "--scheme ring --bytes 1MB/s", "--bytes"},
-      {base + "--scheme ring --bytes -5", "--bytes"},
+      {base + "--scheme ring --bytes -5", "--bytes -5: expected a whole number of bytes"},
+      {"allreduce --catalog " + star + " --instance one --nodes 9999 --scheme ring --bytes 1 --fidelity message",
+       "199940004 messages, expected at most 20000000"},
       {base + "--scheme ring --bytes 2TiB", "1TiB"},
       {base + "--scheme ring --bytes 1.5", "--bytes"},
       {base + "--scheme ring, --bytes 1", "--scheme"},
