@@ -73,7 +73,9 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
       break;
   }
 
-  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, true, {}, {}};
+  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, true, {}, {}, {}};
+  const double no_cost = time(0, kMostBandwidth, large.bytes);
+  if (no_cost > large.time.si * (1 + kMeets)) fit.predicted_at_no_cost = Seconds{no_cost};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
   for (const CollectiveSample& sample : samples) {
     const bool fitted = &sample == &small || &sample == &large;

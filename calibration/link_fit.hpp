@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,6 +40,8 @@ struct LinkFit {
   Seconds latency;
   BytesPerSecond bandwidth;
   bool meets_ends = true;  ///< false: no latency and bandwidth give the two fitted times, to 2 %
+  /// Set if no bandwidth is high enough for the largest size: its time without latency over links of endless bandwidth.
+  std::optional<Seconds> predicted_at_no_cost;
   std::vector<FittedSample> samples;
   std::vector<RangeError> errors;  ///< all three ranges
 };

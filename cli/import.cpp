@@ -202,10 +202,11 @@ Json overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit, 
 }
 
 std::string report_of(const Setting& setting, const LinkFit& fit, const std::vector<std::string>& notes) {
-  std::string out =
-      fmt::format("{} x {}, {} GPUs: {} of the {} {} and {}, so that {} meets the first and the last size\n\n",
-                  setting.nodes, setting.instance().name, setting.ranks(), "latency and bandwidth", setting.link.what,
-                  to_string(fit.latency), to_string(fit.bandwidth), setting.scheme->name());
+  std::string out = fmt::format(
+      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} the first and the last "
+      "size\n\n",
+      setting.nodes, setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency),
+      to_string(fit.bandwidth), setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to");
   Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
   const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
   for (const FittedSample& sample : fit.samples)
@@ -225,7 +226,7 @@ std::string report_of(const Setting& setting, const LinkFit& fit, const std::vec
 
 void import_nccl_tests(const ImportOptions& options, const Shared& shared) {
   check_output(shared);
-  keep_input(shared, options.log);
+  for (const std::string& input : {options.log, options.catalog, options.overlay}) keep_input(shared, input);
   const NcclLog log = read_nccl_log(options.log);
   Setting setting(log, options);
   std::vector<std::string> notes = log.notes;
@@ -233,6 +234,13 @@ void import_nccl_tests(const ImportOptions& options, const Shared& shared) {
   const LinkFit fit = fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return setting.predict(latency, bandwidth, bytes);
   });
+  if (fit.predicted_at_no_cost)
+    throw ConfigError(
+        fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
+                    "--instance say otherwise",
+                    log.file, log.rows.back().where, to_string(samples.back().time),
+                    to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
+                    to_string(*fit.predicted_at_no_cost)));
   const auto more = doubts(log, setting, fit);
   notes.insert(notes.end(), more.begin(), more.end());
   remark(shared, report_of(setting, fit, notes));

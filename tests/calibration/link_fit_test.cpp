@@ -69,6 +69,9 @@ TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {
   EXPECT_FALSE(fit.meets_ends);
   EXPECT_EQ(fit.latency, Seconds{0});
   EXPECT_NEAR(fit.samples[1].predicted.si, 2e-3, 1e-7);
+  EXPECT_FALSE(fit.predicted_at_no_cost);
+  const std::vector<CollectiveSample> too_fast = {{8, Seconds{20e-6}}, {1 << 20, Seconds{50e-6}}};
+  EXPECT_NEAR(fit_links(too_fast, model).predicted_at_no_cost.value().si, 100e-6, 1e-8);
 }
 
 }  // namespace

@@ -137,6 +137,8 @@ TEST(Import, RefusesWhatDoesNotFitTheMachine) {
   EXPECT_THAT(error(two, "--instance one --nodes 2 --scheme torus"), HasSubstr("torus"));
   EXPECT_THAT(error(log_line(8, 20, 1), "--instance one --nodes 2"), HasSubstr("found 1 usable sizes"));
   EXPECT_THAT(error("", "--instance one --nodes 2"), HasSubstr("x.log"));
+  EXPECT_THAT(error(log_line(8, 2, 1) + log_line(1 << 20, 3, 1), "--instance one --nodes 2"),
+              HasSubstr("x.log: line 2: found 3 us for 1 MiB, but nccl takes"));
   EXPECT_THAT(error("# Rank  0 Group  0 Pid  1 on a device  0 [0x07] X\n" + two, "--instance one --nodes 2"),
               HasSubstr("found 1 ranks"));
   const Outcome over = run_program("import nccl-tests " + scratch.write("y.log", two) + " --catalog " + catalog +
