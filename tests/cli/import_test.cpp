@@ -61,12 +61,12 @@ class ImportNcclTests : public testing::TestWithParam<Fabric> {};
 // The log of one machine, imported for another of which only the link is known wrongly, gives the first one's link; and
 // laid over the second, its times.
 TEST_P(ImportNcclTests, FindsTheLinkThatMadeTheLogAndItsTimes) {
-  const auto& [allocation, member, factor] = GetParam();
+  const std::string allocation = GetParam().allocation, member = GetParam().member;
   const Scratch scratch;
   const std::string truth = scratch.write("truth.json", lab("7GB/s", "12us"));
   const std::string guess = scratch.write("guess.json", lab("20GB/s", "3us"));
   const std::string scheme = " --scheme nccl:2.18.3";
-  const std::string log = scratch.write("nccl.log", predicted_log("--catalog " + truth + allocation + scheme, factor));
+  const std::string log = scratch.write("nccl.log", predicted_log("--catalog " + truth + allocation + scheme, GetParam().factor));
   const std::string overlay = (scratch / "overlay.json").string();
   const Outcome outcome =
       run_program("import nccl-tests " + log + " --catalog " + guess + allocation + scheme + " -o " + overlay);
@@ -81,7 +81,7 @@ TEST_P(ImportNcclTests, FindsTheLinkThatMadeTheLogAndItsTimes) {
 
   const auto times = [&](const std::string& catalog) {
     std::vector<double> out;
-    const Outcome rows = run_program("allreduce --catalog " + catalog + std::string(allocation) + scheme +
+    const Outcome rows = run_program("allreduce --catalog " + catalog + allocation + scheme +
                                      ",ring --bytes 8,1MiB,100MiB --format json");
     EXPECT_EQ(rows.code, 0) << rows.err;
     for (const json& row : json::parse(rows.out)) out.push_back(row["time_s"].get<double>());
