@@ -32,12 +32,13 @@ enum LossSlot { kLossReal, kLossFake, kLossGenerator, kLossSlots };
 struct Gan {
   std::string model;
   ImageShape image;
+  float darkest = 0;  ///< what black is to the networks, 0 or -1; white is 1
   Network generator;
   Network discriminator;
 
   // Set by prepare().
   int batch = 0;
-  Tensor real;              ///< [pixels x batch], in [0, 1]
+  Tensor real;              ///< [pixels x batch], in [darkest, 1]
   Tensor latent;            ///< [latent size x batch]
   Tensor d_logits;          ///< [1 x batch]
   float* losses = nullptr;  ///< [kLossSlots]

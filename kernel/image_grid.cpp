@@ -58,13 +58,18 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
 std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int rows, int columns) {
   const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
+  const auto channels = static_cast<std::size_t>(gan.image.channels), positions = pixels / channels;
   RandomStream latents(seed, "kernel/samples");
   std::vector<float> images(count * pixels), generated(pixels * batch);  // [count x pixels], [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
     ops.fill_normal(gan.latent, latents);
     ops.read(generated, gan.generator.infer(ops, gan.latent).data);
+    // From [channels x positions x batch] in [darkest, 1] to [image x positions x channels] in [0, 1].
     for (std::size_t i = 0; i < std::min(batch, count - done); ++i)
-      for (std::size_t p = 0; p < pixels; ++p) images[(done + i) * pixels + p] = generated[p * batch + i];
+      for (std::size_t c = 0; c < channels; ++c)
+        for (std::size_t p = 0; p < positions; ++p)
+          images[(done + i) * pixels + p * channels + c] =
+              (generated[(c * positions + p) * batch + i] - gan.darkest) / (1 - gan.darkest);
   }
   return png_grid(images, gan.image, rows, columns);
 }

@@ -17,6 +17,7 @@ struct ParameterSpec {
   std::string name;  ///< as PyTorch names it: "weight", "bias", "running_mean", "running_var"
   std::vector<int> shape;
   float low = 0, high = 0;  ///< initial values: uniform in [low, high)
+  float deviation = 0;      ///< or, if above zero, normal with this deviation around `low`
 
   std::size_t size() const;
 };
@@ -65,7 +66,19 @@ class Layer {
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
 std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs);
-std::unique_ptr<Layer> batch_norm_leaky(std::string name, int features, float slope);
+/// Without bias; initial weights normal(0, 0.02) as DCGAN's authors draw them (Radford et al. 2016).
+std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape);
+/// From `shape`'s outputs to its inputs: PyTorch's nn.ConvTranspose2d. The same initial weights.
+std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape);
+
+struct BatchNormShape {
+  int channels = 1;
+  int positions = 1;    ///< of an image; each channel's statistics are over them and the batch
+  float deviation = 0;  ///< of the initial scales around 1
+};
+std::unique_ptr<Layer> batch_norm_leaky(std::string name, BatchNormShape shape, float slope);
+std::unique_ptr<Layer> leaky(std::string name, int features, float slope);
+std::unique_ptr<Layer> tanh_image(std::string name, int features);
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 

@@ -84,9 +84,16 @@ void Network::prepare(Ops& ops, int batch, RandomStream& initial) {
 void Network::draw(Ops& ops, RandomStream& initial) {
   std::vector<float> parameters, statistics;
   const auto fill = [&initial](std::vector<float>& values, const std::vector<ParameterSpec>& specs) {
-    for (const auto& spec : specs)
-      for (std::size_t i = 0; i < spec.size(); ++i)
-        values.push_back(spec.low + (spec.high - spec.low) * static_cast<float>(initial.uniform()));
+    for (const auto& spec : specs) {
+      std::vector<float> drawn(spec.size());
+      if (spec.deviation > 0) {
+        initial.fill_normal(drawn);
+        for (float& value : drawn) value = spec.low + spec.deviation * value;
+      } else {
+        for (float& value : drawn) value = spec.low + (spec.high - spec.low) * static_cast<float>(initial.uniform());
+      }
+      values.insert(values.end(), drawn.begin(), drawn.end());
+    }
   };
   for (const auto& layer : layers_) {
     fill(parameters, layer->parameters());

@@ -80,6 +80,29 @@ void Ops::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tens
   do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);
 }
 
+void Ops::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) {
+  assert(y.batch == x.batch && x.features == shape.in_features() && y.features == shape.out_features());
+  const Counted counted(*this, 1, shape.flops() * x.batch, static_cast<double>(shape.weights()) + elements(x),
+                        elements(y));
+  do_convolve(y, x, shape, weight);
+}
+
+void Ops::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
+  assert(dy.batch == dx.batch && dx.features == shape.in_features() && dy.features == shape.out_features());
+  const Counted counted(*this, 1, shape.flops() * dx.batch, static_cast<double>(shape.weights()) + elements(dy),
+                        elements(dx));
+  do_convolve_backward_data(dx, dy, shape, weight);
+}
+
+void Ops::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
+                                    bool accumulate) {
+  assert(dy.batch == x.batch && x.features == shape.in_features() && dy.features == shape.out_features());
+  const auto weights = static_cast<double>(shape.weights());
+  const Counted counted(*this, 1, shape.flops() * x.batch, elements(dy) + elements(x) + (accumulate ? weights : 0),
+                        weights);
+  do_convolve_backward_weights(d_weight, dy, x, shape, accumulate);
+}
+
 void Ops::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x) && x.batch >= 2);
   const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
@@ -93,10 +116,10 @@ void Ops::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParamete
 }
 
 void Ops::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
-                                    float* d_shift) {
-  assert(same_shape(dy, x));
+                                    float* d_shift, bool accumulate) {
+  assert(same_shape(dy, x) && (d_scale == nullptr) == (d_shift == nullptr));
   const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(dy) + 2.0 * x.features);
-  do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift);
+  do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift, accumulate);
 }
 
 void Ops::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
@@ -109,6 +132,29 @@ void Ops::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutPar
   assert(same_shape(dy, y) && same_shape(dy, mask));
   const Counted counted(*this, 1, 0, 2 * elements(y) + elements(y) / kFloat, elements(dy));
   do_leaky_dropout_backward(dy, y, mask, parameters);
+}
+
+void Ops::leaky_forward(Tensor x, float slope) {
+  assert(slope >= 0);
+  const Counted counted(*this, 1, 0, elements(x), elements(x));
+  do_leaky_forward(x, slope);
+}
+
+void Ops::leaky_backward(Tensor dy, Tensor y, float slope) {
+  assert(same_shape(dy, y) && slope >= 0);
+  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
+  do_leaky_backward(dy, y, slope);
+}
+
+void Ops::tanh_forward(Tensor x) {
+  const Counted counted(*this, 1, 0, elements(x), elements(x));
+  do_tanh_forward(x);
+}
+
+void Ops::tanh_backward(Tensor dy, Tensor y) {
+  assert(same_shape(dy, y));
+  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
+  do_tanh_backward(dy, y);
 }
 
 void Ops::sigmoid_forward(Tensor x) {
@@ -141,10 +187,10 @@ void Ops::fill_normal(Tensor x, RandomStream& random) {
   do_fill_normal(x, random);
 }
 
-void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels) {
+void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) {
   assert(host_pixels.size() == x.size());
   const Counted counted(*this, 1, 0, elements(x) / kFloat, elements(x));
-  do_load_images(x, host_pixels);
+  do_load_images(x, host_pixels, low);
 }
 
 void Ops::copy(float* to, const float* from, std::size_t count) {

@@ -36,6 +36,25 @@ struct DenseParameters {
   const float* bias;    ///< [outputs]
 };
 
+/// A convolution without bias, as PyTorch's nn.Conv2d counts: from x [in_channels x in_height x in_width] to
+/// y [out_channels x out_height x out_width], weights [out_channels x in_channels x kernel x kernel].
+struct ConvolutionShape {
+  int in_channels = 1, in_height = 1, in_width = 1;
+  int out_channels = 1;
+  int kernel = 1, stride = 1, padding = 0;  ///< kernel at most 8
+
+  int out_height() const { return (in_height + 2 * padding - kernel) / stride + 1; }
+  int out_width() const { return (in_width + 2 * padding - kernel) / stride + 1; }
+  int in_features() const { return in_channels * in_height * in_width; }
+  int out_features() const { return out_channels * out_height() * out_width(); }
+  std::size_t weights() const {
+    return static_cast<std::size_t>(out_channels) * static_cast<std::size_t>(in_channels) *
+           static_cast<std::size_t>(kernel) * static_cast<std::size_t>(kernel);
+  }
+  /// Of one pass over one image; what meets padding counts, as is usual.
+  double flops() const { return 2.0 * out_features() * in_channels * kernel * kernel; }
+};
+
 /// Batch normalisation over the batch, then LeakyReLU.
 struct BatchNormParameters {
   const float *scale, *shift;              ///< [features]
@@ -74,6 +93,7 @@ class Ops {
   virtual Buffer allocate(std::size_t bytes) = 0;
   /// Scratch memory that a dense layer's passes need; layers share it.
   virtual std::size_t dense_workspace_bytes(int inputs, int outputs, int batch) const = 0;
+  virtual std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const = 0;
   /// Makes room for the largest of them; before training.
   virtual void reserve_workspace(std::size_t bytes) = 0;
 
@@ -85,22 +105,35 @@ class Ops {
   /// `accumulate`.
   void dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate);
 
+  /// y = convolution of x by the weights
+  void convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight);
+  /// dx from dy. Also the transposed convolution (PyTorch's nn.ConvTranspose2d, weights [its inputs x its outputs x
+  /// kernel x kernel]) of dy to dx, whose gradient of its input is then `convolve`.
+  void convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight);
+  /// Added to what is there if `accumulate`.
+  void convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape, bool accumulate);
+
   /// y = leaky(scale (x - mean) / sqrt(variance + epsilon) + shift), mean and (biased) variance over the batch. Moves
   /// the running mean and the running (unbiased) variance, as PyTorch does. Needs a batch of two or more.
   void batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters);
   /// The same with the running statistics, which stay.
   void batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters);
-  /// dy becomes dx. `x` is the forward pass's input.
+  /// dy becomes dx. `x` is the forward pass's input. The gradients are added to what is there if `accumulate`; both
+  /// null: not wanted.
   void batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
-                                 float* d_shift);
+                                 float* d_shift, bool accumulate);
 
   /// In place: x becomes leaky(x) * mask / keep, with a mask drawn from `random`.
   void leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random);
   /// In place: dy becomes dx. `y` and `mask` are what the forward pass left.
   void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters);
 
-  void sigmoid_forward(Tensor x);              ///< in place
-  void sigmoid_backward(Tensor dy, Tensor y);  ///< in place: dy becomes dx
+  void leaky_forward(Tensor x, float slope);              ///< in place
+  void leaky_backward(Tensor dy, Tensor y, float slope);  ///< in place: dy becomes dx; slope above zero or zero
+  void tanh_forward(Tensor x);                            ///< in place
+  void tanh_backward(Tensor dy, Tensor y);                ///< in place: dy becomes dx
+  void sigmoid_forward(Tensor x);                         ///< in place
+  void sigmoid_backward(Tensor dy, Tensor y);             ///< in place: dy becomes dx
 
   /// *loss = mean over the batch of the binary cross-entropy of sigmoid(logits [1 x batch]) against `target` (0 or 1);
   /// d_logits [1 x batch] = its gradient.
@@ -113,8 +146,8 @@ class Ops {
 
   /// x = independent standard normal numbers.
   void fill_normal(Tensor x, RandomStream& random);
-  /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [0, 1].
-  void load_images(Tensor x, std::span<const std::uint8_t> host_pixels);
+  /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [low, 1].
+  void load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low);
   void copy(float* to, const float* from, std::size_t count);
 
   // Between host and device; not counted, because no step needs them but for three losses.
@@ -131,20 +164,28 @@ class Ops {
   virtual void do_dense_forward(Tensor y, Tensor x, DenseParameters parameters) = 0;
   virtual void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) = 0;
   virtual void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) = 0;
+  virtual void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) = 0;
+  virtual void do_convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) = 0;
+  virtual void do_convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
+                                            bool accumulate) = 0;
   virtual void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) = 0;
   virtual void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) = 0;
   virtual void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
-                                            float* d_shift) = 0;
+                                            float* d_shift, bool accumulate) = 0;
   virtual void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters,
                                         RandomStream& random) = 0;
   virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) = 0;
+  virtual void do_leaky_forward(Tensor x, float slope) = 0;
+  virtual void do_leaky_backward(Tensor dy, Tensor y, float slope) = 0;
+  virtual void do_tanh_forward(Tensor x) = 0;
+  virtual void do_tanh_backward(Tensor dy, Tensor y) = 0;
   virtual void do_sigmoid_forward(Tensor x) = 0;
   virtual void do_sigmoid_backward(Tensor dy, Tensor y) = 0;
   virtual void do_bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamParameters& rule, std::int64_t step) = 0;
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
-  virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels) = 0;
+  virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
 
   class Counted;  // counts an operation and, if wanted, its time

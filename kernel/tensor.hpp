@@ -1,6 +1,7 @@
 #pragma once
 // Tensors are views; buffers own device memory. Every activation is [features x batch], feature-major: the images of a
-// batch lie side by side. Weights are [outputs x inputs] as in PyTorch's nn.Linear.
+// batch lie side by side. The features of an image are [channels x height x width]. Weights are as in PyTorch:
+// [outputs x inputs] of nn.Linear, [outputs x inputs x height x width] of nn.Conv2d.
 
 #include <cstddef>
 #include <cstdint>

@@ -33,11 +33,7 @@ void check_adam(const AdamParameters& adam) {
 }
 
 Dataset open_checked(const TrainOptions& options, ImageShape shape) {
-  Dataset dataset = open_dataset(options.dataset);
-  const ImageShape found{dataset.images.height, dataset.images.width, 1};
-  if (!(found == shape))
-    throw ConfigError(fmt::format("{}: found images of {}x{}, expected {}x{} for {}", dataset.name, found.height,
-                                  found.width, shape.height, shape.width, options.model));
+  Dataset dataset = open_dataset(options.dataset, shape);
   if (dataset.images.count < options.batch)
     refuse("--batch", options.batch, fmt::format("at most the {} images of {}", dataset.images.count, dataset.name));
   return dataset;
@@ -88,7 +84,7 @@ Losses Trainer::step() {
   clock_.enter(Phase::load);
   const auto pixels = batches_.next();
   clock_.enter(Phase::copy);
-  ops_->load_images(gan_.real, pixels);
+  ops_->load_images(gan_.real, pixels, gan_.darkest);
   const Losses losses = gan_step(gan_, *ops_, random_, options_.adam, clock_);
   ++steps_done_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))

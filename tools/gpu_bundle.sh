@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 zlib1g-dev zlib1g libcli11-dev
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libjpeg62-turbo-dev libjpeg62-turbo zlib1g-dev zlib1g libcli11-dev
           libgtest-dev libgmock-dev)
 rm -rf bundle
 for package in "${packages[@]}"; do

@@ -7,7 +7,7 @@
 
 namespace ganymede::kernel {
 
-Batches::Batches(const IdxImages& images, int batch, std::uint64_t seed)
+Batches::Batches(const Images& images, int batch, std::uint64_t seed)
     : images_(images),
       batch_(static_cast<std::size_t>(batch)),
       image_bytes_(images.pixels.size() / static_cast<std::size_t>(images.count)),

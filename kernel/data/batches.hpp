@@ -6,14 +6,14 @@
 #include <vector>
 
 #include "common/random.hpp"
-#include "kernel/data/idx.hpp"
+#include "kernel/data/images.hpp"
 
 namespace ganymede::kernel {
 
 class Batches {
  public:
   /// `images` must outlive it and hold at least `batch` images.
-  Batches(const IdxImages& images, int batch, std::uint64_t seed);
+  Batches(const Images& images, int batch, std::uint64_t seed);
 
   /// The next batch's bytes, [batch x pixels], valid until the next call. Images left over at the end of an epoch are
   /// skipped, as PyTorch's drop_last does: the order is another one next time. Allocates nothing.
@@ -24,7 +24,7 @@ class Batches {
  private:
   void shuffle();
 
-  const IdxImages& images_;
+  const Images& images_;
   std::size_t batch_, image_bytes_;
   RandomStream random_;
   std::vector<std::uint32_t> order_;

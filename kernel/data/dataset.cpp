@@ -2,14 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <system_error>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/process.hpp"
 #include "common/random.hpp"
+#include "kernel/data/cifar.hpp"
 #include "kernel/data/glyphs.hpp"
+#include "kernel/data/idx.hpp"
+#include "kernel/data/picture.hpp"
+#include "kernel/ops/eigen/thread_pool.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -17,7 +23,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Another number or another drawing is another version: old files are then left alone, never mixed.
-constexpr const char* kBuiltinVersion = "glyphs-28x28-v1";
+std::string builtin_version(ImageShape shape) {
+  return fmt::format("glyphs-{}x{}{}-v1", shape.height, shape.width, shape.channels == 1 ? "" : "-colour");
+}
 constexpr int kBuiltinImages = 10'000;
 constexpr std::uint64_t kBuiltinSeed = 1;
 
@@ -28,10 +36,12 @@ constexpr const char* kDigest = "digest";
 constexpr const char* kDottedImages = "train-images.idx3-ubyte";
 constexpr const char* kDottedLabels = "train-labels.idx1-ubyte";
 
-std::optional<fs::path> either(const fs::path& directory, const char* first, const char* second) {
+/// The first that exists, plain or gzipped.
+std::optional<fs::path> first_of(const fs::path& directory, const std::vector<std::string>& names) {
   std::error_code ignored;
-  for (const char* name : {first, second})
-    if (fs::exists(directory / name, ignored)) return directory / name;
+  for (const auto& name : names)
+    for (const char* packed : {"", ".gz"})
+      if (fs::path file = directory / (name + packed); fs::exists(file, ignored)) return file;
   return std::nullopt;
 }
 
@@ -59,22 +69,74 @@ bool is_intact(const fs::path& directory) {
   return read_file(directory / kDigest) == digest(read_file(directory / kImages), read_file(directory / kLabels));
 }
 
-Dataset read_directory(std::string name, const fs::path& directory) {
-  std::error_code ignored;
-  if (!fs::is_directory(directory, ignored))
-    throw ConfigError(fmt::format("--dataset: {}: found no directory, expected one with {} or the word {}",
-                                  directory.string(), kImages, kBuiltinDataset));
-  const auto images = either(directory, kImages, kDottedImages);
-  if (!images)
-    throw ConfigError(fmt::format("{}: found neither {} nor {}", directory.string(), kImages, kDottedImages));
-  Dataset dataset{std::move(name), read_idx_images(*images), {}};
-  if (const auto labels = either(directory, kLabels, kDottedLabels)) {
+Dataset read_idx(std::string name, const fs::path& directory, const fs::path& images) {
+  Dataset dataset{std::move(name), read_idx_images(images), {}};
+  if (const auto labels = first_of(directory, {kLabels, kDottedLabels})) {
     dataset.labels = read_idx_labels(*labels);
     if (dataset.labels.size() != static_cast<std::size_t>(dataset.images.count))
       throw ConfigError(fmt::format("{}: found {} labels, expected {}: one for each image of {}", labels->string(),
-                                    dataset.labels.size(), dataset.images.count, images->string()));
+                                    dataset.labels.size(), dataset.images.count, images.string()));
   }
   return dataset;
+}
+
+std::vector<fs::path> cifar_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (int i = 1; i <= 5; ++i)
+    if (auto file = first_of(directory, {fmt::format("data_batch_{}.bin", i)})) files.push_back(*file);
+  return files;
+}
+
+/// In the order of their names, whatever order the directory has.
+std::vector<fs::path> picture_files(const fs::path& directory) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::recursive_directory_iterator(directory))
+    if (is_picture_name(entry.path()) && entry.is_regular_file()) files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+Images read_pictures(const std::vector<fs::path>& files, ImageShape shape) {
+  Images images{static_cast<int>(files.size()), shape.height, shape.width, {}, shape.channels};
+  const auto image_bytes = static_cast<std::size_t>(shape.pixels());
+  images.pixels.resize(files.size() * image_bytes);
+  ThreadPool pool(usable_cores());
+  // A chunk must not throw: the error of the first damaged file, by name, is kept.
+  constexpr std::size_t kChunk = 16;
+  const std::size_t chunks = (files.size() + kChunk - 1) / kChunk;
+  std::vector<std::string> errors(chunks);
+  constexpr std::size_t kMostChunks = 1'000'000;
+  for (std::size_t first = 0; first < chunks; first += kMostChunks)
+    pool.run(static_cast<int>(std::min(kMostChunks, chunks - first)), [&](int chunk, int) {
+      const std::size_t index = first + static_cast<std::size_t>(chunk);
+      try {
+        for (std::size_t i = index * kChunk; i < std::min(files.size(), (index + 1) * kChunk); ++i)
+          fit_picture(read_picture(files[i]), shape, {images.pixels.data() + i * image_bytes, image_bytes});
+      } catch (const std::exception& error) {
+        errors[index] = error.what();
+      }
+    });
+  for (const std::string& error : errors)
+    if (!error.empty()) throw ConfigError(error);
+  return images;
+}
+
+Dataset read_directory(std::string name, const fs::path& directory, ImageShape shape) {
+  std::error_code ignored;
+  if (!fs::is_directory(directory, ignored))
+    throw ConfigError(fmt::format("--dataset: {}: found no directory, expected one with images or the word {}",
+                                  directory.string(), kBuiltinDataset));
+  if (const auto images = first_of(directory, {kImages, kDottedImages}))
+    return read_idx(std::move(name), directory, *images);
+  if (const auto files = cifar_files(directory); !files.empty()) {
+    CifarImages cifar = read_cifar(files);
+    return {std::move(name), std::move(cifar.images), std::move(cifar.labels)};
+  }
+  const auto pictures = picture_files(directory);
+  if (pictures.empty())
+    throw ConfigError(
+        fmt::format("{}: found neither {} nor data_batch_1.bin nor PNG or JPEG files", directory.string(), kImages));
+  return {std::move(name), read_pictures(pictures, shape), {}};
 }
 
 }  // namespace
@@ -87,13 +149,13 @@ fs::path cache_directory() {
   return fs::temp_directory_path() / "ganymede";
 }
 
-fs::path write_builtin_dataset(const fs::path& cache) {
-  fs::path directory = cache / kBuiltinVersion;
+fs::path write_builtin_dataset(const fs::path& cache, ImageShape shape) {
+  fs::path directory = cache / builtin_version(shape);
   if (is_intact(directory)) return directory;
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
-  const Glyphs glyphs = draw_glyphs(kBuiltinImages, kBuiltinSeed);
+  const Glyphs glyphs = draw_glyphs(kBuiltinImages, kBuiltinSeed, shape);
   // Each file appears whole or not at all; a second process that draws at the same time writes the same bytes.
   const std::string labels = write_idx_labels(glyphs.labels);
   const std::string images = write_idx_images(glyphs.images);
@@ -103,9 +165,16 @@ fs::path write_builtin_dataset(const fs::path& cache) {
   return directory;
 }
 
-Dataset open_dataset(const std::string& name) {
-  if (name != kBuiltinDataset) return read_directory(name, name);
-  return read_directory(name, write_builtin_dataset(cache_directory()));
+Dataset open_dataset(const std::string& name, ImageShape shape) {
+  const bool builtin = name == kBuiltinDataset;
+  Dataset dataset =
+      read_directory(name, builtin ? write_builtin_dataset(cache_directory(), shape) : fs::path(name), shape);
+  const Images& images = dataset.images;
+  if (!(ImageShape{images.height, images.width, images.channels} == shape))
+    throw ConfigError(fmt::format("{}: found images of {}x{}x{}, expected {}x{}x{} (rows, columns, channels)", name,
+                                  images.height, images.width, images.channels, shape.height, shape.width,
+                                  shape.channels));
+  return dataset;
 }
 
 }  // namespace ganymede::kernel

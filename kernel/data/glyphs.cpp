@@ -1,7 +1,7 @@
 #include "kernel/data/glyphs.hpp"
 
 #include <algorithm>
-#include <array>
+#include <cassert>
 #include <cmath>
 #include <span>
 
@@ -10,7 +10,7 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kSide = 28;
+constexpr int kSide = 28;  // that the measures of a hand are for; larger images are drawn larger
 
 struct Point {
   float x, y;  // to the right and down; the glyph's box is [0, 1] x [0, 1]
@@ -73,7 +73,7 @@ struct Hand {
   float radius;               // half the pen's width, in pixels
   float brightness;
 
-  explicit Hand(RandomStream& random) {
+  Hand(RandomStream& random, float larger) {
     // With t = tan(angle / 2) a rotation needs no sine: cos = (1 - t^2) / (1 + t^2), sin = 2 t / (1 + t^2). 0.1 is 11
     // degrees.
     const float t = between(random, -0.1F, 0.1F);
@@ -85,6 +85,8 @@ struct Hand {
     centre = {between(random, 12.7F, 15.3F), between(random, 12.7F, 15.3F)};
     radius = between(random, 0.8F, 1.5F);
     brightness = between(random, 215, 255);
+    for (Point* point : {&right, &down, &centre}) *point = larger * *point;
+    radius *= larger;
   }
 
   Point place(Point p, RandomStream& random) const {
@@ -101,26 +103,30 @@ float distance_to_segment(Point p, Point a, Point b) {
   return std::sqrt(dot(off, off));
 }
 
-using Canvas = std::array<std::array<float, kSide>, kSide>;
+/// For each pixel of a square image, row by row.
+struct Canvas {
+  int side;
+  std::vector<float> values;
+};
 
 /// Keeps, for every pixel that the pen may touch, the distance from its centre to the nearest stroke.
 void draw_segment(Canvas& distance, Point a, Point b, float reach) {
-  const auto pixel = [](float x) { return std::clamp(static_cast<int>(x), 0, kSide - 1); };
+  const auto pixel = [&](float x) { return std::clamp(static_cast<int>(x), 0, distance.side - 1); };
   const int left = pixel(std::min(a.x, b.x) - reach), right = pixel(std::max(a.x, b.x) + reach);
   const int top = pixel(std::min(a.y, b.y) - reach), bottom = pixel(std::max(a.y, b.y) + reach);
   for (int y = top; y <= bottom; ++y)
     for (int x = left; x <= right; ++x) {
-      float& nearest = distance[static_cast<std::size_t>(y)][static_cast<std::size_t>(x)];
+      float& nearest = distance.values[static_cast<std::size_t>(y * distance.side + x)];
       const Point centre{static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F};
       nearest = std::min(nearest, distance_to_segment(centre, a, b));
     }
 }
 
-void draw_digit(std::span<const Stroke> strokes, RandomStream& random, std::uint8_t* pixels) {
+/// How much of each pixel a pen covers, and the hand that held it.
+Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& distance) {
   constexpr int kSegments = 6;  // a stroke: below half a pixel from the curve
-  const Hand hand(random);
-  Canvas distance;
-  for (auto& row : distance) row.fill(2.0F * kSide);
+  const Hand hand(random, static_cast<float>(distance.side) / kSide);
+  std::fill(distance.values.begin(), distance.values.end(), 2.0F * static_cast<float>(distance.side));
   Point last_given{-1, -1}, last_placed{};
   for (const Stroke& stroke : strokes) {
     // Strokes that touch in the glyph touch in the picture.
@@ -137,26 +143,55 @@ void draw_digit(std::span<const Stroke> strokes, RandomStream& random, std::uint
     last_given = stroke.to;
     last_placed = to;
   }
-  for (const auto& row : distance)
-    for (const float away : row) {
-      // A pixel half covered by the pen's edge is half bright.
-      const float covered = std::clamp(hand.radius + 0.5F - away, 0.0F, 1.0F);
-      const float noise = covered > 0 ? between(random, -12, 12) : 0;
-      *pixels++ = static_cast<std::uint8_t>(std::clamp(covered * hand.brightness + noise, 0.0F, 255.0F));
-    }
+  // A pixel half covered by the pen's edge counts half.
+  for (float& value : distance.values) value = std::clamp(hand.radius + 0.5F - value, 0.0F, 1.0F);
+  return hand;
+}
+
+std::uint8_t byte(float value) { return static_cast<std::uint8_t>(std::clamp(value, 0.0F, 255.0F)); }
+
+void paint_grey(const Canvas& covered, const Hand& hand, RandomStream& random, std::uint8_t* pixels) {
+  for (const float part : covered.values) {
+    const float noise = part > 0 ? between(random, -12, 12) : 0;
+    *pixels++ = byte(part * hand.brightness + noise);
+  }
+}
+
+/// A bright pen on a dark ground; each changes its colour a little from one edge to the other.
+void paint_colours(const Canvas& covered, RandomStream& random, std::uint8_t* pixels) {
+  for (int channel = 0; channel < 3; ++channel) {
+    const float pen = between(random, 130, 255), ground = between(random, 0, 110);
+    const Point slope{between(random, -40, 40), between(random, -40, 40)};
+    std::size_t at = 0;
+    for (int y = 0; y < covered.side; ++y)
+      for (int x = 0; x < covered.side; ++x) {
+        const Point place{static_cast<float>(x) / static_cast<float>(covered.side) - 0.5F,
+                          static_cast<float>(y) / static_cast<float>(covered.side) - 0.5F};
+        const float part = covered.values[at++];
+        *pixels++ = byte(ground + part * (pen - ground) + dot(slope, place) + between(random, -6, 6));
+      }
+  }
 }
 
 }  // namespace
 
-Glyphs draw_glyphs(int count, std::uint64_t seed) {
+Glyphs draw_glyphs(int count, std::uint64_t seed, ImageShape shape) {
+  assert(shape.height == shape.width && shape.height >= kSide);
   RandomStream random(seed, "kernel/glyphs");
-  Glyphs glyphs{{count, kSide, kSide, {}}, {}};
-  glyphs.images.pixels.resize(static_cast<std::size_t>(count) * kSide * kSide);
+  Glyphs glyphs{{count, shape.height, shape.width, {}, shape.channels}, {}};
+  const auto image_bytes = static_cast<std::size_t>(shape.pixels());
+  glyphs.images.pixels.resize(static_cast<std::size_t>(count) * image_bytes);
+  Canvas canvas{shape.height, std::vector<float>(image_bytes / static_cast<std::size_t>(shape.channels))};
   glyphs.labels.resize(static_cast<std::size_t>(count));
   for (std::size_t i = 0; i < glyphs.labels.size(); ++i) {
     const std::size_t digit = i % std::size(kDigits);
     glyphs.labels[i] = static_cast<std::uint8_t>(digit);
-    draw_digit(kDigits[digit], random, glyphs.images.pixels.data() + i * kSide * kSide);
+    const Hand hand = draw_digit(kDigits[digit], random, canvas);
+    std::uint8_t* pixels = glyphs.images.pixels.data() + i * image_bytes;
+    if (shape.channels == 1)
+      paint_grey(canvas, hand, random, pixels);
+    else
+      paint_colours(canvas, random, pixels);
   }
   return glyphs;
 }

@@ -5,15 +5,17 @@
 #include <cstdint>
 #include <vector>
 
-#include "kernel/data/idx.hpp"
+#include "kernel/data/images.hpp"
+#include "kernel/gan.hpp"
 
 namespace ganymede::kernel {
 
 struct Glyphs {
-  IdxImages images;                  ///< 28x28, white strokes on black as in MNIST
+  Images images;                     ///< white strokes on black as in MNIST; in colour, of two colours that shade
   std::vector<std::uint8_t> labels;  ///< 0 to 9, every class equally often (within one)
 };
 
-Glyphs draw_glyphs(int count, std::uint64_t seed);
+/// Square images of 28 pixels or more, of one or three channels.
+Glyphs draw_glyphs(int count, std::uint64_t seed, ImageShape shape = {28, 28, 1});
 
 }  // namespace ganymede::kernel

@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include "common/errors.hpp"
-#include "common/file.hpp"
+#include "kernel/data/gzip.hpp"
 
 namespace ganymede::kernel {
 namespace {
 
 constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
+constexpr std::uint32_t kColourMagic = 0x00000804;  // in four: [images x channels x rows x columns]
 constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one
 // Beyond these a header is taken for damaged rather than for a large set.
 constexpr std::uint32_t kCountMax = 100'000'000;
@@ -16,7 +17,7 @@ constexpr std::uint32_t kSideMax = 4096;
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& file) : file_(file.string()), bytes_(read_file(file)) {}
+  explicit Reader(const std::filesystem::path& file) : file_(file.string()), bytes_(read_maybe_gzip(file)) {}
 
   std::uint32_t word(std::string_view what) {
     if (bytes_.size() - at_ < 4)
@@ -26,18 +27,23 @@ class Reader {
     return value;
   }
 
-  void magic(std::uint32_t expected, std::string_view kind) {
+  /// The magic number, which is `expected` or `other`.
+  std::uint32_t magic(std::uint32_t expected, std::uint32_t other, std::string_view kind) {
     if (bytes_.empty()) fail("an empty file", fmt::format("IDX {}", kind));
-    if (bytes_.starts_with("\x1f\x8b")) fail("a gzip file", fmt::format("IDX {} uncompressed: run gunzip first", kind));
     const std::uint32_t found = word("magic number");
-    if (found != expected)
+    if (found != expected && found != other)
       fail(fmt::format("magic number 0x{:08x}", found), fmt::format("0x{:08x}: IDX {}", expected, kind));
+    return found;
   }
 
   int extent(std::string_view what, std::uint32_t most) {
     const std::uint32_t value = word(what);
     if (value == 0 || value > most) fail(fmt::format("{} = {}", what, value), fmt::format("1 to {}", most));
     return static_cast<int>(value);
+  }
+
+  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
+    throw ConfigError(fmt::format("{}: found {}, expected {}", file_, found, expected));
   }
 
   std::vector<std::uint8_t> rest(std::size_t expected) const {
@@ -49,10 +55,6 @@ class Reader {
   }
 
  private:
-  [[noreturn]] void fail(std::string_view found, std::string_view expected) const {
-    throw ConfigError(fmt::format("{}: found {}, expected {}", file_, found, expected));
-  }
-
   std::string file_;
   std::string bytes_;
   std::size_t at_ = 0;
@@ -64,31 +66,34 @@ void append_word(std::string& out, std::uint32_t value) {
 
 }  // namespace
 
-IdxImages read_idx_images(const std::filesystem::path& file) {
+Images read_idx_images(const std::filesystem::path& file) {
   Reader in(file);
-  in.magic(kImagesMagic, "images");
-  IdxImages images;
+  const bool colour = in.magic(kImagesMagic, kColourMagic, "images") == kColourMagic;
+  Images images;
   images.count = in.extent("number of images", kCountMax);
+  if (colour) images.channels = in.extent("number of channels", 3);
+  if (images.channels == 2) in.fail("2 channels", "1 or 3");
   images.height = in.extent("number of rows", kSideMax);
   images.width = in.extent("number of columns", kSideMax);
-  images.pixels = in.rest(static_cast<std::size_t>(images.count) * static_cast<std::size_t>(images.height) *
-                          static_cast<std::size_t>(images.width));
+  images.pixels = in.rest(static_cast<std::size_t>(images.count) * static_cast<std::size_t>(images.channels) *
+                          static_cast<std::size_t>(images.height) * static_cast<std::size_t>(images.width));
   return images;
 }
 
 std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& file) {
   Reader in(file);
-  in.magic(kLabelsMagic, "labels");
+  in.magic(kLabelsMagic, kLabelsMagic, "labels");
   const int count = in.extent("number of labels", kCountMax);
   return in.rest(static_cast<std::size_t>(count));
 }
 
-std::string write_idx_images(const IdxImages& images) {
+std::string write_idx_images(const Images& images) {
   std::string out;
-  out.reserve(16 + images.pixels.size());
-  append_word(out, kImagesMagic);
-  for (const int extent : {images.count, images.height, images.width})
-    append_word(out, static_cast<std::uint32_t>(extent));
+  out.reserve(20 + images.pixels.size());
+  append_word(out, images.channels == 1 ? kImagesMagic : kColourMagic);
+  append_word(out, static_cast<std::uint32_t>(images.count));
+  if (images.channels != 1) append_word(out, static_cast<std::uint32_t>(images.channels));
+  for (const int extent : {images.height, images.width}) append_word(out, static_cast<std::uint32_t>(extent));
   out.append(images.pixels.begin(), images.pixels.end());
   return out;
 }

@@ -1,69 +1,72 @@
 #include <fmt/format.h>
 
-#include <cassert>
-
 #include "kernel/layer.hpp"
 
 namespace ganymede::kernel {
 namespace {
 
-// PyTorch's defaults for nn.BatchNorm1d.
+// PyTorch's defaults for nn.BatchNorm1d and 2d.
 constexpr float kMomentum = 0.1F;
 constexpr float kEpsilon = 1e-5F;
 
-/// y [features x batch] = leaky(scale * (x - mean) / deviation + shift)
+/// y [channels x positions x batch] = leaky(scale * (x - mean) / deviation + shift), a channel at a time
 class BatchNormLeaky final : public Layer {
  public:
-  BatchNormLeaky(std::string name, int features, float slope)
-      : Layer(std::move(name)), features_(features), slope_(slope) {}
+  BatchNormLeaky(std::string name, BatchNormShape shape, float slope)
+      : Layer(std::move(name)), shape_(shape), slope_(slope) {}
 
-  std::string kind() const override { return fmt::format("batch norm {} + leaky relu {:g}", features_, slope_); }
-  int inputs() const override { return features_; }
-  int outputs() const override { return features_; }
+  std::string kind() const override {
+    return fmt::format("batch norm {} + {}", shape_.channels,
+                       slope_ > 0 ? fmt::format("leaky relu {:g}", slope_) : "relu");
+  }
+  int inputs() const override { return shape_.channels * shape_.positions; }
+  int outputs() const override { return inputs(); }
 
   std::vector<ParameterSpec> parameters() const override {
-    return {{"weight", {features_}, 1, 1}, {"bias", {features_}, 0, 0}};
+    return {{"weight", {shape_.channels}, 1, 1, shape_.deviation}, {"bias", {shape_.channels}, 0, 0}};
   }
   std::vector<ParameterSpec> statistics() const override {
-    return {{"running_mean", {features_}, 0, 0}, {"running_var", {features_}, 1, 1}};
+    return {{"running_mean", {shape_.channels}, 0, 0}, {"running_var", {shape_.channels}, 1, 1}};
   }
 
   void plan(Arena& arena, int batch) override {
-    y_ = arena.tensor(features_, batch);
-    saved_ = arena.tensor(2 * features_, 1);
+    y_ = arena.tensor(inputs(), batch);
+    saved_ = arena.tensor(2 * shape_.channels, 1);
   }
   void bind(float* parameters, float* gradients, float* statistics) override {
     normal_ = {.scale = parameters,
-               .shift = parameters + features_,
+               .shift = parameters + shape_.channels,
                .running_mean = statistics,
-               .running_variance = statistics + features_,
+               .running_variance = statistics + shape_.channels,
                .mean = saved_.data,
-               .inverse_deviation = saved_.data + features_,
+               .inverse_deviation = saved_.data + shape_.channels,
                .momentum = kMomentum,
                .epsilon = kEpsilon,
                .slope = slope_};
     d_scale_ = gradients;
-    d_shift_ = gradients + features_;
+    d_shift_ = gradients + shape_.channels;
   }
 
   Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
     x_ = x;
-    ops.batch_norm_leaky_forward(y_, x, normal_);
+    ops.batch_norm_leaky_forward(by_channel(y_), by_channel(x), normal_);
     return y_;
   }
   Tensor infer(Ops& ops, Tensor x) override {
-    ops.batch_norm_leaky_inference(y_, x, normal_);
+    ops.batch_norm_leaky_inference(by_channel(y_), by_channel(x), normal_);
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, [[maybe_unused]] const Want& want) override {
-    assert(want.weights &&
-           !want.accumulate);  // no network of ours is frozen, or takes two batches, with batch norm in it
-    ops.batch_norm_leaky_backward(dy, x_, normal_, d_scale_, d_shift_);
+  Tensor backward(Ops& ops, Tensor dy, float*, const Want& want) override {
+    ops.batch_norm_leaky_backward(by_channel(dy), by_channel(x_), normal_, want.weights ? d_scale_ : nullptr,
+                                  want.weights ? d_shift_ : nullptr, want.accumulate);
     return dy;
   }
 
  private:
-  int features_;
+  /// A channel's positions count as more of its batch.
+  Tensor by_channel(Tensor x) const { return {x.data, shape_.channels, shape_.positions * x.batch}; }
+
+  BatchNormShape shape_;
   float slope_;
   BatchNormParameters normal_{};
   float *d_scale_ = nullptr, *d_shift_ = nullptr;
@@ -72,8 +75,8 @@ class BatchNormLeaky final : public Layer {
 
 }  // namespace
 
-std::unique_ptr<Layer> batch_norm_leaky(std::string name, int features, float slope) {
-  return std::make_unique<BatchNormLeaky>(std::move(name), features, slope);
+std::unique_ptr<Layer> batch_norm_leaky(std::string name, BatchNormShape shape, float slope) {
+  return std::make_unique<BatchNormLeaky>(std::move(name), shape, slope);
 }
 
 }  // namespace ganymede::kernel

@@ -15,9 +15,9 @@ constexpr float kDrop = 0.3F;
 Network generator(int pixels) {
   Layers layers;
   layers.push_back(dense("dense1", kLatent, 1200));
-  layers.push_back(batch_norm_leaky("norm1", 1200, kSlope));
+  layers.push_back(batch_norm_leaky("norm1", {.channels = 1200}, kSlope));
   layers.push_back(dense("dense2", 1200, 1000));
-  layers.push_back(batch_norm_leaky("norm2", 1000, kSlope));
+  layers.push_back(batch_norm_leaky("norm2", {.channels = 1000}, kSlope));
   layers.push_back(dense("dense3", 1000, pixels));
   layers.push_back(sigmoid("image", pixels));  // images are scaled to [0, 1]
   return {"generator", std::move(layers)};
@@ -39,6 +39,7 @@ Gan build_mlp_gan() {
   constexpr ImageShape image{28, 28, 1};
   return {.model = "mlp-gan",
           .image = image,
+          .darkest = 0,
           .generator = generator(image.pixels()),
           .discriminator = discriminator(image.pixels()),
           .real = {},

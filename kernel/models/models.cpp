@@ -10,6 +10,9 @@ namespace {
 
 constexpr Model kModels[] = {
     {"mlp-gan", "dense layers, 28x28 grey images, 2.29 million parameters", build_mlp_gan},
+    {"dcgan-28", "convolutions, 28x28 grey images, 2.0 million parameters", build_dcgan_28},
+    {"dcgan-32", "convolutions, 32x32 colour images, 1.73 million parameters", build_dcgan_32},
+    {"dcgan-64", "convolutions, 64x64 colour images, 6.34 million parameters", build_dcgan_64},
 };
 
 }  // namespace

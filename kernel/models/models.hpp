@@ -14,6 +14,9 @@ struct Model {
 };
 
 Gan build_mlp_gan();
+Gan build_dcgan_28();
+Gan build_dcgan_32();
+Gan build_dcgan_64();
 
 std::span<const Model> models();
 

@@ -66,7 +66,8 @@ TEST_P(ImportNcclTests, FindsTheLinkThatMadeTheLogAndItsTimes) {
   const std::string truth = scratch.write("truth.json", lab("7GB/s", "12us"));
   const std::string guess = scratch.write("guess.json", lab("20GB/s", "3us"));
   const std::string scheme = " --scheme nccl:2.18.3";
-  const std::string log = scratch.write("nccl.log", predicted_log("--catalog " + truth + allocation + scheme, GetParam().factor));
+  const std::string log =
+      scratch.write("nccl.log", predicted_log("--catalog " + truth + allocation + scheme, GetParam().factor));
   const std::string overlay = (scratch / "overlay.json").string();
   const Outcome outcome =
       run_program("import nccl-tests " + log + " --catalog " + guess + allocation + scheme + " -o " + overlay);

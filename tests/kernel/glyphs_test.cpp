@@ -64,5 +64,20 @@ TEST(Glyphs, ClassesDifferAndImagesOfAClassVary) {
   EXPECT_GT(right, 700U);
 }
 
+TEST(Glyphs, InColourFillTheirImages) {
+  for (const int side : {32, 64}) {
+    const Glyphs glyphs = draw_glyphs(20, 1, {side, side, 3});
+    const auto plane = static_cast<std::size_t>(side * side);
+    ASSERT_EQ(glyphs.images.pixels.size(), 20 * 3 * plane);
+    EXPECT_EQ(glyphs.images.channels, 3);
+    for (std::size_t i = 0; i < 60; ++i) {
+      // Of each channel of each image: a pen that is brighter than the ground somewhere, on a ground everywhere else.
+      const auto begin = glyphs.images.pixels.begin() + static_cast<std::ptrdiff_t>(i * plane);
+      const auto [least, most] = std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(plane));
+      EXPECT_GT(*most - *least, 20);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::kernel

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, GradientTest, testing::ValuesIn(backends()
 TEST_P(GradientTest, Dense) { check_layer(*dense("layer", 7, 9), 5); }
 
 // Away from the kink: with slope 1 the whole function is smooth, with 0.2 only its sign matters.
-TEST_P(GradientTest, BatchNormAlone) { check_layer(*batch_norm_leaky("layer", 4, 1.0F), 19); }
+TEST_P(GradientTest, BatchNormAlone) { check_layer(*batch_norm_leaky("layer", {.channels = 4}, 1.0F), 19); }
 
 TEST_P(GradientTest, LeakyReluAndDropout) {
   // Numbers within the step of zero would cross the kink.
@@ -135,15 +135,46 @@ TEST_P(GradientTest, BatchNormThenLeakyRelu) {
   const auto z = device_.values(y);
   for (std::size_t i = 0; i < z.size(); ++i) incoming[i] *= z[i] > 0 ? 1.0F : 0.2F;
   device_.ops().write(masked.data, incoming);
-  device_.ops().batch_norm_leaky_backward(masked, x, normal, smooth, smooth + 3);
+  device_.ops().batch_norm_leaky_backward(masked, x, normal, smooth, smooth + 3, false);
   normal.slope = 0.2F;
   device_.ops().batch_norm_leaky_forward(leaky_y, x, normal);
-  device_.ops().batch_norm_leaky_backward(dy, x, normal, gradients, gradients + 3);
+  device_.ops().batch_norm_leaky_backward(dy, x, normal, gradients, gradients + 3, false);
   const auto expected = device_.values(masked), found = device_.values(dy);
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
   for (std::size_t i = 0; i < 6; ++i) EXPECT_NEAR(device_.values(gradients, 6)[i], device_.values(smooth, 6)[i], 1e-5);
+
+  // A second batch adds its gradients; a frozen network has none.
+  device_.ops().write(dy.data, incoming);
+  device_.ops().batch_norm_leaky_backward(dy, x, normal, gradients, gradients + 3, true);
+  const auto twice = device_.values(gradients, 6);
+  device_.ops().batch_norm_leaky_backward(dy, x, normal, nullptr, nullptr, false);
+  EXPECT_EQ(device_.values(gradients, 6), twice);
 }
 
+TEST_P(GradientTest, BatchNormOverPositions) {
+  check_layer(*batch_norm_leaky("layer", {.channels = 3, .positions = 6}, 1.0F), 5);
+}
+
+TEST_P(GradientTest, Convolution) { check_layer(*convolution("layer", {2, 6, 6, 3, 4, 2, 1}), 5); }
+TEST_P(GradientTest, TransposedConvolution) { check_layer(*transposed_convolution("layer", {3, 6, 6, 2, 4, 2, 1}), 5); }
+
+TEST_P(GradientTest, Leaky) {
+  const Tensor x = device_.tensor(4, 9), y = device_.tensor(4, 9), dy = device_.tensor(4, 9);
+  const auto xs = device_.singles(x), before = device_.singles(dy);
+  for (const float slope : {0.0F, 0.2F}) {
+    device_.ops().copy(y.data, x.data, x.size());
+    device_.ops().leaky_forward(y, slope);
+    device_.ops().write(dy.data, before);
+    device_.ops().leaky_backward(dy, y, slope);
+    const auto ys = device_.singles(y), after = device_.singles(dy);
+    for (std::size_t i = 0; i < xs.size(); ++i) {
+      EXPECT_EQ(ys[i], xs[i] > 0 ? xs[i] : slope * xs[i]);
+      EXPECT_EQ(after[i], xs[i] > 0 ? before[i] : slope * before[i]);
+    }
+  }
+}
+
+TEST_P(GradientTest, Tanh) { check_layer(*tanh_image("layer", 5), 21); }
 TEST_P(GradientTest, Sigmoid) { check_layer(*sigmoid("layer", 5), 21); }
 
 TEST_P(GradientTest, CrossEntropyWithLogits) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <functional>
 
@@ -15,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-IdxImages two_images() { return {2, 2, 3, {0, 1, 2, 3, 4, 5, 250, 251, 252, 253, 254, 255}}; }
+Images two_images() { return {2, 2, 3, {0, 1, 2, 3, 4, 5, 250, 251, 252, 253, 254, 255}}; }
 
 class IdxTest : public testing::Test {
  protected:
@@ -37,13 +38,40 @@ class IdxTest : public testing::Test {
 };
 
 TEST_F(IdxTest, ReadsWhatItWrites) {
-  const IdxImages read = read_idx_images(scratch_.write("images", write_idx_images(two_images())));
+  const Images read = read_idx_images(scratch_.write("images", write_idx_images(two_images())));
   EXPECT_EQ(read.count, 2);
   EXPECT_EQ(read.height, 2);
   EXPECT_EQ(read.width, 3);
   EXPECT_EQ(read.pixels, two_images().pixels);
   const std::vector<std::uint8_t> labels{3, 1, 4};
   EXPECT_EQ(read_idx_labels(scratch_.write("labels", write_idx_labels(labels))), labels);
+}
+
+TEST_F(IdxTest, ReadsColoursInFourDimensions) {
+  const Images colour{2, 1, 2, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, 3};
+  const std::string bytes = write_idx_images(colour);
+  EXPECT_EQ(bytes.substr(0, 4), std::string("\0\0\x08\x04", 4));
+  const Images read = read_idx_images(scratch_.write("images", bytes));
+  EXPECT_EQ(read.channels, 3);
+  EXPECT_EQ(read.count, 2);
+  EXPECT_EQ(read.pixels, colour.pixels);
+  std::string two = bytes;
+  two[11] = 2;
+  expect_refused(two, "2 channels", "1 or 3");
+}
+
+TEST_F(IdxTest, InflatesGzip) {
+  const std::string plain = write_idx_images(two_images());
+  const auto file = scratch_.file("images.gz");
+  const gzFile out = gzopen(file.c_str(), "wb");
+  ASSERT_EQ(gzwrite(out, plain.data(), static_cast<unsigned>(plain.size())), static_cast<int>(plain.size()));
+  gzclose(out);
+  EXPECT_EQ(read_idx_images(file).pixels, two_images().pixels);
+  const std::string packed = read_file(file);
+  expect_refused(packed.substr(0, packed.size() - 6), "the end of the file", "more of its gzip");
+  std::string flipped = packed;
+  flipped[packed.size() - 12] ^= 1;
+  EXPECT_THROW(read_idx_images(scratch_.write("images", flipped)), ConfigError);  // its checksum tells
 }
 
 TEST_F(IdxTest, HasMnistsLayout) {
@@ -55,7 +83,7 @@ TEST_F(IdxTest, HasMnistsLayout) {
 
 TEST_F(IdxTest, RefusesWhatIsNotAnImageFile) {
   expect_refused("", "an empty file", "IDX images");
-  expect_refused("\x1f\x8b\x08", "a gzip file", "IDX images uncompressed: run gunzip first");
+  expect_refused("\x1f\x8b\x08", "the end of the file", "more of its gzip: it is cut short");
   expect_refused(write_idx_labels({1, 2, 3}), "magic number 0x00000801", "0x00000803: IDX images");
   expect_refused(std::string("\0\0\x08\x03\0\0", 6), "6 bytes", "a header with the number of images");
 }

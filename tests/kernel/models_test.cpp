@@ -28,6 +28,25 @@ TEST(MlpGan, HasThePapersParameters) {
   EXPECT_EQ(gan.discriminator.gradient_bytes(), 935'940U);
 }
 
+// PyTorch's DCGAN example counts the same: convolutions of 4x4 without bias, and a scale and a shift a normalised
+// channel.
+TEST(Dcgan, HasRadfordsParametersAndWork) {
+  const Gan small = find_model("dcgan-32").build(), large = find_model("dcgan-64").build();
+  EXPECT_EQ(large.generator.parameter_count(),
+            16U * (100 * 512 + 512 * 256 + 256 * 128 + 128 * 64 + 64 * 3) + 2U * (512 + 256 + 128 + 64));
+  EXPECT_EQ(large.discriminator.parameter_count(),
+            16U * (3 * 64 + 64 * 128 + 128 * 256 + 256 * 512 + 512 * 1) + 2U * (128 + 256 + 512));
+  EXPECT_EQ(large.generator.parameter_count(), 3'576'704U);
+  EXPECT_EQ(large.discriminator.parameter_count(), 2'765'568U);
+  EXPECT_EQ(small.generator.parameter_count(), 1'068'928U);
+  EXPECT_EQ(small.discriminator.parameter_count(), 663'296U);
+  EXPECT_NEAR(large.step_flops_per_image() / 1e9, 2.2746, 5e-5);
+  EXPECT_NEAR(small.step_flops_per_image() / 1e9, 0.38496, 5e-6);
+  const Gan grey = find_model("dcgan-28").build();
+  EXPECT_EQ(grey.image, (ImageShape{28, 28, 1}));
+  EXPECT_EQ(grey.generator.layers()[0]->outputs(), 128 * 7 * 7);
+}
+
 TEST(Models, FitTheirImagesAndTheirLatents) {
   for (const auto& model : models()) {
     const Gan gan = model.build();

@@ -213,7 +213,7 @@ TEST_P(OpsTest, ImagesAreScaledAndTurnedFeatureMajor) {
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(features * batch));
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i % 256);
   const Tensor x = device_.tensor(features, batch);
-  ops_.load_images(x, pixels);
+  ops_.load_images(x, pixels, 0);
   const auto values = device_.values(x);
   for (int b = 0; b < batch; ++b)
     for (int f = 0; f < features; ++f) ASSERT_NEAR(values[at(f, b, batch)], pixels[at(b, f, features)] / 255.0, 1e-7);

@@ -9,6 +9,7 @@
 
 #include "common/file.hpp"
 #include "kernel/data/glyphs.hpp"
+#include "kernel/data/idx.hpp"
 #include "kernel/train.hpp"
 
 namespace ganymede::kernel {

@@ -51,10 +51,10 @@ TEST(Trainer, NeedsImagesOfTheModelsSizeAndAsManyAsABatch) {
   TrainOptions options = small_training(scratch, 20);
   EXPECT_THAT([&] { Trainer{options}; },
               ThrowsMessage<ConfigError>(HasSubstr("--batch: found 32, expected at most the 20 images")));
-  IdxImages wide{40, 28, 29, std::vector<std::uint8_t>(40 * 28 * 29)};
+  Images wide{40, 28, 29, std::vector<std::uint8_t>(40 * 28 * 29)};
   scratch.write("train-images-idx3-ubyte", write_idx_images(wide));
   EXPECT_THAT([&] { Trainer{options}; },
-              ThrowsMessage<ConfigError>(HasSubstr("found images of 28x29, expected 28x28")));
+              ThrowsMessage<ConfigError>(HasSubstr("found images of 28x29x1, expected 28x28x1")));
 }
 
 TEST(Trainer, StopsWhenALossIsNotFinite) {

@@ -33,6 +33,8 @@ void transpose(const float* in, float* out, int rows, int columns, int begin, in
     for (int c = 0; c < columns; ++c) out[std::ptrdiff_t{c} * rows + r] = in[std::ptrdiff_t{r} * columns + c];
 }
 
+#include "kernel/ops/eigen/gather.inl"
+
 void add_bias(float* x, const float* bias, int batch, int begin, int end) {
   for (int r = begin; r < end; ++r) Rows(x + std::ptrdiff_t{r} * batch, batch) += bias[r];
 }
@@ -77,7 +79,7 @@ void batch_norm_inference(const float* x, float* y, const BatchNormRows& rows, i
 }
 
 void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
-                         int batch, int begin, int end) {
+                         bool accumulate, int batch, int begin, int end) {
   // With n = (x - mean) / deviation and z = scale n + shift:  dz = dy leaky'(z),  d_shift = sum dz,  d_scale = sum dz
   // n, dx = scale / deviation (dz - mean(dz) - n mean(dz n))   (Ioffe and Szegedy 2015).
   const float inverse_batch = 1.0F / static_cast<float>(batch);
@@ -93,8 +95,10 @@ void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, f
     const ConstRows row(in, batch);
     const float sum = dz.sum();
     const float dot = (dz * (row - mean)).sum() * inverse;
-    d_shift[r] = sum;
-    d_scale[r] = dot;
+    if (d_shift != nullptr) {
+      d_shift[r] = (accumulate ? d_shift[r] : 0.0F) + sum;
+      d_scale[r] = (accumulate ? d_scale[r] : 0.0F) + dot;
+    }
     const float a = scale * inverse, b = -a * inverse * dot * inverse_batch, c = -a * sum * inverse_batch;
     for (int i = 0; i < batch; ++i) g[i] = a * g[i] + b * (in[i] - mean) + c;
   }
@@ -110,6 +114,23 @@ void leaky_dropout_backward(float* dy, const float* y, const std::uint8_t* mask,
                             std::size_t begin, std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
     dy[i] *= (static_cast<float>(mask[i]) * inverse_keep) * (y[i] > 0 ? 1.0F : slope);
+}
+
+void leaky_forward(float* x, float slope, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) x[i] = x[i] > 0 ? x[i] : slope * x[i];
+}
+
+void leaky_backward(float* dy, const float* y, float slope, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) dy[i] *= y[i] > 0 ? 1.0F : slope;
+}
+
+void tanh_forward(float* x, std::size_t begin, std::size_t end) {
+  Rows row(x + begin, static_cast<Eigen::Index>(end - begin));
+  row = row.tanh();
+}
+
+void tanh_backward(float* dy, const float* y, std::size_t begin, std::size_t end) {
+  for (std::size_t i = begin; i < end; ++i) dy[i] *= 1.0F - y[i] * y[i];
 }
 
 void sigmoid_forward(float* x, std::size_t begin, std::size_t end) {
@@ -138,6 +159,9 @@ void adam(float* parameters, const float* gradients, float* first, float* second
 constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  product,
                                  transpose,
+                                 kTileColumns,
+                                 gather_product,
+                                 gather_weights,
                                  add_bias,
                                  row_sums,
                                  batch_norm_forward,
@@ -145,6 +169,10 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  batch_norm_backward,
                                  leaky_dropout_forward,
                                  leaky_dropout_backward,
+                                 leaky_forward,
+                                 leaky_backward,
+                                 tanh_forward,
+                                 tanh_backward,
                                  sigmoid_forward,
                                  sigmoid_backward,
                                  adam};

@@ -26,6 +26,46 @@ struct Product {
   bool accumulate;
 };
 
+inline constexpr int kMostTaps = 64;
+
+/// Where a kernel's element reads, beside a position.
+struct Tap {
+  int row, column;
+  std::ptrdiff_t a;  ///< where its weights begin in A, unless channels are outside
+};
+
+/// x [channels x height x width x batch] seen from the positions of a grid through taps: position (i, j) reads
+/// x(i * step + tap.row, j * step + tap.column), zero beyond the edge.
+struct Gather {
+  const float* x;
+  int channels, height, width, batch;
+  int grid_height, grid_width, step;
+  const Tap* tap;
+  int taps;
+};
+
+/// y(row, position) = sum over channels c and taps t of A(row, c, t) x(c, position through t)
+struct GatherProduct {
+  const float* a;
+  std::ptrdiff_t a_row;
+  bool channels_outside;  ///< columns of A: (channel, tap); else those of each tap stand together, at Tap::a
+  int rows;
+  float* y;                     ///< [rows x y_height x y_width x batch]
+  int y_height, y_width;        //
+  int y_step, y_row, y_column;  ///< position (i, j) is y's (i * y_step + y_row, j * y_step + y_column)
+};
+
+/// d_weight(row, c, t) (+)= sum over positions and batch of dy(row, position) x(c, position through t)
+struct GatherWeights {
+  const float* dy;  ///< [rows x positions x batch]
+  float* d_weight;  ///< [rows x channels x taps]
+  bool accumulate;
+};
+
+/// Floats of scratch space of a gathered panel; `gather_product` needs one and `gather_weights` two, and both
+/// tile_columns for each row.
+inline constexpr int kPanelScratch = 8192;
+
 struct BatchNormRows {
   const float *scale, *shift;              ///< [features]
   float *mean, *inverse_deviation;         ///< [features], kept for the backward pass
@@ -49,6 +89,12 @@ struct CpuKernels {
   void (*product)(const Product& product, int row_begin, int row_end, float* scratch);
   /// out[columns x rows] = in[rows x columns]^T for rows [begin, end) of `in`.
   void (*transpose)(const float* in, float* out, int rows, int columns, int begin, int end);
+  int tile_columns;  ///< of the two below
+  /// Tiles [begin, end) of the grid's positions x batch.
+  void (*gather_product)(const Gather& gather, const GatherProduct& product, int begin, int end, float* scratch);
+  /// Tiles [begin, end) of channels x taps, rows [row_begin, row_end).
+  void (*gather_weights)(const Gather& gather, const GatherWeights& product, int begin, int end, int row_begin,
+                         int row_end, float* scratch);
   void (*add_bias)(float* x, const float* bias, int batch, int begin, int end);
   /// sums[r] = (accumulate ? sums[r] : 0) + sum over the batch of x[r].
   void (*row_sums)(const float* x, float* sums, int batch, bool accumulate, int begin, int end);
@@ -57,14 +103,19 @@ struct CpuKernels {
   void (*batch_norm_forward)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
   /// The same with the running statistics.
   void (*batch_norm_inference)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
-  /// Turns d loss / dy into d loss / dx in place; writes the gradients of scale and shift.
+  /// Turns d loss / dy into d loss / dx in place; writes the gradients of scale and shift
+  /// unless they are null, adding them to what is there if `accumulate`.
   void (*batch_norm_backward)(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
-                              int batch, int begin, int end);
+                              bool accumulate, int batch, int begin, int end);
 
   void (*leaky_dropout_forward)(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
                                 std::size_t end);
   void (*leaky_dropout_backward)(float* dy, const float* y, const std::uint8_t* mask, float inverse_keep, float slope,
                                  std::size_t begin, std::size_t end);
+  void (*leaky_forward)(float* x, float slope, std::size_t begin, std::size_t end);
+  void (*leaky_backward)(float* dy, const float* y, float slope, std::size_t begin, std::size_t end);
+  void (*tanh_forward)(float* x, std::size_t begin, std::size_t end);
+  void (*tanh_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
   void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,

@@ -1,0 +1,176 @@
+#include "kernel/data/picture.hpp"
+
+#include <fmt/format.h>
+#include <png.h>
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <csetjmp>
+#include <cstdio>
+// After cstdio, whose FILE it takes for granted.
+#include <jpeglib.h>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr std::int64_t kMostPixels = 100'000'000;
+
+void check_size(const std::string& file, std::int64_t height, std::int64_t width) {
+  if (height < 1 || width < 1 || height * width > kMostPixels)
+    throw ConfigError(fmt::format("{}: found {}x{} pixels, expected 1 to {} in all", file, height, width, kMostPixels));
+}
+
+Picture read_png(const std::string& file, const std::string& bytes) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  const auto check = [&](int good) {
+    if (good != 0) return;
+    const std::string message = static_cast<const char*>(image.message);
+    png_image_free(&image);
+    throw ConfigError(fmt::format("{}: found a damaged PNG ({})", file, message));
+  };
+  check(png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()));
+  try {
+    check_size(file, image.height, image.width);
+  } catch (...) {
+    png_image_free(&image);
+    throw;
+  }
+  image.format = PNG_FORMAT_RGB;
+  Picture out{static_cast<int>(image.height), static_cast<int>(image.width), {}};
+  out.pixels.resize(PNG_IMAGE_SIZE(image));
+  const png_color black{0, 0, 0};  // behind what is transparent
+  check(png_image_finish_read(&image, &black, out.pixels.data(), 0, nullptr));
+  return out;
+}
+
+/// libjpeg ends with exit() unless its errors jump elsewhere.
+struct JpegErrors {
+  jpeg_error_mgr manager{};
+  std::jmp_buf back{};
+  std::array<char, JMSG_LENGTH_MAX> message{};
+};
+
+void jump_back(j_common_ptr info) {
+  auto* errors = reinterpret_cast<JpegErrors*>(info->err);
+  info->err->format_message(info, errors->message.data());
+  std::longjmp(errors->back, 1);  // NOLINT(cert-err52-cpp): the only way out that libjpeg has
+}
+
+/// False with a message. Nothing with a destructor lives here, because errors jump over it.
+bool decode_jpeg(jpeg_decompress_struct& info, JpegErrors& errors, const std::string& bytes, Picture& out) {
+  if (setjmp(errors.back) != 0) return false;  // NOLINT(cert-err52-cpp)
+  jpeg_mem_src(&info, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_read_header(&info, TRUE);
+  if (std::int64_t{info.image_height} * info.image_width > kMostPixels) {
+    std::snprintf(errors.message.data(), errors.message.size(), "%u x %u pixels", info.image_width, info.image_height);
+    return false;
+  }
+  info.out_color_space = JCS_RGB;
+  jpeg_start_decompress(&info);
+  out.height = static_cast<int>(info.output_height);
+  out.width = static_cast<int>(info.output_width);
+  out.pixels.resize(static_cast<std::size_t>(out.height) * static_cast<std::size_t>(out.width) * 3);
+  while (info.output_scanline < info.output_height) {
+    JSAMPROW row = out.pixels.data() + std::size_t{info.output_scanline} * info.output_width * 3;
+    jpeg_read_scanlines(&info, &row, 1);
+  }
+  jpeg_finish_decompress(&info);
+  if (info.err->num_warnings > 0) {  // a file that is cut short only warns
+    info.err->format_message(reinterpret_cast<j_common_ptr>(&info), errors.message.data());
+    return false;
+  }
+  return true;
+}
+
+Picture read_jpeg(const std::string& file, const std::string& bytes) {
+  JpegErrors errors;
+  jpeg_decompress_struct info{};
+  info.err = jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = jump_back;
+  errors.manager.output_message = [](j_common_ptr) {};  // nothing on our standard error
+  jpeg_create_decompress(&info);
+  Picture out;
+  const bool good = decode_jpeg(info, errors, bytes, out);
+  jpeg_destroy_decompress(&info);
+  if (!good) throw ConfigError(fmt::format("{}: found a damaged JPEG ({})", file, errors.message.data()));
+  return out;
+}
+
+/// Which source pixels make a target pixel along one axis, and how much each.
+struct Reach {
+  int first;
+  std::vector<float> weights;  ///< sum to 1
+};
+
+/// Of `to` target pixels in the middle of `from` source pixels, `scale` source pixels a target pixel.
+std::vector<Reach> reaches(int from, int to, double scale) {
+  const double begin = (from - to * scale) / 2, width = std::max(1.0, scale);
+  std::vector<Reach> out;
+  for (int i = 0; i < to; ++i) {
+    const double middle = begin + (i + 0.5) * scale, low = middle - width / 2, high = middle + width / 2;
+    const int first = std::clamp(static_cast<int>(std::floor(low)), 0, from - 1);
+    const int last = std::clamp(static_cast<int>(std::ceil(high)) - 1, first, from - 1);
+    Reach reach{first, {}};
+    float sum = 0;
+    for (int source = first; source <= last; ++source) {
+      const double covered = std::min(high, source + 1.0) - std::max(low, double(source));
+      reach.weights.push_back(static_cast<float>(std::max(covered, 0.0)));
+      sum += reach.weights.back();
+    }
+    for (float& weight : reach.weights)
+      weight = sum > 0 ? weight / sum : 1.0F / static_cast<float>(reach.weights.size());
+    out.push_back(std::move(reach));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool is_picture_name(const std::filesystem::path& file) {
+  std::string extension = file.extension().string();
+  for (char& letter : extension) letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  return extension == ".png" || extension == ".jpg" || extension == ".jpeg";
+}
+
+Picture read_picture(const std::filesystem::path& file) {
+  const std::string bytes = read_file(file);
+  if (bytes.starts_with("\x89PNG")) return read_png(file.string(), bytes);
+  if (bytes.starts_with("\xff\xd8\xff")) return read_jpeg(file.string(), bytes);
+  throw ConfigError(fmt::format("{}: found {}, expected a PNG or a JPEG", file.string(),
+                                bytes.empty() ? "an empty file" : "neither's first bytes"));
+}
+
+void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_t> out) {
+  assert(out.size() == static_cast<std::size_t>(shape.pixels()));
+  const double scale = std::min(double(picture.height) / shape.height, double(picture.width) / shape.width);
+  const auto rows = reaches(picture.height, shape.height, scale), columns = reaches(picture.width, shape.width, scale);
+  const auto plane = static_cast<std::size_t>(shape.height) * static_cast<std::size_t>(shape.width);
+  std::size_t at = 0;
+  for (const Reach& row : rows)
+    for (const Reach& column : columns) {
+      std::array<float, 3> sum{};
+      for (std::size_t i = 0; i < row.weights.size(); ++i) {
+        const std::size_t y = static_cast<std::size_t>(row.first) + i;
+        for (std::size_t j = 0; j < column.weights.size(); ++j) {
+          const std::size_t x = static_cast<std::size_t>(column.first) + j;
+          const std::uint8_t* pixel = picture.pixels.data() + (y * static_cast<std::size_t>(picture.width) + x) * 3;
+          const float weight = row.weights[i] * column.weights[j];
+          for (std::size_t c = 0; c < 3; ++c) sum[c] += weight * static_cast<float>(pixel[c]);
+        }
+      }
+      const auto byte = [](float value) { return static_cast<std::uint8_t>(std::clamp(value + 0.5F, 0.0F, 255.0F)); };
+      if (shape.channels == 1)
+        out[at] = byte(0.299F * sum[0] + 0.587F * sum[1] + 0.114F * sum[2]);
+      else
+        for (std::size_t c = 0; c < 3; ++c) out[c * plane + at] = byte(sum[c]);
+      ++at;
+    }
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include "kernel/layer.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+/// An activation that works in place and needs only its output to go back.
+class InPlace : public Layer {
+ public:
+  InPlace(std::string name, int features) : Layer(std::move(name)), features_(features) {}
+
+  int inputs() const override { return features_; }
+  int outputs() const override { return features_; }
+  void plan(Arena&, int) override {}
+  Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
+
+ protected:
+  Tensor y_;
+
+ private:
+  int features_;
+};
+
+/// y = x above zero, slope * x below
+class Leaky final : public InPlace {
+ public:
+  Leaky(std::string name, int features, float slope) : InPlace(std::move(name), features), slope_(slope) {}
+
+  std::string kind() const override { return slope_ > 0 ? fmt::format("leaky relu {:g}", slope_) : "relu"; }
+  Tensor infer(Ops& ops, Tensor x) override {
+    ops.leaky_forward(x, slope_);
+    return x;
+  }
+  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
+    ops.leaky_backward(dy, y_, slope_);
+    return dy;
+  }
+
+ private:
+  float slope_;
+};
+
+class Tanh final : public InPlace {
+ public:
+  using InPlace::InPlace;
+
+  std::string kind() const override { return "tanh"; }
+  Tensor infer(Ops& ops, Tensor x) override {
+    ops.tanh_forward(x);
+    return x;
+  }
+  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
+    ops.tanh_backward(dy, y_);
+    return dy;
+  }
+};
+
+/// y = 1 / (1 + exp(-x))
+class Sigmoid final : public InPlace {
+ public:
+  using InPlace::InPlace;
+
+  std::string kind() const override { return "sigmoid"; }
+  Tensor infer(Ops& ops, Tensor x) override {
+    ops.sigmoid_forward(x);
+    return x;
+  }
+  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
+    ops.sigmoid_backward(dy, y_);
+    return dy;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Layer> leaky(std::string name, int features, float slope) {
+  return std::make_unique<Leaky>(std::move(name), features, slope);
+}
+
+std::unique_ptr<Layer> tanh_image(std::string name, int features) {
+  return std::make_unique<Tanh>(std::move(name), features);
+}
+
+std::unique_ptr<Layer> sigmoid(std::string name, int features) {
+  return std::make_unique<Sigmoid>(std::move(name), features);
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,122 @@
+// Convolutions and both of their gradients against their definition, evaluated in double precision, on shapes that fit
+// no vector and no tile.
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+#include "device.hpp"
+#include "kernel/ops.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+struct Case {
+  ConvolutionShape shape;
+  int batch;
+};
+
+// Kernel 4 with stride 2 and a whole image at once, as DCGAN uses; strides that leave a rest; padding wider than
+// needed; one channel, one pixel; more channels than a panel is deep; batches within, at and beyond a vector.
+constexpr Case kCases[] = {
+    {{3, 8, 8, 5, 4, 2, 1}, 7},    {{2, 6, 10, 3, 4, 2, 1}, 16},  {{5, 4, 4, 7, 4, 1, 0}, 3},
+    {{1, 5, 7, 1, 3, 1, 1}, 1},    {{4, 9, 9, 6, 3, 2, 0}, 5},    {{3, 7, 5, 2, 3, 3, 1}, 2},
+    {{2, 3, 3, 4, 5, 1, 4}, 6},    {{130, 2, 2, 9, 2, 1, 0}, 19}, {{9, 4, 4, 260, 4, 2, 1}, 64},
+    {{16, 8, 8, 32, 4, 2, 1}, 80}, {{1, 1, 1, 3, 1, 1, 0}, 33},   {{6, 8, 8, 8, 8, 1, 0}, 4},
+};
+
+class ConvolutionTest : public testing::TestWithParam<Backend> {
+ protected:
+  Device device_{GetParam(), 7};
+  Ops& ops_ = device_.ops();
+
+  /// Calls visit(weight, input, output) with the indices of every product of an image of the batch.
+  static void products(const Case& item, const std::function<void(std::size_t, std::size_t, std::size_t)>& visit) {
+    const ConvolutionShape& s = item.shape;
+    const auto index = [](int value) { return static_cast<std::size_t>(value); };
+    for (int o = 0; o < s.out_channels; ++o)
+      for (int c = 0; c < s.in_channels; ++c)
+        for (int i = 0; i < s.kernel; ++i)
+          for (int j = 0; j < s.kernel; ++j)
+            for (int y = 0; y < s.out_height(); ++y)
+              for (int x = 0; x < s.out_width(); ++x) {
+                const int row = y * s.stride + i - s.padding, column = x * s.stride + j - s.padding;
+                if (row < 0 || row >= s.in_height || column < 0 || column >= s.in_width) continue;
+                for (int n = 0; n < item.batch; ++n)
+                  visit(index(((o * s.in_channels + c) * s.kernel + i) * s.kernel + j),
+                        index(((c * s.in_height + row) * s.in_width + column) * item.batch + n),
+                        index(((o * s.out_height() + y) * s.out_width() + x) * item.batch + n));
+              }
+  }
+
+  /// Each sum has at most `terms` products of numbers within 1.
+  static void expect_near(const std::vector<double>& found, const std::vector<double>& expected, double terms,
+                          const Case& item) {
+    const double tolerance = 2e-7 * terms + 1e-6;
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], expected[i], tolerance) << "element " << i << " of " << item.shape.in_channels << " -> "
+                                                    << item.shape.out_channels << ", batch " << item.batch;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(AllBackends, ConvolutionTest, testing::ValuesIn(backends()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST_P(ConvolutionTest, ForwardAndBothGradientsAreTheirDefinitions) {
+  for (const Case& item : kCases) {
+    const ConvolutionShape& shape = item.shape;
+    ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape, item.batch));
+    const Tensor x = device_.tensor(shape.in_features(), item.batch),
+                 y = device_.tensor(shape.out_features(), item.batch),
+                 dy = device_.tensor(shape.out_features(), item.batch),
+                 dx = device_.tensor(shape.in_features(), item.batch);
+    float *w = device_.floats(shape.weights()), *dw = device_.floats(shape.weights());
+    const auto xs = device_.values(x), dys = device_.values(dy), ws = device_.values(w, shape.weights()),
+               before = device_.values(dw, shape.weights());
+    std::vector<double> ys(y.size()), dxs(dx.size()), dws(shape.weights());
+    products(item, [&](std::size_t weight, std::size_t input, std::size_t output) {
+      ys[output] += ws[weight] * xs[input];
+      dxs[input] += ws[weight] * dys[output];
+      dws[weight] += dys[output] * xs[input];
+    });
+    const double taps = shape.kernel * shape.kernel;
+
+    ops_.convolve(y, x, shape, w);
+    expect_near(device_.values(y), ys, shape.in_channels * taps, item);
+    ops_.convolve_backward_data(dx, dy, shape, w);
+    expect_near(device_.values(dx), dxs, shape.out_channels * taps, item);
+    const double positions = static_cast<double>(dy.size()) / shape.out_channels;
+    ops_.convolve_backward_weights(dw, dy, x, shape, true);
+    for (std::size_t i = 0; i < dws.size(); ++i) dws[i] += before[i];
+    expect_near(device_.values(dw, shape.weights()), dws, positions, item);
+    ops_.convolve_backward_weights(dw, dy, x, shape, false);
+    for (std::size_t i = 0; i < dws.size(); ++i) dws[i] -= before[i];
+    expect_near(device_.values(dw, shape.weights()), dws, positions, item);
+  }
+}
+
+// The sum of an element runs over the same terms in the same order, whoever computes it.
+TEST(Convolution, ResultsDoNotDependOnThreads) {
+  const ConvolutionShape shape{64, 8, 8, 96, 4, 2, 1};
+  std::vector<std::vector<float>> results;
+  for (const int threads : {1, 2, 3}) {
+    Device device({"eigen", [=] { return make_eigen_ops(threads); }}, 3);
+    device.ops().reserve_workspace(device.ops().convolution_workspace_bytes(shape, 10));
+    const Tensor x = device.tensor(shape.in_features(), 10), y = device.tensor(shape.out_features(), 10);
+    float* w = device.floats(shape.weights());
+    device.ops().convolve(y, x, shape, w);
+    results.push_back(device.singles(y));
+    device.ops().convolve_backward_data(x, y, shape, w);
+    const auto dx = device.singles(x);
+    results.back().insert(results.back().end(), dx.begin(), dx.end());
+    device.ops().convolve_backward_weights(w, y, x, shape, false);
+    const auto dw = device.singles(w, shape.weights());
+    results.back().insert(results.back().end(), dw.begin(), dw.end());
+  }
+  EXPECT_EQ(results[0], results[1]);
+  EXPECT_EQ(results[0], results[2]);
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
