@@ -16,6 +16,9 @@
 
 namespace ganymede::cli {
 
+/// The shell's exit code of an interrupted program.
+inline constexpr int kInterrupted = 130;
+
 /// Options that commands have in common; each command adds those that mean something to it.
 struct Shared {
   std::string format = "table";  ///< table, json or csv
@@ -54,6 +57,7 @@ void remark(const Shared& shared, const std::string& text);
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);
 
 void add_train(CLI::App& app, Shared& shared);
+void add_generate(CLI::App& app, Shared& shared);
 void add_calibrate(CLI::App& app, Shared& shared);
 void add_simulate(CLI::App& app, Shared& shared);
 void add_sweep(CLI::App& app, Shared& shared);

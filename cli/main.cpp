@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
   app.fallthrough();
   cli::add_train(app, shared);
+  cli::add_generate(app, shared);
   cli::add_calibrate(app, shared);
   cli::add_simulate(app, shared);
   cli::add_sweep(app, shared);

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -15,6 +17,7 @@
 #include "cli/command.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "kernel/checkpoint.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/image_grid.hpp"
 #include "kernel/weights.hpp"
@@ -34,13 +37,17 @@ constexpr const char* kHelp =
     "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
     "  ganymede train --model mlp-gan --batch 64 --describe\n";
 
-constexpr int kGridSide = 8;
+constexpr int kSamples = 64;
 constexpr std::size_t kReports = 10;  // losses shown over a training
 
 struct Arguments {
   kernel::TrainOptions options;
   std::int64_t steps = 300;
   std::string samples, weights, trace;
+  std::int64_t samples_every = 0;  ///< 0: in the end only
+  std::string checkpoint;          ///< a directory
+  std::int64_t checkpoint_every = 1000;
+  bool resume = false;
   bool describe = false;
 };
 
@@ -49,8 +56,47 @@ struct Report {
   RunResult result;
 };
 
+/// SIGINT and SIGTERM ask for an end after the running step.
+volatile std::sig_atomic_t stop_asked = 0;
+
+/// Asks while it lives; before and after it a signal ends the program as usual.
+class StopOnSignals {
+ public:
+  StopOnSignals() {
+    stop_asked = 0;
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop_asked = 1; });
+  }
+  ~StopOnSignals() {
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);
+  }
+  StopOnSignals(const StopOnSignals&) = delete;
+  StopOnSignals& operator=(const StopOnSignals&) = delete;
+};
+
+struct Stopped {};
+
+void check_checkpoint(const Arguments& arguments) {
+  if (arguments.samples_every < 0 || (arguments.samples_every > 0 && arguments.samples.empty()))
+    throw ConfigError(fmt::format("--samples-every: found {}, expected 1 or more, and --samples with the file's name",
+                                  arguments.samples_every));
+  if (arguments.checkpoint_every < 1)
+    throw ConfigError(fmt::format("--checkpoint-every: found {}, expected 1 or more", arguments.checkpoint_every));
+  if (arguments.checkpoint.empty()) {
+    if (arguments.resume) throw ConfigError("--resume: expected --checkpoint with the directory to go on from");
+    return;
+  }
+  if (arguments.resume && !arguments.trace.empty())
+    throw ConfigError("--trace: a resumed training has no trace of its first steps; record one without --resume");
+  if (!arguments.resume && kernel::has_checkpoints(arguments.checkpoint))
+    throw ConfigError(
+        fmt::format("--checkpoint: {}: found checkpoints of an earlier training; --resume goes on from "
+                    "them, another directory keeps them",
+                    arguments.checkpoint));
+}
+
 void check_arguments(const Arguments& arguments, const Shared& shared) {
   kernel::check(arguments.options);
+  check_checkpoint(arguments);
   const std::int64_t most = arguments.trace.empty() ? kernel::kStepsMax : kernel::kTracedStepsMax;
   if (arguments.steps < 1 || arguments.steps > most)
     throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, most,
@@ -97,22 +143,57 @@ class ProgressLine {
   Clock::time_point begin_ = Clock::now(), last_ = begin_;
 };
 
+void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
+  kernel::save_checkpoint(arguments.checkpoint, trainer.steps_done(), trainer.checkpoint());
+}
+
+void write_samples(Trainer& trainer, const Arguments& arguments, const std::string& file) {
+  write_file(file, kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kSamples));
+}
+
+/// "dir/samples-000500.png" of "dir/samples.png".
+std::string at_step(const std::filesystem::path& file, std::int64_t step) {
+  return (file.parent_path() / fmt::format("{}-{:06}{}", file.stem().string(), step, file.extension().string()))
+      .string();
+}
+
+/// `line` speaks of the steps of this process.
 Report run_training(Trainer& trainer, const Arguments& arguments, bool quiet) {
   Report report;
-  ProgressLine line(arguments.steps, arguments.options.batch, quiet);
-  const std::int64_t interval = std::max<std::int64_t>(1, arguments.steps / std::int64_t{kReports});
+  const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
+  ProgressLine line(steps, arguments.options.batch, quiet);
+  const StopOnSignals signals;
+  const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
-  report.result = trainer.run(arguments.steps, [&](const Progress& progress) {
-    line.show(progress);
-    if (progress.step % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
+  report.result = trainer.run(steps, [&](const Progress& progress) {
+    line.show({progress.step - first, progress.losses});
+    if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
+    if (stop_asked != 0) throw Stopped{};
+    if (progress.step == arguments.steps) return;
+    if (!arguments.checkpoint.empty() && progress.step % arguments.checkpoint_every == 0)
+      save_checkpoint(trainer, arguments);
+    if (arguments.samples_every > 0 && progress.step % arguments.samples_every == 0)
+      write_samples(trainer, arguments, at_step(arguments.samples, progress.step));
   });
   return report;
 }
 
+/// Goes on from the last checkpoint that is whole, or says that it begins.
+void resume(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
+  std::vector<std::string> damaged;
+  const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
+  for (const auto& file : damaged) remark(shared, file + "; left aside");
+  if (!found) return remark(shared, fmt::format("{}: no checkpoint yet, beginning", arguments.checkpoint));
+  trainer.restore(found->content, found->file.string());
+  remark(shared, fmt::format("going on from {}", found->file.string()));
+  if (trainer.steps_done() >= arguments.steps)
+    throw ConfigError(fmt::format("--steps: found {}, expected more than the {} that {} has done", arguments.steps,
+                                  trainer.steps_done(), found->file.string()));
+}
+
 void write_outputs(Trainer& trainer, const Arguments& arguments) {
-  if (!arguments.samples.empty())
-    write_file(arguments.samples,
-               kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kGridSide, kGridSide));
+  if (!arguments.checkpoint.empty()) save_checkpoint(trainer, arguments);
+  if (!arguments.samples.empty()) write_samples(trainer, arguments, arguments.samples);
   if (!arguments.weights.empty()) write_file(arguments.weights, kernel::write_weights(trainer.gan(), trainer.ops()));
   if (!arguments.trace.empty())
     write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
@@ -177,7 +258,7 @@ std::string to_json(const Report& report, Trainer& trainer, const Arguments& arg
   return json.dump(2) + "\n";
 }
 
-void train(Arguments& arguments, const Shared& shared) {
+void train(Arguments& arguments, Shared& shared) {
   check_arguments(arguments, shared);
   if (arguments.describe) {
     const auto description = kernel::describe(arguments.options);
@@ -187,7 +268,18 @@ void train(Arguments& arguments, const Shared& shared) {
   arguments.options.trace = !arguments.trace.empty();
   Trainer trainer(arguments.options);
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
-  const Report report = run_training(trainer, arguments, shared.quiet);
+  if (arguments.resume) resume(trainer, arguments, shared);
+  Report report;
+  try {
+    report = run_training(trainer, arguments, shared.quiet);
+  } catch (const Stopped&) {
+    if (!arguments.checkpoint.empty()) save_checkpoint(trainer, arguments);
+    remark(shared, fmt::format("stopped after step {}{}", trainer.steps_done(),
+                               arguments.checkpoint.empty() ? "; --checkpoint would have kept it"
+                                                            : "; --resume goes on from there"));
+    shared.exit_code = kInterrupted;
+    return;
+  }
   write_outputs(trainer, arguments);
   emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
 }
@@ -200,8 +292,9 @@ void add_train(CLI::App& app, Shared& shared) {
   CLI::App& command = *app.add_subcommand("train", kHelp);
   command.add_option("--model", options.model, "which GAN: see ganymede list models")->capture_default_str();
   command
-      .add_option("--dataset", options.dataset,
-                  "\"builtin\" (drawn glyphs) or a directory of uncompressed MNIST IDX files")
+      .add_option(
+          "--dataset", options.dataset,
+          "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
       ->capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
   command.add_option("--batch", options.batch, "images a step")->capture_default_str();
@@ -211,6 +304,12 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--beta1", options.adam.beta1, "Adam's first decay rate")->capture_default_str();
   add_seed(command, options.seed, "of weights, batches, latents and dropout");
   command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
+  command.add_option("--samples-every", arguments->samples_every,
+                     "and one every so many steps, NAME-000500.png beside it");
+  command.add_option("--checkpoint", arguments->checkpoint,
+                     "keep the last two checkpoints in this directory; also when interrupted");
+  command.add_option("--checkpoint-every", arguments->checkpoint_every, "steps between two")->capture_default_str();
+  command.add_flag("--resume", arguments->resume, "go on from the last whole checkpoint, to --steps in all");
   command.add_option("--weights", arguments->weights, "write both networks' weights as safetensors");
   command.add_option("--trace", arguments->trace, "record the phases of every step and write the step trace");
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");

@@ -39,11 +39,12 @@ std::string encode_png(const std::vector<std::uint8_t>& pixels, int width, int h
 std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns) {
   const auto size = [](int extent) { return static_cast<std::size_t>(extent); };
   const std::size_t row_bytes = size(shape.width) * size(shape.channels), image_floats = size(shape.height) * row_bytes;
-  assert(images.size() == size(rows) * size(columns) * image_floats);
+  const std::size_t count = images.size() / image_floats;
+  assert(images.size() == count * image_floats && count <= size(rows) * size(columns));
   const int width = columns * (shape.width + kGap) + kGap, height = rows * (shape.height + kGap) + kGap;
   const std::size_t picture_row = size(width) * size(shape.channels);
   std::vector<std::uint8_t> picture(size(height) * picture_row, kGapGrey);
-  for (int cell = 0; cell < rows * columns; ++cell) {
+  for (int cell = 0; size(cell) < count; ++cell) {
     const int top = cell / columns * (shape.height + kGap) + kGap, left = cell % columns * (shape.width + kGap) + kGap;
     const float* from = images.data() + size(cell) * image_floats;
     for (int y = 0; y < shape.height; ++y) {
@@ -55,8 +56,10 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
   return encode_png(picture, width, height, shape.channels);
 }
 
-std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int rows, int columns) {
-  const auto count = static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int images_wanted) {
+  const auto count = static_cast<std::size_t>(images_wanted);
+  const int columns = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(images_wanted))));
+  const int rows = (images_wanted + columns - 1) / columns;
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const auto channels = static_cast<std::size_t>(gan.image.channels), positions = pixels / channels;
   RandomStream latents(seed, "kernel/samples");

@@ -9,11 +9,11 @@
 
 namespace ganymede::kernel {
 
-/// A PNG's bytes: `rows` x `columns` cells of [rows * columns x pixels] values in [0, 1], one dark pixel between cells.
-/// Grey for one channel, RGB (interleaved) for three.
+/// A PNG's bytes: `rows` x `columns` cells for as many images or fewer, [images x pixels] values in [0, 1], one dark
+/// pixel between cells. Grey for one channel, RGB (interleaved) for three.
 std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns);
 
-/// rows * columns images from the generator, in inference mode, always of the same latents under the same seed.
-std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int rows, int columns);
+/// `count` images from the generator in a grid, in inference mode, always of the same latents under the same seed.
+std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int count);
 
 }  // namespace ganymede::kernel

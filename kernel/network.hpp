@@ -48,6 +48,7 @@ class Network {
 
   float* parameter_data() const { return parameter_memory_.floats(); }
   float* gradient_data() const { return gradient_memory_.floats(); }
+  float* moment_data() const { return moment_memory_.floats(); }  ///< Adam's first moments, then the second
   float* statistic_data() const { return statistic_memory_.floats(); }
 
   // The passes; gan_step calls them through the free functions below.
@@ -57,6 +58,9 @@ class Network {
   template <class LayerDone>
   Tensor backward(Ops& ops, Tensor dy, const Want& want, const LayerDone& layer_done);
   void update(Ops& ops, const AdamParameters& rule);
+
+  std::int64_t updates() const { return updates_; }  ///< so far, by which Adam corrects its bias
+  void set_updates(std::int64_t updates) { updates_ = updates; }
 
  private:
   void plan(Arena& arena, int batch);

@@ -111,18 +111,21 @@ std::string write_safetensors(const SafeTensors& content) {
 }
 
 SafeTensors read_safetensors(const std::filesystem::path& file) {
-  const std::string bytes = read_file(file);
+  return parse_safetensors(read_file(file), file.string());
+}
+
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& file) {
   std::uint64_t length = 0;
   if (bytes.size() < kPrefix)
-    throw ConfigError(fmt::format("{}: found {} bytes, expected a safetensors file", file.string(), bytes.size()));
+    throw ConfigError(fmt::format("{}: found {} bytes, expected a safetensors file", file, bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
   if (length > kHeaderMax || length > bytes.size() - kPrefix)
-    throw ConfigError(fmt::format("{}: found a header length of {}, expected at most {}: the file's own length",
-                                  file.string(), length, std::min(kHeaderMax, bytes.size() - kPrefix)));
+    throw ConfigError(fmt::format("{}: found a header length of {}, expected at most {}: the file's own length", file,
+                                  length, std::min(kHeaderMax, bytes.size() - kPrefix)));
   const std::string_view text(bytes.data() + kPrefix, static_cast<std::size_t>(length));
-  const std::string_view data = std::string_view(bytes).substr(kPrefix + static_cast<std::size_t>(length));
+  const std::string_view data = bytes.substr(kPrefix + static_cast<std::size_t>(length));
 
-  const JsonNode header = JsonNode::parse(text, file.string());
+  const JsonNode header = JsonNode::parse(text, file);
   SafeTensors content;
   std::vector<Range> ranges;
   for (const auto& [name, node] : header.as_map()) {

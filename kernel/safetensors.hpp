@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ganymede::kernel {
@@ -26,5 +27,7 @@ std::string write_safetensors(const SafeTensors& content);
 /// Strict, because a file may come from anywhere: ConfigError naming the file and the place when the header's length is
 /// a lie, the JSON is malformed, a type is not F32, offsets overlap, leave gaps, contradict a shape or leave the file.
 SafeTensors read_safetensors(const std::filesystem::path& file);
+/// The same of bytes that stood in `file`.
+SafeTensors parse_safetensors(std::string_view bytes, const std::string& file);
 
 }  // namespace ganymede::kernel

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cassert>
+#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -14,6 +15,7 @@
 #include "kernel/models/models.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_trace_writer.hpp"
+#include "kernel/weights.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -112,6 +114,97 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   if (sampler) utilization_ = sampler->finish();
   return result;
+}
+
+namespace {
+
+std::string text_of(const RandomStream::State& state) {
+  return fmt::format("{:016x} {:016x} {:016x} {:016x}", state[0], state[1], state[2], state[3]);
+}
+
+/// What a checkpoint's metadata say, or the error that they do not.
+class Metadata {
+ public:
+  Metadata(const std::map<std::string, std::string>& values, const std::string& file) : values_(values), file_(file) {}
+
+  const std::string& text(const std::string& key) const {
+    const auto found = values_.find(key);
+    if (found == values_.end()) throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", file_, key));
+    return found->second;
+  }
+  void expect(const std::string& key, const std::string& expected) const {
+    if (text(key) != expected)
+      throw ConfigError(fmt::format("{}: found a checkpoint of {} {}, expected {}", file_, key, text(key), expected));
+  }
+  std::int64_t number(const std::string& key, std::int64_t least) const {
+    std::int64_t value = -1;
+    const std::string& digits = text(key);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || end != digits.data() + digits.size() || value < least) bad(key);
+    return value;
+  }
+  RandomStream::State state(const std::string& key) const {
+    RandomStream::State state{};
+    const std::string& words = text(key);
+    for (std::size_t i = 0; i < state.size(); ++i) {
+      const char* begin = words.data() + 17 * i;
+      if (words.size() != 67 || std::from_chars(begin, begin + 16, state[i], 16).ptr != begin + 16) bad(key);
+    }
+    return state;
+  }
+
+ private:
+  [[noreturn]] void bad(const std::string& key) const {
+    throw ConfigError(fmt::format("{}: \"{}\" of its metadata is \"{}\"", file_, key, text(key)));
+  }
+
+  const std::map<std::string, std::string>& values_;
+  const std::string& file_;
+};
+
+std::uint64_t sum_of(const Images& images) {
+  return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
+}
+
+}  // namespace
+
+SafeTensors Trainer::checkpoint() {
+  clock_.end_step();  // what follows is no part of it
+  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
+  SafeTensors content = tensors_of(gan_, *ops_, true);
+  content.metadata.merge(
+      std::map<std::string, std::string>{{"batch", fmt::format("{}", options_.batch)},
+                                         {"seed", fmt::format("{}", options_.seed)},
+                                         {"data", fmt::format("{:016x}", data_sum_)},
+                                         {"steps", fmt::format("{}", steps_done_)},
+                                         {"epoch", fmt::format("{}", batches_.epoch())},
+                                         {"position", fmt::format("{}", batches_.position())},
+                                         {"latent", text_of(random_.latent.state())},
+                                         {"dropout", text_of(random_.dropout.state())},
+                                         {"generator.updates", fmt::format("{}", gan_.generator.updates())},
+                                         {"discriminator.updates", fmt::format("{}", gan_.discriminator.updates())}});
+  return content;
+}
+
+void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
+  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
+  const Metadata in(checkpoint.metadata, file);
+  in.expect("model", options_.model);
+  in.expect("batch", fmt::format("{}", options_.batch));
+  in.expect("seed", fmt::format("{}", options_.seed));
+  in.expect("data", fmt::format("{:016x}", data_sum_));
+  const std::int64_t steps = in.number("steps", 0), epoch = in.number("epoch", 1), position = in.number("position", 0);
+  const std::int64_t g_updates = in.number("generator.updates", 0), d_updates = in.number("discriminator.updates", 0);
+  if (position > dataset_.images.count)
+    throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.images.count));
+  const auto latent = in.state("latent"), dropout = in.state("dropout");
+  set_tensors(gan_, *ops_, checkpoint, true, file);
+  steps_done_ = steps;
+  batches_.seek(epoch, static_cast<std::size_t>(position));
+  random_.latent.restore(latent);
+  random_.dropout.restore(dropout);
+  gan_.generator.set_updates(g_updates);
+  gan_.discriminator.set_updates(d_updates);
 }
 
 StepTrace Trainer::trace(std::int64_t warmup) {

@@ -10,6 +10,7 @@
 #include "kernel/data/batches.hpp"
 #include "kernel/data/dataset.hpp"
 #include "kernel/gan_step.hpp"
+#include "kernel/safetensors.hpp"
 #include "kernel/utilization.hpp"
 #include "traces/step_trace.hpp"
 
@@ -63,6 +64,12 @@ class Trainer {
   /// So many steps; `report`, if given, is called after each. May be called again: timing is of the call's own steps.
   RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {});
 
+  /// Everything from which a training of the same options goes on as if it had not stopped.
+  SafeTensors checkpoint();
+  /// Goes on from there. ConfigError naming `file`, and nothing changed, when it is of another model, batch size, seed
+  /// or data set.
+  void restore(const SafeTensors& checkpoint, const std::string& file);
+
   /// What was recorded without the first `warmup` steps. Needs options.trace, and more steps done than `warmup`.
   StepTrace trace(std::int64_t warmup);
 
@@ -83,6 +90,7 @@ class Trainer {
   StepRandom random_;
   StepClock clock_;
   std::optional<TraceUtilization> utilization_;
+  std::uint64_t data_sum_ = 0;  ///< of the images, once a checkpoint asked for it
   std::int64_t steps_done_ = 0;
 };
 

@@ -8,8 +8,16 @@
 #include <string>
 
 #include "kernel/gan.hpp"
+#include "kernel/safetensors.hpp"
 
 namespace ganymede::kernel {
+
+/// Parameters and moving statistics; with `moments` also Adam's, as "<network>.adam.first" and ".second", [parameters].
+SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments);
+
+/// Into a prepared GAN; only if all fit. ConfigError naming `file` when a tensor is missing, unknown or of another
+/// shape.
+void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, const std::string& file);
 
 /// The file's bytes.
 std::string write_weights(const Gan& gan, Ops& ops);

@@ -21,12 +21,17 @@ class Batches {
 
   std::int64_t epoch() const { return epoch_; }  ///< from 1
 
+  /// How many images of the epoch were given.
+  std::size_t position() const { return at_; }
+  /// Goes on from there. An epoch's order depends on seed and epoch alone.
+  void seek(std::int64_t epoch, std::size_t position);
+
  private:
   void shuffle();
 
   const Images& images_;
   std::size_t batch_, image_bytes_;
-  RandomStream random_;
+  std::uint64_t seed_;
   std::vector<std::uint32_t> order_;
   std::vector<std::uint8_t> staged_;
   std::size_t at_ = 0;

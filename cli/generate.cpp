@@ -1,0 +1,108 @@
+// ganymede generate: images from a checkpoint's generator.
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/checkpoint.hpp"
+#include "kernel/image_grid.hpp"
+#include "kernel/models/models.hpp"
+#include "kernel/train.hpp"
+#include "kernel/weights.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+constexpr int kMostImages = 10'000;
+constexpr int kBatch = 64;
+
+struct Arguments {
+  std::string checkpoint;
+  int count = 64;
+  std::uint64_t seed = 1;
+  kernel::TrainOptions options;
+};
+
+kernel::Checkpoint open_checkpoint(const Arguments& arguments, const Shared& shared) {
+  std::vector<std::string> damaged;
+  auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
+  for (const auto& file : damaged) remark(shared, file + "; left aside");
+  if (!found)
+    throw ConfigError(
+        fmt::format("--checkpoint: {}: found no checkpoint, expected a directory that ganymede train "
+                    "--checkpoint wrote",
+                    arguments.checkpoint));
+  return std::move(*found);
+}
+
+void generate(const Arguments& arguments, const Shared& shared) {
+  using Clock = std::chrono::steady_clock;
+  if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
+  if (arguments.count < 1 || arguments.count > kMostImages)
+    throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMostImages));
+  check_output(shared);
+  const kernel::Checkpoint checkpoint = open_checkpoint(arguments, shared);
+  const auto model = checkpoint.content.metadata.find("model");
+  if (model == checkpoint.content.metadata.end())
+    throw ConfigError(checkpoint.file.string() + ": \"model\" is missing in its metadata");
+
+  const auto ops = kernel::make_ops(arguments.options);
+  kernel::Gan gan = kernel::find_model(model->second).build();
+  const int batch = std::min(arguments.count, kBatch);
+  double memory = 0;
+  for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch)) memory += bytes;
+  gan.prepare(*ops, batch, 0);
+  kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file.string());
+  const auto begin = Clock::now();
+  const std::string png = kernel::sample_grid(gan, *ops, arguments.seed, arguments.count);
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  write_file(shared.output, png);
+
+  if (shared.format == "json") {
+    const nlohmann::ordered_json json = {{"checkpoint", checkpoint.file.string()},
+                                         {"model", gan.model},
+                                         {"images", arguments.count},
+                                         {"backend", ops->backend()},
+                                         {"device", ops->device()},
+                                         {"total_s", seconds},
+                                         {"images_per_s", arguments.count / seconds},
+                                         {"memory_bytes", memory},
+                                         {"file", shared.output}};
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{} of {} from {}\n", arguments.count, gan.model, checkpoint.file.string());
+  fmt::print("backend  {} on {}\n", ops->backend(), ops->device());
+  fmt::print("time     {}, {:.0f} images/s, PNG included\n", to_string(Seconds{seconds}), arguments.count / seconds);
+  fmt::print("memory   {} for batches of {}\n", to_string(Bytes{memory}), batch);
+  fmt::print("images   {}\n", shared.output);
+}
+
+}  // namespace
+
+void add_generate(CLI::App& app, Shared& shared) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App& command = *app.add_subcommand("generate",
+                                          "images from a checkpoint's generator\n"
+                                          "Examples:\n"
+                                          "  ganymede train --model dcgan-32 --steps 2000 --checkpoint run\n"
+                                          "  ganymede generate --checkpoint run --count 100 -o images.png\n");
+  command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint")->required();
+  command.add_option("--count", arguments->count, "images, in a grid")->capture_default_str();
+  command.add_option("--threads", arguments->options.threads, "CPU threads; 0: all cores")->capture_default_str();
+  add_seed(command, arguments->seed, "of the latents");
+  add_format(command, shared, {"table", "json"});
+  add_output(command, shared);
+  command.callback([arguments, &shared] {
+    kernel::check(arguments->options);
+    generate(*arguments, shared);
+  });
+}
+
+}  // namespace ganymede::cli

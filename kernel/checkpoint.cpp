@@ -1,0 +1,82 @@
+#include "kernel/checkpoint.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <system_error>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/random.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kMagic = "GANYCKP1";
+constexpr std::size_t kPrefix = kMagic.size() + sizeof(std::uint64_t);
+constexpr std::size_t kKept = 2;
+static_assert(std::endian::native == std::endian::little, "the sum is copied as it stands");
+
+/// The newest first.
+std::vector<fs::path> files_in(const fs::path& directory) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (fs::directory_iterator entry(directory, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    if (name.starts_with("step-") && name.ends_with(".ckpt")) files.push_back(entry->path());
+  }
+  std::sort(files.rbegin(), files.rend());  // steps are padded with zeros
+  return files;
+}
+
+SafeTensors read_checkpoint(const fs::path& file) {
+  const std::string bytes = read_file(file);
+  if (bytes.size() < kPrefix || !bytes.starts_with(kMagic))
+    throw ConfigError(fmt::format("{}: found no checkpoint, expected one that begins with {}", file.string(), kMagic));
+  std::uint64_t sum = 0;
+  std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
+  const std::string_view content = std::string_view(bytes).substr(kPrefix);
+  if (sum != fnv1a(content))
+    throw ConfigError(fmt::format("{}: found another checksum than the file's own: it is damaged", file.string()));
+  return parse_safetensors(content, file.string());
+}
+
+}  // namespace
+
+std::string write_checkpoint(const SafeTensors& content) {
+  const std::string tensors = write_safetensors(content);
+  const std::uint64_t sum = fnv1a(tensors);
+  std::string bytes(kMagic);
+  bytes.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  return bytes + tensors;
+}
+
+void save_checkpoint(const fs::path& directory, std::int64_t step, const SafeTensors& content) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
+  write_file(directory / fmt::format("step-{:012}.ckpt", step), write_checkpoint(content));
+  const auto files = files_in(directory);
+  for (std::size_t i = kKept; i < files.size(); ++i) fs::remove(files[i], error);  // one too many does no harm
+}
+
+std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector<std::string>& remarks) {
+  const auto files = files_in(directory);
+  for (const fs::path& file : files) {
+    try {
+      return Checkpoint{file, read_checkpoint(file)};
+    } catch (const ConfigError& damaged) {
+      remarks.emplace_back(damaged.what());
+    }
+  }
+  if (files.empty()) return std::nullopt;
+  throw ConfigError(remarks.back());
+}
+
+bool has_checkpoints(const fs::path& directory) { return !files_in(directory).empty(); }
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,38 @@
+#pragma once
+// Where a training stands, in a file from which it goes on as if it had never stopped: weights, moving statistics,
+// Adam's moments and counts, every random stream, the place in the data.
+//
+// A file is 8 bytes "GANYCKP1", the FNV-1a sum of all that follows in 8 bytes, little-endian, and a safetensors file
+// whose metadata hold what is no tensor. It is written beside its place, fsynced and renamed; the two newest are kept.
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernel/safetensors.hpp"
+
+namespace ganymede::kernel {
+
+struct Checkpoint {
+  std::filesystem::path file;
+  SafeTensors content;
+};
+
+/// The file's bytes.
+std::string write_checkpoint(const SafeTensors& content);
+
+/// Writes DIR/step-NNNNNNNNNNNN.ckpt and then removes all but the two newest. ConfigError when that cannot be written;
+/// what was there stays.
+void save_checkpoint(const std::filesystem::path& directory, std::int64_t step, const SafeTensors& content);
+
+/// The newest that is whole; each that is not adds a remark. Nullopt: the directory has none, or is not there.
+/// ConfigError when there are checkpoints and all of them are damaged.
+std::optional<Checkpoint> last_checkpoint(const std::filesystem::path& directory, std::vector<std::string>& remarks);
+
+/// Whether there are any, whole or not.
+bool has_checkpoints(const std::filesystem::path& directory);
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,76 @@
+// ganymede train and generate around checkpoints, as a user runs and interrupts them.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string(), train = "train --model mlp-gan --batch 16 ";
+  // However far it comes in that time, a training without end is stopped, and says after which step.
+  const std::string endless = "timeout --signal TERM --preserve-status 1 " GANYMEDE_BINARY " " + train +
+                              "--steps 1000000 --checkpoint " + folder + " 2> " + (scratch / "err").string();
+  const int status = std::system(endless.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 130);
+  const std::string said = content_of(scratch / "err");
+  const auto at = said.find("stopped after step ");
+  ASSERT_NE(at, std::string::npos) << said;
+  const std::string steps = std::to_string(std::stoll(said.substr(at + 19)) + 5);
+  const Outcome resumed = run_program(train + "--steps " + steps + " --resume --checkpoint " + folder + " --weights " +
+                                      (scratch / "resumed").string());
+  EXPECT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on from"));
+  EXPECT_EQ(run_program(train + "--steps " + steps + " --weights " + (scratch / "whole").string()).code, 0);
+  EXPECT_TRUE(content_of(scratch / "resumed") == content_of(scratch / "whole"));
+
+  const Outcome images =
+      run_program("generate --checkpoint " + folder + " --count 5 --format json -o " + (scratch / "g.png").string());
+  EXPECT_EQ(images.code, 0) << images.err;
+  EXPECT_EQ(json::parse(images.out)["images"], 5);
+  EXPECT_GT(json::parse(images.out)["memory_bytes"].get<double>(), 1e6);
+  EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
+}
+
+TEST(Train, WritesSamplesAtIntervals) {
+  const Scratch scratch;
+  const Outcome outcome = run_program("train --model mlp-gan --batch 16 --steps 5 --samples-every 2 --samples " +
+                                      (scratch / "s.png").string());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* name : {"s.png", "s-000002.png", "s-000004.png"}) EXPECT_FALSE(content_of(scratch / name).empty());
+  EXPECT_EQ(scratch.files(), 3U);
+}
+
+TEST(Train, BadInputIsLocated) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string();
+  const auto expect_rejected = [](const std::string& arguments, const std::string& words) {
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(words)) << arguments;
+  };
+  ASSERT_EQ(run_program("train --batch 16 --steps 2 --checkpoint " + folder).code, 0);
+  expect_rejected("train --batch 16 --steps 4 --checkpoint " + folder, "found checkpoints of an earlier training");
+  expect_rejected("train --batch 16 --steps 2 --resume --checkpoint " + folder, "expected more than the 2");
+  expect_rejected("train --batch 32 --steps 4 --resume --checkpoint " + folder, "of batch 16, expected 32");
+  expect_rejected("train --model dcgan-28 --batch 16 --steps 4 --resume --checkpoint " + folder, "of model mlp-gan");
+  expect_rejected("train --steps 4 --resume", "--resume: expected --checkpoint");
+  expect_rejected("train --steps 4 --samples-every 2", "--samples-every");
+  expect_rejected("train --steps 4 --checkpoint-every 0 --checkpoint " + folder, "--checkpoint-every: found 0");
+  expect_rejected("generate --checkpoint " + folder, "--output");
+  expect_rejected("generate --checkpoint " + folder + " --count 0 -o " + (scratch / "x.png").string(),
+                  "--count: found 0");
+  expect_rejected("generate --checkpoint " + (scratch / "none").string() + " -o " + (scratch / "x.png").string(),
+                  "found no checkpoint");
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,136 @@
+// A training that was stopped anywhere goes on as if it had not been; a damaged checkpoint is never taken for a whole
+// one.
+
+#include "kernel/checkpoint.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "kernel/weights.hpp"
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+using testing::ThrowsMessage;
+
+class CheckpointTest : public testing::Test {
+ protected:
+  std::string weights(Trainer& trainer) { return write_weights(trainer.gan(), trainer.ops()); }
+  std::filesystem::path step(int number) { return folder_.path() / fmt::format("step-{:012}.ckpt", number); }
+  /// The last whole one, and what is said of the others.
+  Checkpoint last(std::size_t damaged) {
+    std::vector<std::string> remarks;
+    auto found = last_checkpoint(folder_.path(), remarks);
+    EXPECT_THAT(remarks, SizeIs(damaged));
+    return found.value();
+  }
+  void flip(const std::filesystem::path& file, std::size_t byte) {
+    std::string bytes = read_file(file);
+    bytes[byte] ^= 0x10;
+    write_file(file, bytes);
+  }
+
+  Scratch data_, folder_;
+  TrainOptions options_ = small_training(data_, 100);  // three batches an epoch
+};
+
+TEST_F(CheckpointTest, ResumedEqualsUninterruptedBitForBit) {
+  Trainer whole(options_);
+  const Losses losses = whole.run(11).losses;
+  for (const int stop : {1, 3, 7}) {  // within an epoch, at its end, beyond
+    {
+      Trainer first(options_);
+      first.run(stop);
+      save_checkpoint(folder_.path(), stop, first.checkpoint());
+    }
+    Trainer second(options_);
+    second.run(2);  // whatever it did before is forgotten
+    second.restore(last(0).content, "x");
+    EXPECT_EQ(second.steps_done(), stop);
+    const RunResult rest = second.run(11 - stop);
+    EXPECT_TRUE(weights(second) == weights(whole)) << stop;
+    EXPECT_EQ(rest.losses.generator, losses.generator);
+    EXPECT_EQ(rest.losses.discriminator, losses.discriminator);
+    EXPECT_EQ(second.epoch(), whole.epoch());
+  }
+}
+
+TEST_F(CheckpointTest, TakingOneChangesNothing) {
+  Trainer with(options_), without(options_);
+  for (int i = 0; i < 4; ++i) {
+    with.step();
+    without.step();
+    with.checkpoint();
+  }
+  EXPECT_EQ(weights(with), weights(without));
+}
+
+TEST_F(CheckpointTest, TheTwoNewestAreKeptAndTheLastWholeOneIsFound) {
+  Trainer trainer(options_);
+  for (int i = 1; i <= 3; ++i) {
+    trainer.step();
+    save_checkpoint(folder_.path(), trainer.steps_done(), trainer.checkpoint());
+  }
+  EXPECT_FALSE(std::filesystem::exists(step(1)));
+  EXPECT_EQ(last(0).file, step(3));
+  // Any flipped byte, and a file that a full disk cut short.
+  for (const std::size_t byte : {0U, 9U, 20U, 5000U}) {
+    flip(step(3), byte);
+    EXPECT_EQ(last(1).file, step(2)) << byte;
+    flip(step(3), byte);
+  }
+  std::filesystem::resize_file(step(3), 1000);
+  EXPECT_EQ(last(1).file, step(2));
+  flip(step(2), 77);
+  std::vector<std::string> remarks;
+  EXPECT_THAT([&] { last_checkpoint(folder_.path(), remarks); }, ThrowsMessage<ConfigError>(HasSubstr("damaged")));
+}
+
+TEST_F(CheckpointTest, AnEmptyOrMissingDirectoryHasNone) {
+  std::vector<std::string> remarks;
+  EXPECT_FALSE(last_checkpoint(folder_.path(), remarks));
+  EXPECT_FALSE(last_checkpoint(folder_.file("absent"), remarks));
+  EXPECT_THAT(remarks, IsEmpty());
+  EXPECT_FALSE(has_checkpoints(folder_.path()));
+  folder_.write("step-000000000001.ckpt", "");
+  EXPECT_TRUE(has_checkpoints(folder_.path()));
+}
+
+TEST_F(CheckpointTest, RefusesThatOfAnotherTrainingAndChangesNothing) {
+  Trainer trainer(options_);
+  trainer.run(2);
+  const SafeTensors good = trainer.checkpoint();
+  const std::string before = weights(trainer);
+  const auto refused = [&](const std::string& key, const std::string& value, const std::string& words) {
+    SafeTensors changed = good;
+    changed.metadata[key] = value;
+    EXPECT_THAT([&] { trainer.restore(changed, "c.ckpt"); },
+                ThrowsMessage<ConfigError>(testing::AllOf(HasSubstr("c.ckpt"), HasSubstr(words))));
+    EXPECT_EQ(weights(trainer), before);
+  };
+  refused("model", "dcgan-32", "found a checkpoint of model dcgan-32, expected mlp-gan");
+  refused("batch", "64", "of batch 64, expected 32");
+  refused("seed", "2", "of seed 2, expected 1");
+  refused("data", "0", "of data 0, expected");
+  refused("steps", "many", "\"steps\" of its metadata is \"many\"");
+  refused("steps", "-1", "\"steps\"");
+  refused("position", "101", "found position 101 in 100 images");
+  refused("latent", "12 34", "\"latent\"");
+  SafeTensors without = good;
+  without.metadata.erase("epoch");
+  EXPECT_THAT([&] { trainer.restore(without, "c.ckpt"); },
+              ThrowsMessage<ConfigError>(HasSubstr("\"epoch\" is missing")));
+  without = good;
+  without.tensors.erase("generator.adam.second");
+  EXPECT_THAT([&] { trainer.restore(without, "c.ckpt"); },
+              ThrowsMessage<ConfigError>(HasSubstr("no tensor \"generator.adam.second\"")));
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
