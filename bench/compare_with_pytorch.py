@@ -4,10 +4,10 @@
 Runs the two programs in turn, several rounds, with the same threads and passive OpenMP waiting, and prints the ratio
 of their median steps in each round (PyTorch / ours), its median and its spread. Only ratios within one run count.
 
-  python3 bench/compare_with_pytorch.py --torch-bench torch_gan_bench.py --threads 1,2 --batch 64
+  python3 bench/compare_with_pytorch.py --torch-bench torch_gan_bench.py --threads 1,2 --model mlp:64,dcgan32:64,dcgan64:16
 
-The PyTorch script is not part of this project: any program that takes --model mlp --batch N --threads N --freeze-d
---min-time S and prints one JSON line with "median_step_ms" will do. PyTorch is only as fast as its BLAS: with the
+The PyTorch script is not part of this project: any program that takes --model mlp, dcgan32 or dcgan64, --batch N,
+--threads N, --freeze-d and --min-time S and prints one JSON line with "median_step_ms" will do. PyTorch is only as fast as its BLAS: with the
 reference BLAS it is ten times slower than with OpenBLAS, so the library that was loaded is printed and the reference
 one is refused; --library-path points at another (for example the folder of OpenBLAS's libblas.so.3).
 """
@@ -25,6 +25,9 @@ FIND_BLAS = (
 )
 
 
+OURS = {"mlp": "mlp-gan", "dcgan32": "dcgan-32", "dcgan64": "dcgan-64"}
+
+
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--torch-bench", required=True, help="the PyTorch program")
@@ -32,7 +35,7 @@ def arguments():
     parser.add_argument("--kernel-step", default="build/release/bin/kernel_step", help="our program")
     parser.add_argument("--library-path", default="", help="put before LD_LIBRARY_PATH for PyTorch")
     parser.add_argument("--threads", default="1", help="comma-separated")
-    parser.add_argument("--batch", default="64", help="comma-separated")
+    parser.add_argument("--model", default="mlp:64", help="MODEL:BATCH, comma-separated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--min-time", type=float, default=3.0, help="seconds for each program and round")
     parser.add_argument("--allow-reference-blas", action="store_true")
@@ -65,13 +68,13 @@ def median_ms(command, env):
     return json.loads(run.stdout.strip().split("\n")[-1])["median_step_ms"]
 
 
-def compare(args, env, threads, batch):
+def compare(args, env, threads, model, batch):
     common = ["--batch", str(batch), "--threads", str(threads), "--min-time", str(args.min_time)]
-    torch = [args.torch_python, args.torch_bench, "--model", "mlp", "--freeze-d", *common]
-    ours = [args.kernel_step, "--model", "mlp-gan", *common]
+    torch = [args.torch_python, args.torch_bench, "--model", model, "--freeze-d", *common]
+    ours = [args.kernel_step, "--model", OURS[model], *common]
     rounds = [(median_ms(torch, env), median_ms(ours, env)) for _ in range(args.rounds)]
     ratios = sorted(t / o for t, o in rounds)
-    print(f"batch {batch}, {threads} thread(s): PyTorch {statistics.median(t for t, _ in rounds):.2f} ms, "
+    print(f"{model}, batch {batch}, {threads} thread(s): PyTorch {statistics.median(t for t, _ in rounds):.2f} ms, "
           f"ours {statistics.median(o for _, o in rounds):.2f} ms, "
           f"ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}-{ratios[-1]:.2f}] over {args.rounds} rounds", flush=True)
 
@@ -86,9 +89,9 @@ def main():
     if libraries and is_reference(libraries) and not args.allow_reference_blas:
         sys.exit("this is the reference BLAS, against which any kernel looks fast; install libopenblas0-pthread, "
                  "give --library-path, or insist with --allow-reference-blas")
-    for batch in args.batch.split(","):
+    for model, batch in (item.split(":") for item in args.model.split(",")):
         for threads in args.threads.split(","):
-            compare(args, env, int(threads), int(batch))
+            compare(args, env, int(threads), model, int(batch))
 
 
 if __name__ == "__main__":

@@ -9,11 +9,16 @@
 #include <cmath>
 #include <exception>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <thread>
 
+#include "kernel/device_limits.hpp"
+#include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/train.hpp"
 
 namespace {
 
+using namespace ganymede;
 using namespace ganymede::kernel;
 
 struct Arguments {
@@ -45,6 +50,19 @@ std::vector<double> time_steps(Trainer& trainer, double min_time) {
   return seconds;
 }
 
+/// Multiply-adds on registers alone, all threads at once: the most that the vector units of this level do, measured.
+FlopsPerSecond fma_peak(int threads) {
+  const CpuKernels& kernels = *available_cpu_kernels().front();
+  constexpr std::int64_t kRepeats = 20'000'000;
+  std::vector<std::thread> workers;
+  std::vector<double> flops(static_cast<std::size_t>(threads));
+  const auto begin = std::chrono::steady_clock::now();
+  for (double& done : flops) workers.emplace_back([&done, &kernels] { done = kernels.multiply_add(kRepeats); });
+  for (auto& worker : workers) worker.join();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return Flops{std::accumulate(flops.begin(), flops.end(), 0.0)} / Seconds{seconds};
+}
+
 void measure(const Arguments& arguments, int batch, int threads) {
   TrainOptions options = arguments.options;
   options.batch = batch;
@@ -53,6 +71,8 @@ void measure(const Arguments& arguments, int batch, int threads) {
   Trainer trainer(options);
   const auto seconds = time_steps(trainer, arguments.min_time);
   const double median = at_share(seconds, 0.5);
+  const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
+  const TraceDevice device = measure_device(trainer.ops());
   const nlohmann::ordered_json line = {{"model", options.model},
                                        {"batch", batch},
                                        {"threads", threads},
@@ -62,7 +82,9 @@ void measure(const Arguments& arguments, int batch, int threads) {
                                        {"p90", at_share(seconds, 0.9) * 1e3},
                                        {"steps", seconds.size()},
                                        {"images_per_s", batch / median},
-                                       {"gflops", trainer.gan().step_flops_per_image() * batch / median / 1e9}};
+                                       {"gflops", flops / 1e9},
+                                       {"share_of_fma_peak", flops / fma_peak(threads).si},
+                                       {"share_of_product", flops / device.fp32.si}};
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 
 #include "calibration/statistics.hpp"
 
@@ -47,11 +48,15 @@ bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
 
 void take_buckets(StepModel& model, const TraceBatch& batch) {
   for (const auto& bucket : batch.buckets) {
-    const auto producer = std::find_if(model.phases.begin(), model.phases.end(),
-                                       [&](const StepPhase& p) { return p.name == bucket.after_phase; });
-    assert(producer != model.phases.end());
-    model.buckets.push_back({bucket.network, bucket.bytes, static_cast<std::size_t>(producer - model.phases.begin()),
-                             bucket.ready_fraction});
+    const auto place = [&](const std::string& name) {
+      const auto found =
+          std::find_if(model.phases.begin(), model.phases.end(), [&](const StepPhase& p) { return p.name == name; });
+      assert(found != model.phases.end());
+      return static_cast<std::size_t>(found - model.phases.begin());
+    };
+    StepBucket& taken = model.buckets.emplace_back(
+        StepBucket{bucket.network, bucket.bytes, place(bucket.after_phase), bucket.ready_fraction});
+    if (!bucket.before_phase.empty()) taken.needed_by = place(bucket.before_phase);
   }
 }
 
@@ -59,9 +64,13 @@ void take_buckets(StepModel& model, const TraceBatch& batch) {
 void check_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBatch& batch) {
   for (const auto& [name, network] : trace.networks) {
     std::int64_t bytes = 0;
+    std::set<std::string> updates;
     for (const auto& bucket : batch.buckets)
-      if (bucket.network == name) bytes += bucket.bytes;
-    if (bytes != network.gradient_bytes)
+      if (bucket.network == name) {
+        bytes += bucket.bytes;
+        updates.insert(bucket.before_phase);
+      }
+    if (bytes != network.gradient_bytes * static_cast<std::int64_t>(std::max<std::size_t>(1, updates.size())))
       workload.warnings.push_back(fmt::format("the trace's buckets of {} hold {} bytes, its gradients are {}", name,
                                               bytes, network.gradient_bytes));
   }

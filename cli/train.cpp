@@ -300,8 +300,12 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--batch", options.batch, "images a step")->capture_default_str();
   command.add_option("--backend", options.backend, "cpu; cuda comes later")->capture_default_str();
   command.add_option("--threads", options.threads, "CPU threads; 0: all cores")->capture_default_str();
-  command.add_option("--lr", options.adam.learning_rate, "Adam's learning rate")->capture_default_str();
-  command.add_option("--beta1", options.adam.beta1, "Adam's first decay rate")->capture_default_str();
+  command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
+  command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
+  command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
+  command.add_option("--loss", options.loss, "non-saturating, minimax or hinge")->capture_default_str();
+  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
+      ->capture_default_str();
   add_seed(command, options.seed, "of weights, batches, latents and dropout");
   command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
   command.add_option("--samples-every", arguments->samples_every,

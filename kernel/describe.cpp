@@ -34,7 +34,7 @@ Description describe(const TrainOptions& options) {
   out.image = gan.image;
   describe_network(out, gan.generator);
   describe_network(out, gan.discriminator);
-  out.flops_per_step = gan.step_flops_per_image() * options.batch;
+  out.flops_per_step = gan.step_flops_per_image(options.discriminator_steps) * options.batch;
   out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch);
   return out;
 }
@@ -63,11 +63,11 @@ std::string to_json(const Description& description) {
 
 std::string to_table(const Description& description) {
   std::string out =
-      fmt::format("{}, batch {}, images {}x{}x{}\n\n{:<14} {:<9} {:<34} {:>8} {:>11} {:>12}\n", description.model,
+      fmt::format("{}, batch {}, images {}x{}x{}\n\n{:<14} {:<9} {:<54} {:>8} {:>11} {:>12}\n", description.model,
                   description.batch, description.image.height, description.image.width, description.image.channels,
                   "network", "layer", "kind", "outputs", "parameters", "flop/image");
   for (const auto& layer : description.layers)
-    out += fmt::format("{:<14} {:<9} {:<34} {:>8} {:>11} {:>12.0f}\n", layer.network, layer.name, layer.kind,
+    out += fmt::format("{:<14} {:<9} {:<54} {:>8} {:>11} {:>12.0f}\n", layer.network, layer.name, layer.kind,
                        layer.outputs, layer.parameters, layer.forward_flops_per_image);
   out += "\n";
   for (const auto& [network, count] : description.parameters)

@@ -53,14 +53,14 @@ std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batc
           {"data", static_cast<double>(data.used())}};
 }
 
-double Gan::step_flops_per_image() const {
+double Gan::step_flops_per_image(int discriminator_updates) const {
   const double g = generator.forward_flops_per_image(), g_first = generator.first_layer_flops_per_image();
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
-  // Twice (real, fake) forward, weights and data, but not into the images.
-  const double discriminator_update = 2 * (3 * d - d_first);
-  // The fakes' forward pass; through the discriminator and back; then weights and data, but not into the latents.
-  const double generator_update = g + 2 * d + (2 * g - g_first);
-  return discriminator_update + generator_update;
+  // The fakes' forward pass; twice (real, fake) forward, weights and data, but not into the images.
+  const double discriminator_update = g + 2 * (3 * d - d_first);
+  // Through the discriminator and back; then weights and data, but not into the latents.
+  const double generator_update = 2 * d + (2 * g - g_first);
+  return discriminator_updates * discriminator_update + generator_update;
 }
 
 }  // namespace ganymede::kernel

@@ -50,9 +50,9 @@ struct Gan {
   /// What prepare(batch_size) would hold on the device, by kind. Only before prepare().
   std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size);
 
-  /// Matrix work of one whole step per image: see gan_step. 2 FLOPs a multiply-add; nothing for the gradients of images
-  /// and latents that nobody uses.
-  double step_flops_per_image() const;
+  /// Matrix work of one whole step of so many discriminator updates per image of a batch: see gan_step. 2 FLOPs a
+  /// multiply-add; nothing for the gradients of images and latents that nobody uses.
+  double step_flops_per_image(int discriminator_updates = 1) const;
 };
 
 }  // namespace ganymede::kernel

@@ -3,7 +3,21 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr float kReal = 1, kFake = 0;
+struct Terms {
+  LossTerm real, fake, generator;
+};
+
+Terms terms_of(AdversarialLoss loss) {
+  switch (loss) {
+    case AdversarialLoss::minimax:
+      return {LossTerm::cross_entropy_up, LossTerm::cross_entropy_down, LossTerm::log_probability_fake};
+    case AdversarialLoss::hinge:
+      return {LossTerm::hinge_up, LossTerm::hinge_down, LossTerm::logit_up};
+    case AdversarialLoss::non_saturating:
+      break;
+  }
+  return {LossTerm::cross_entropy_up, LossTerm::cross_entropy_down, LossTerm::cross_entropy_up};
+}
 
 // The discriminator sees two batches an update: the second adds its gradients to the first's. Nobody asks for those of
 // the images.
@@ -20,9 +34,9 @@ Tensor latent(Gan& gan, Ops& ops, RandomStream& random) {
   return gan.latent;
 }
 
-/// The gradient of the loss with respect to the logits, for a discriminator that should have said `target`.
-Tensor judge(Gan& gan, Ops& ops, Tensor logits, float target, LossSlot slot) {
-  ops.bce_with_logits(gan.losses + slot, gan.d_logits, logits, target);
+/// The gradient of the loss with respect to the logits.
+Tensor judge(Gan& gan, Ops& ops, Tensor logits, LossTerm term, LossSlot slot) {
+  ops.adversarial_loss(gan.losses + slot, gan.d_logits, logits, term);
   return gan.d_logits;
 }
 
@@ -34,36 +48,44 @@ Losses read_losses(const Gan& gan, Ops& ops) {
 
 }  // namespace
 
-Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const AdamParameters& adam, StepClock& clock) {
+Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                const LoadReal& load_real) {
   Network& generator = gan.generator;
   Network& discriminator = gan.discriminator;
+  const Terms terms = terms_of(options.loss);
+  Tensor logits, fake;
 
-  clock.enter(Phase::discriminator_forward_real);
-  Tensor logits = forward(discriminator, ops, gan.real, random.dropout);
-  clock.enter(Phase::discriminator_backward_real);
-  backward(discriminator, ops, judge(gan, ops, logits, kReal, kLossReal), kFirstHalf, kNobodyWaits);
+  for (int update_number = 0; update_number < options.discriminator_steps; ++update_number) {
+    clock.begin_update(update_number);
+    load_real();
+    clock.enter(Phase::discriminator_forward_real);
+    logits = forward(discriminator, ops, gan.real, random.dropout);
+    clock.enter(Phase::discriminator_backward_real);
+    backward(discriminator, ops, judge(gan, ops, logits, terms.real, kLossReal), kFirstHalf, kNobodyWaits);
 
-  // The generator only supplies these images; their gradients are not asked for, so it learns nothing from them.
-  clock.enter(Phase::generator_forward);
-  const Tensor fake = forward(generator, ops, latent(gan, ops, random.latent), random.dropout);
-  clock.enter(Phase::discriminator_forward_fake);
-  logits = forward(discriminator, ops, fake, random.dropout);
-  clock.enter(Phase::discriminator_backward_fake);
-  backward(discriminator, ops, judge(gan, ops, logits, kFake, kLossFake), kSecondHalf,
-           [&](std::size_t layer) { clock.discriminator_layer_done(layer); });
-  clock.enter(Phase::discriminator_update);
-  update(discriminator, ops, adam);
+    // The generator only supplies these images; their gradients are not asked for, so it learns nothing from them.
+    clock.enter(Phase::generator_forward);
+    fake = forward(generator, ops, latent(gan, ops, random.latent), random.dropout);
+    clock.enter(Phase::discriminator_forward_fake);
+    logits = forward(discriminator, ops, fake, random.dropout);
+    clock.enter(Phase::discriminator_backward_fake);
+    backward(discriminator, ops, judge(gan, ops, logits, terms.fake, kLossFake), kSecondHalf,
+             [&](std::size_t layer) { clock.discriminator_layer_done(layer); });
+    clock.enter(Phase::discriminator_update);
+    update(discriminator, ops, options.adam);
+  }
 
   // The same fakes again, before the discriminator that has just learned from them.
+  clock.begin_update(0);
   clock.enter(Phase::generator_forward_through_discriminator);
   logits = forward(discriminator, ops, fake, random.dropout);
   clock.enter(Phase::generator_backward_through_discriminator);
   const Tensor d_fake =
-      backward(discriminator, ops, judge(gan, ops, logits, kReal, kLossGenerator), kThrough, kNobodyWaits);
+      backward(discriminator, ops, judge(gan, ops, logits, terms.generator, kLossGenerator), kThrough, kNobodyWaits);
   clock.enter(Phase::generator_backward);
   backward(generator, ops, d_fake, kWhole, [&](std::size_t layer) { clock.generator_layer_done(layer); });
   clock.enter(Phase::generator_update);
-  update(generator, ops, adam);
+  update(generator, ops, options.adam);
 
   return read_losses(gan, ops);
 }

@@ -1,13 +1,33 @@
 #pragma once
-// One step of GAN training (Goodfellow et al. 2014, non-saturating generator loss), for every model and every backend.
+// One step of GAN training (Goodfellow et al. 2014), for every model and every backend.
+
+#include <functional>
 
 #include "kernel/gan.hpp"
 #include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
 
-/// The discriminator's update on gan.real and as many fakes, then the generator's. The fakes are computed once and
-/// serve both.
-Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const AdamParameters& adam, StepClock& clock);
+/// What the two players minimise.
+enum class AdversarialLoss {
+  non_saturating,  ///< cross-entropy; the generator maximises log D(G(z))
+  minimax,         ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while D wins
+  hinge,           ///< Lim and Ye 2017
+};
+inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge"};
+
+struct StepOptions {
+  AdversarialLoss loss = AdversarialLoss::non_saturating;
+  int discriminator_steps = 1;  ///< updates of the discriminator a step, each on a batch of its own
+  AdamParameters adam;
+};
+
+/// Puts the next batch of real images into gan.real.
+using LoadReal = std::function<void()>;
+
+/// The discriminator's updates on real images and as many fakes, then the generator's. The fakes of the last
+/// discriminator update serve the generator's too.
+Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                const LoadReal& load_real);
 
 }  // namespace ganymede::kernel

@@ -168,10 +168,10 @@ void Ops::sigmoid_backward(Tensor dy, Tensor y) {
   do_sigmoid_backward(dy, y);
 }
 
-void Ops::bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) {
+void Ops::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
   const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
-  do_bce_with_logits(loss, d_logits, logits, target);
+  do_adversarial_loss(loss, d_logits, logits, term);
 }
 
 void Ops::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,

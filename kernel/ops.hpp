@@ -70,6 +70,16 @@ struct LeakyDropoutParameters {
   float keep;
 };
 
+/// What a discriminator's logit l costs; s is the sigmoid. Named by what lowers it.
+enum class LossTerm {
+  cross_entropy_up,    ///< -log s(l): should be called real (Goodfellow et al. 2014; the non-saturating generator too)
+  cross_entropy_down,  ///< -log(1 - s(l)): should be called fake
+  log_probability_fake,  ///< log(1 - s(l)): the saturating generator of the min-max game
+  hinge_up,              ///< max(0, 1 - l) (Lim and Ye 2017)
+  hinge_down,            ///< max(0, 1 + l)
+  logit_up,              ///< -l: the hinge's generator
+};
+
 struct AdamParameters {
   float learning_rate = 1e-4F;
   float beta1 = 0.9F;
@@ -135,9 +145,8 @@ class Ops {
   void sigmoid_forward(Tensor x);                         ///< in place
   void sigmoid_backward(Tensor dy, Tensor y);             ///< in place: dy becomes dx
 
-  /// *loss = mean over the batch of the binary cross-entropy of sigmoid(logits [1 x batch]) against `target` (0 or 1);
-  /// d_logits [1 x batch] = its gradient.
-  void bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target);
+  /// *loss = mean over the batch of `term` of logits [1 x batch]; d_logits [1 x batch] = its gradient.
+  void adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term);
 
   /// One Adam step (Kingma and Ba 2015, with bias correction) over flat buffers of `count` floats; `step` counts
   /// from 1.
@@ -181,7 +190,7 @@ class Ops {
   virtual void do_tanh_backward(Tensor dy, Tensor y) = 0;
   virtual void do_sigmoid_forward(Tensor x) = 0;
   virtual void do_sigmoid_backward(Tensor dy, Tensor y) = 0;
-  virtual void do_bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) = 0;
+  virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamParameters& rule, std::int64_t step) = 0;
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;

@@ -12,8 +12,10 @@ double to_seconds(Duration duration) {
 
 }  // namespace
 
-void StepClock::record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers) {
+void StepClock::record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers,
+                       int discriminator_updates) {
   ops_ = &ops;
+  phases_.resize(kPhaseCount * static_cast<std::size_t>(discriminator_updates));
   ops.set_timed(true);
   generator_ready_.assign(generator_layers, 0);
   discriminator_ready_.assign(discriminator_layers, 0);
@@ -42,6 +44,7 @@ void StepClock::enter(Phase phase) {
   const auto now = Clock::now();
   close_phase(now);
   phase_ = phase;
+  update_of_phase_ = update_;
   phase_begin_ = now;
   in_phase_ = true;
   work_at_begin_ = ops_->work();
@@ -57,7 +60,7 @@ void StepClock::end_step() {
 
 void StepClock::close_phase(Clock::time_point now) {
   if (!in_phase_) return;
-  PhaseTimes& times = phases_[static_cast<std::size_t>(phase_)];
+  PhaseTimes& times = phases_[index(phase_, update_of_phase_)];
   times.work = ops_->work() - work_at_begin_;
   const double seconds = to_seconds(now - phase_begin_);
   times.start_s.push_back(to_seconds(phase_begin_ - step_begin_));

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 namespace ganymede::kernel {
 namespace {
@@ -18,8 +19,16 @@ std::vector<double> after_warmup(const std::vector<double>& values, std::size_t 
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-TracePhase make_phase(const PhaseInfo& info, const StepClock::PhaseTimes& times, std::size_t warmup) {
-  return {.name = std::string(info.name),
+/// "discriminator.update", and ".2" behind it for the second.
+std::string name_of(Phase phase, int update) {
+  std::string name(kPhases[static_cast<std::size_t>(phase)].name);
+  return update == 0 ? name : name + "." + std::to_string(update + 1);
+}
+
+TracePhase make_phase(const StepClock& clock, Phase phase, int update, std::size_t warmup) {
+  const PhaseInfo& info = kPhases[static_cast<std::size_t>(phase)];
+  const StepClock::PhaseTimes& times = clock.times(phase, update);
+  return {.name = name_of(phase, update),
           .network = std::string(info.network),
           .stream = std::string(info.stream),
           .start_s = after_warmup(times.start_s, warmup),
@@ -63,11 +72,24 @@ TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t 
   batch.batch = gan.batch;
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
-  for (std::size_t i = 0; i < kPhaseCount; ++i)
-    batch.phases.push_back(make_phase(kPhases[i], clock.times(static_cast<Phase>(i)), warmup));
-  append(batch.buckets, make_buckets(gan.discriminator, clock.discriminator_ready_s(),
-                                     sum(clock.times(Phase::discriminator_backward_fake).seconds),
-                                     Phase::discriminator_backward_fake));
+  const int updates = clock.discriminator_updates();
+  double backward_s = 0;
+  for (int update = 0; update < updates; ++update)
+    backward_s += sum(clock.times(Phase::discriminator_backward_fake, update).seconds);
+  for (int update = 0; update < updates; ++update) {
+    for (Phase phase{}; phase < kFirstOfGenerator; phase = Phase{static_cast<int>(phase) + 1})
+      batch.phases.push_back(make_phase(clock, phase, update, warmup));
+    auto buckets =
+        make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, Phase::discriminator_backward_fake);
+    for (TraceBucket& bucket : buckets) {
+      bucket.after_phase = name_of(Phase::discriminator_backward_fake, update);
+      if (updates > 1) bucket.before_phase = name_of(Phase::discriminator_update, update);
+    }
+    append(batch.buckets, std::move(buckets));
+  }
+  for (Phase phase = kFirstOfGenerator; static_cast<std::size_t>(phase) < kPhaseCount;
+       phase = Phase{static_cast<int>(phase) + 1})
+    batch.phases.push_back(make_phase(clock, phase, 0, warmup));
   append(batch.buckets, make_buckets(gan.generator, clock.generator_ready_s(),
                                      sum(clock.times(Phase::generator_backward).seconds), Phase::generator_backward));
   return batch;

@@ -2,12 +2,15 @@
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <iterator>
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
@@ -28,10 +31,13 @@ template <class Value>
   throw ConfigError(fmt::format("{}: found {}, expected {}", flag, found, expected));
 }
 
-void check_adam(const AdamParameters& adam) {
-  if (!(adam.learning_rate > 0 && adam.learning_rate <= 1))
-    refuse("--lr", adam.learning_rate, "a number above 0, at most 1");
-  if (!(adam.beta1 >= 0 && adam.beta1 < 1)) refuse("--beta1", adam.beta1, "a number from 0 to below 1");
+void check_rates(const TrainOptions& options) {
+  const auto within = [](const std::optional<float>& value, auto good) { return !value || good(*value); };
+  if (!within(options.learning_rate, [](float rate) { return rate > 0 && rate <= 1; }))
+    refuse("--lr", *options.learning_rate, "a number above 0, at most 1");
+  const auto is_decay = [](float beta) { return beta >= 0 && beta < 1; };
+  if (!within(options.beta1, is_decay)) refuse("--beta1", *options.beta1, "a number from 0 to below 1");
+  if (!within(options.beta2, is_decay)) refuse("--beta2", *options.beta2, "a number from 0 to below 1");
 }
 
 Dataset open_checked(const TrainOptions& options, ImageShape shape) {
@@ -54,7 +60,21 @@ void check(const TrainOptions& options) {
     refuse("--batch", options.batch, fmt::format("{} to {}", kBatchMin, kBatchMax));
   if (options.threads < 0 || options.threads > kThreadsMax)
     refuse("--threads", options.threads, fmt::format("1 to {}, or 0 for all cores", kThreadsMax));
-  check_adam(options.adam);
+  check_rates(options);
+  if (std::find(std::begin(kLossNames), std::end(kLossNames), options.loss) == std::end(kLossNames))
+    refuse("--loss", options.loss, fmt::format("{}", fmt::join(kLossNames, ", ")));
+  if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
+    refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kDiscriminatorStepsMax));
+}
+
+StepOptions step_options_of(const TrainOptions& options) {
+  const auto name = std::find(std::begin(kLossNames), std::end(kLossNames), options.loss);
+  StepOptions step{static_cast<AdversarialLoss>(name - std::begin(kLossNames)), options.discriminator_steps,
+                   find_model(options.model).adam};
+  step.adam.learning_rate = options.learning_rate.value_or(step.adam.learning_rate);
+  step.adam.beta1 = options.beta1.value_or(step.adam.beta1);
+  step.adam.beta2 = options.beta2.value_or(step.adam.beta2);
+  return step;
 }
 
 std::unique_ptr<Ops> make_ops(const TrainOptions& options) {
@@ -69,6 +89,7 @@ std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kWarm
 
 Trainer::Trainer(const TrainOptions& options)
     : options_(checked(options)),
+      step_options_(step_options_of(options)),
       ops_(make_ops(options)),
       gan_(find_model(options.model).build()),
       memory_bytes_(gan_.planned_memory_bytes(*ops_, options.batch)),
@@ -76,18 +97,23 @@ Trainer::Trainer(const TrainOptions& options)
       batches_(dataset_.images, options.batch, options.seed),
       random_(options.seed) {
   gan_.prepare(*ops_, options.batch, options.seed);
-  if (options.trace) clock_.record(*ops_, gan_.generator.layers().size(), gan_.discriminator.layers().size());
+  if (options.trace)
+    clock_.record(*ops_, gan_.generator.layers().size(), gan_.discriminator.layers().size(),
+                  options.discriminator_steps);
 }
 
 Trainer::~Trainer() = default;
 
-Losses Trainer::step() {
-  clock_.begin_step();
+void Trainer::load_real() {
   clock_.enter(Phase::load);
   const auto pixels = batches_.next();
   clock_.enter(Phase::copy);
   ops_->load_images(gan_.real, pixels, gan_.darkest);
-  const Losses losses = gan_step(gan_, *ops_, random_, options_.adam, clock_);
+}
+
+Losses Trainer::step() {
+  clock_.begin_step();
+  const Losses losses = gan_step(gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); });
   ++steps_done_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(
@@ -175,6 +201,8 @@ SafeTensors Trainer::checkpoint() {
   content.metadata.merge(
       std::map<std::string, std::string>{{"batch", fmt::format("{}", options_.batch)},
                                          {"seed", fmt::format("{}", options_.seed)},
+                                         {"loss", options_.loss},
+                                         {"d-steps", fmt::format("{}", options_.discriminator_steps)},
                                          {"data", fmt::format("{:016x}", data_sum_)},
                                          {"steps", fmt::format("{}", steps_done_)},
                                          {"epoch", fmt::format("{}", batches_.epoch())},
@@ -192,6 +220,8 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   in.expect("model", options_.model);
   in.expect("batch", fmt::format("{}", options_.batch));
   in.expect("seed", fmt::format("{}", options_.seed));
+  in.expect("loss", options_.loss);
+  in.expect("d-steps", fmt::format("{}", options_.discriminator_steps));
   in.expect("data", fmt::format("{:016x}", data_sum_));
   const std::int64_t steps = in.number("steps", 0), epoch = in.number("epoch", 1), position = in.number("position", 0);
   const std::int64_t g_updates = in.number("generator.updates", 0), d_updates = in.number("discriminator.updates", 0);

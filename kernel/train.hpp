@@ -21,6 +21,7 @@ inline constexpr std::int64_t kStepsMax = 1'000'000'000;
 /// A trace keeps every step in memory and in the file.
 inline constexpr std::int64_t kTracedStepsMax = 100'000;
 inline constexpr int kThreadsMax = 1024;
+inline constexpr int kDiscriminatorStepsMax = 100;
 
 struct TrainOptions {
   std::string model = "mlp-gan";
@@ -28,13 +29,19 @@ struct TrainOptions {
   std::string backend = "cpu";
   int batch = 64;
   int threads = 0;  ///< 0: all that this process may use
-  AdamParameters adam;
+  /// Not said: the model's own (models.hpp).
+  std::optional<float> learning_rate, beta1, beta2;
+  std::string loss = "non-saturating";  ///< kLossNames
+  int discriminator_steps = 1;          ///< updates of the discriminator a step
   std::uint64_t seed = 1;
   bool trace = false;  ///< record phases; costs well below 1 % of a step
 };
 
 /// ConfigError naming the flag, what was found and what was expected.
 void check(const TrainOptions& options);
+
+/// What gan_step is told, with the model's own where the options say nothing. The options must be checked.
+StepOptions step_options_of(const TrainOptions& options);
 
 /// After how many of `steps` steps a recording begins: caches, clocks and pages settle first.
 std::int64_t warmup_of(std::int64_t steps);
@@ -81,7 +88,10 @@ class Trainer {
   Ops& ops() { return *ops_; }
 
  private:
+  void load_real();
+
   TrainOptions options_;
+  StepOptions step_options_;
   std::unique_ptr<Ops> ops_;
   Gan gan_;
   std::map<std::string, double> memory_bytes_;

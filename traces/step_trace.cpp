@@ -100,6 +100,12 @@ TraceBucket read_bucket(const JsonNode& node, const TraceBatch& batch,
   const JsonNode fraction = in.required("ready_fraction");
   bucket.ready_fraction = fraction.as_number(0, 1);
   if (!(bucket.ready_fraction > 0)) fraction.expected("a number above zero");
+  if (const auto before = in.optional("before_phase")) {
+    bucket.before_phase = before->as_choice(names);
+    const auto place = [&](const std::string& name) { return std::find(names.begin(), names.end(), name); };
+    if (place(bucket.before_phase) <= place(bucket.after_phase))
+      before->expected(fmt::format("a compute phase after \"{}\"", bucket.after_phase));
+  }
   in.finish();
   return bucket;
 }
@@ -201,11 +207,13 @@ nlohmann::ordered_json batch_json(const TraceBatch& batch) {
   out["phases"] = nlohmann::ordered_json::array();
   for (const auto& phase : batch.phases) out["phases"].push_back(phase_json(phase));
   out["buckets"] = nlohmann::ordered_json::array();
-  for (const auto& bucket : batch.buckets)
+  for (const auto& bucket : batch.buckets) {
     out["buckets"].push_back({{"network", bucket.network},
                               {"bytes", bucket.bytes},
                               {"after_phase", bucket.after_phase},
                               {"ready_fraction", bucket.ready_fraction}});
+    if (!bucket.before_phase.empty()) out["buckets"].back()["before_phase"] = bucket.before_phase;
+  }
   if (batch.utilization)
     out["utilization"] = {{"interval_s", batch.utilization->interval_s}, {"samples", batch.utilization->samples}};
   return out;

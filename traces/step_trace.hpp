@@ -61,6 +61,9 @@ struct TraceBucket {
   std::int64_t bytes = 0;
   std::string after_phase;    ///< the phase that produces it
   double ready_fraction = 1;  ///< share of that phase's time after which it is ready, (0, 1]
+  /// The phase that needs it reduced; empty: the first of its network after the last bucket of that. Said where a step
+  /// updates a network several times.
+  std::string before_phase = {};
 };
 
 struct TraceUtilization {

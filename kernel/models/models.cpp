@@ -8,11 +8,14 @@
 namespace ganymede::kernel {
 namespace {
 
+constexpr AdamParameters kMlp{.learning_rate = 1e-4F, .beta1 = 0.9F};    // the study's
+constexpr AdamParameters kDcgan{.learning_rate = 2e-4F, .beta1 = 0.5F};  // Radford et al. 2016
+
 constexpr Model kModels[] = {
-    {"mlp-gan", "dense layers, 28x28 grey images, 2.29 million parameters", build_mlp_gan},
-    {"dcgan-28", "convolutions, 28x28 grey images, 2.0 million parameters", build_dcgan_28},
-    {"dcgan-32", "convolutions, 32x32 colour images, 1.73 million parameters", build_dcgan_32},
-    {"dcgan-64", "convolutions, 64x64 colour images, 6.34 million parameters", build_dcgan_64},
+    {"mlp-gan", "dense layers, 28x28 grey images, 2.29 million parameters", build_mlp_gan, kMlp},
+    {"dcgan-28", "convolutions, 28x28 grey images, 1.08 million parameters", build_dcgan_28, kDcgan},
+    {"dcgan-32", "convolutions, 32x32 colour images, 1.73 million parameters", build_dcgan_32, kDcgan},
+    {"dcgan-64", "convolutions, 64x64 colour images, 6.34 million parameters", build_dcgan_64, kDcgan},
 };
 
 }  // namespace

@@ -11,6 +11,7 @@ namespace ganymede::kernel {
 struct Model {
   std::string_view name, summary;
   Gan (*build)();
+  AdamParameters adam;  ///< as its authors train it
 };
 
 Gan build_mlp_gan();

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,8 @@ struct StepBucket {
   std::int64_t bytes = 0;
   std::size_t phase = 0;      ///< index of the phase that produces it
   double ready_fraction = 1;  ///< of that phase
+  /// Index of the phase that needs it reduced; none: the first of its network after its last bucket.
+  std::optional<std::size_t> needed_by = std::nullopt;
 };
 
 struct StepModel {

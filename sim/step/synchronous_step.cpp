@@ -29,8 +29,9 @@ SynchronousStep::SynchronousStep(const StepModel& model, const Topology& topolog
   for (const auto& bucket : model.buckets) {
     std::size_t last = bucket.phase;
     for (const auto& other : model.buckets)
-      if (other.network == bucket.network) last = std::max(last, other.phase);
-    wait_before_.push_back(first_user(model, bucket.network, last, options.overlap));
+      if (other.network == bucket.network && other.needed_by == bucket.needed_by) last = std::max(last, other.phase);
+    const std::size_t first = first_user(model, bucket.network, last, options.overlap);
+    wait_before_.push_back(bucket.needed_by && options.overlap ? *bucket.needed_by : first);
   }
   for (auto& input : inputs_) {
     input.stage_free.resize(model.phases.size());

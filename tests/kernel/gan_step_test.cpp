@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
 #include <numeric>
 
+#include "kernel/models/models.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -64,7 +66,7 @@ TEST(GanStep, ThreadsDoNotChangeTheLosses) {
 TEST(GanStep, StartsUndecidedAndTheDiscriminatorLearns) {
   const Scratch scratch;
   TrainOptions options = small_training(scratch);
-  options.adam.learning_rate = 5e-4F;
+  options.learning_rate = 5e-4F;
   const auto losses = train(options, 25);
   // A discriminator that knows nothing loses log 2 on each half.
   EXPECT_NEAR(losses.front().discriminator, 2 * std::log(2.0), 0.3);
@@ -84,7 +86,7 @@ double mean_generated(Trainer& trainer) {
 TEST(GanStep, GeneratedImagesMoveTowardsTheData) {
   const Scratch scratch;
   TrainOptions options = small_training(scratch);
-  options.adam.learning_rate = 5e-4F;
+  options.learning_rate = 5e-4F;
   Trainer trainer(options);
   const auto& pixels = trainer.dataset().images.pixels;
   const double wanted =
@@ -105,12 +107,60 @@ TEST(GanStep, TheGeneratorsUpdateLeavesTheDiscriminatorsGradients) {
   // What gan_step does after the discriminator's update.
   RandomStream noise(1, "tests/noise");
   const Tensor logits = forward(gan.discriminator, trainer.ops(), gan.real, noise);
-  trainer.ops().bce_with_logits(gan.losses, gan.d_logits, logits, 1);
+  trainer.ops().adversarial_loss(gan.losses, gan.d_logits, logits, LossTerm::cross_entropy_up);
   const Tensor dx = backward(gan.discriminator, trainer.ops(), gan.d_logits,
                              {.weights = false, .accumulate = false, .input = true}, [](std::size_t) {});
   trainer.ops().read(after, gan.discriminator.gradient_data());
   EXPECT_EQ(before, after);
   EXPECT_EQ(dx.features, gan.image.pixels());
+}
+
+TEST(GanStep, RepeatsTheDiscriminatorsUpdateOnBatchesOfTheirOwn) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch, 100);  // three batches an epoch
+  options.discriminator_steps = 3;
+  Trainer trainer(options);
+  const Work before = trainer.ops().work();
+  trainer.step();
+  const Work work = trainer.ops().work() - before;
+  EXPECT_EQ(work.flops, trainer.gan().step_flops_per_image(3) * options.batch);
+  EXPECT_EQ(trainer.gan().discriminator.updates(), 3);
+  EXPECT_EQ(trainer.gan().generator.updates(), 1);
+  trainer.step();
+  EXPECT_EQ(trainer.epoch(), 2);
+}
+
+// What each loss is for a discriminator that says nothing: its last layer's weights and bias are zero.
+TEST(GanStep, LossesOfAnUndecidedDiscriminator) {
+  const std::map<std::string, std::pair<double, double>> expected = {
+      {"non-saturating", {2 * std::log(2.0), std::log(2.0)}},
+      {"minimax", {2 * std::log(2.0), -std::log(2.0)}},
+      {"hinge", {2, 0}}};
+  for (const auto& [loss, values] : expected) {
+    const Scratch scratch;
+    TrainOptions options = small_training(scratch, 40);
+    options.loss = loss;
+    options.learning_rate = 1e-6F;  // what the discriminator's update does before the generator's is nothing
+    Trainer trainer(options);
+    const auto& last = trainer.gan().discriminator.parameters().end()[-2];
+    trainer.ops().write(trainer.gan().discriminator.parameter_data() + last.offset, std::vector<float>(last.size + 1));
+    const Losses losses = trainer.step();
+    EXPECT_NEAR(losses.discriminator, values.first, 1e-3) << loss;
+    EXPECT_NEAR(losses.generator, values.second, 1e-3) << loss;
+  }
+}
+
+TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {
+  for (const auto& model : models()) {
+    TrainOptions options;
+    options.model = model.name;
+    options.batch = 8;
+    options.learning_rate = 2e-4F;
+    Trainer trainer(options);
+    const Losses first = trainer.step();
+    const Losses last = trainer.run(12).losses;
+    EXPECT_LT(last.discriminator, first.discriminator) << model.name;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "device.hpp"
 #include "kernel/layer.hpp"
@@ -177,26 +178,30 @@ TEST_P(GradientTest, Leaky) {
 TEST_P(GradientTest, Tanh) { check_layer(*tanh_image("layer", 5), 21); }
 TEST_P(GradientTest, Sigmoid) { check_layer(*sigmoid("layer", 5), 21); }
 
-TEST_P(GradientTest, CrossEntropyWithLogits) {
-  for (const double target : {0.0, 1.0}) {
+TEST_P(GradientTest, AdversarialLosses) {
+  const auto s = [](double l) { return 1 / (1 + std::exp(-l)); };
+  const std::vector<std::pair<LossTerm, std::function<double(double)>>> terms = {
+      {LossTerm::cross_entropy_up, [&](double l) { return -std::log(s(l)); }},
+      {LossTerm::cross_entropy_down, [&](double l) { return -std::log(1 - s(l)); }},
+      {LossTerm::log_probability_fake, [&](double l) { return std::log(1 - s(l)); }},
+      {LossTerm::hinge_up, [](double l) { return std::max(0.0, 1 - l); }},
+      {LossTerm::hinge_down, [](double l) { return std::max(0.0, 1 + l); }},
+      {LossTerm::logit_up, [](double l) { return -l; }},
+  };
+  for (const auto& [term, of] : terms) {
     const Tensor logits = device_.tensor(1, 13, -3, 3), gradient = device_.tensor(1, 13);
     float* loss = device_.floats(1);
-    const auto values = device_.values(logits);
-    device_.ops().bce_with_logits(loss, gradient, logits, static_cast<float>(target));
     double expected_loss = 0;
     std::vector<double> expected;
-    for (const double value : values) {
-      const auto entropy = [&](double logit) {
-        const double sigmoid = 1 / (1 + std::exp(-logit));
-        return -(target * std::log(sigmoid) + (1 - target) * std::log(1 - sigmoid)) / 13;
-      };
+    for (const double value : device_.values(logits)) {
       const double step = 1e-4;
-      expected_loss += entropy(value);
-      expected.push_back((entropy(value + step) - entropy(value - step)) / (2 * step));
+      expected_loss += of(value) / 13;
+      expected.push_back((of(value + step) - of(value - step)) / (2 * step) / 13);
     }
-    EXPECT_NEAR(device_.values(loss, 1)[0], expected_loss, 1e-5);
+    device_.ops().adversarial_loss(loss, gradient, logits, term);
+    EXPECT_NEAR(device_.values(loss, 1)[0], expected_loss, 1e-5) << static_cast<int>(term);
     const auto found = device_.values(gradient);
-    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6);
+    for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-6) << static_cast<int>(term);
   }
 }
 

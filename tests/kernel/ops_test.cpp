@@ -177,7 +177,7 @@ TEST_P(OpsTest, CrossEntropyIsFiniteForAnyLogit) {
   float* loss = device_.floats(1);
   device_.set(logits.data, 0, 1e4F);
   device_.set(logits.data, 1, -1e4F);
-  ops_.bce_with_logits(loss, gradient, logits, 1);
+  ops_.adversarial_loss(loss, gradient, logits, LossTerm::cross_entropy_up);
   // -log sigmoid(1e4) = 0 and -log sigmoid(-1e4) = 1e4, on average half of it.
   EXPECT_NEAR(device_.values(loss, 1)[0], 1e4 / 2, 1e-3);
   EXPECT_NEAR(device_.values(gradient)[0], 0, 1e-7);

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 
 #include "kernel/step_trace_writer.hpp"
@@ -91,6 +92,38 @@ TEST_F(TraceTest, MemoryIsByKindAndUtilizationSampled) {
   EXPECT_EQ(batch().memory_bytes.at("optimizer"), 2 * batch().memory_bytes.at("parameters"));
   ASSERT_TRUE(batch().utilization);
   EXPECT_FALSE(batch().utilization->samples.at("cpu").empty());
+}
+
+TEST(StepClock, EachDiscriminatorUpdateHasPhasesAndBucketsOfItsOwn) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch, 100);
+  options.trace = true;
+  options.discriminator_steps = 2;
+  Trainer trainer(options);
+  trainer.run(6);
+  const StepTrace trace = trainer.trace(1);
+  const TraceBatch& batch = trace.batches.front();
+  std::vector<std::string> names;
+  double flops = 0;
+  for (const auto& phase : batch.phases) {
+    names.push_back(phase.name);
+    EXPECT_EQ(phase.seconds.size(), 5U) << phase.name;
+    flops += phase.flops;
+  }
+  EXPECT_EQ(names.size(), kPhaseCount + 8);
+  EXPECT_EQ(names[7], "discriminator.update");
+  EXPECT_EQ(names[8], "load.2");
+  EXPECT_EQ(names[15], "discriminator.update.2");
+  EXPECT_EQ(names[16], "generator.forward_through_discriminator");
+  EXPECT_EQ(flops, trainer.gan().step_flops_per_image(2) * options.batch);
+  std::map<std::string, std::int64_t> bytes;
+  for (const auto& bucket : batch.buckets) bytes[bucket.before_phase] += bucket.bytes;
+  EXPECT_EQ(bytes["discriminator.update"], 935'940);
+  EXPECT_EQ(bytes["discriminator.update.2"], 935'940);
+  EXPECT_EQ(bytes[""], 8'205'536);  // the generator's, of which there is one update
+  // What the reader checks, and nothing lost on the way.
+  const StepTrace read = load_step_trace(scratch.write("trace.json", write_step_trace(trace)));
+  EXPECT_EQ(write_step_trace(read), write_step_trace(trace));
 }
 
 TEST(StepClock, TracingDoesNotChangeTheTraining) {

@@ -149,6 +149,10 @@ TEST(StepTraceErrors, OfBuckets) {
   EXPECT_THAT(with("/batches/0/buckets/0/bytes", 0), StartsWith("t.json: /batches/0/buckets/0/bytes: found 0"));
   EXPECT_THAT(with("/batches/0/buckets/0/ready_fraction", 1.01), HasSubstr("expected a number from 0 to 1"));
   EXPECT_THAT(with("/batches/0/buckets/0/ready_fraction", 0), HasSubstr("above zero"));
+  EXPECT_THAT(with("/batches/0/buckets/0/before_phase", "nowhere"),
+              StartsWith("t.json: /batches/0/buckets/0/before_phase: found \"nowhere\""));
+  const Json after = valid()["batches"][0]["buckets"][0]["after_phase"];
+  EXPECT_THAT(with("/batches/0/buckets/0/before_phase", after), HasSubstr("expected a compute phase after"));
   // Gradients come out of work on the device, never out of reading or copying a batch.
   EXPECT_THAT(with("/batches/0/phases/0/stream", "host"),
               StartsWith("t.json: /batches/0/buckets/0/after_phase: found"));

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <utility>
 #include <vector>
 
 #include "common/errors.hpp"
@@ -360,15 +361,34 @@ class EigenOps final : public Ops {
                   [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_backward(dy.data, y.data, begin, end); });
   }
 
-  void do_bce_with_logits(float* loss, Tensor d_logits, Tensor logits, float target) override {
-    // max(l, 0) - l t + log(1 + exp(-|l|)) overflows for no l.
+  /// Of one logit: the loss and its derivative.
+  static std::pair<double, double> loss_of(double l, LossTerm term) {
+    // log(1 + exp(l)) = max(l, 0) + log(1 + exp(-|l|)), which overflows for no l.
+    const double decay = std::exp(-std::abs(l)), softplus = std::max(l, 0.0) + std::log1p(decay);
+    const double sigmoid = l >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
+    switch (term) {
+      case LossTerm::cross_entropy_up:
+        return {softplus - l, sigmoid - 1};
+      case LossTerm::cross_entropy_down:
+        return {softplus, sigmoid};
+      case LossTerm::log_probability_fake:
+        return {-softplus, -sigmoid};
+      case LossTerm::hinge_up:
+        return {std::max(0.0, 1 - l), l < 1 ? -1 : 0};
+      case LossTerm::hinge_down:
+        return {std::max(0.0, 1 + l), l > -1 ? 1 : 0};
+      case LossTerm::logit_up:
+        return {-l, -1};
+    }
+    return {};
+  }
+
+  void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
     double sum = 0;
     for (int i = 0; i < logits.batch; ++i) {
-      const double l = double{logits.data[i]};
-      const double decay = std::exp(-std::abs(l));
-      sum += std::max(l, 0.0) - l * double{target} + std::log1p(decay);
-      const double sigmoid = l >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
-      d_logits.data[i] = static_cast<float>((sigmoid - double{target}) / logits.batch);
+      const auto [value, slope] = loss_of(double{logits.data[i]}, term);
+      sum += value;
+      d_logits.data[i] = static_cast<float>(slope / logits.batch);
     }
     *loss = static_cast<float>(sum / logits.batch);
   }

@@ -16,6 +16,21 @@ namespace {
 using Rows = Eigen::Map<Eigen::ArrayXf>;
 using ConstRows = Eigen::Map<const Eigen::ArrayXf>;
 
+double multiply_add(std::int64_t repeats) {
+  constexpr int kRegisters = 12;  // latency times units, and no more than SSE and AVX2 have
+  Packet sum[kRegisters];
+  for (int i = 0; i < kRegisters; ++i) sum[i] = pset1<Packet>(static_cast<float>(i));
+  Packet factor = pset1<Packet>(0.999F), addend = pset1<Packet>(0.001F);
+  for (std::int64_t k = 0; k < repeats; ++k) {
+#pragma GCC unroll 12
+    for (int i = 0; i < kRegisters; ++i) sum[i] = pmadd(sum[i], factor, addend);
+  }
+  alignas(64) float kept[kRegisters * kWidth];
+  for (int i = 0; i < kRegisters; ++i) pstoreu(kept + std::ptrdiff_t{i} * kWidth, sum[i]);
+  // What is stored must depend on the loop, or the compiler leaves it out.
+  return kept[0] > 1e30F ? 0 : 2.0 * kWidth * kRegisters * static_cast<double>(repeats);
+}
+
 void transpose(const float* in, float* out, int rows, int columns, int begin, int end) {
   int r = begin;
   for (; r + kWidth <= end; r += kWidth) {
@@ -157,6 +172,7 @@ void adam(float* parameters, const float* gradients, float* first, float* second
 }
 
 constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
+                                 multiply_add,
                                  product,
                                  transpose,
                                  kTileColumns,

@@ -86,6 +86,8 @@ inline constexpr int kProductScratch = 8192;
 struct CpuKernels {
   const char* name;  ///< "AVX-512"
 
+  /// `repeats` times a multiply-add on each of enough registers to hide its latency; how many FLOPs that was.
+  double (*multiply_add)(std::int64_t repeats);
   void (*product)(const Product& product, int row_begin, int row_end, float* scratch);
   /// out[columns x rows] = in[rows x columns]^T for rows [begin, end) of `in`.
   void (*transpose)(const float* in, float* out, int rows, int columns, int begin, int end);

@@ -98,6 +98,21 @@ TEST(SynchronousStep, AnUpdateWaitsForItsOwnNetworkOnly) {
   EXPECT_DOUBLE_EQ(outcome.workers[0].exposed_communication.si, 0);
 }
 
+// Two updates of the discriminator a step: the first waits for its own reduction, from 1 to 4, and is not left to the
+// second.
+TEST(SynchronousStep, EachOfSeveralUpdatesWaitsForItsOwnReduction) {
+  StepModel model;
+  model.phases = {phase("d.backward", "d", 1), phase("d.update", "d", 1), phase("d.backward.2", "d", 1),
+                  phase("d.update.2", "d", 1)};
+  model.buckets = {{"d", 1, 0, 1.0, 1}, {"d", 1, 2, 1.0, 3}};
+  model.tail_s = {0};
+  model.samples = 1;
+  SynchronousStep step(model, flat(2), {}, takes(3_s));
+  EXPECT_DOUBLE_EQ(step.next(rows(2)).duration.si, 1 + 3 + 1 + 1 + 3 + 1);
+  SynchronousStep exposed(model, flat(2), {.overlap = false}, takes(3_s));
+  EXPECT_DOUBLE_EQ(exposed.next(rows(2)).duration.si, 1 + 3 + 1 + 1 + 3 + 1);
+}
+
 TEST(SynchronousStep, ANetworkWithoutUpdatePhaseIsAwaitedAtTheEnd) {
   StepModel model = gan();
   model.phases.pop_back();  // no generator update in this trace
