@@ -43,7 +43,7 @@ constexpr std::size_t kReports = 10;  // losses shown over a training
 struct Arguments {
   kernel::TrainOptions options;
   std::int64_t steps = 300;
-  std::string samples, weights, trace;
+  std::string init, samples, weights, trace;
   std::int64_t samples_every = 0;  ///< 0: in the end only
   std::string checkpoint;          ///< a directory
   std::int64_t checkpoint_every = 1000;
@@ -85,6 +85,8 @@ void check_checkpoint(const Arguments& arguments) {
     if (arguments.resume) throw ConfigError("--resume: expected --checkpoint with the directory to go on from");
     return;
   }
+  if (arguments.resume && !arguments.init.empty())
+    throw ConfigError("--init: a resumed training has its weights from the checkpoint; expected one of the two");
   if (arguments.resume && !arguments.trace.empty())
     throw ConfigError("--trace: a resumed training has no trace of its first steps; record one without --resume");
   if (!arguments.resume && kernel::has_checkpoints(arguments.checkpoint))
@@ -268,6 +270,7 @@ void train(Arguments& arguments, Shared& shared) {
   arguments.options.trace = !arguments.trace.empty();
   Trainer trainer(arguments.options);
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
+  if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);
   if (arguments.resume) resume(trainer, arguments, shared);
   Report report;
   try {
@@ -303,6 +306,7 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
   command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
   command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
+  command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
   command.add_option("--loss", options.loss, "non-saturating, minimax or hinge")->capture_default_str();
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
       ->capture_default_str();
@@ -314,6 +318,7 @@ void add_train(CLI::App& app, Shared& shared) {
                      "keep the last two checkpoints in this directory; also when interrupted");
   command.add_option("--checkpoint-every", arguments->checkpoint_every, "steps between two")->capture_default_str();
   command.add_flag("--resume", arguments->resume, "go on from the last whole checkpoint, to --steps in all");
+  command.add_option("--init", arguments->init, "begin with these weights: safetensors, as --weights writes them");
   command.add_option("--weights", arguments->weights, "write both networks' weights as safetensors");
   command.add_option("--trace", arguments->trace, "record the phases of every step and write the step trace");
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");

@@ -3,55 +3,12 @@
 // phase.
 
 #include <chrono>
-#include <cstdint>
-#include <string_view>
 #include <vector>
 
 #include "kernel/network.hpp"
+#include "kernel/phase.hpp"
 
 namespace ganymede::kernel {
-
-/// In the order in which a step runs them.
-enum class Phase {
-  load,
-  copy,
-  discriminator_forward_real,
-  discriminator_backward_real,
-  generator_forward,
-  discriminator_forward_fake,
-  discriminator_backward_fake,
-  discriminator_update,
-  generator_forward_through_discriminator,
-  generator_backward_through_discriminator,
-  generator_backward,
-  generator_update,
-};
-
-/// Those before are the discriminator's update, which a step may repeat.
-inline constexpr Phase kFirstOfGenerator = Phase::generator_forward_through_discriminator;
-
-struct PhaseInfo {
-  std::string_view name;
-  /// Whose update the phase serves. generator.forward serves both and counts as the generator's.
-  std::string_view network;
-  std::string_view stream;
-};
-
-inline constexpr PhaseInfo kPhases[] = {
-    {"load", "", "host"},
-    {"copy", "", "copy"},
-    {"discriminator.forward_real", "discriminator", "compute"},
-    {"discriminator.backward_real", "discriminator", "compute"},
-    {"generator.forward", "generator", "compute"},
-    {"discriminator.forward_fake", "discriminator", "compute"},
-    {"discriminator.backward_fake", "discriminator", "compute"},
-    {"discriminator.update", "discriminator", "compute"},
-    {"generator.forward_through_discriminator", "generator", "compute"},
-    {"generator.backward_through_discriminator", "generator", "compute"},
-    {"generator.backward", "generator", "compute"},
-    {"generator.update", "generator", "compute"},
-};
-inline constexpr std::size_t kPhaseCount = std::size(kPhases);
 
 class StepClock {
  public:

@@ -37,6 +37,8 @@ void check_rates(const TrainOptions& options) {
     refuse("--lr", *options.learning_rate, "a number above 0, at most 1");
   const auto is_decay = [](float beta) { return beta >= 0 && beta < 1; };
   if (!within(options.beta1, is_decay)) refuse("--beta1", *options.beta1, "a number from 0 to below 1");
+  if (!within(options.epsilon, [](float epsilon) { return epsilon > 0 && epsilon <= 1; }))
+    refuse("--epsilon", *options.epsilon, "a number above 0, at most 1");
   if (!within(options.beta2, is_decay)) refuse("--beta2", *options.beta2, "a number from 0 to below 1");
 }
 
@@ -74,6 +76,7 @@ StepOptions step_options_of(const TrainOptions& options) {
   step.adam.learning_rate = options.learning_rate.value_or(step.adam.learning_rate);
   step.adam.beta1 = options.beta1.value_or(step.adam.beta1);
   step.adam.beta2 = options.beta2.value_or(step.adam.beta2);
+  step.adam.epsilon = options.epsilon.value_or(step.adam.epsilon);
   return step;
 }
 

@@ -30,7 +30,7 @@ struct TrainOptions {
   int batch = 64;
   int threads = 0;  ///< 0: all that this process may use
   /// Not said: the model's own (models.hpp).
-  std::optional<float> learning_rate, beta1, beta2;
+  std::optional<float> learning_rate, beta1, beta2, epsilon;
   std::string loss = "non-saturating";  ///< kLossNames
   int discriminator_steps = 1;          ///< updates of the discriminator a step
   std::uint64_t seed = 1;

@@ -34,6 +34,7 @@ TEST(TrainOptions, RefuseWhatCannotBeTrained) {
     expect_refused([&](auto& o) { o.learning_rate = rate; }, "--lr");
   for (const float beta : {-0.1F, 1.0F, std::nanf("")}) expect_refused([&](auto& o) { o.beta1 = beta; }, "--beta1");
   for (const float beta : {-0.1F, 1.0F}) expect_refused([&](auto& o) { o.beta2 = beta; }, "--beta2");
+  for (const float epsilon : {0.0F, -1.0F, 2.0F}) expect_refused([&](auto& o) { o.epsilon = epsilon; }, "--epsilon");
   for (const int steps : {0, -1, 101}) expect_refused([&](auto& o) { o.discriminator_steps = steps; }, "--d-steps");
   expect_refused([](auto& o) { o.loss = "wasserstein"; }, "--loss");
   for (const int threads : {-1, kThreadsMax + 1}) expect_refused([&](auto& o) { o.threads = threads; }, "--threads");

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <array>
 #include <cassert>
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "kernel/ops/eigen/cpu_convolution.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
 
@@ -67,7 +67,7 @@ class EigenOps final : public Ops {
     return static_cast<std::size_t>(inputs) * static_cast<std::size_t>(batch) * sizeof(float);  // the input, transposed
   }
   std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int /*batch*/) const override {
-    return (shape.weights() + static_cast<std::size_t>(threads()) * convolution_scratch(shape)) * sizeof(float);
+    return CpuConvolution::workspace_floats(shape, kernels_, threads()) * sizeof(float);
   }
   void reserve_workspace(std::size_t bytes) override {
     if (bytes > transposed_.bytes()) transposed_ = allocate(bytes);
@@ -157,128 +157,19 @@ class EigenOps final : public Ops {
     });
   }
 
-  /// Of one thread, in floats: two panels and a tile's results of as many rows as a pass can have.
-  std::size_t convolution_scratch(const ConvolutionShape& shape) const {
-    const int rows = std::max(shape.in_channels, shape.out_channels);
-    return 2 * kPanelScratch + static_cast<std::size_t>(rows) * static_cast<std::size_t>(kernels_.tile_columns);
-  }
-  float* scratch_of(const ConvolutionShape& shape, int thread) const {
-    return transposed_.floats() + shape.weights() + static_cast<std::size_t>(thread) * convolution_scratch(shape);
-  }
-
-  /// The taps of a kernel of the convolution itself.
-  static std::array<Tap, kMostTaps> taps_of(const ConvolutionShape& shape) {
-    std::array<Tap, kMostTaps> taps{};
-    for (int i = 0; i < shape.kernel * shape.kernel; ++i)
-      taps[static_cast<std::size_t>(i)] = {i / shape.kernel - shape.padding, i % shape.kernel - shape.padding, 0};
-    return taps;
-  }
-  static Gather gather_of(const ConvolutionShape& shape, Tensor x, const Tap* taps) {
-    return {.x = x.data,
-            .channels = shape.in_channels,
-            .height = shape.in_height,
-            .width = shape.in_width,
-            .batch = x.batch,
-            .grid_height = shape.out_height(),
-            .grid_width = shape.out_width(),
-            .step = shape.stride,
-            .tap = taps,
-            .taps = shape.kernel * shape.kernel};
-  }
-  int tiles(const Gather& gather) const {
-    return divide_up(gather.grid_height * gather.grid_width * gather.batch, kernels_.tile_columns);
-  }
-  void over_tiles(const ConvolutionShape& shape, const Gather& gather, const GatherProduct& product) {
-    pool_.run(tiles(gather), [&](int tile, int thread) {
-      kernels_.gather_product(gather, product, tile, tile + 1, scratch_of(shape, thread));
-    });
-  }
-
   void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) override {
-    assert(convolution_workspace_bytes(shape, x.batch) <= transposed_.bytes());
-    const auto taps = taps_of(shape);
-    const Gather gather = gather_of(shape, x, taps.data());
-    over_tiles(shape, gather,
-               {.a = weight,
-                .a_row = std::ptrdiff_t{shape.in_channels} * gather.taps,
-                .channels_outside = true,
-                .rows = shape.out_channels,
-                .y = y.data,
-                .y_height = shape.out_height(),
-                .y_width = shape.out_width(),
-                .y_step = 1,
-                .y_row = 0,
-                .y_column = 0});
+    convolution(shape, x.batch).forward(y, x, weight);
   }
-
-  // The pixels of dx fall into stride x stride classes, by their place in a stride: all of a class are reached by the
-  // same taps. So nothing is scattered, and nothing multiplied with the zeros that a stride would put between.
   void do_convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) override {
-    assert(convolution_workspace_bytes(shape, dx.batch) <= transposed_.bytes());
-    // Each class takes its taps' weights, of all output channels in a row: [in_channels x taps x out_channels].
-    const int columns = shape.in_channels * shape.kernel * shape.kernel;
-    constexpr int kBlock = 16;  // the widest vector: shorter ones are turned an element at a time
-    pool_.run(divide_up(shape.out_channels, kBlock), [&](int i, int) {
-      kernels_.transpose(weight, transposed_.floats(), shape.out_channels, columns, i * kBlock,
-                         std::min(shape.out_channels, (i + 1) * kBlock));
-    });
-    for (int row = 0; row < std::min(shape.stride, shape.in_height); ++row)
-      for (int column = 0; column < std::min(shape.stride, shape.in_width); ++column)
-        backward_class(dx, dy, shape, row, column);
+    convolution(shape, dx.batch).backward_data(dx, dy, weight);
   }
-
-  void backward_class(Tensor dx, Tensor dy, const ConvolutionShape& shape, int row, int column) {
-    std::array<Tap, kMostTaps> taps{};
-    int count = 0;
-    // Pixel i * stride + row is fed by output i + (row + padding - k) / stride, for the k that leave no remainder.
-    const auto reaches = [&](int place, int k) { return (place + shape.padding - k) % shape.stride == 0; };
-    for (int i = 0; i < shape.kernel; ++i)
-      for (int j = 0; j < shape.kernel; ++j)
-        if (reaches(row, i) && reaches(column, j))
-          taps[static_cast<std::size_t>(count++)] = {(row + shape.padding - i) / shape.stride,
-                                                     (column + shape.padding - j) / shape.stride,
-                                                     (std::ptrdiff_t{i} * shape.kernel + j) * shape.out_channels};
-    const Gather gather{.x = dy.data,
-                        .channels = shape.out_channels,
-                        .height = shape.out_height(),
-                        .width = shape.out_width(),
-                        .batch = dy.batch,
-                        .grid_height = divide_up(shape.in_height - row, shape.stride),
-                        .grid_width = divide_up(shape.in_width - column, shape.stride),
-                        .step = 1,
-                        .tap = taps.data(),
-                        .taps = count};
-    over_tiles(shape, gather,
-               {.a = transposed_.floats(),
-                .a_row = std::ptrdiff_t{shape.kernel} * shape.kernel * shape.out_channels,
-                .channels_outside = false,
-                .rows = shape.in_channels,
-                .y = dx.data,
-                .y_height = shape.in_height,
-                .y_width = shape.in_width,
-                .y_step = shape.stride,
-                .y_row = row,
-                .y_column = column});
-  }
-
   void do_convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
                                     bool accumulate) override {
-    assert(convolution_workspace_bytes(shape, x.batch) <= transposed_.bytes());
-    const auto taps = taps_of(shape);
-    const Gather gather = gather_of(shape, x, taps.data());
-    const GatherWeights weights{dy.data, d_weight, accumulate};
-    const int across = divide_up(shape.in_channels * gather.taps, kernels_.tile_columns);
-    // Few tiles are shared out by rows too, though each piece gathers anew.
-    const int rows =
-        across >= 2 * threads()
-            ? shape.out_channels
-            : std::min(shape.out_channels, divide_up(shape.out_channels, 2 * threads() * kTileRows) * kTileRows);
-    const int down = divide_up(shape.out_channels, rows);
-    pool_.run(across * down, [&](int i, int thread) {
-      const int begin = i % down * rows;
-      kernels_.gather_weights(gather, weights, i / down, i / down + 1, begin,
-                              std::min(shape.out_channels, begin + rows), scratch_of(shape, thread));
-    });
+    convolution(shape, x.batch).backward_weights(d_weight, dy, x, accumulate);
+  }
+  CpuConvolution convolution(const ConvolutionShape& shape, [[maybe_unused]] int batch) {
+    assert(convolution_workspace_bytes(shape, batch) <= transposed_.bytes());
+    return {shape, kernels_, pool_, transposed_.floats()};
   }
 
   static BatchNormRows rows_of(const BatchNormParameters& p) {
