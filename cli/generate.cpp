@@ -48,12 +48,16 @@ void generate(const Arguments& arguments, const Shared& shared) {
     throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMostImages));
   check_output(shared);
   const kernel::Checkpoint checkpoint = open_checkpoint(arguments, shared);
-  const auto model = checkpoint.content.metadata.find("model");
-  if (model == checkpoint.content.metadata.end())
-    throw ConfigError(checkpoint.file.string() + ": \"model\" is missing in its metadata");
+  const auto metadata = [&](const char* key) {
+    const auto found = checkpoint.content.metadata.find(key);
+    if (found == checkpoint.content.metadata.end())
+      throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", checkpoint.file.string(), key));
+    return found->second;
+  };
+  const kernel::Model& model = kernel::find_model(metadata("model"));
 
   const auto ops = kernel::make_ops(arguments.options);
-  kernel::Gan gan = kernel::find_model(model->second).build();
+  kernel::Gan gan = model.build(kernel::find_image(model, metadata("image")));
   const int batch = std::min(arguments.count, kBatch);
   double memory = 0;
   for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch)) memory += bytes;

@@ -294,6 +294,8 @@ void add_train(CLI::App& app, Shared& shared) {
   auto& options = arguments->options;
   CLI::App& command = *app.add_subcommand("train", kHelp);
   command.add_option("--model", options.model, "which GAN: see ganymede list models")->capture_default_str();
+  command.add_option("--image", options.image,
+                     "rows x columns x channels, as 32x32x3, where a model takes several; default: the data's");
   command
       .add_option(
           "--dataset", options.dataset,

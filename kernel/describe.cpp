@@ -27,7 +27,7 @@ void describe_network(Description& out, const Network& network) {
 Description describe(const TrainOptions& options) {
   check(options);
   const auto ops = make_ops(options);
-  Gan gan = find_model(options.model).build();
+  Gan gan = build_gan(options);
   Description out;
   out.model = options.model;
   out.batch = options.batch;

@@ -57,7 +57,8 @@ const TrainOptions& checked(const TrainOptions& options) {
 }  // namespace
 
 void check(const TrainOptions& options) {
-  find_model(options.model);
+  const Model& model = find_model(options.model);
+  if (!options.image.empty()) find_image(model, options.image);
   if (options.batch < kBatchMin || options.batch > kBatchMax)
     refuse("--batch", options.batch, fmt::format("{} to {}", kBatchMin, kBatchMax));
   if (options.threads < 0 || options.threads > kThreadsMax)
@@ -67,6 +68,14 @@ void check(const TrainOptions& options) {
     refuse("--loss", options.loss, fmt::format("{}", fmt::join(kLossNames, ", ")));
   if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
     refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kDiscriminatorStepsMax));
+}
+
+Gan build_gan(const TrainOptions& options) {
+  const Model& model = find_model(options.model);
+  if (!options.image.empty()) return model.build(find_image(model, options.image));
+  const auto of_data = image_of_dataset(options.dataset);
+  const bool fits = of_data && std::find(model.images.begin(), model.images.end(), *of_data) != model.images.end();
+  return fits ? model.build(*of_data) : model.build_default();
 }
 
 StepOptions step_options_of(const TrainOptions& options) {
@@ -94,7 +103,7 @@ Trainer::Trainer(const TrainOptions& options)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
       ops_(make_ops(options)),
-      gan_(find_model(options.model).build()),
+      gan_(build_gan(options)),
       memory_bytes_(gan_.planned_memory_bytes(*ops_, options.batch)),
       dataset_(open_checked(options, gan_.image)),
       batches_(dataset_.images, options.batch, options.seed),
@@ -202,7 +211,8 @@ SafeTensors Trainer::checkpoint() {
   if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
   SafeTensors content = tensors_of(gan_, *ops_, true);
   content.metadata.merge(
-      std::map<std::string, std::string>{{"batch", fmt::format("{}", options_.batch)},
+      std::map<std::string, std::string>{{"image", to_string(gan_.image)},
+                                         {"batch", fmt::format("{}", options_.batch)},
                                          {"seed", fmt::format("{}", options_.seed)},
                                          {"loss", options_.loss},
                                          {"d-steps", fmt::format("{}", options_.discriminator_steps)},
@@ -221,6 +231,7 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
   const Metadata in(checkpoint.metadata, file);
   in.expect("model", options_.model);
+  in.expect("image", to_string(gan_.image));
   in.expect("batch", fmt::format("{}", options_.batch));
   in.expect("seed", fmt::format("{}", options_.seed));
   in.expect("loss", options_.loss);

@@ -25,7 +25,8 @@ inline constexpr int kDiscriminatorStepsMax = 100;
 
 struct TrainOptions {
   std::string model = "mlp-gan";
-  std::string dataset = kBuiltinDataset;  ///< or a directory of MNIST-format files
+  std::string image;                      ///< "32x32x3"; empty: the data's where they say, else the model's first
+  std::string dataset = kBuiltinDataset;  ///< or a directory: see open_dataset
   std::string backend = "cpu";
   int batch = 64;
   int threads = 0;  ///< 0: all that this process may use
@@ -39,6 +40,9 @@ struct TrainOptions {
 
 /// ConfigError naming the flag, what was found and what was expected.
 void check(const TrainOptions& options);
+
+/// The model, for the images that the options ask for. The options must be checked.
+Gan build_gan(const TrainOptions& options);
 
 /// What gan_step is told, with the model's own where the options say nothing. The options must be checked.
 StepOptions step_options_of(const TrainOptions& options);

@@ -165,6 +165,17 @@ fs::path write_builtin_dataset(const fs::path& cache, ImageShape shape) {
   return directory;
 }
 
+std::optional<ImageShape> image_of_dataset(const std::string& name) {
+  std::error_code ignored;
+  if (name == kBuiltinDataset || !fs::is_directory(name, ignored)) return std::nullopt;
+  if (const auto file = first_of(name, {kImages, kDottedImages})) {
+    const Images images = read_idx_images(*file);
+    return ImageShape{images.height, images.width, images.channels};
+  }
+  if (!cifar_files(name).empty()) return ImageShape{32, 32, 3};
+  return std::nullopt;
+}
+
 Dataset open_dataset(const std::string& name, ImageShape shape) {
   const bool builtin = name == kBuiltinDataset;
   Dataset dataset =

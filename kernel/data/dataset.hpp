@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ inline constexpr const char* kBuiltinDataset = "builtin";
 /// ConfigError when nothing of these is there, a file is damaged, labels and images differ in number, or the files'
 /// images are of another shape.
 Dataset open_dataset(const std::string& name, ImageShape shape);
+
+/// The shape that a directory's files say by themselves (IDX and CIFAR-10); nullopt for the built-in set, pictures, and
+/// what open_dataset will refuse.
+std::optional<ImageShape> image_of_dataset(const std::string& name);
 
 /// Where the built-in set is kept: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else the directory for temporary
 /// files.

@@ -116,7 +116,8 @@ void draw_segment(Canvas& distance, Point a, Point b, float reach) {
   const int top = pixel(std::min(a.y, b.y) - reach), bottom = pixel(std::max(a.y, b.y) + reach);
   for (int y = top; y <= bottom; ++y)
     for (int x = left; x <= right; ++x) {
-      float& nearest = distance.values[static_cast<std::size_t>(y * distance.side + x)];
+      const int at = y * distance.side + x;
+      float& nearest = distance.values[static_cast<std::size_t>(at)];
       const Point centre{static_cast<float>(x) + 0.5F, static_cast<float>(y) + 0.5F};
       nearest = std::min(nearest, distance_to_segment(centre, a, b));
     }

@@ -75,8 +75,8 @@ Gan build(const char* name, ImageShape image, int least) {
 
 }  // namespace
 
-Gan build_dcgan_28() { return build("dcgan-28", {28, 28, 1}, 7); }
-Gan build_dcgan_32() { return build("dcgan-32", {32, 32, 3}, 4); }
-Gan build_dcgan_64() { return build("dcgan-64", {64, 64, 3}, 4); }
+Gan build_dcgan_28(ImageShape image) { return build("dcgan-28", image, 7); }
+Gan build_dcgan_32(ImageShape image) { return build("dcgan-32", image, 4); }
+Gan build_dcgan_64(ImageShape image) { return build("dcgan-64", image, 4); }
 
 }  // namespace ganymede::kernel

@@ -1,7 +1,8 @@
-// The MLP GAN for 28x28 grey images of "Computationally Efficient Neural Rendering for Generator Adversarial Networks
-// Using a Multi-GPU Cluster in a Cloud Environment" (IEEE Access 2023, 10.1109/ACCESS.2023.3274201): 2,051,384
-// trainable parameters in the generator and 233,985 in the discriminator. The paper names no activation between the
-// layers and no dropout rate: LeakyReLU of slope 0.2 and a rate of 0.3 are ours.
+// The MLP GAN for 28x28 grey images (and, with as many inputs and outputs as they have pixels, 32x32 colour images) of
+// "Computationally Efficient Neural Rendering for Generator Adversarial Networks Using a Multi-GPU Cluster in a Cloud
+// Environment" (IEEE Access 2023, 10.1109/ACCESS.2023.3274201): 2,051,384 trainable parameters in the generator and
+// 233,985 in the discriminator. The paper names no activation between the layers and no dropout rate: LeakyReLU of
+// slope 0.2 and a rate of 0.3 are ours.
 
 #include "kernel/models/models.hpp"
 
@@ -35,8 +36,7 @@ Network discriminator(int pixels) {
 
 }  // namespace
 
-Gan build_mlp_gan() {
-  constexpr ImageShape image{28, 28, 1};
+Gan build_mlp_gan(ImageShape image) {
   return {.model = "mlp-gan",
           .image = image,
           .darkest = 0,

@@ -67,7 +67,7 @@ TEST(Glyphs, ClassesDifferAndImagesOfAClassVary) {
 TEST(Glyphs, InColourFillTheirImages) {
   for (const int side : {32, 64}) {
     const Glyphs glyphs = draw_glyphs(20, 1, {side, side, 3});
-    const auto plane = static_cast<std::size_t>(side * side);
+    const auto plane = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
     ASSERT_EQ(glyphs.images.pixels.size(), 20 * 3 * plane);
     EXPECT_EQ(glyphs.images.channels, 3);
     for (std::size_t i = 0; i < 60; ++i) {

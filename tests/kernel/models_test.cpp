@@ -5,6 +5,7 @@
 
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
+#include "scratch.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t dense_count(std::size_t inputs, std::size_t outputs) { return outputs * inputs + outputs; }
 
 TEST(MlpGan, HasThePapersParameters) {
-  const Gan gan = find_model("mlp-gan").build();
+  const Gan gan = find_model("mlp-gan").build_default();
   // Dense layers, and a scale and a shift for each normalised feature.
   EXPECT_EQ(gan.generator.parameter_count(),
             dense_count(50, 1200) + 2 * 1200 + dense_count(1200, 1000) + 2 * 1000 + dense_count(1000, 784));
@@ -31,7 +32,7 @@ TEST(MlpGan, HasThePapersParameters) {
 // PyTorch's DCGAN example counts the same: convolutions of 4x4 without bias, and a scale and a shift a normalised
 // channel.
 TEST(Dcgan, HasRadfordsParametersAndWork) {
-  const Gan small = find_model("dcgan-32").build(), large = find_model("dcgan-64").build();
+  const Gan small = find_model("dcgan-32").build_default(), large = find_model("dcgan-64").build_default();
   EXPECT_EQ(large.generator.parameter_count(),
             16U * (100 * 512 + 512 * 256 + 256 * 128 + 128 * 64 + 64 * 3) + 2U * (512 + 256 + 128 + 64));
   EXPECT_EQ(large.discriminator.parameter_count(),
@@ -42,26 +43,28 @@ TEST(Dcgan, HasRadfordsParametersAndWork) {
   EXPECT_EQ(small.discriminator.parameter_count(), 663'296U);
   EXPECT_NEAR(large.step_flops_per_image() / 1e9, 2.2746, 5e-5);
   EXPECT_NEAR(small.step_flops_per_image() / 1e9, 0.38496, 5e-6);
-  const Gan grey = find_model("dcgan-28").build();
+  const Gan grey = find_model("dcgan-28").build_default();
   EXPECT_EQ(grey.image, (ImageShape{28, 28, 1}));
   EXPECT_EQ(grey.generator.layers()[0]->outputs(), 128 * 7 * 7);
 }
 
 TEST(Models, FitTheirImagesAndTheirLatents) {
-  for (const auto& model : models()) {
-    const Gan gan = model.build();
-    EXPECT_EQ(gan.model, model.name);
-    EXPECT_EQ(gan.generator.outputs(), gan.image.pixels()) << model.name;
-    EXPECT_EQ(gan.discriminator.inputs(), gan.image.pixels()) << model.name;
-    EXPECT_EQ(gan.discriminator.outputs(), 1) << model.name;
-    EXPECT_FALSE(model.summary.empty());
-  }
+  for (const auto& model : models())
+    for (const ImageShape image : model.images) {
+      const Gan gan = model.build(image);
+      EXPECT_EQ(gan.model, model.name);
+      EXPECT_EQ(gan.image, image);
+      EXPECT_EQ(gan.generator.outputs(), image.pixels()) << model.name;
+      EXPECT_EQ(gan.discriminator.inputs(), image.pixels()) << model.name;
+      EXPECT_EQ(gan.discriminator.outputs(), 1) << model.name;
+      EXPECT_FALSE(model.summary.empty());
+    }
 }
 
 TEST(Models, HoldWhatWasPlanned) {
   const auto ops = make_eigen_ops(1);
   for (const auto& model : models()) {
-    Gan gan = model.build();
+    Gan gan = model.build_default();
     const auto planned = gan.planned_memory_bytes(*ops, 16);
     gan.prepare(*ops, 16, 1);
     EXPECT_EQ(planned.at("activations"),
@@ -71,6 +74,21 @@ TEST(Models, HoldWhatWasPlanned) {
     EXPECT_EQ(planned.at("parameters"),
               static_cast<double>(4 * (gan.generator.parameter_count() + gan.discriminator.parameter_count())));
   }
+}
+
+TEST(Models, AreBuiltForTheImagesThatTheyAreAskedFor) {
+  TrainOptions options;
+  EXPECT_EQ(build_gan(options).image, (ImageShape{28, 28, 1}));
+  options.image = "32x32x3";
+  EXPECT_EQ(build_gan(options).generator.outputs(), 3072);
+  const Scratch scratch;
+  options.image = "";
+  options.dataset = scratch.path().string();
+  scratch.write("data_batch_1.bin", std::string(3073, 1));
+  EXPECT_EQ(build_gan(options).image, (ImageShape{32, 32, 3}));  // CIFAR-10 says so itself
+  options.image = "64x64x3";
+  EXPECT_THAT([&] { check(options); },
+              testing::ThrowsMessage<ConfigError>(testing::HasSubstr("--image: found \"64x64x3\", expected ")));
 }
 
 TEST(Models, AnUnknownOneIsRefusedWithTheNearest) {

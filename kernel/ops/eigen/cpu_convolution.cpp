@@ -15,7 +15,8 @@ int divide_up(int value, int by) { return (value + by - 1) / by; }
 /// Of one thread, in floats: two panels and a tile's results of as many rows as a pass can have.
 std::size_t scratch_floats(const ConvolutionShape& shape, const CpuKernels& kernels) {
   const int rows = std::max(shape.in_channels, shape.out_channels);
-  return 2 * kPanelScratch + static_cast<std::size_t>(rows) * static_cast<std::size_t>(kernels.tile_columns);
+  return std::size_t{2} * kPanelScratch +
+         static_cast<std::size_t>(rows) * static_cast<std::size_t>(kernels.tile_columns);
 }
 
 /// The taps of a kernel of the convolution itself.
