@@ -21,6 +21,14 @@ constexpr std::size_t kPrefix = kMagic.size() + sizeof(std::uint64_t);
 constexpr std::size_t kKept = 2;
 static_assert(std::endian::native == std::endian::little, "the sum is copied as it stands");
 
+std::string file_name(std::int64_t step) { return fmt::format("step-{:012}.ckpt", step); }
+
+void make_directory(const fs::path& directory) {
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
+}
+
 /// The newest first.
 std::vector<fs::path> files_in(const fs::path& directory) {
   std::vector<fs::path> files;
@@ -55,12 +63,16 @@ std::string write_checkpoint(const SafeTensors& content) {
   return bytes + tensors;
 }
 
+void check_checkpoint_directory(const fs::path& directory) {
+  make_directory(directory);
+  check_writable(directory / file_name(0));
+}
+
 void save_checkpoint(const fs::path& directory, std::int64_t step, const SafeTensors& content) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
-  write_file(directory / fmt::format("step-{:012}.ckpt", step), write_checkpoint(content));
+  make_directory(directory);
+  write_file(directory / file_name(step), write_checkpoint(content));
   const auto files = files_in(directory);
+  std::error_code error;
   for (std::size_t i = kKept; i < files.size(); ++i) fs::remove(files[i], error);  // one too many does no harm
 }
 

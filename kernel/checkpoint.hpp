@@ -32,6 +32,9 @@ void save_checkpoint(const std::filesystem::path& directory, std::int64_t step, 
 /// ConfigError when there are checkpoints and all of them are damaged.
 std::optional<Checkpoint> last_checkpoint(const std::filesystem::path& directory, std::vector<std::string>& remarks);
 
+/// Fails now, with the error that save_checkpoint would give, if nothing can be written there: called before long work.
+void check_checkpoint_directory(const std::filesystem::path& directory);
+
 /// Whether there are any, whole or not.
 bool has_checkpoints(const std::filesystem::path& directory);
 
