@@ -94,6 +94,7 @@ void check_checkpoint(const Arguments& arguments) {
         fmt::format("--checkpoint: {}: found checkpoints of an earlier training; --resume goes on from "
                     "them, another directory keeps them",
                     arguments.checkpoint));
+  kernel::check_checkpoint_directory(arguments.checkpoint);
 }
 
 void check_arguments(const Arguments& arguments, const Shared& shared) {

@@ -62,6 +62,7 @@ TEST(Train, BadInputIsLocated) {
   expect_rejected("train --batch 16 --steps 2 --resume --checkpoint " + folder, "expected more than the 2");
   expect_rejected("train --batch 32 --steps 4 --resume --checkpoint " + folder, "of batch 16, expected 32");
   expect_rejected("train --model dcgan-28 --batch 16 --steps 4 --resume --checkpoint " + folder, "of model mlp-gan");
+  expect_rejected("train --steps 4 --checkpoint " + scratch.write("file", ""), "file: cannot be made");
   expect_rejected("train --steps 4 --resume", "--resume: expected --checkpoint");
   expect_rejected("train --steps 4 --samples-every 2", "--samples-every");
   expect_rejected("train --steps 4 --checkpoint-every 0 --checkpoint " + folder, "--checkpoint-every: found 0");
