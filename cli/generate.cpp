@@ -59,9 +59,10 @@ void generate(const Arguments& arguments, const Shared& shared) {
   const auto ops = kernel::make_ops(arguments.options);
   kernel::Gan gan = model.build(kernel::find_image(model, metadata("image")));
   const int batch = std::min(arguments.count, kBatch);
+  const bool average = kernel::holds_average(checkpoint.content);
   double memory = 0;
-  for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch)) memory += bytes;
-  gan.prepare(*ops, batch, 0);
+  for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch, average)) memory += bytes;
+  gan.prepare(*ops, batch, 0, average);
   kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file.string());
   const auto begin = Clock::now();
   const std::string png = kernel::sample_grid(gan, *ops, arguments.seed, arguments.count);

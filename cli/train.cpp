@@ -310,6 +310,8 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
   command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
   command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
+  command.add_option("--ema", options.average_decay,
+                     "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
   command.add_option("--loss", options.loss, "non-saturating, minimax or hinge")->capture_default_str();
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
       ->capture_default_str();

@@ -35,7 +35,7 @@ Description describe(const TrainOptions& options) {
   describe_network(out, gan.generator);
   describe_network(out, gan.discriminator);
   out.flops_per_step = gan.step_flops_per_image(options.discriminator_steps) * options.batch;
-  out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch);
+  out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch, options.average_decay > 0);
   return out;
 }
 

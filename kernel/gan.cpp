@@ -16,10 +16,14 @@ Small plan_small(const Gan& gan, Arena& arena, int batch) {
 
 }  // namespace
 
-void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed) {
+void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, bool with_average) {
   RandomStream for_generator(seed, "kernel/initial/generator"), for_discriminator(seed, "kernel/initial/discriminator");
   generator.prepare(ops, batch_size, for_generator);
   discriminator.prepare(ops, batch_size, for_discriminator);
+  if (with_average) {
+    average = ops.allocate(generator.gradient_bytes());
+    ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
+  }
 
   Arena only_counts;
   plan_small(*this, only_counts, batch_size);
@@ -35,22 +39,25 @@ void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed) {
   ops.reserve_workspace(ops.dense_workspace_bytes(image.pixels(), 1, batch_size));
 }
 
-std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size) {
+std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size, bool with_average) {
   const auto parameters = static_cast<double>(generator.gradient_bytes() + discriminator.gradient_bytes());
   const std::size_t workspace =
       std::max({generator.workspace_bytes(ops, batch_size), discriminator.workspace_bytes(ops, batch_size),
                 ops.dense_workspace_bytes(image.pixels(), 1, batch_size)});
   Arena data;
   plan_small(*this, data, batch_size);
-  return {{"parameters", parameters},
-          {"gradients", parameters},
-          {"optimizer", 2 * parameters},
-          {"statistics",
-           static_cast<double>((generator.statistic_count() + discriminator.statistic_count()) * sizeof(float))},
-          {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
-                                              discriminator.planned_activation_bytes(batch_size))},
-          {"workspace", static_cast<double>(workspace)},
-          {"data", static_cast<double>(data.used())}};
+  std::map<std::string, double> bytes{
+      {"parameters", parameters},
+      {"gradients", parameters},
+      {"optimizer", 2 * parameters},
+      {"statistics",
+       static_cast<double>((generator.statistic_count() + discriminator.statistic_count()) * sizeof(float))},
+      {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
+                                          discriminator.planned_activation_bytes(batch_size))},
+      {"workspace", static_cast<double>(workspace)},
+      {"data", static_cast<double>(data.used())}};
+  if (with_average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
+  return bytes;
 }
 
 double Gan::step_flops_per_image(int discriminator_updates) const {

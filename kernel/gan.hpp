@@ -43,12 +43,14 @@ struct Gan {
   Tensor d_logits;          ///< [1 x batch]
   float* losses = nullptr;  ///< [kLossSlots]
   Buffer small;
+  Buffer average = {};  ///< of the generator's parameters over its updates, if wanted
 
   /// Allocates for `batch` images a step and draws the initial weights from `seed`.
-  void prepare(Ops& ops, int batch_size, std::uint64_t seed);
+  void prepare(Ops& ops, int batch_size, std::uint64_t seed, bool with_average = false);
+  bool has_average() const { return average.bytes() > 0; }
 
   /// What prepare(batch_size) would hold on the device, by kind. Only before prepare().
-  std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size);
+  std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size, bool with_average = false);
 
   /// Matrix work of one whole step of so many discriminator updates per image of a batch: see gan_step. 2 FLOPs a
   /// multiply-add; nothing for the gradients of images and latents that nobody uses.

@@ -1,5 +1,7 @@
 #include "kernel/gan_step.hpp"
 
+#include <algorithm>
+
 namespace ganymede::kernel {
 namespace {
 
@@ -86,6 +88,11 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& optio
   backward(generator, ops, d_fake, kWhole, [&](std::size_t layer) { clock.generator_layer_done(layer); });
   clock.enter(Phase::generator_update);
   update(generator, ops, options.adam);
+  if (gan.has_average()) {
+    const auto t = static_cast<float>(generator.updates());
+    const float decay = std::min(options.average_decay, (1 + t) / (10 + t));
+    ops.average(gan.average.floats(), generator.parameter_data(), generator.parameter_count(), decay);
+  }
 
   return read_losses(gan, ops);
 }

@@ -20,6 +20,9 @@ struct StepOptions {
   AdversarialLoss loss = AdversarialLoss::non_saturating;
   int discriminator_steps = 1;  ///< updates of the discriminator a step, each on a batch of its own
   AdamParameters adam;
+  /// Of the generator's parameters, by which samples are drawn; 0: none. In the first updates less counts, so that the
+  /// initial weights are soon forgotten: (1 + t) / (10 + t), as TensorFlow's ExponentialMovingAverage has it.
+  float average_decay = 0;
 };
 
 /// Puts the next batch of real images into gan.real.

@@ -62,6 +62,14 @@ std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int images_wante
   const int rows = (images_wanted + columns - 1) / columns;
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const auto channels = static_cast<std::size_t>(gan.image.channels), positions = pixels / channels;
+  // The average stands in for the generator's parameters meanwhile.
+  Network& generator = gan.generator;
+  const std::size_t parameters = generator.parameter_count();
+  const Buffer kept = gan.has_average() ? ops.allocate(generator.gradient_bytes()) : Buffer{};
+  if (gan.has_average()) {
+    ops.copy(kept.floats(), generator.parameter_data(), parameters);
+    ops.copy(generator.parameter_data(), gan.average.floats(), parameters);
+  }
   RandomStream latents(seed, "kernel/samples");
   std::vector<float> images(count * pixels), generated(pixels * batch);  // [count x pixels], [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
@@ -74,6 +82,7 @@ std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int images_wante
           images[(done + i) * pixels + p * channels + c] =
               (generated[(c * positions + p) * batch + i] - gan.darkest) / (1 - gan.darkest);
   }
+  if (gan.has_average()) ops.copy(generator.parameter_data(), kept.floats(), parameters);
   return png_grid(images, gan.image, rows, columns);
 }
 

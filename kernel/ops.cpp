@@ -182,6 +182,13 @@ void Ops::adam(float* parameters, const float* gradients, float* first, float* s
   do_adam(parameters, gradients, first, second, count, rule, step);
 }
 
+void Ops::average(float* average, const float* values, std::size_t count, float decay) {
+  assert(decay >= 0 && decay < 1);
+  const auto n = static_cast<double>(count);
+  const Counted counted(*this, 1, 0, 2 * n, n);
+  do_average(average, values, count, decay);
+}
+
 void Ops::fill_normal(Tensor x, RandomStream& random) {
   const Counted counted(*this, 1, 0, 0, elements(x));
   do_fill_normal(x, random);

@@ -153,6 +153,9 @@ class Ops {
   void adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
             const AdamParameters& rule, std::int64_t step);
 
+  /// average = decay average + (1 - decay) values, over `count` floats.
+  void average(float* average, const float* values, std::size_t count, float decay);
+
   /// x = independent standard normal numbers.
   void fill_normal(Tensor x, RandomStream& random);
   /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [low, 1].
@@ -193,6 +196,7 @@ class Ops {
   virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamParameters& rule, std::int64_t step) = 0;
+  virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
   virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;

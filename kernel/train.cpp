@@ -64,6 +64,8 @@ void check(const TrainOptions& options) {
   if (options.threads < 0 || options.threads > kThreadsMax)
     refuse("--threads", options.threads, fmt::format("1 to {}, or 0 for all cores", kThreadsMax));
   check_rates(options);
+  if (!(options.average_decay >= 0 && options.average_decay < 1))
+    refuse("--ema", options.average_decay, "a number from 0 to below 1");
   if (std::find(std::begin(kLossNames), std::end(kLossNames), options.loss) == std::end(kLossNames))
     refuse("--loss", options.loss, fmt::format("{}", fmt::join(kLossNames, ", ")));
   if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
@@ -81,7 +83,7 @@ Gan build_gan(const TrainOptions& options) {
 StepOptions step_options_of(const TrainOptions& options) {
   const auto name = std::find(std::begin(kLossNames), std::end(kLossNames), options.loss);
   StepOptions step{static_cast<AdversarialLoss>(name - std::begin(kLossNames)), options.discriminator_steps,
-                   find_model(options.model).adam};
+                   find_model(options.model).adam, options.average_decay};
   step.adam.learning_rate = options.learning_rate.value_or(step.adam.learning_rate);
   step.adam.beta1 = options.beta1.value_or(step.adam.beta1);
   step.adam.beta2 = options.beta2.value_or(step.adam.beta2);
@@ -104,11 +106,11 @@ Trainer::Trainer(const TrainOptions& options)
       step_options_(step_options_of(options)),
       ops_(make_ops(options)),
       gan_(build_gan(options)),
-      memory_bytes_(gan_.planned_memory_bytes(*ops_, options.batch)),
+      memory_bytes_(gan_.planned_memory_bytes(*ops_, options.batch, options.average_decay > 0)),
       dataset_(open_checked(options, gan_.image)),
       batches_(dataset_.images, options.batch, options.seed),
       random_(options.seed) {
-  gan_.prepare(*ops_, options.batch, options.seed);
+  gan_.prepare(*ops_, options.batch, options.seed, options.average_decay > 0);
   if (options.trace)
     clock_.record(*ops_, gan_.generator.layers().size(), gan_.discriminator.layers().size(),
                   options.discriminator_steps);
@@ -214,6 +216,7 @@ SafeTensors Trainer::checkpoint() {
       std::map<std::string, std::string>{{"image", to_string(gan_.image)},
                                          {"batch", fmt::format("{}", options_.batch)},
                                          {"seed", fmt::format("{}", options_.seed)},
+                                         {"ema", fmt::format("{}", options_.average_decay)},
                                          {"loss", options_.loss},
                                          {"d-steps", fmt::format("{}", options_.discriminator_steps)},
                                          {"data", fmt::format("{:016x}", data_sum_)},
@@ -234,6 +237,7 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   in.expect("image", to_string(gan_.image));
   in.expect("batch", fmt::format("{}", options_.batch));
   in.expect("seed", fmt::format("{}", options_.seed));
+  in.expect("ema", fmt::format("{}", options_.average_decay));
   in.expect("loss", options_.loss);
   in.expect("d-steps", fmt::format("{}", options_.discriminator_steps));
   in.expect("data", fmt::format("{:016x}", data_sum_));

@@ -32,6 +32,7 @@ struct TrainOptions {
   int threads = 0;  ///< 0: all that this process may use
   /// Not said: the model's own (models.hpp).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
+  float average_decay = 0;              ///< StepOptions
   std::string loss = "non-saturating";  ///< kLossNames
   int discriminator_steps = 1;          ///< updates of the discriminator a step
   std::uint64_t seed = 1;

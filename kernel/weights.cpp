@@ -11,6 +11,8 @@ namespace {
 
 std::vector<std::int64_t> wide(const std::vector<int>& shape) { return {shape.begin(), shape.end()}; }
 
+constexpr const char* kAverage = "generator.average";
+
 /// Calls visit(full name, shape, device pointer) for every array of the GAN.
 template <class Visit>
 void for_each_array(const Gan& gan, bool moments, const Visit& visit) {
@@ -24,7 +26,15 @@ void for_each_array(const Gan& gan, bool moments, const Visit& visit) {
     visit(network->name() + ".adam.first", all, network->moment_data());
     visit(network->name() + ".adam.second", all, network->moment_data() + network->parameter_count());
   }
+  if (moments && gan.has_average())
+    visit(kAverage, {static_cast<std::int64_t>(gan.generator.parameter_count())}, gan.average.floats());
 }
+
+}  // namespace
+
+bool holds_average(const SafeTensors& content) { return content.tensors.contains(kAverage); }
+
+namespace {
 
 std::size_t floats_of(const std::vector<std::int64_t>& shape) {
   std::int64_t product = 1;

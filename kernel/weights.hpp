@@ -12,8 +12,12 @@
 
 namespace ganymede::kernel {
 
-/// Parameters and moving statistics; with `moments` also Adam's, as "<network>.adam.first" and ".second", [parameters].
+/// Parameters and moving statistics; with `moments` also Adam's, as "<network>.adam.first" and ".second", [parameters],
+/// and "generator.average" where there is one.
 SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments);
+
+/// Whether they are of a GAN with an average.
+bool holds_average(const SafeTensors& content);
 
 /// Into a prepared GAN; only if all fit. ConfigError naming `file` when a tensor is missing, unknown or of another
 /// shape.

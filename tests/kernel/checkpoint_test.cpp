@@ -61,6 +61,23 @@ TEST_F(CheckpointTest, ResumedEqualsUninterruptedBitForBit) {
   }
 }
 
+TEST_F(CheckpointTest, HoldsTheAverage) {
+  options_.average_decay = 0.9F;
+  Trainer whole(options_), second(options_);
+  whole.run(4);
+  const SafeTensors at_4 = whole.checkpoint();
+  EXPECT_TRUE(holds_average(at_4));
+  second.restore(at_4, "x");
+  whole.run(3);
+  second.run(3);
+  EXPECT_TRUE(second.checkpoint().tensors.at("generator.average") ==
+              whole.checkpoint().tensors.at("generator.average"));
+  options_.average_decay = 0;
+  Trainer without(options_);
+  EXPECT_FALSE(holds_average(without.checkpoint()));
+  EXPECT_THAT([&] { without.restore(at_4, "x"); }, ThrowsMessage<ConfigError>(HasSubstr("of ema 0.9, expected 0")));
+}
+
 TEST_F(CheckpointTest, TakingOneChangesNothing) {
   Trainer with(options_), without(options_);
   for (int i = 0; i < 4; ++i) {

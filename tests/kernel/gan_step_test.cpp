@@ -2,11 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
 
+#include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"
+#include "kernel/weights.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -148,6 +151,35 @@ TEST(GanStep, LossesOfAnUndecidedDiscriminator) {
     EXPECT_NEAR(losses.discriminator, values.first, 1e-3) << loss;
     EXPECT_NEAR(losses.generator, values.second, 1e-3) << loss;
   }
+}
+
+TEST(GanStep, TheAverageFollowsTheGenerator) {
+  const Scratch scratch;
+  TrainOptions options = small_training(scratch, 40);
+  options.average_decay = 0.5F;
+  Trainer trainer(options);
+  const Network& generator = trainer.gan().generator;
+  const auto read = [&](const float* from) {
+    std::vector<float> values(generator.parameter_count());
+    trainer.ops().read(values, from);
+    return values;
+  };
+  auto expected = read(generator.parameter_data());
+  for (int t = 1; t <= 12; ++t) {
+    trainer.step();
+    const float decay = std::min(0.5F, (1.0F + static_cast<float>(t)) / (10.0F + static_cast<float>(t)));
+    const auto now = read(generator.parameter_data());
+    for (std::size_t i = 0; i < now.size(); ++i) expected[i] = decay * expected[i] + (1 - decay) * now[i];
+  }
+  const auto found = read(trainer.gan().average.floats());
+  for (std::size_t i = 0; i < found.size(); i += 97) ASSERT_NEAR(found[i], expected[i], 1e-6) << i;
+  // It changes the pictures and not the training.
+  options.average_decay = 0;
+  Trainer without(options);
+  without.run(12);
+  EXPECT_TRUE(write_weights(trainer.gan(), trainer.ops()) == write_weights(without.gan(), without.ops()));
+  EXPECT_FALSE(sample_grid(trainer.gan(), trainer.ops(), 1, 4) == sample_grid(without.gan(), without.ops(), 1, 4));
+  EXPECT_TRUE(write_weights(trainer.gan(), trainer.ops()) == write_weights(without.gan(), without.ops()));
 }
 
 TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {

@@ -36,6 +36,7 @@ TEST(TrainOptions, RefuseWhatCannotBeTrained) {
   for (const float beta : {-0.1F, 1.0F}) expect_refused([&](auto& o) { o.beta2 = beta; }, "--beta2");
   for (const float epsilon : {0.0F, -1.0F, 2.0F}) expect_refused([&](auto& o) { o.epsilon = epsilon; }, "--epsilon");
   for (const int steps : {0, -1, 101}) expect_refused([&](auto& o) { o.discriminator_steps = steps; }, "--d-steps");
+  for (const float decay : {-0.1F, 1.0F}) expect_refused([&](auto& o) { o.average_decay = decay; }, "--ema");
   expect_refused([](auto& o) { o.loss = "wasserstein"; }, "--loss");
   for (const int threads : {-1, kThreadsMax + 1}) expect_refused([&](auto& o) { o.threads = threads; }, "--threads");
   expect_refused([](auto& o) { o.model = "resnet"; }, "--model");

@@ -298,6 +298,11 @@ class EigenOps final : public Ops {
     });
   }
 
+  void do_average(float* average, const float* values, std::size_t count, float decay) override {
+    over_elements(count,
+                  [&](std::size_t begin, std::size_t end) { kernels_.average(average, values, decay, begin, end); });
+  }
+
   void do_fill_normal(Tensor x, RandomStream& random) override { random.fill_normal({x.data, x.size()}); }
 
   void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) override {

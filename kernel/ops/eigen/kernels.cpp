@@ -157,6 +157,11 @@ void sigmoid_backward(float* dy, const float* y, std::size_t begin, std::size_t 
   for (std::size_t i = begin; i < end; ++i) dy[i] *= y[i] * (1.0F - y[i]);
 }
 
+void average(float* average, const float* values, float decay, std::size_t begin, std::size_t end) {
+#pragma GCC ivdep
+  for (std::size_t i = begin; i < end; ++i) average[i] += (1.0F - decay) * (values[i] - average[i]);
+}
+
 void adam(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
           std::size_t begin, std::size_t end) {
   const AdamRule r = rule;
@@ -191,6 +196,7 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  tanh_backward,
                                  sigmoid_forward,
                                  sigmoid_backward,
+                                 average,
                                  adam};
 
 }  // namespace

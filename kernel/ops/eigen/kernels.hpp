@@ -120,6 +120,7 @@ struct CpuKernels {
   void (*tanh_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
   void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
+  void (*average)(float* average, const float* values, float decay, std::size_t begin, std::size_t end);
   void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
                std::size_t begin, std::size_t end);
 };
