@@ -90,4 +90,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except BrokenPipeError:  # the reader, head perhaps, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
