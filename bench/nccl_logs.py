@@ -29,7 +29,7 @@ LOGS = {
     "rtx2080ti_2_pcie": ("seen", 2, MACHINES, "2xRTX 2080 Ti", 1, "nccl", "Anthony-Hoo/Anthony-Hoo.github.io posts/AutoDL_Multi-GPU_Interconnection_Test.md @37e805e8e56f"),
     "v100_8_mesh": ("seen", 8, "aws", "p3.16xlarge", 1, "nccl:2.4.8", "a blog of 2019-09-26 on a server like a DGX-1; NCCL not stated, 2.4.8 was current"),
     "a100_8": ("seen", 8, "aws", "p4d.24xlarge", 1, "nccl", "stas00/ml-engineering network/README.md @744d01e18b79"),
-    "p4d_16_efa": ("seen", 16, "aws", "p4d.24xlarge", 2, "nccl:2.9.9/ring", "aws-samples/aws-efa-eks README.md @9d6557e1689b, NCCL_ALGO=RING"),
+    "p4d_16_efa": ("used", 16, "aws", "p4d.24xlarge", 2, "nccl:2.9.9/ring", "aws-samples/aws-efa-eks README.md @9d6557e1689b, NCCL_ALGO=RING"),
     "eks_2_tcp": ("seen", 2, MACHINES, "tcp", 2, "nccl", "aws-samples/aws-do-eks karpenter README @509da3f1df70, EFA off"),
     "eks_2_efa": ("used", 2, MACHINES, "efa", 2, "nccl:any", "the same, EFA on; its plateau at LL's rate says that the plugin let LL pass"),
     "a100_8_mpi": ("used", 8, "aws", "p4d.24xlarge", 1, "nccl", "a note on nccl-tests, host \"thanos\", 8 x A100-SXM4-80GB, one process a GPU"),

@@ -75,6 +75,7 @@ void check(const TrainOptions& options) {
 Gan build_gan(const TrainOptions& options) {
   const Model& model = find_model(options.model);
   if (!options.image.empty()) return model.build(find_image(model, options.image));
+  if (model.images.size() == 1) return model.build_default();
   const auto of_data = image_of_dataset(options.dataset);
   const bool fits = of_data && std::find(model.images.begin(), model.images.end(), *of_data) != model.images.end();
   return fits ? model.build(*of_data) : model.build_default();

@@ -87,11 +87,22 @@ class Stream:
                 return u * math.sqrt(-2 * math.log(square) / square)
 
 
-class Generator(nn.Module):
+class Chain(nn.Module):
+    """Layers under our names, in their order."""
+
+    def __init__(self):
+        super().__init__()
+        self.order = []
+
+    def add(self, name, layer):
+        self.order.append(name)
+        self.add_module(name, layer)
+
+
+class Generator(Chain):
     def __init__(self, channels, size, least):
         super().__init__()
         width, at, number = CHANNELS * size // least // 2, least, 1
-        self.order = []
         self.add("conv1", nn.ConvTranspose2d(LATENT, width, least, 1, 0, bias=False))
         self.add("norm1", nn.BatchNorm2d(width))
         while 2 * at < size:
@@ -101,10 +112,6 @@ class Generator(nn.Module):
             self.add(f"norm{number}", nn.BatchNorm2d(width))
         self.add(f"conv{number + 1}", nn.ConvTranspose2d(width, channels, 4, 2, 1, bias=False))
 
-    def add(self, name, layer):
-        self.order.append(name)
-        self.add_module(name, layer)
-
     def forward(self, x):
         for name in self.order:
             x = getattr(self, name)(x)
@@ -113,11 +120,10 @@ class Generator(nn.Module):
         return torch.tanh(x)
 
 
-class Discriminator(nn.Module):
+class Discriminator(Chain):
     def __init__(self, channels, size, least):
         super().__init__()
         width, at, number = CHANNELS, size // 2, 1
-        self.order = []
         self.add("conv1", nn.Conv2d(channels, width, 4, 2, 1, bias=False))
         while at > least:
             number += 1
@@ -126,10 +132,6 @@ class Discriminator(nn.Module):
             self.add(f"norm{number}", nn.BatchNorm2d(width))
         self.last = f"conv{number + 1}"
         self.add(self.last, nn.Conv2d(width, 1, least, 1, 0, bias=False))
-
-    def add(self, name, layer):
-        self.order.append(name)
-        self.add_module(name, layer)
 
     def forward(self, x):
         for name in self.order:

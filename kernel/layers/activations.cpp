@@ -41,35 +41,29 @@ class Leaky final : public InPlace {
   float slope_;
 };
 
-class Tanh final : public InPlace {
+/// One without parameters, named by its operations.
+class Smooth final : public InPlace {
  public:
-  using InPlace::InPlace;
+  using Forward = void (Ops::*)(Tensor x);
+  using Backward = void (Ops::*)(Tensor dy, Tensor y);
 
-  std::string kind() const override { return "tanh"; }
+  Smooth(std::string name, int features, const char* kind, Forward there, Backward back)
+      : InPlace(std::move(name), features), kind_(kind), there_(there), back_(back) {}
+
+  std::string kind() const override { return kind_; }
   Tensor infer(Ops& ops, Tensor x) override {
-    ops.tanh_forward(x);
+    (ops.*there_)(x);
     return x;
   }
   Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
-    ops.tanh_backward(dy, y_);
+    (ops.*back_)(dy, y_);
     return dy;
   }
-};
 
-/// y = 1 / (1 + exp(-x))
-class Sigmoid final : public InPlace {
- public:
-  using InPlace::InPlace;
-
-  std::string kind() const override { return "sigmoid"; }
-  Tensor infer(Ops& ops, Tensor x) override {
-    ops.sigmoid_forward(x);
-    return x;
-  }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
-    ops.sigmoid_backward(dy, y_);
-    return dy;
-  }
+ private:
+  const char* kind_;
+  Forward there_;
+  Backward back_;
 };
 
 }  // namespace
@@ -79,11 +73,11 @@ std::unique_ptr<Layer> leaky(std::string name, int features, float slope) {
 }
 
 std::unique_ptr<Layer> tanh_image(std::string name, int features) {
-  return std::make_unique<Tanh>(std::move(name), features);
+  return std::make_unique<Smooth>(std::move(name), features, "tanh", &Ops::tanh_forward, &Ops::tanh_backward);
 }
 
 std::unique_ptr<Layer> sigmoid(std::string name, int features) {
-  return std::make_unique<Sigmoid>(std::move(name), features);
+  return std::make_unique<Smooth>(std::move(name), features, "sigmoid", &Ops::sigmoid_forward, &Ops::sigmoid_backward);
 }
 
 }  // namespace ganymede::kernel

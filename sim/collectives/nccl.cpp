@@ -27,7 +27,7 @@ constexpr double kMostChunk = 4.0 * 1024 * 1024 / 2;
 /// Share of a chunk's time on NVLink that its last copy, out of the buffer, adds once: SMs copy hardly faster than
 /// NVLink. On PCIe they do, and nothing shows. Fitted to the excess over bandwidth of an nccl-tests all-reduce on 8 x
 /// A100-SXM4-80GB (one process a GPU, 2 x 16 MiB .. 4 GiB: 88 us at 16 MiB, 177 us at 128 MiB, 220 us from 256 MiB
-/// on), published in a note of "thanos", not one of the logs that docs/model.md judges by.
+/// on), published in a note of "thanos": a100_8_mpi in bench/nccl_logs.py, which counts it as used for that.
 constexpr double kLastCopy = 0.65;
 
 /// LL's buffer takes 32 KiB of a channel and rank (NCCL_LL_LINES_PER_THREAD x NCCL_LL_MAX_NTHREADS lines of 8 bytes);
@@ -40,17 +40,17 @@ std::int64_t passes_of(const PlanRequest& request, const NcclChoice& choice) {
   return std::clamp<std::int64_t>((request.bytes + pass - 1) / pass, 1, kMost);
 }
 
+bool is_ring_with_simple(const NcclChoice& choice) {
+  return choice.algorithm == NcclAlgorithm::ring && choice.protocol == NcclProtocol::simple;
+}
+
 Seconds last_copy(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
   const NcclMachine& machine = topology.nccl;
   const bool nvlink =
       machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
-  if (!nvlink || choice.algorithm != NcclAlgorithm::ring || choice.protocol != NcclProtocol::simple) return Seconds{0};
+  if (!nvlink || !is_ring_with_simple(choice)) return Seconds{0};
   const Bytes chunk{std::min(static_cast<double>(bytes) / topology.ranks, kMostChunk * nccl_channels(topology))};
   return kLastCopy * (chunk / machine.inside_bandwidth);
-}
-
-bool is_ring_with_simple(const NcclChoice& choice) {
-  return choice.algorithm == NcclAlgorithm::ring && choice.protocol == NcclProtocol::simple;
 }
 
 /// The channels of a ring over one NIC.

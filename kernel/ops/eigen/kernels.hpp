@@ -50,8 +50,8 @@ struct GatherProduct {
   std::ptrdiff_t a_row;
   bool channels_outside;  ///< columns of A: (channel, tap); else those of each tap stand together, at Tap::a
   int rows;
-  float* y;                     ///< [rows x y_height x y_width x batch]
-  int y_height, y_width;        //
+  float* y;  ///< [rows x y_height x y_width x batch]
+  int y_height, y_width;
   int y_step, y_row, y_column;  ///< position (i, j) is y's (i * y_step + y_row, j * y_step + y_column)
 };
 
