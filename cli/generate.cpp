@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -41,6 +43,14 @@ kernel::Checkpoint open_checkpoint(const Arguments& arguments, const Shared& sha
   return std::move(*found);
 }
 
+/// Of the networks of the last step that was done.
+kernel::Growth growth_of(const kernel::Model& model, kernel::ImageShape image, const std::string& steps,
+                         const std::string& stage_steps) {
+  const auto number = [](const std::string& digits) { return std::strtoll(digits.c_str(), nullptr, 10); };
+  if (!model.grows() || number(stage_steps) <= 0) return model.grown_up(image);
+  return kernel::place_at(model.stages(image), std::max(0LL, number(steps) - 1), number(stage_steps)).growth;
+}
+
 void generate(const Arguments& arguments, const Shared& shared) {
   using Clock = std::chrono::steady_clock;
   if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
@@ -57,12 +67,13 @@ void generate(const Arguments& arguments, const Shared& shared) {
   const kernel::Model& model = kernel::find_model(metadata("model"));
 
   const auto ops = kernel::make_ops(arguments.options);
-  kernel::Gan gan = model.build(kernel::find_image(model, metadata("image")));
+  const kernel::ImageShape image = kernel::find_image(model, metadata("image"));
+  kernel::Gan gan = model.build(image, growth_of(model, image, metadata("steps"), metadata("stage-steps")));
   const int batch = std::min(arguments.count, kBatch);
   const bool average = kernel::holds_average(checkpoint.content);
   double memory = 0;
-  for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch, average)) memory += bytes;
-  gan.prepare(*ops, batch, 0, average);
+  for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch, {.average = average})) memory += bytes;
+  gan.prepare(*ops, batch, 0, {.average = average});
   kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file.string());
   const auto begin = Clock::now();
   const std::string png = kernel::sample_grid(gan, *ops, arguments.seed, arguments.count);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -95,6 +96,22 @@ void check_checkpoint(const Arguments& arguments) {
                     "them, another directory keeps them",
                     arguments.checkpoint));
   kernel::check_checkpoint_directory(arguments.checkpoint);
+}
+
+/// A growing model reaches its full size within the steps, unless the user or the checkpoint to resume from say
+/// otherwise.
+void choose_stage_steps(Arguments& arguments) {
+  const kernel::Model& model = kernel::find_model(arguments.options.model);
+  if (!model.grows() || arguments.options.stage_steps > 0) return;
+  std::vector<std::string> damaged;
+  if (arguments.resume)
+    if (const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged))
+      if (const auto steps = found->content.metadata.find("stage-steps"); steps != found->content.metadata.end()) {
+        arguments.options.stage_steps = std::strtoll(steps->second.c_str(), nullptr, 10);
+        return;
+      }
+  const std::int64_t parts = 2 * std::int64_t{model.stages(kernel::image_of(arguments.options))} - 1;
+  arguments.options.stage_steps = std::max<std::int64_t>(1, arguments.steps / parts);
 }
 
 void check_arguments(const Arguments& arguments, const Shared& shared) {
@@ -269,6 +286,7 @@ void train(Arguments& arguments, Shared& shared) {
     return;
   }
   arguments.options.trace = !arguments.trace.empty();
+  choose_stage_steps(arguments);
   Trainer trainer(arguments.options);
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
   if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);
@@ -312,7 +330,9 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
   command.add_option("--ema", options.average_decay,
                      "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
-  command.add_option("--loss", options.loss, "non-saturating, minimax or hinge")->capture_default_str();
+  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's");
+  command.add_option("--stage-steps", options.stage_steps,
+                     "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
       ->capture_default_str();
   add_seed(command, options.seed, "of weights, batches, latents and dropout");

@@ -5,47 +5,50 @@
 namespace ganymede::kernel {
 namespace {
 
-struct Small {
-  Tensor real, latent, d_logits, losses;
-};
-
-Small plan_small(const Gan& gan, Arena& arena, int batch) {
-  return {arena.tensor(gan.image.pixels(), batch), arena.tensor(gan.generator.inputs(), batch), arena.tensor(1, batch),
-          arena.tensor(kLossSlots, 1)};
+void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
+  const int pixels = gan.image.pixels();
+  gan.real = arena.tensor(pixels, batch);
+  gan.latent = arena.tensor(gan.generator.inputs(), batch);
+  gan.d_logits = arena.tensor(1, batch);
+  gan.losses = arena.tensor(kLossSlots, 1).data;
+  if (gan.fading) {
+    gan.coarse = arena.tensor(gan.halves().coarse_features(), batch);
+    gan.blurred = arena.tensor(pixels, batch);
+  }
+  if (options.gradient_penalty)
+    for (Tensor* images : {&gan.between, &gan.direction}) *images = arena.tensor(pixels, batch);
 }
 
 }  // namespace
 
-void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, bool with_average) {
+void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions options) {
   RandomStream for_generator(seed, "kernel/initial/generator"), for_discriminator(seed, "kernel/initial/discriminator");
+  discriminator.keep_tangents(options.gradient_penalty);
   generator.prepare(ops, batch_size, for_generator);
   discriminator.prepare(ops, batch_size, for_discriminator);
-  if (with_average) {
+  if (options.average) {
     average = ops.allocate(generator.gradient_bytes());
     ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
   }
 
   Arena only_counts;
-  plan_small(*this, only_counts, batch_size);
+  plan_small(*this, only_counts, batch_size, options);
   small = ops.allocate(only_counts.used());
   Arena arena(small);
-  const Small tensors = plan_small(*this, arena, batch_size);
+  plan_small(*this, arena, batch_size, options);
   batch = batch_size;
-  real = tensors.real;
-  latent = tensors.latent;
-  d_logits = tensors.d_logits;
-  losses = tensors.losses.data;
   // Images pass through the workspace on their way in.
   ops.reserve_workspace(ops.dense_workspace_bytes(image.pixels(), 1, batch_size));
 }
 
-std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size, bool with_average) {
+std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options) {
+  discriminator.keep_tangents(options.gradient_penalty);
   const auto parameters = static_cast<double>(generator.gradient_bytes() + discriminator.gradient_bytes());
   const std::size_t workspace =
       std::max({generator.workspace_bytes(ops, batch_size), discriminator.workspace_bytes(ops, batch_size),
                 ops.dense_workspace_bytes(image.pixels(), 1, batch_size)});
   Arena data;
-  plan_small(*this, data, batch_size);
+  plan_small(*this, data, batch_size, options);
   std::map<std::string, double> bytes{
       {"parameters", parameters},
       {"gradients", parameters},
@@ -56,15 +59,54 @@ std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batc
                                           discriminator.planned_activation_bytes(batch_size))},
       {"workspace", static_cast<double>(workspace)},
       {"data", static_cast<double>(data.used())}};
-  if (with_average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
+  if (options.average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
   return bytes;
 }
 
-double Gan::step_flops_per_image(int discriminator_updates) const {
+BlockShape Gan::halves() const {
+  return {.channels = image.channels,
+          .frames = image.frames,
+          .height = image.height,
+          .width = image.width,
+          .block_frames = image.frames > 1 ? 2 : 1,
+          .block = 2};
+}
+
+namespace {
+
+void take_over_network(Network& to, const Network& from, Ops& ops) {
+  for (const NamedRange& range : to.parameters()) {
+    const auto& olds = from.parameters();
+    const auto old = std::find_if(olds.begin(), olds.end(), [&](const NamedRange& o) { return o.name == range.name; });
+    if (old == olds.end()) continue;
+    ops.copy(to.parameter_data() + range.offset, from.parameter_data() + old->offset, range.size);
+    for (const std::size_t moment : {0, 1})
+      ops.copy(to.moment_data() + moment * to.parameter_count() + range.offset,
+               from.moment_data() + moment * from.parameter_count() + old->offset, range.size);
+  }
+  to.set_updates(from.updates());
+}
+
+}  // namespace
+
+void Gan::take_over(const Gan& from, Ops& ops) {
+  take_over_network(generator, from.generator, ops);
+  take_over_network(discriminator, from.discriminator, ops);
+  if (!has_average()) return;
+  ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
+  for (const NamedRange& range : generator.parameters())
+    for (const NamedRange& old : from.generator.parameters())
+      if (old.name == range.name)
+        ops.copy(average.floats() + range.offset, from.average.floats() + old.offset, range.size);
+}
+
+double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalty) const {
   const double g = generator.forward_flops_per_image(), g_first = generator.first_layer_flops_per_image();
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
   // The fakes' forward pass; twice (real, fake) forward, weights and data, but not into the images.
-  const double discriminator_update = g + 2 * (3 * d - d_first);
+  double discriminator_update = g + 2 * (3 * d - d_first);
+  // See below.
+  if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
   // Through the discriminator and back; then weights and data, but not into the latents.
   const double generator_update = 2 * d + (2 * g - g_first);
   return discriminator_updates * discriminator_update + generator_update;

@@ -15,6 +15,8 @@ Terms terms_of(AdversarialLoss loss) {
       return {LossTerm::cross_entropy_up, LossTerm::cross_entropy_down, LossTerm::log_probability_fake};
     case AdversarialLoss::hinge:
       return {LossTerm::hinge_up, LossTerm::hinge_down, LossTerm::logit_up};
+    case AdversarialLoss::wasserstein:
+      return {LossTerm::logit_up, LossTerm::logit_down, LossTerm::logit_up};
     case AdversarialLoss::non_saturating:
       break;
   }
@@ -24,11 +26,12 @@ Terms terms_of(AdversarialLoss loss) {
 // The discriminator sees two batches an update: the second adds its gradients to the first's. Nobody asks for those of
 // the images.
 constexpr Want kFirstHalf{.weights = true, .accumulate = false, .input = false};
-constexpr Want kSecondHalf{.weights = true, .accumulate = true, .input = false};
+constexpr Want kMore{.weights = true, .accumulate = true, .input = false};
 // In the generator's update the discriminator is frozen: gradients pass through it and none stay.
 constexpr Want kThrough{.weights = false, .accumulate = false, .input = true};
 constexpr Want kWhole{.weights = true, .accumulate = false, .input = false};
 
+using LayerDone = std::function<void(std::size_t)>;
 constexpr auto kNobodyWaits = [](std::size_t) {};
 
 Tensor latent(Gan& gan, Ops& ops, RandomStream& random) {
@@ -45,7 +48,26 @@ Tensor judge(Gan& gan, Ops& ops, Tensor logits, LossTerm term, LossSlot slot) {
 Losses read_losses(const Gan& gan, Ops& ops) {
   float values[kLossSlots];
   ops.read(values, gan.losses);
-  return {double{values[kLossReal]} + double{values[kLossFake]}, double{values[kLossGenerator]}};
+  return {double{values[kLossReal]} + double{values[kLossFake]} + double{values[kLossPenalty]},
+          double{values[kLossGenerator]}};
+}
+
+/// Adds the gradient penalty's share to the discriminator's gradients.
+///
+/// With S the sum of the logits of images between the real and the fake, and g_i its gradient with respect to image i,
+/// the penalty is P = weight * mean of (|g_i| - 1)^2. Its gradient with respect to the weights is that of sum u_i . g_i
+/// with u_i = 2 weight / batch (|g_i| - 1) g_i / |g_i| held fast: of the logits' tangent along u. So no second
+/// derivatives of layers are multiplied out: a forward pass, back to the images, the tangent, and back through both.
+void penalize_gradient(Gan& gan, Ops& ops, Tensor fake, StepRandom& random, float weight, const LayerDone& layer_done) {
+  Network& discriminator = gan.discriminator;
+  ops.interpolate(gan.between, gan.real, fake, random.latent);
+  forward(discriminator, ops, gan.between, random.dropout);
+  ops.fill(gan.d_logits, 1);
+  const Tensor gradient = backward(discriminator, ops, gan.d_logits, kThrough, kNobodyWaits);
+  ops.gradient_penalty(gan.losses + kLossPenalty, gan.direction, gradient, weight);
+  discriminator.tangent(ops, gan.direction);
+  ops.fill(gan.d_logits, 1);
+  discriminator.tangent_backward(ops, gan.d_logits, layer_done);
 }
 
 }  // namespace
@@ -71,8 +93,14 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& optio
     clock.enter(Phase::discriminator_forward_fake);
     logits = forward(discriminator, ops, fake, random.dropout);
     clock.enter(Phase::discriminator_backward_fake);
-    backward(discriminator, ops, judge(gan, ops, logits, terms.fake, kLossFake), kSecondHalf,
-             [&](std::size_t layer) { clock.discriminator_layer_done(layer); });
+    const auto done = [&](std::size_t layer) { clock.discriminator_layer_done(layer); };
+    const bool last = options.loss != AdversarialLoss::wasserstein;
+    backward(discriminator, ops, judge(gan, ops, logits, terms.fake, kLossFake), kMore,
+             last ? LayerDone(done) : LayerDone(kNobodyWaits));
+    if (!last) {
+      clock.enter(Phase::discriminator_gradient_penalty);
+      penalize_gradient(gan, ops, fake, random, options.penalty, done);
+    }
     clock.enter(Phase::discriminator_update);
     update(discriminator, ops, options.adam);
   }

@@ -13,13 +13,15 @@ enum class AdversarialLoss {
   non_saturating,  ///< cross-entropy; the generator maximises log D(G(z))
   minimax,         ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while D wins
   hinge,           ///< Lim and Ye 2017
+  wasserstein,     ///< with gradient penalty (Gulrajani et al. 2017); for discriminators without batch norm
 };
-inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge"};
+inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp"};
 
 struct StepOptions {
   AdversarialLoss loss = AdversarialLoss::non_saturating;
   int discriminator_steps = 1;  ///< updates of the discriminator a step, each on a batch of its own
   AdamParameters adam;
+  float penalty = 10;  ///< weight of the gradient penalty, as its authors set it
   /// Of the generator's parameters, by which samples are drawn; 0: none. In the first updates less counts, so that the
   /// initial weights are soon forgotten: (1 + t) / (10 + t), as TensorFlow's ExponentialMovingAverage has it.
   float average_decay = 0;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/errors.hpp"
+#include "kernel/samples.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -56,34 +57,24 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
   return encode_png(picture, width, height, shape.channels);
 }
 
-std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int images_wanted) {
-  const auto count = static_cast<std::size_t>(images_wanted);
-  const int columns = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(images_wanted))));
-  const int rows = (images_wanted + columns - 1) / columns;
-  const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
-  const auto channels = static_cast<std::size_t>(gan.image.channels), positions = pixels / channels;
-  // The average stands in for the generator's parameters meanwhile.
-  Network& generator = gan.generator;
-  const std::size_t parameters = generator.parameter_count();
-  const Buffer kept = gan.has_average() ? ops.allocate(generator.gradient_bytes()) : Buffer{};
-  if (gan.has_average()) {
-    ops.copy(kept.floats(), generator.parameter_data(), parameters);
-    ops.copy(generator.parameter_data(), gan.average.floats(), parameters);
-  }
-  RandomStream latents(seed, "kernel/samples");
-  std::vector<float> images(count * pixels), generated(pixels * batch);  // [count x pixels], [pixels x batch]
-  for (std::size_t done = 0; done < count; done += batch) {
-    ops.fill_normal(gan.latent, latents);
-    ops.read(generated, gan.generator.infer(ops, gan.latent).data);
-    // From [channels x positions x batch] in [darkest, 1] to [image x positions x channels] in [0, 1].
-    for (std::size_t i = 0; i < std::min(batch, count - done); ++i)
-      for (std::size_t c = 0; c < channels; ++c)
-        for (std::size_t p = 0; p < positions; ++p)
-          images[(done + i) * pixels + p * channels + c] =
-              (generated[(c * positions + p) * batch + i] - gan.darkest) / (1 - gan.darkest);
-  }
-  if (gan.has_average()) ops.copy(generator.parameter_data(), kept.floats(), parameters);
-  return png_grid(images, gan.image, rows, columns);
+std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int count) {
+  const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
+  const int frames = gan.image.frames;
+  // A growing model's images at the size that they will have; a clip's frames side by side.
+  const ImageShape enlarged{shape.height, shape.width, shape.channels, frames};
+  const std::vector<float> images = enlarge(sample_images(gan, ops, seed, count), gan.image, enlarged);
+  const auto extent = [](int value) { return static_cast<std::size_t>(value); };
+  const std::size_t plane = extent(shape.height * shape.width), channels = extent(shape.channels);
+  std::vector<float> cells(images.size());  // [clip x frame x position x channel]
+  auto cell = cells.begin();
+  for (std::size_t clip = 0; clip < extent(count); ++clip)
+    for (std::size_t f = 0; f < extent(frames); ++f)
+      for (std::size_t p = 0; p < plane; ++p)
+        for (std::size_t c = 0; c < channels; ++c)
+          *cell++ = images[((clip * channels + c) * extent(frames) + f) * plane + p];
+  const int clips = static_cast<int>(std::ceil(std::sqrt(static_cast<double>(count) / frames)));
+  const int columns = frames * clips, rows = (count + clips - 1) / clips;
+  return png_grid(cells, shape, rows, columns);
 }
 
 }  // namespace ganymede::kernel

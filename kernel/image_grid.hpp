@@ -13,8 +13,7 @@ namespace ganymede::kernel {
 /// pixel between cells. Grey for one channel, RGB (interleaved) for three.
 std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns);
 
-/// `count` images from the generator in a grid, in inference mode, always of the same latents under the same seed; by
-/// the average of its parameters where there is one.
+/// `count` of sample_images in a grid, enlarged to gan.whole; of clips the frames side by side.
 std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int count);
 
 }  // namespace ganymede::kernel

@@ -1,11 +1,23 @@
 #include "kernel/layer.hpp"
 
+#include <cassert>
+
 namespace ganymede::kernel {
 
 std::size_t ParameterSpec::size() const {
   std::size_t product = 1;
   for (const int extent : shape) product *= static_cast<std::size_t>(extent);
   return product;
+}
+
+Tensor Layer::tangent(Ops&, Tensor) {
+  assert(!"this layer has no tangent");
+  return {};
+}
+
+Adjoints Layer::tangent_backward(Ops&, Adjoints, Spare, bool) {
+  assert(!"this layer has no tangent");
+  return {};
 }
 
 }  // namespace ganymede::kernel

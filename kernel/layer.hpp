@@ -29,6 +29,17 @@ struct Want {
   bool input = true;        ///< the gradient of the layer's input
 };
 
+/// Room for the adjoints of a layer's input.
+struct Spare {
+  float *value, *tangent;
+};
+
+/// Of two buffers each those that `d` does not stand in.
+inline Spare spare_beside(const Adjoints& d, const Tensor (&values)[2], const Tensor (&tangents)[2]) {
+  return {values[d.value.data == values[0].data ? 1 : 0].data,
+          tangents[d.tangent.data == tangents[0].data ? 1 : 0].data};
+}
+
 class Layer {
  public:
   explicit Layer(std::string name) : name_(std::move(name)) {}
@@ -59,6 +70,18 @@ class Layer {
   /// From d loss / dy to d loss / dx, which it writes over dy or, where the shape changes, into `spare`.
   virtual Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) = 0;
 
+  // For the gradient of a gradient (see gan_step.cpp), which discriminators pass through: the tangent of the last
+  // forward pass along x_dot, and back from the adjoints of output and tangent to those of input and x_dot. Adds to the
+  // parameters' gradients. A layer without these fails an assertion.
+
+  /// Takes the memory of its tangent.
+  virtual void plan_tangent(Arena&, int /*batch*/) {}
+  /// May overwrite x_dot where the layer works in place.
+  virtual Tensor tangent(Ops& ops, Tensor x_dot);
+  /// Writes over dy or, where the shape changes, into `spare`.
+  virtual bool is_curved() const { return false; }  ///< elsewhere than at kinks
+  virtual Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input);
+
  private:
   std::string name_;
 };
@@ -81,5 +104,22 @@ std::unique_ptr<Layer> leaky(std::string name, int features, float slope);
 std::unique_ptr<Layer> tanh_image(std::string name, int features);
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
+
+// Of growing networks (Karras et al. 2018).
+
+struct EqualizedOptions {
+  float slope = 0.2F;  ///< of the LeakyReLU behind it; 1: none
+  float gain = 1.41421356F;
+  bool transposed = false;  ///< from `shape`'s outputs to its inputs
+};
+/// With bias and equalised learning rate: weights drawn normal(0, 1) and scaled by gain / sqrt(fan in) in every pass.
+std::unique_ptr<Layer> equalized_convolution(std::string name, const ConvolutionShape& shape, EqualizedOptions options);
+std::unique_ptr<Layer> pixel_norm(std::string name, int channels, int positions);
+std::unique_ptr<Layer> upsample(std::string name, const BlockShape& shape);    ///< coarse to fine, nearest pixel
+std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape);  ///< fine to coarse, mean
+std::unique_ptr<Layer> minibatch_deviation(std::string name, int channels, int positions);
+/// share main(x) + (1 - share) skip(x), with the share as it stands at each pass. Neither may work in place on x. Its
+/// parameters have the names of their own layers, so that they are the same when the fading is over.
+std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share);
 
 }  // namespace ganymede::kernel

@@ -9,7 +9,9 @@ namespace {
 std::size_t append(std::vector<NamedRange>& ranges, std::size_t offset, const Layer& layer,
                    const std::vector<ParameterSpec>& specs) {
   for (const auto& spec : specs) {
-    ranges.push_back({layer.name() + "." + spec.name, spec.shape, offset, spec.size()});
+    // A composite has no name of its own: its parts' stand in the specs.
+    const std::string name = layer.name().empty() ? spec.name : layer.name() + "." + spec.name;
+    ranges.push_back({name, spec.shape, offset, spec.size()});
     offset += spec.size();
   }
   return offset;
@@ -40,6 +42,20 @@ double Network::forward_flops_per_image() const {
   return sum;
 }
 
+double Network::penalty_flops_per_image() const {
+  const double all = forward_flops_per_image(), first = first_layer_flops_per_image();
+  double flops = 5 * all - first;  // forward, data; tangent, its weights, its data but not into the images
+  // What lies before a curved layer passes the adjoint of its own output too.
+  double before = 0;
+  bool curved = false;
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    if (curved) before += layers_[i]->forward_flops_per_image();
+    curved = curved || layers_[i]->is_curved();
+  }
+  if (curved) flops += 2 * before - first;
+  return flops;
+}
+
 std::size_t Network::planned_activation_bytes(int batch) {
   assert(!parameter_memory_.memory);
   Arena only_counts;
@@ -57,9 +73,12 @@ void Network::plan(Arena& arena, int batch) {
   int widest = 0;
   for (const auto& layer : layers_) {
     layer->plan(arena, batch);
+    if (keeps_tangents_) layer->plan_tangent(arena, batch);
     widest = std::max({widest, layer->inputs(), layer->outputs()});
   }
   for (auto& gradient : gradient_) gradient = arena.tensor(widest, batch);
+  if (keeps_tangents_)
+    for (auto& gradient : gradient_dot_) gradient = arena.tensor(widest, batch);
 }
 
 void Network::prepare(Ops& ops, int batch, RandomStream& initial) {
@@ -106,6 +125,12 @@ void Network::draw(Ops& ops, RandomStream& initial) {
 Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {
   for (const auto& layer : layers_) x = layer->forward(ops, x, noise);
   return x;
+}
+
+Tensor Network::tangent(Ops& ops, Tensor x_dot) {
+  assert(keeps_tangents_);
+  for (const auto& layer : layers_) x_dot = layer->tangent(ops, x_dot);
+  return x_dot;
 }
 
 Tensor Network::infer(Ops& ops, Tensor x) {

@@ -37,6 +37,10 @@ class Network {
 
   double forward_flops_per_image() const;
   double first_layer_flops_per_image() const { return layers_.front()->forward_flops_per_image(); }
+  /// Of a forward pass, one back to the input, a tangent, and back through both.
+  double penalty_flops_per_image() const;
+  /// Whether it will be asked for tangents; before planning.
+  void keep_tangents(bool kept) { keeps_tangents_ = kept; }
   /// What prepare(batch) will allocate for activations. Only before prepare(): planning moves the layers' tensors.
   std::size_t planned_activation_bytes(int batch);
   /// What prepare() did allocate for them.
@@ -58,6 +62,11 @@ class Network {
   template <class LayerDone>
   Tensor backward(Ops& ops, Tensor dy, const Want& want, const LayerDone& layer_done);
   void update(Ops& ops, const AdamParameters& rule);
+  /// Of the last forward pass, along x_dot.
+  Tensor tangent(Ops& ops, Tensor x_dot);
+  /// Adds to the gradients those of a number with the derivatives dy_dot by the tangent (and none by the output).
+  template <class LayerDone>
+  void tangent_backward(Ops& ops, Tensor dy_dot, const LayerDone& layer_done);
 
   std::int64_t updates() const { return updates_; }  ///< so far, by which Adam corrects its bias
   void set_updates(std::int64_t updates) { updates_ = updates; }
@@ -72,6 +81,8 @@ class Network {
   std::size_t parameter_count_ = 0, statistic_count_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_;
   Tensor gradient_[2];  // of the activations, taking turns
+  Tensor gradient_dot_[2];
+  bool keeps_tangents_ = false;
   std::int64_t updates_ = 0;
 };
 
@@ -83,6 +94,15 @@ Tensor Network::backward(Ops& ops, Tensor dy, const Want& want, const LayerDone&
     layer_done(i);
   }
   return dy;
+}
+
+template <class LayerDone>
+void Network::tangent_backward(Ops& ops, Tensor dy_dot, const LayerDone& layer_done) {
+  Adjoints d{{}, dy_dot};
+  for (std::size_t i = layers_.size(); i-- > 0;) {
+    d = layers_[i]->tangent_backward(ops, d, spare_beside(d, gradient_, gradient_dot_), i > 0);
+    layer_done(i);
+  }
 }
 
 // gan_step reads like the algorithm with these.

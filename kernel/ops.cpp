@@ -168,6 +168,104 @@ void Ops::sigmoid_backward(Tensor dy, Tensor y) {
   do_sigmoid_backward(dy, y);
 }
 
+void Ops::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
+  assert(slope >= 0 && x.features % channels == 0);
+  const Counted counted(*this, 1, 0, elements(x) + channels, elements(x));
+  do_bias_leaky_forward(x, bias, channels, factor, slope);
+}
+
+void Ops::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                              bool accumulate) {
+  assert(same_shape(dy, y) && slope > 0 && factor > 0 && y.features % channels == 0);
+  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy) + channels);
+  do_bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
+}
+
+void Ops::pixel_norm_forward(Tensor x, Tensor scale, int channels) {
+  assert(x.features == channels * scale.features && x.batch == scale.batch);
+  const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(scale));
+  do_pixel_norm_forward(x, scale, channels);
+}
+
+void Ops::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) {
+  assert(same_shape(dy, y) && y.features == channels * scale.features && y.batch == scale.batch);
+  const Counted counted(*this, 1, 0, 2 * elements(y) + elements(scale), elements(dy));
+  do_pixel_norm_backward(dy, y, scale, channels);
+}
+
+void Ops::append_deviation_forward(Tensor y, Tensor x, int positions) {
+  assert(y.features == x.features + positions && y.batch == x.batch);
+  const Counted counted(*this, 2, 0, elements(x), elements(y));
+  do_append_deviation_forward(y, x, positions);
+}
+
+void Ops::append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+  assert(same_shape(dx, x) && dy.features == x.features + positions && dy.batch == x.batch);
+  const Counted counted(*this, 2, 0, elements(x) + elements(dy), elements(dx));
+  do_append_deviation_backward(dx, dy, x, positions);
+}
+
+void Ops::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
+  assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
+  const Counted counted(*this, 1, 0, elements(fine), elements(coarse));
+  do_pool(coarse, fine, shape, factor);
+}
+
+void Ops::spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
+  assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
+  const Counted counted(*this, 1, 0, elements(coarse), elements(fine));
+  do_spread(fine, coarse, shape, factor);
+}
+
+void Ops::combine(Tensor y, float a, Tensor x, float b) {
+  assert(same_shape(y, x));
+  const Counted counted(*this, 1, 0, elements(x) + (b == 0 ? 0 : elements(y)), elements(y));
+  do_combine(y, a, x, b);
+}
+
+void Ops::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
+  assert(same_shape(between, real) && same_shape(real, fake));
+  const Counted counted(*this, 1, 0, 2 * elements(real), elements(between));
+  do_interpolate(between, real, fake, random);
+}
+
+void Ops::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+  assert(same_shape(direction, gradient));
+  const Counted counted(*this, 2, 0, 2 * elements(gradient), elements(direction));
+  do_gradient_penalty(loss, direction, gradient, weight);
+}
+
+void Ops::append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+  assert(same_shape(x, x_dot) && y_dot.features == x.features + positions);
+  const Counted counted(*this, 2, 0, 2 * elements(x), elements(y_dot));
+  do_append_deviation_tangent(y_dot, x_dot, x, positions);
+}
+
+void Ops::append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
+  assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && dy.tangent.features == x.features + positions);
+  const Counted counted(*this, 2, 0, 2 * elements(x) + 2 * elements(dy.tangent), 2 * elements(x));
+  do_append_deviation_tangent_backward(dx, dy, x_dot, x, positions);
+}
+
+void Ops::batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters) {
+  assert(same_shape(y_dot, x) && same_shape(x_dot, x));
+  const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(x));
+  do_batch_norm_leaky_tangent(y_dot, x_dot, x, parameters);
+}
+
+void Ops::batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                            const BatchNormParameters& parameters, float* d_scale, float* d_shift,
+                                            bool accumulate) {
+  assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && same_shape(dy.tangent, x));
+  const Counted counted(*this, 1, 0, 4 * elements(x) + 4.0 * x.features, 2 * elements(x) + 2.0 * x.features);
+  do_batch_norm_leaky_tangent_backward(dx, dy, x_dot, x, parameters, d_scale, d_shift, accumulate);
+}
+
+void Ops::fill(Tensor x, float value) {
+  const Counted counted(*this, 1, 0, 0, elements(x));
+  do_fill(x, value);
+}
+
 void Ops::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
   const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);

@@ -33,26 +33,41 @@ struct Work {
 /// A dense layer's parameters: y = weight x + bias.
 struct DenseParameters {
   const float* weight;  ///< [outputs x inputs]
-  const float* bias;    ///< [outputs]
+  const float* bias;    ///< [outputs]; null: none
 };
 
-/// A convolution without bias, as PyTorch's nn.Conv2d counts: from x [in_channels x in_height x in_width] to
-/// y [out_channels x out_height x out_width], weights [out_channels x in_channels x kernel x kernel].
+/// A convolution without bias, as PyTorch's nn.Conv2d (and, over the frames of a clip, nn.Conv3d) counts: from
+/// x [in_channels x in_frames x in_height x in_width] to y [out_channels x out_frames x out_height x out_width],
+/// weights [out_channels x in_channels x kernel_frames x kernel x kernel].
 struct ConvolutionShape {
   int in_channels = 1, in_height = 1, in_width = 1;
   int out_channels = 1;
-  int kernel = 1, stride = 1, padding = 0;  ///< kernel at most 8
+  int kernel = 1, stride = 1, padding = 0;
+  int in_frames = 1, kernel_frames = 1, padding_frames = 0;  ///< from frame to frame the stride is 1
 
   int out_height() const { return (in_height + 2 * padding - kernel) / stride + 1; }
   int out_width() const { return (in_width + 2 * padding - kernel) / stride + 1; }
-  int in_features() const { return in_channels * in_height * in_width; }
-  int out_features() const { return out_channels * out_height() * out_width(); }
+  int out_frames() const { return in_frames + 2 * padding_frames - kernel_frames + 1; }
+  int in_features() const { return in_channels * in_frames * in_height * in_width; }
+  int out_features() const { return out_channels * out_frames() * out_height() * out_width(); }
+  int taps() const { return kernel_frames * kernel * kernel; }  ///< at most 64
   std::size_t weights() const {
     return static_cast<std::size_t>(out_channels) * static_cast<std::size_t>(in_channels) *
-           static_cast<std::size_t>(kernel) * static_cast<std::size_t>(kernel);
+           static_cast<std::size_t>(taps());
   }
   /// Of one pass over one image; what meets padding counts, as is usual.
-  double flops() const { return 2.0 * out_features() * in_channels * kernel * kernel; }
+  double flops() const { return 2.0 * out_features() * in_channels * taps(); }
+};
+
+/// Which blocks of a grid `pool` and `spread` take together.
+struct BlockShape {
+  int channels = 1;
+  int frames = 1, height = 1, width = 1;  ///< of the finer grid
+  int block_frames = 1, block = 2;        ///< of a block: block_frames x block x block; they divide the grid
+
+  int fine_features() const { return channels * frames * height * width; }
+  int coarse_features() const { return fine_features() / elements(); }
+  int elements() const { return block_frames * block * block; }
 };
 
 /// Batch normalisation over the batch, then LeakyReLU.
@@ -77,7 +92,8 @@ enum class LossTerm {
   log_probability_fake,  ///< log(1 - s(l)): the saturating generator of the min-max game
   hinge_up,              ///< max(0, 1 - l) (Lim and Ye 2017)
   hinge_down,            ///< max(0, 1 + l)
-  logit_up,              ///< -l: the hinge's generator
+  logit_up,              ///< -l: the hinge's and the critic's generator; the critic on real images
+  logit_down,            ///< l: the critic on fakes (Arjovsky et al. 2017)
 };
 
 struct AdamParameters {
@@ -86,6 +102,16 @@ struct AdamParameters {
   float beta2 = 0.999F;
   float epsilon = 1e-8F;
 };
+
+/// Of a layer's y = f(x) and of its tangent y_dot = f'(x) x_dot, the derivatives of one number: what a gradient of a
+/// gradient passes backwards.
+struct Adjoints {
+  Tensor value;    ///< by y; no data: zero
+  Tensor tangent;  ///< by y_dot
+};
+
+inline constexpr float kPixelNormEpsilon = 1e-8F;
+inline constexpr float kDeviationEpsilon = 1e-8F;
 
 class Ops {
  public:
@@ -111,8 +137,8 @@ class Ops {
   void dense_forward(Tensor y, Tensor x, DenseParameters parameters);
   /// dx [inputs x batch] = weight^T dy [outputs x batch]
   void dense_backward_data(Tensor dx, Tensor dy, const float* weight);
-  /// d_weight [outputs x inputs] = dy x^T, d_bias [outputs] = sum of dy over the batch; added to what is there if
-  /// `accumulate`.
+  /// d_weight [outputs x inputs] = dy x^T, d_bias [outputs] = sum of dy over the batch (null: not wanted); added to
+  /// what is there if `accumulate`.
   void dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate);
 
   /// y = convolution of x by the weights
@@ -126,6 +152,11 @@ class Ops {
   /// y = leaky(scale (x - mean) / sqrt(variance + epsilon) + shift), mean and (biased) variance over the batch. Moves
   /// the running mean and the running (unbiased) variance, as PyTorch does. Needs a batch of two or more.
   void batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters);
+  // Of tangents, as below; d_scale and d_shift as in the backward pass.
+  void batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters);
+  void batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                         const BatchNormParameters& parameters, float* d_scale, float* d_shift,
+                                         bool accumulate);
   /// The same with the running statistics, which stay.
   void batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters);
   /// dy becomes dx. `x` is the forward pass's input. The gradients are added to what is there if `accumulate`; both
@@ -144,6 +175,39 @@ class Ops {
   void tanh_backward(Tensor dy, Tensor y);                ///< in place: dy becomes dx
   void sigmoid_forward(Tensor x);                         ///< in place
   void sigmoid_backward(Tensor dy, Tensor y);             ///< in place: dy becomes dx
+
+  /// In place: x [channels x positions x batch] becomes leaky(factor x + bias).
+  void bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope);
+  /// In place: dy becomes dx. The gradient of the bias is added to what is there if `accumulate`; null: not wanted.
+  void bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                           bool accumulate);
+
+  /// In place: at each position x / sqrt(mean over the channels of x^2 + 1e-8) (Karras et al. 2018). `scale`
+  /// [positions x batch] keeps the factors.
+  void pixel_norm_forward(Tensor x, Tensor scale, int channels);
+  void pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels);  ///< in place: dy becomes dx
+
+  /// y = x with one more channel of `positions`, which holds everywhere the mean over the features of their standard
+  /// deviation over the batch (Karras et al. 2018).
+  void append_deviation_forward(Tensor y, Tensor x, int positions);
+  void append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions);
+  // Of tangents, as below.
+  void append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions);
+  void append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions);
+
+  /// coarse = factor * sum of each block of fine
+  void pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor);
+  /// fine = factor * coarse, in all of a block
+  void spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor);
+
+  /// y = a x + b y; what y held does not matter when b is 0.
+  void combine(Tensor y, float a, Tensor x, float b);
+  /// between = u real + (1 - u) fake, with one u of [0, 1) an image.
+  void interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random);
+  /// Of the gradients g of the sum of the logits, [pixels x batch]: *loss = weight * mean over the batch of
+  /// (|g| - 1)^2 (Gulrajani et al. 2017), direction = 2 weight / batch (|g| - 1) g / |g|.
+  void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight);
+  void fill(Tensor x, float value);
 
   /// *loss = mean over the batch of `term` of logits [1 x batch]; d_logits [1 x batch] = its gradient.
   void adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term);
@@ -184,6 +248,11 @@ class Ops {
   virtual void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) = 0;
   virtual void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
                                             float* d_shift, bool accumulate) = 0;
+  virtual void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x,
+                                           const BatchNormParameters& parameters) = 0;
+  virtual void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                                    const BatchNormParameters& parameters, float* d_scale,
+                                                    float* d_shift, bool accumulate) = 0;
   virtual void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters,
                                         RandomStream& random) = 0;
   virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) = 0;
@@ -193,6 +262,22 @@ class Ops {
   virtual void do_tanh_backward(Tensor dy, Tensor y) = 0;
   virtual void do_sigmoid_forward(Tensor x) = 0;
   virtual void do_sigmoid_backward(Tensor dy, Tensor y) = 0;
+  virtual void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) = 0;
+  virtual void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                                      bool accumulate) = 0;
+  virtual void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) = 0;
+  virtual void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) = 0;
+  virtual void do_append_deviation_forward(Tensor y, Tensor x, int positions) = 0;
+  virtual void do_append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) = 0;
+  virtual void do_append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) = 0;
+  virtual void do_append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                                    int positions) = 0;
+  virtual void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) = 0;
+  virtual void do_spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) = 0;
+  virtual void do_combine(Tensor y, float a, Tensor x, float b) = 0;
+  virtual void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) = 0;
+  virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) = 0;
+  virtual void do_fill(Tensor x, float value) = 0;
   virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamParameters& rule, std::int64_t step) = 0;

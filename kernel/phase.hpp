@@ -6,7 +6,7 @@
 
 namespace ganymede::kernel {
 
-/// In the order in which a step runs them.
+/// In the order in which a step runs them; a phase that a training has not got is not in its trace.
 enum class Phase {
   load,
   copy,
@@ -15,6 +15,7 @@ enum class Phase {
   generator_forward,
   discriminator_forward_fake,
   discriminator_backward_fake,
+  discriminator_gradient_penalty,
   discriminator_update,
   generator_forward_through_discriminator,
   generator_backward_through_discriminator,
@@ -40,6 +41,7 @@ inline constexpr PhaseInfo kPhases[] = {
     {"generator.forward", "generator", "compute"},
     {"discriminator.forward_fake", "discriminator", "compute"},
     {"discriminator.backward_fake", "discriminator", "compute"},
+    {"discriminator.gradient_penalty", "discriminator", "compute"},
     {"discriminator.update", "discriminator", "compute"},
     {"generator.forward_through_discriminator", "generator", "compute"},
     {"generator.backward_through_discriminator", "generator", "compute"},

@@ -73,16 +73,18 @@ TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t 
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
   const int updates = clock.discriminator_updates();
+  // The last to add to the discriminator's gradients.
+  const Phase last = clock.times(Phase::discriminator_gradient_penalty).seconds.empty()
+                         ? Phase::discriminator_backward_fake
+                         : Phase::discriminator_gradient_penalty;
   double backward_s = 0;
-  for (int update = 0; update < updates; ++update)
-    backward_s += sum(clock.times(Phase::discriminator_backward_fake, update).seconds);
+  for (int update = 0; update < updates; ++update) backward_s += sum(clock.times(last, update).seconds);
   for (int update = 0; update < updates; ++update) {
     for (Phase phase{}; phase < kFirstOfGenerator; phase = Phase{static_cast<int>(phase) + 1})
-      batch.phases.push_back(make_phase(clock, phase, update, warmup));
-    auto buckets =
-        make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, Phase::discriminator_backward_fake);
+      if (!clock.times(phase, update).seconds.empty()) batch.phases.push_back(make_phase(clock, phase, update, warmup));
+    auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, last);
     for (TraceBucket& bucket : buckets) {
-      bucket.after_phase = name_of(Phase::discriminator_backward_fake, update);
+      bucket.after_phase = name_of(last, update);
       if (updates > 1) bucket.before_phase = name_of(Phase::discriminator_update, update);
     }
     append(batch.buckets, std::move(buckets));

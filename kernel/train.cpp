@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <ctime>
@@ -18,7 +17,6 @@
 #include "kernel/models/models.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_trace_writer.hpp"
-#include "kernel/weights.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -66,25 +64,40 @@ void check(const TrainOptions& options) {
   check_rates(options);
   if (!(options.average_decay >= 0 && options.average_decay < 1))
     refuse("--ema", options.average_decay, "a number from 0 to below 1");
-  if (std::find(std::begin(kLossNames), std::end(kLossNames), options.loss) == std::end(kLossNames))
+  if (!options.loss.empty() &&
+      std::find(std::begin(kLossNames), std::end(kLossNames), options.loss) == std::end(kLossNames))
     refuse("--loss", options.loss, fmt::format("{}", fmt::join(kLossNames, ", ")));
+  if (options.stage_steps < 0 || options.stage_steps > kStepsMax)
+    refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
+  if (options.stage_steps > 0 && !model.grows())
+    refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
   if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
     refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kDiscriminatorStepsMax));
 }
 
-Gan build_gan(const TrainOptions& options) {
+ImageShape image_of(const TrainOptions& options) {
   const Model& model = find_model(options.model);
-  if (!options.image.empty()) return model.build(find_image(model, options.image));
-  if (model.images.size() == 1) return model.build_default();
+  if (!options.image.empty()) return find_image(model, options.image);
+  if (model.images.size() == 1) return model.images.front();
   const auto of_data = image_of_dataset(options.dataset);
   const bool fits = of_data && std::find(model.images.begin(), model.images.end(), *of_data) != model.images.end();
-  return fits ? model.build(*of_data) : model.build_default();
+  return fits ? *of_data : model.images.front();
+}
+
+Gan build_gan(const TrainOptions& options) { return find_model(options.model).grown(image_of(options)); }
+
+GanOptions gan_options_of(const TrainOptions& options) {
+  return {.average = options.average_decay > 0,
+          .gradient_penalty = step_options_of(options).loss == AdversarialLoss::wasserstein};
 }
 
 StepOptions step_options_of(const TrainOptions& options) {
+  const Model& model = find_model(options.model);
   const auto name = std::find(std::begin(kLossNames), std::end(kLossNames), options.loss);
-  StepOptions step{static_cast<AdversarialLoss>(name - std::begin(kLossNames)), options.discriminator_steps,
-                   find_model(options.model).adam, options.average_decay};
+  StepOptions step{.loss = options.loss.empty() ? model.loss : AdversarialLoss(name - std::begin(kLossNames)),
+                   .discriminator_steps = options.discriminator_steps,
+                   .adam = model.adam,
+                   .average_decay = options.average_decay};
   step.adam.learning_rate = options.learning_rate.value_or(step.adam.learning_rate);
   step.adam.beta1 = options.beta1.value_or(step.adam.beta1);
   step.adam.beta2 = options.beta2.value_or(step.adam.beta2);
@@ -106,29 +119,73 @@ Trainer::Trainer(const TrainOptions& options)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
       ops_(make_ops(options)),
-      gan_(build_gan(options)),
-      memory_bytes_(gan_.planned_memory_bytes(*ops_, options.batch, options.average_decay > 0)),
-      dataset_(open_checked(options, gan_.image)),
-      batches_(dataset_.images, options.batch, options.seed),
+      model_(find_model(options.model)),
+      image_(image_of(options)),
+      dataset_(open_checked(options, image_)),
       random_(options.seed) {
-  gan_.prepare(*ops_, options.batch, options.seed, options.average_decay > 0);
-  if (options.trace)
-    clock_.record(*ops_, gan_.generator.layers().size(), gan_.discriminator.layers().size(),
-                  options.discriminator_steps);
+  enter(place_now());
 }
 
 Trainer::~Trainer() = default;
 
+Place Trainer::place_now() const {
+  if (options_.stage_steps == 0) return {.growth = model_.grown_up(image_)};
+  return place_at(model_.stages(image_), steps_done_, options_.stage_steps);
+}
+
+void Trainer::enter(const Place& place) {
+  Gan next = model_.build(image_, place.growth);
+  const GanOptions gan_options = gan_options_of(options_);
+  memory_bytes_ = next.planned_memory_bytes(*ops_, options_.batch, gan_options);
+  next.prepare(*ops_, options_.batch, options_.seed, gan_options);
+  const bool grows = gan_.has_value();
+  if (grows) next.take_over(*gan_, *ops_);
+  gan_ = std::move(next);
+  place_ = place;
+
+  const bool whole = gan_->image == image_;
+  stage_images_ = whole ? Images{} : shrink(dataset_.images, gan_->image);
+  const Images& images = whole ? dataset_.images : stage_images_;
+  const std::int64_t epoch = batches_ ? batches_->epoch() : 1;
+  const std::size_t position = batches_ ? batches_->position() : 0;
+  batches_.emplace(images, options_.batch, options_.seed);
+  batches_->seek(epoch, position);
+  if (options_.trace) {
+    clock_ = StepClock();
+    clock_.record(*ops_, gan_->generator.layers().size(), gan_->discriminator.layers().size(),
+                  options_.discriminator_steps);
+  }
+}
+
+void Trainer::grow() {
+  if (clock_.recording()) {
+    clock_.end_step();
+    const auto recorded = static_cast<std::int64_t>(clock_.wall_s().size());
+    if (recorded > 0) finished_stages_.push_back(stage_trace(warmup_of(recorded)));
+  }
+  enter(place_now());
+}
+
 void Trainer::load_real() {
   clock_.enter(Phase::load);
-  const auto pixels = batches_.next();
+  const auto pixels = batches_->next();
   clock_.enter(Phase::copy);
-  ops_->load_images(gan_.real, pixels, gan_.darkest);
+  ops_->load_images(gan_->real, pixels, gan_->darkest);
+  if (!gan_->fading) return;
+  // As the generator's images fade, so do the real ones.
+  const BlockShape halves = gan_->halves();
+  ops_->pool(gan_->coarse, gan_->real, halves, 1.0F / static_cast<float>(halves.elements()));
+  ops_->spread(gan_->blurred, gan_->coarse, halves, 1);
+  ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);
 }
 
 Losses Trainer::step() {
+  if (place_.until >= 0) {
+    if (steps_done_ >= place_.until) grow();
+    *gan_->share = place_now().share;
+  }
   clock_.begin_step();
-  const Losses losses = gan_step(gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); });
+  const Losses losses = gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); });
   ++steps_done_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(
@@ -157,103 +214,11 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   return result;
 }
 
-namespace {
-
-std::string text_of(const RandomStream::State& state) {
-  return fmt::format("{:016x} {:016x} {:016x} {:016x}", state[0], state[1], state[2], state[3]);
-}
-
-/// What a checkpoint's metadata say, or the error that they do not.
-class Metadata {
- public:
-  Metadata(const std::map<std::string, std::string>& values, const std::string& file) : values_(values), file_(file) {}
-
-  const std::string& text(const std::string& key) const {
-    const auto found = values_.find(key);
-    if (found == values_.end()) throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", file_, key));
-    return found->second;
-  }
-  void expect(const std::string& key, const std::string& expected) const {
-    if (text(key) != expected)
-      throw ConfigError(fmt::format("{}: found a checkpoint of {} {}, expected {}", file_, key, text(key), expected));
-  }
-  std::int64_t number(const std::string& key, std::int64_t least) const {
-    std::int64_t value = -1;
-    const std::string& digits = text(key);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < least) bad(key);
-    return value;
-  }
-  RandomStream::State state(const std::string& key) const {
-    RandomStream::State state{};
-    const std::string& words = text(key);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      const char* begin = words.data() + 17 * i;
-      if (words.size() != 67 || std::from_chars(begin, begin + 16, state[i], 16).ptr != begin + 16) bad(key);
-    }
-    return state;
-  }
-
- private:
-  [[noreturn]] void bad(const std::string& key) const {
-    throw ConfigError(fmt::format("{}: \"{}\" of its metadata is \"{}\"", file_, key, text(key)));
-  }
-
-  const std::map<std::string, std::string>& values_;
-  const std::string& file_;
-};
-
-std::uint64_t sum_of(const Images& images) {
-  return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
-}
-
-}  // namespace
-
-SafeTensors Trainer::checkpoint() {
-  clock_.end_step();  // what follows is no part of it
-  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
-  SafeTensors content = tensors_of(gan_, *ops_, true);
-  content.metadata.merge(
-      std::map<std::string, std::string>{{"image", to_string(gan_.image)},
-                                         {"batch", fmt::format("{}", options_.batch)},
-                                         {"seed", fmt::format("{}", options_.seed)},
-                                         {"ema", fmt::format("{}", options_.average_decay)},
-                                         {"loss", options_.loss},
-                                         {"d-steps", fmt::format("{}", options_.discriminator_steps)},
-                                         {"data", fmt::format("{:016x}", data_sum_)},
-                                         {"steps", fmt::format("{}", steps_done_)},
-                                         {"epoch", fmt::format("{}", batches_.epoch())},
-                                         {"position", fmt::format("{}", batches_.position())},
-                                         {"latent", text_of(random_.latent.state())},
-                                         {"dropout", text_of(random_.dropout.state())},
-                                         {"generator.updates", fmt::format("{}", gan_.generator.updates())},
-                                         {"discriminator.updates", fmt::format("{}", gan_.discriminator.updates())}});
-  return content;
-}
-
-void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
-  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
-  const Metadata in(checkpoint.metadata, file);
-  in.expect("model", options_.model);
-  in.expect("image", to_string(gan_.image));
-  in.expect("batch", fmt::format("{}", options_.batch));
-  in.expect("seed", fmt::format("{}", options_.seed));
-  in.expect("ema", fmt::format("{}", options_.average_decay));
-  in.expect("loss", options_.loss);
-  in.expect("d-steps", fmt::format("{}", options_.discriminator_steps));
-  in.expect("data", fmt::format("{:016x}", data_sum_));
-  const std::int64_t steps = in.number("steps", 0), epoch = in.number("epoch", 1), position = in.number("position", 0);
-  const std::int64_t g_updates = in.number("generator.updates", 0), d_updates = in.number("discriminator.updates", 0);
-  if (position > dataset_.images.count)
-    throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.images.count));
-  const auto latent = in.state("latent"), dropout = in.state("dropout");
-  set_tensors(gan_, *ops_, checkpoint, true, file);
-  steps_done_ = steps;
-  batches_.seek(epoch, static_cast<std::size_t>(position));
-  random_.latent.restore(latent);
-  random_.dropout.restore(dropout);
-  gan_.generator.set_updates(g_updates);
-  gan_.discriminator.set_updates(d_updates);
+TraceBatch Trainer::stage_trace(std::int64_t warmup) const {
+  TraceBatch batch = make_trace_batch(*gan_, clock_, static_cast<std::size_t>(warmup));
+  batch.memory_bytes = memory_bytes_;
+  batch.stage = stage_name(*gan_);
+  return batch;
 }
 
 StepTrace Trainer::trace(std::int64_t warmup) {
@@ -265,10 +230,12 @@ StepTrace Trainer::trace(std::int64_t warmup) {
   trace.model = options_.model;
   trace.seed = options_.seed;
   trace.recorded_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  TraceBatch batch = make_trace_batch(gan_, clock_, static_cast<std::size_t>(warmup));
-  batch.memory_bytes = memory_bytes_;
+  // Of a growing model each stage has steps of its own, and settles anew.
+  if (!finished_stages_.empty()) warmup = warmup_of(static_cast<std::int64_t>(clock_.wall_s().size()));
+  trace.batches = finished_stages_;
+  TraceBatch batch = stage_trace(warmup);
   batch.utilization = utilization_;
-  for (const Network* network : {&gan_.generator, &gan_.discriminator}) {
+  for (const Network* network : {&gan_->generator, &gan_->discriminator}) {
     double flops = 0;
     for (const auto& phase : batch.phases)
       if (phase.network == network->name()) flops += phase.flops;

@@ -10,6 +10,7 @@
 #include "kernel/data/batches.hpp"
 #include "kernel/data/dataset.hpp"
 #include "kernel/gan_step.hpp"
+#include "kernel/models/models.hpp"
 #include "kernel/safetensors.hpp"
 #include "kernel/utilization.hpp"
 #include "traces/step_trace.hpp"
@@ -32,9 +33,11 @@ struct TrainOptions {
   int threads = 0;  ///< 0: all that this process may use
   /// Not said: the model's own (models.hpp).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
-  float average_decay = 0;              ///< StepOptions
-  std::string loss = "non-saturating";  ///< kLossNames
-  int discriminator_steps = 1;          ///< updates of the discriminator a step
+  float average_decay = 0;  ///< StepOptions
+  std::string loss;         ///< one of kLossNames; empty: the model's own
+  /// Of a growing model: the steps that each fading in and each stay at a size last. 0: grown up from the first step.
+  std::int64_t stage_steps = 0;
+  int discriminator_steps = 1;  ///< updates of the discriminator a step
   std::uint64_t seed = 1;
   bool trace = false;  ///< record phases; costs well below 1 % of a step
 };
@@ -42,8 +45,13 @@ struct TrainOptions {
 /// ConfigError naming the flag, what was found and what was expected.
 void check(const TrainOptions& options);
 
-/// The model, for the images that the options ask for. The options must be checked.
+/// What images the model shall make in the end. The options must be checked.
+ImageShape image_of(const TrainOptions& options);
+
+/// The model in its last form, for the images that the options ask for. The options must be checked.
 Gan build_gan(const TrainOptions& options);
+
+GanOptions gan_options_of(const TrainOptions& options);
 
 /// What gan_step is told, with the model's own where the options say nothing. The options must be checked.
 StepOptions step_options_of(const TrainOptions& options);
@@ -78,8 +86,8 @@ class Trainer {
 
   /// Everything from which a training of the same options goes on as if it had not stopped.
   SafeTensors checkpoint();
-  /// Goes on from there. ConfigError naming `file`, and nothing changed, when it is of another model, batch size, seed
-  /// or data set.
+  /// Goes on from there. ConfigError naming `file` when it is of another model, batch size, seed or data set; such a
+  /// trainer is of no more use.
   void restore(const SafeTensors& checkpoint, const std::string& file);
 
   /// What was recorded without the first `warmup` steps. Needs options.trace, and more steps done than `warmup`.
@@ -88,22 +96,32 @@ class Trainer {
   const TrainOptions& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }
   std::int64_t steps_done() const { return steps_done_; }
-  std::int64_t epoch() const { return batches_.epoch(); }
-  Gan& gan() { return gan_; }
+  std::int64_t epoch() const { return batches_->epoch(); }
+  Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
   Ops& ops() { return *ops_; }
 
  private:
   void load_real();
+  Place place_now() const;
+  /// Builds the networks of a place, with the weights of those that stood there before, and the images that they see.
+  void enter(const Place& place);
+  void grow();
+  TraceBatch stage_trace(std::int64_t warmup) const;
 
   TrainOptions options_;
   StepOptions step_options_;
   std::unique_ptr<Ops> ops_;
-  Gan gan_;
-  std::map<std::string, double> memory_bytes_;
+  const Model& model_;
+  ImageShape image_;
   Dataset dataset_;
-  Batches batches_;
+  Images stage_images_;  ///< those of the data set at a stage's size; none when the model is grown up
+  std::optional<Gan> gan_;
+  Place place_;
+  std::map<std::string, double> memory_bytes_;
+  std::optional<Batches> batches_;
   StepRandom random_;
   StepClock clock_;
+  std::vector<TraceBatch> finished_stages_;
   std::optional<TraceUtilization> utilization_;
   std::uint64_t data_sum_ = 0;  ///< of the images, once a checkpoint asked for it
   std::int64_t steps_done_ = 0;

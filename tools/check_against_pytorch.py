@@ -218,6 +218,7 @@ def losses_of(name):
     return {
         "non-saturating": (up, down, up),
         "minimax": (up, down, lambda l: -F.softplus(l).mean()),
+        "wgan-gp": (lambda l: -l.mean(), lambda l: l.mean(), lambda l: -l.mean()),
         "hinge": (lambda l: F.relu(1 - l).mean(), lambda l: F.relu(1 + l).mean(), lambda l: -l.mean()),
     }[name]
 
@@ -231,18 +232,27 @@ def train(options, generator, discriminator, images):
     for _ in range(options.steps):
         for _ in range(options.d_steps):
             d_adam.zero_grad()
-            real = real_loss(discriminator(batches.next()))
+            images_now = batches.next()
+            real = real_loss(discriminator(images_now))
             real.backward()
             values = torch.tensor([latents.normal() for _ in range(LATENT * options.batch)], dtype=torch.float64)
             fake = generator(values.float().reshape(LATENT, options.batch).t().reshape(-1, LATENT, 1, 1))
             lie = fake_loss(discriminator(fake.detach()))
             lie.backward()
+            penalty = torch.zeros(())
+            if options.loss == "wgan-gp":
+                u = torch.tensor([latents.uniform() for _ in range(options.batch)], dtype=torch.float64).float()
+                u = u.reshape(-1, 1, 1, 1)
+                between = (u * images_now + (1 - u) * fake.detach()).requires_grad_()
+                gradient, = torch.autograd.grad(discriminator(between).sum(), between, create_graph=True)
+                penalty = 10 * ((gradient.flatten(1).norm(dim=1) - 1) ** 2).mean()
+                penalty.backward()
             d_adam.step()
         g_adam.zero_grad()
         wish = generator_loss(discriminator(fake))
         wish.backward()
         g_adam.step()
-        history.append((real.item() + lie.item(), wish.item()))
+        history.append((real.item() + lie.item() + penalty.item(), wish.item()))
     return history
 
 
@@ -253,7 +263,7 @@ def main():
     parser.add_argument("--steps", type=int, default=10)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--d-steps", type=int, default=1)
-    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge"), default="non-saturating")
+    parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp"), default="non-saturating")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--tolerance", type=float, default=1e-4, help="relative, of losses")
     options = parser.parse_args()

@@ -223,8 +223,8 @@ nlohmann::ordered_json batch_json(const TraceBatch& batch) {
 
 const TraceBatch* StepTrace::find_batch(int batch) const {
   const auto found =
-      std::find_if(batches.begin(), batches.end(), [&](const TraceBatch& entry) { return entry.batch == batch; });
-  return found == batches.end() ? nullptr : &*found;
+      std::find_if(batches.rbegin(), batches.rend(), [&](const TraceBatch& entry) { return entry.batch == batch; });
+  return found == batches.rend() ? nullptr : &*found;
 }
 
 StepTrace load_step_trace(const std::filesystem::path& file) { return read_step_trace(JsonNode::load(file)); }

@@ -96,7 +96,7 @@ struct StepTrace {
   std::map<std::string, TraceNetwork> networks;
   std::vector<TraceBatch> batches;
 
-  /// The entry of that batch size, or nullptr.
+  /// The entry of that batch size, of a growing model its last stage's; or nullptr.
   const TraceBatch* find_batch(int batch) const;
 };
 

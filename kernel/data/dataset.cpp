@@ -9,13 +9,12 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
-#include "common/process.hpp"
 #include "common/random.hpp"
 #include "kernel/data/cifar.hpp"
+#include "kernel/data/clips.hpp"
 #include "kernel/data/glyphs.hpp"
 #include "kernel/data/idx.hpp"
 #include "kernel/data/picture.hpp"
-#include "kernel/ops/eigen/thread_pool.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -27,6 +26,8 @@ std::string builtin_version(ImageShape shape) {
   return fmt::format("glyphs-{}x{}{}-v1", shape.height, shape.width, shape.channels == 1 ? "" : "-colour");
 }
 constexpr int kBuiltinImages = 10'000;
+/// Fewer of large images, which would fill a disk.
+constexpr int kBuiltinBytes = 128 << 20, kBuiltinClipBytes = 32 << 20;
 constexpr std::uint64_t kBuiltinSeed = 1;
 
 constexpr const char* kImages = "train-images-idx3-ubyte";
@@ -87,38 +88,17 @@ std::vector<fs::path> cifar_files(const fs::path& directory) {
   return files;
 }
 
-/// In the order of their names, whatever order the directory has.
-std::vector<fs::path> picture_files(const fs::path& directory) {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(directory))
-    if (is_picture_name(entry.path()) && entry.is_regular_file()) files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-Images read_pictures(const std::vector<fs::path>& files, ImageShape shape) {
-  Images images{static_cast<int>(files.size()), shape.height, shape.width, {}, shape.channels};
-  const auto image_bytes = static_cast<std::size_t>(shape.pixels());
-  images.pixels.resize(files.size() * image_bytes);
-  ThreadPool pool(usable_cores());
-  // A chunk must not throw: the error of the first damaged file, by name, is kept.
-  constexpr std::size_t kChunk = 16;
-  const std::size_t chunks = (files.size() + kChunk - 1) / kChunk;
-  std::vector<std::string> errors(chunks);
-  constexpr std::size_t kMostChunks = 1'000'000;
-  for (std::size_t first = 0; first < chunks; first += kMostChunks)
-    pool.run(static_cast<int>(std::min(kMostChunks, chunks - first)), [&](int chunk, int) {
-      const std::size_t index = first + static_cast<std::size_t>(chunk);
-      try {
-        for (std::size_t i = index * kChunk; i < std::min(files.size(), (index + 1) * kChunk); ++i)
-          fit_picture(read_picture(files[i]), shape, {images.pixels.data() + i * image_bytes, image_bytes});
-      } catch (const std::exception& error) {
-        errors[index] = error.what();
-      }
-    });
-  for (const std::string& error : errors)
-    if (!error.empty()) throw ConfigError(error);
-  return images;
+Dataset open_clips(const std::string& name, ImageShape shape) {
+  if (name == kBuiltinDataset) {
+    const ImageShape still{shape.height, shape.width, shape.channels};
+    const Dataset stills = read_idx(name, write_builtin_dataset(cache_directory(), still),
+                                    write_builtin_dataset(cache_directory(), still) / kImages);
+    return {name,
+            moving_clips(stills.images, std::min(kBuiltinImages, kBuiltinClipBytes / shape.pixels()), kBuiltinSeed,
+                         shape.frames),
+            {}};
+  }
+  return {name, read_clips(name, shape), {}};
 }
 
 Dataset read_directory(std::string name, const fs::path& directory, ImageShape shape) {
@@ -155,7 +135,7 @@ fs::path write_builtin_dataset(const fs::path& cache, ImageShape shape) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
-  const Glyphs glyphs = draw_glyphs(kBuiltinImages, kBuiltinSeed, shape);
+  const Glyphs glyphs = draw_glyphs(std::min(kBuiltinImages, kBuiltinBytes / shape.pixels()), kBuiltinSeed, shape);
   // Each file appears whole or not at all; a second process that draws at the same time writes the same bytes.
   const std::string labels = write_idx_labels(glyphs.labels);
   const std::string images = write_idx_images(glyphs.images);
@@ -170,18 +150,19 @@ std::optional<ImageShape> image_of_dataset(const std::string& name) {
   if (name == kBuiltinDataset || !fs::is_directory(name, ignored)) return std::nullopt;
   if (const auto file = first_of(name, {kImages, kDottedImages})) {
     const Images images = read_idx_images(*file);
-    return ImageShape{images.height, images.width, images.channels};
+    return images.shape();
   }
   if (!cifar_files(name).empty()) return ImageShape{32, 32, 3};
   return std::nullopt;
 }
 
 Dataset open_dataset(const std::string& name, ImageShape shape) {
+  if (shape.frames > 1) return open_clips(name, shape);
   const bool builtin = name == kBuiltinDataset;
   Dataset dataset =
       read_directory(name, builtin ? write_builtin_dataset(cache_directory(), shape) : fs::path(name), shape);
   const Images& images = dataset.images;
-  if (!(ImageShape{images.height, images.width, images.channels} == shape))
+  if (!(images.shape() == shape))
     throw ConfigError(fmt::format("{}: found images of {}x{}x{}, expected {}x{}x{} (rows, columns, channels)", name,
                                   images.height, images.width, images.channels, shape.height, shape.width,
                                   shape.channels));

@@ -20,9 +20,10 @@ struct Dataset {
 
 inline constexpr const char* kBuiltinDataset = "builtin";
 
-/// Images of `shape`. "builtin" draws them. A directory holds, in this order of preference:
+/// Images, or clips, of `shape`. "builtin" draws them. A directory holds, in this order of preference:
 /// - train-images-idx3-ubyte (or train-images.idx3-ubyte; either with .gz) and perhaps its labels;
 /// - data_batch_1.bin to data_batch_5.bin of CIFAR-10, as many as there are;
+/// - for clips, folders of frames (as UCF101 is unpacked): see clips.hpp;
 /// - PNG and JPEG files, at any depth, which are resized and cropped to `shape` by as many threads as there are cores.
 /// ConfigError when nothing of these is there, a file is damaged, labels and images differ in number, or the files'
 /// images are of another shape.

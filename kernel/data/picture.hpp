@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "kernel/gan.hpp"
+#include "kernel/data/images.hpp"
 
 namespace ganymede::kernel {
 
@@ -26,5 +26,11 @@ Picture read_picture(const std::filesystem::path& file);
 /// [channels x height x width] bytes of `shape`: every pixel the mean of the area that it covers, or interpolated
 /// linearly where the picture is enlarged; grey as the eye weighs colours (ITU-R BT.601).
 void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_t> out);
+
+/// All pictures below the directory, in the order of their names, whatever order the directory has.
+std::vector<std::filesystem::path> picture_files(const std::filesystem::path& directory);
+
+/// All of them fitted to `shape`, by all cores. ConfigError of the first damaged one.
+Images read_pictures(const std::vector<std::filesystem::path>& files, ImageShape shape);
 
 }  // namespace ganymede::kernel

@@ -36,6 +36,13 @@ class Leaky final : public InPlace {
     ops.leaky_backward(dy, y_, slope_);
     return dy;
   }
+  // Between the kinks a linear map that equals its own transpose.
+  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+    if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {});
+    backward(ops, dy.tangent, nullptr, {});
+    return dy;
+  }
 
  private:
   float slope_;

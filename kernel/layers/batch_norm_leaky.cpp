@@ -62,6 +62,25 @@ class BatchNormLeaky final : public Layer {
     return dy;
   }
 
+  bool is_curved() const override { return true; }
+  void plan_tangent(Arena& arena, int batch) override {
+    y_dot_ = arena.tensor(inputs(), batch);
+    d_zero_ = arena.tensor(inputs(), batch);
+  }
+  Tensor tangent(Ops& ops, Tensor x_dot) override {
+    x_dot_ = x_dot;
+    ops.batch_norm_leaky_tangent(by_channel(y_dot_), by_channel(x_dot), by_channel(x_), normal_);
+    return y_dot_;
+  }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+    // An output that nothing depends on has an input that something does: the tangent's mean and deviation.
+    const Tensor dx = dy.value.data != nullptr ? dy.value : d_zero_;
+    const Adjoints from{dy.value.data != nullptr ? by_channel(dy.value) : Tensor{}, by_channel(dy.tangent)};
+    ops.batch_norm_leaky_tangent_backward({by_channel(dx), by_channel(dy.tangent)}, from, by_channel(x_dot_),
+                                          by_channel(x_), normal_, d_scale_, d_shift_, true);
+    return {dx, dy.tangent};
+  }
+
  private:
   /// A channel's positions count as more of its batch.
   Tensor by_channel(Tensor x) const { return {x.data, shape_.channels, shape_.positions * x.batch}; }
@@ -70,7 +89,7 @@ class BatchNormLeaky final : public Layer {
   float slope_;
   BatchNormParameters normal_{};
   float *d_scale_ = nullptr, *d_shift_ = nullptr;
-  Tensor x_, y_, saved_;
+  Tensor x_, y_, saved_, x_dot_, y_dot_, d_zero_;
 };
 
 }  // namespace

@@ -64,6 +64,23 @@ class Convolution final : public Convolving {
     if (want.input) ops.convolve_backward_data(dx, dy, shape_, weight_);
     return dx;
   }
+
+  void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs(), batch); }
+  Tensor tangent(Ops& ops, Tensor x_dot) override {
+    x_dot_ = x_dot;
+    ops.convolve(y_dot_, x_dot, shape_, weight_);
+    return y_dot_;
+  }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
+    ops.convolve_backward_weights(d_weight_, dy.tangent, x_dot_, shape_, true);
+    const Tensor dx_dot{spare.tangent, inputs(), dy.tangent.batch};
+    if (want_input) ops.convolve_backward_data(dx_dot, dy.tangent, shape_, weight_);
+    if (dy.value.data == nullptr) return {{}, dx_dot};
+    return {backward(ops, dy.value, spare.value, {true, true, want_input}), dx_dot};
+  }
+
+ private:
+  Tensor x_dot_, y_dot_;
 };
 
 /// y such that x is a convolution's gradient of its output, and y that of its input

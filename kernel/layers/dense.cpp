@@ -52,11 +52,25 @@ class Dense final : public Layer {
     return dx;
   }
 
+  void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs_, batch); }
+  Tensor tangent(Ops& ops, Tensor x_dot) override {
+    x_dot_ = x_dot;
+    ops.dense_forward(y_dot_, x_dot, {weight_, nullptr});
+    return y_dot_;
+  }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
+    ops.dense_backward_weights(d_weight_, nullptr, dy.tangent, x_dot_, true);
+    const Tensor dx_dot{spare.tangent, inputs_, dy.tangent.batch};
+    if (want_input) ops.dense_backward_data(dx_dot, dy.tangent, weight_);
+    if (dy.value.data == nullptr) return {{}, dx_dot};
+    return {backward(ops, dy.value, spare.value, {true, true, want_input}), dx_dot};
+  }
+
  private:
   int inputs_, outputs_;
   const float *weight_ = nullptr, *bias_ = nullptr;
   float *d_weight_ = nullptr, *d_bias_ = nullptr;
-  Tensor x_, y_;
+  Tensor x_, y_, x_dot_, y_dot_;
 };
 
 }  // namespace

@@ -31,6 +31,13 @@ class LeakyDropout final : public Layer {
     ops.leaky_dropout_backward(dy, y_, mask_, training_);
     return dy;
   }
+  // Between the kinks a linear map that equals its own transpose.
+  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+    if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {});
+    backward(ops, dy.tangent, nullptr, {});
+    return dy;
+  }
 
  private:
   int features_;

@@ -66,17 +66,13 @@ Gan build(const char* name, ImageShape image, int least) {
           .image = image,
           .darkest = -1,
           .generator = generator(image, least),
-          .discriminator = discriminator(image, least),
-          .real = {},
-          .latent = {},
-          .d_logits = {},
-          .small = {}};
+          .discriminator = discriminator(image, least)};
 }
 
 }  // namespace
 
-Gan build_dcgan_28(ImageShape image) { return build("dcgan-28", image, 7); }
-Gan build_dcgan_32(ImageShape image) { return build("dcgan-32", image, 4); }
-Gan build_dcgan_64(ImageShape image) { return build("dcgan-64", image, 4); }
+Gan build_dcgan_28(ImageShape image, Growth) { return build("dcgan-28", image, 7); }
+Gan build_dcgan_32(ImageShape image, Growth) { return build("dcgan-32", image, 4); }
+Gan build_dcgan_64(ImageShape image, Growth) { return build("dcgan-64", image, 4); }
 
 }  // namespace ganymede::kernel

@@ -36,16 +36,12 @@ Network discriminator(int pixels) {
 
 }  // namespace
 
-Gan build_mlp_gan(ImageShape image) {
+Gan build_mlp_gan(ImageShape image, Growth) {
   return {.model = "mlp-gan",
           .image = image,
           .darkest = 0,
           .generator = generator(image.pixels()),
-          .discriminator = discriminator(image.pixels()),
-          .real = {},
-          .latent = {},
-          .d_logits = {},
-          .small = {}};
+          .discriminator = discriminator(image.pixels())};
 }
 
 }  // namespace ganymede::kernel

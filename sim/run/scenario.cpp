@@ -95,6 +95,10 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
     batch.expected(fmt::format("a batch size that {} has recorded ({})", file.string(), recorded));
   }
   scenario.batch_entry = static_cast<std::size_t>(entry - scenario.trace.batches.data());
+  if (std::count_if(scenario.trace.batches.begin(), scenario.trace.batches.end(),
+                    [&](const TraceBatch& other) { return other.batch == wanted; }) > 1)
+    scenario.warnings.push_back(fmt::format(
+        "the trace is of a growing model: every step is simulated as one of its last stage, {}", entry->stage));
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_target(in, scenario);
   in.finish();

@@ -19,10 +19,22 @@ struct Case {
 // Kernel 4 with stride 2 and a whole image at once, as DCGAN uses; strides that leave a rest; padding wider than
 // needed; one channel, one pixel; more channels than a panel is deep; batches within, at and beyond a vector.
 constexpr Case kCases[] = {
-    {{3, 8, 8, 5, 4, 2, 1}, 7},    {{2, 6, 10, 3, 4, 2, 1}, 16},  {{5, 4, 4, 7, 4, 1, 0}, 3},
-    {{1, 5, 7, 1, 3, 1, 1}, 1},    {{4, 9, 9, 6, 3, 2, 0}, 5},    {{3, 7, 5, 2, 3, 3, 1}, 2},
-    {{2, 3, 3, 4, 5, 1, 4}, 6},    {{130, 2, 2, 9, 2, 1, 0}, 19}, {{9, 4, 4, 260, 4, 2, 1}, 64},
-    {{16, 8, 8, 32, 4, 2, 1}, 80}, {{1, 1, 1, 3, 1, 1, 0}, 33},   {{6, 8, 8, 8, 8, 1, 0}, 4},
+    {{3, 8, 8, 5, 4, 2, 1}, 7},
+    {{2, 6, 10, 3, 4, 2, 1}, 16},
+    {{5, 4, 4, 7, 4, 1, 0}, 3},
+    {{1, 5, 7, 1, 3, 1, 1}, 1},
+    {{4, 9, 9, 6, 3, 2, 0}, 5},
+    {{3, 7, 5, 2, 3, 3, 1}, 2},
+    {{2, 3, 3, 4, 5, 1, 4}, 6},
+    {{130, 2, 2, 9, 2, 1, 0}, 19},
+    {{9, 4, 4, 260, 4, 2, 1}, 64},
+    {{16, 8, 8, 32, 4, 2, 1}, 80},
+    {{1, 1, 1, 3, 1, 1, 0}, 33},
+    {{6, 8, 8, 8, 8, 1, 0}, 4},
+    // Clips: as many frames as before, fewer, and one channel more than a panel is deep.
+    {{3, 4, 5, 2, 3, 1, 1, 4, 3, 1}, 5},
+    {{2, 6, 6, 5, 4, 2, 1, 5, 2, 0}, 9},
+    {{130, 2, 2, 3, 3, 1, 1, 2, 3, 1}, 3},
 };
 
 class ConvolutionTest : public testing::TestWithParam<Backend> {
@@ -36,17 +48,21 @@ class ConvolutionTest : public testing::TestWithParam<Backend> {
     const auto index = [](int value) { return static_cast<std::size_t>(value); };
     for (int o = 0; o < s.out_channels; ++o)
       for (int c = 0; c < s.in_channels; ++c)
-        for (int i = 0; i < s.kernel; ++i)
-          for (int j = 0; j < s.kernel; ++j)
-            for (int y = 0; y < s.out_height(); ++y)
-              for (int x = 0; x < s.out_width(); ++x) {
-                const int row = y * s.stride + i - s.padding, column = x * s.stride + j - s.padding;
-                if (row < 0 || row >= s.in_height || column < 0 || column >= s.in_width) continue;
-                for (int n = 0; n < item.batch; ++n)
-                  visit(index(((o * s.in_channels + c) * s.kernel + i) * s.kernel + j),
-                        index(((c * s.in_height + row) * s.in_width + column) * item.batch + n),
-                        index(((o * s.out_height() + y) * s.out_width() + x) * item.batch + n));
-              }
+        for (int tap = 0; tap < s.taps(); ++tap)
+          for (int out = 0; out < s.out_frames() * s.out_height() * s.out_width(); ++out) {
+            const int k = tap / s.kernel / s.kernel, i = tap / s.kernel % s.kernel, j = tap % s.kernel;
+            const int f = out / s.out_width() / s.out_height(), y = out / s.out_width() % s.out_height(),
+                      x = out % s.out_width();
+            const int frame = f + k - s.padding_frames, row = y * s.stride + i - s.padding,
+                      column = x * s.stride + j - s.padding;
+            if (frame < 0 || frame >= s.in_frames || row < 0 || row >= s.in_height || column < 0 ||
+                column >= s.in_width)
+              continue;
+            for (int n = 0; n < item.batch; ++n)
+              visit(index((o * s.in_channels + c) * s.taps() + tap),
+                    index((((c * s.in_frames + frame) * s.in_height + row) * s.in_width + column) * item.batch + n),
+                    index((((o * s.out_frames() + f) * s.out_height() + y) * s.out_width() + x) * item.batch + n));
+          }
   }
 
   /// Each sum has at most `terms` products of numbers within 1.

@@ -187,7 +187,10 @@ TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {
     TrainOptions options;
     options.model = model.name;
     options.batch = 8;
-    options.learning_rate = 2e-4F;
+    if (model.grows())
+      options.stage_steps = 100;  // only the first images
+    else
+      options.learning_rate = 2e-4F;
     Trainer trainer(options);
     const Losses first = trainer.step();
     const Losses last = trainer.run(12).losses;

@@ -159,6 +159,61 @@ TEST_P(GradientTest, BatchNormOverPositions) {
 TEST_P(GradientTest, Convolution) { check_layer(*convolution("layer", {2, 6, 6, 3, 4, 2, 1}), 5); }
 TEST_P(GradientTest, TransposedConvolution) { check_layer(*transposed_convolution("layer", {3, 6, 6, 2, 4, 2, 1}), 5); }
 
+constexpr EqualizedOptions kSmooth{.slope = 1};
+ConvolutionShape clip_shape(int from, int frames, int size, int to) {
+  ConvolutionShape shape{from, size, size, to, 3, 1, 1};
+  shape.in_frames = frames;
+  shape.kernel_frames = 3;
+  shape.padding_frames = 1;
+  return shape;
+}
+
+TEST_P(GradientTest, EqualizedConvolution) {
+  check_layer(*equalized_convolution("layer", {2, 5, 5, 3, 3, 1, 1}, kSmooth), 4);
+  check_layer(*equalized_convolution("layer", {3, 4, 4, 2, 4, 1, 0}, {.slope = 1, .transposed = true}), 4);
+}
+TEST_P(GradientTest, EqualizedConvolutionOfClips) {
+  check_layer(*equalized_convolution("layer", clip_shape(2, 3, 4, 2), kSmooth), 3);
+}
+TEST_P(GradientTest, PixelNorm) { check_layer(*pixel_norm("layer", 6, 5), 7); }
+TEST_P(GradientTest, Resampling) {
+  check_layer(*upsample("layer", {.channels = 2, .height = 4, .width = 6}), 5);
+  check_layer(*downsample("layer", {.channels = 2, .height = 4, .width = 6}), 5);
+  const BlockShape clip{.channels = 2, .frames = 4, .height = 2, .width = 4, .block_frames = 2};
+  check_layer(*upsample("layer", clip), 3);
+  check_layer(*downsample("layer", clip), 3);
+}
+TEST_P(GradientTest, MinibatchDeviation) { check_layer(*minibatch_deviation("layer", 3, 4), 6); }
+TEST_P(GradientTest, Faded) {
+  Layers main, skip;
+  main.push_back(upsample("up", {.channels = 2, .height = 4, .width = 4}));
+  main.push_back(equalized_convolution("new", {2, 4, 4, 3, 3, 1, 1}, kSmooth));
+  skip.push_back(equalized_convolution("old", {2, 2, 2, 3, 1, 1, 0}, kSmooth));
+  skip.push_back(upsample("up.old", {.channels = 3, .height = 4, .width = 4}));
+  check_layer(*faded(std::move(main), std::move(skip), std::make_shared<float>(0.3F)), 4);
+}
+
+// The sign decides, wherever a kink is: against the smooth layer with the gradient that the LeakyReLU lets through.
+TEST_P(GradientTest, BiasThenLeakyRelu) {
+  const Tensor x = device_.tensor(6, 7), y = device_.tensor(6, 7), dy = device_.tensor(6, 7);
+  const float* bias = device_.floats(3);
+  float* d_bias = device_.floats(3, 1, 1);
+  const auto xs = device_.singles(x), before = device_.singles(dy), biases = device_.singles(bias, 3);
+  device_.ops().copy(y.data, x.data, x.size());
+  device_.ops().bias_leaky_forward(y, bias, 3, 0.5F, 0.2F);
+  device_.ops().bias_leaky_backward(dy, y, d_bias, 3, 0.5F, 0.2F, true);
+  const auto ys = device_.singles(y), after = device_.singles(dy);
+  std::vector<double> sums(3, 1);
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    const std::size_t channel = i / 14;
+    const float z = 0.5F * xs[i] + biases[channel], through = before[i] * (z > 0 ? 1.0F : 0.2F);
+    EXPECT_NEAR(ys[i], z > 0 ? z : 0.2F * z, 1e-6);
+    EXPECT_NEAR(after[i], 0.5F * through, 1e-6);
+    sums[channel] += double{through};
+  }
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(device_.values(d_bias, 3)[c], sums[c], 1e-5);
+}
+
 TEST_P(GradientTest, Leaky) {
   const Tensor x = device_.tensor(4, 9), y = device_.tensor(4, 9), dy = device_.tensor(4, 9);
   const auto xs = device_.singles(x), before = device_.singles(dy);
@@ -187,6 +242,7 @@ TEST_P(GradientTest, AdversarialLosses) {
       {LossTerm::hinge_up, [](double l) { return std::max(0.0, 1 - l); }},
       {LossTerm::hinge_down, [](double l) { return std::max(0.0, 1 + l); }},
       {LossTerm::logit_up, [](double l) { return -l; }},
+      {LossTerm::logit_down, [](double l) { return l; }},
   };
   for (const auto& [term, of] : terms) {
     const Tensor logits = device_.tensor(1, 13, -3, 3), gradient = device_.tensor(1, 13);

@@ -22,8 +22,10 @@ std::size_t scratch_floats(const ConvolutionShape& shape, const CpuKernels& kern
 /// The taps of a kernel of the convolution itself.
 std::array<Tap, kMostTaps> taps_of(const ConvolutionShape& shape) {
   std::array<Tap, kMostTaps> taps{};
-  for (int i = 0; i < shape.kernel * shape.kernel; ++i)
-    taps[static_cast<std::size_t>(i)] = {i / shape.kernel - shape.padding, i % shape.kernel - shape.padding, 0};
+  const int plane = shape.kernel * shape.kernel;
+  for (int i = 0; i < shape.taps(); ++i)
+    taps[static_cast<std::size_t>(i)] = {i / plane - shape.padding_frames, i % plane / shape.kernel - shape.padding,
+                                         i % shape.kernel - shape.padding, 0};
   return taps;
 }
 
@@ -40,18 +42,21 @@ float* CpuConvolution::scratch_of(int thread) const {
 Gather CpuConvolution::gather_of(Tensor x, const Tap* taps) const {
   return {.x = x.data,
           .channels = shape_.in_channels,
+          .frames = shape_.in_frames,
           .height = shape_.in_height,
           .width = shape_.in_width,
           .batch = x.batch,
+          .grid_frames = shape_.out_frames(),
           .grid_height = shape_.out_height(),
           .grid_width = shape_.out_width(),
           .step = shape_.stride,
           .tap = taps,
-          .taps = shape_.kernel * shape_.kernel};
+          .taps = shape_.taps()};
 }
 
 void CpuConvolution::over_tiles(const Gather& gather, const GatherProduct& product) const {
-  const int tiles = divide_up(gather.grid_height * gather.grid_width * gather.batch, kernels_.tile_columns);
+  const int tiles =
+      divide_up(gather.grid_frames * gather.grid_height * gather.grid_width * gather.batch, kernels_.tile_columns);
   const int chunk = divide_up(tiles, kMostChunks);
   pool_.run(divide_up(tiles, chunk), [&](int i, int thread) {
     kernels_.gather_product(gather, product, i * chunk, std::min(tiles, (i + 1) * chunk), scratch_of(thread));
@@ -77,7 +82,7 @@ void CpuConvolution::forward(Tensor y, Tensor x, const float* weight) const {
 // same taps. So nothing is scattered, and nothing multiplied with the zeros that a stride would put between.
 void CpuConvolution::backward_data(Tensor dx, Tensor dy, const float* weight) const {
   // Each class takes its taps' weights, of all output channels in a row: [in_channels x taps x out_channels].
-  const int columns = shape_.in_channels * shape_.kernel * shape_.kernel;
+  const int columns = shape_.in_channels * shape_.taps();
   constexpr int kBlock = 16;  // the widest vector: shorter ones are turned an element at a time
   pool_.run(divide_up(shape_.out_channels, kBlock), [&](int i, int) {
     kernels_.transpose(weight, workspace_, shape_.out_channels, columns, i * kBlock,
@@ -93,24 +98,28 @@ void CpuConvolution::backward_class(Tensor dx, Tensor dy, int row, int column) c
   int count = 0;
   // Pixel i * stride + row is fed by output i + (row + padding - k) / stride, for the k that leave no remainder.
   const auto reaches = [&](int place, int k) { return (place + shape_.padding - k) % shape_.stride == 0; };
-  for (int i = 0; i < shape_.kernel; ++i)
-    for (int j = 0; j < shape_.kernel; ++j)
-      if (reaches(row, i) && reaches(column, j))
-        taps[static_cast<std::size_t>(count++)] = {(row + shape_.padding - i) / shape_.stride,
-                                                   (column + shape_.padding - j) / shape_.stride,
-                                                   (std::ptrdiff_t{i} * shape_.kernel + j) * shape_.out_channels};
+  for (int f = 0; f < shape_.kernel_frames; ++f)
+    for (int i = 0; i < shape_.kernel; ++i)
+      for (int j = 0; j < shape_.kernel; ++j)
+        if (reaches(row, i) && reaches(column, j))
+          taps[static_cast<std::size_t>(count++)] = {
+              shape_.padding_frames - f, (row + shape_.padding - i) / shape_.stride,
+              (column + shape_.padding - j) / shape_.stride,
+              ((std::ptrdiff_t{f} * shape_.kernel + i) * shape_.kernel + j) * shape_.out_channels};
   const Gather gather{.x = dy.data,
                       .channels = shape_.out_channels,
+                      .frames = shape_.out_frames(),
                       .height = shape_.out_height(),
                       .width = shape_.out_width(),
                       .batch = dy.batch,
+                      .grid_frames = shape_.in_frames,
                       .grid_height = divide_up(shape_.in_height - row, shape_.stride),
                       .grid_width = divide_up(shape_.in_width - column, shape_.stride),
                       .step = 1,
                       .tap = taps.data(),
                       .taps = count};
   over_tiles(gather, {.a = workspace_,
-                      .a_row = std::ptrdiff_t{shape_.kernel} * shape_.kernel * shape_.out_channels,
+                      .a_row = std::ptrdiff_t{shape_.taps()} * shape_.out_channels,
                       .channels_outside = false,
                       .rows = shape_.in_channels,
                       .y = dx.data,

@@ -14,6 +14,7 @@
 
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/cpu_convolution.hpp"
+#include "kernel/ops/eigen/cpu_growing.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
 
@@ -117,7 +118,7 @@ class EigenOps final : public Ops {
                           .accumulate = false};
     over_rows(y.features, 2.0 * x.features * y.batch, [&](int begin, int end, float* scratch) {
       kernels_.product(product, begin, end, scratch);
-      kernels_.add_bias(y.data, parameters.bias, y.batch, begin, end);
+      if (parameters.bias != nullptr) kernels_.add_bias(y.data, parameters.bias, y.batch, begin, end);
     });
   }
 
@@ -153,7 +154,7 @@ class EigenOps final : public Ops {
                           .accumulate = accumulate};
     over_rows(dy.features, 2.0 * x.features * x.batch, [&](int begin, int end, float* scratch) {
       kernels_.product(product, begin, end, scratch);
-      kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end);
+      if (d_bias != nullptr) kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end);
     });
   }
 
@@ -201,6 +202,22 @@ class EigenOps final : public Ops {
     over_features(x, [&](int begin, int end) {
       kernels_.batch_norm_backward(dy.data, x.data, rows_of(parameters), d_scale, d_shift, accumulate, x.batch, begin,
                                    end);
+    });
+  }
+
+  void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& p) override {
+    over_features(x, [&](int begin, int end) {
+      kernels_.batch_norm_tangent(y_dot.data, x_dot.data, x.data, rows_of(p), x.batch, begin, end);
+    });
+  }
+
+  void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                            const BatchNormParameters& p, float* d_scale, float* d_shift,
+                                            bool accumulate) override {
+    over_features(x, [&](int begin, int end) {
+      const BatchNormTangents tangents{dx.value.data, dx.tangent.data, dy.value.data, dy.tangent.data, x_dot.data};
+      kernels_.batch_norm_tangent_backward(tangents, x.data, rows_of(p), d_scale, d_shift, accumulate, x.batch, begin,
+                                           end);
     });
   }
 
@@ -252,6 +269,50 @@ class EigenOps final : public Ops {
                   [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_backward(dy.data, y.data, begin, end); });
   }
 
+  CpuGrowing growing() { return {kernels_, pool_}; }
+  void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override {
+    growing().bias_leaky_forward(x, bias, channels, factor, slope);
+  }
+  void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                              bool accumulate) override {
+    growing().bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
+  }
+  void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) override {
+    growing().pixel_norm_forward(x, scale, channels);
+  }
+  void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
+    growing().pixel_norm_backward(dy, y, scale, channels);
+  }
+  void do_append_deviation_forward(Tensor y, Tensor x, int positions) override {
+    CpuGrowing::append_deviation_forward(y, x, positions);
+  }
+  void do_append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
+    CpuGrowing::append_deviation_backward(dx, dy, x, positions);
+  }
+  void do_append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
+    CpuGrowing::append_deviation_tangent(y_dot, x_dot, x, positions);
+  }
+  void do_append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
+    CpuGrowing::append_deviation_tangent_backward(dx, dy, x_dot, x, positions);
+  }
+  void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override {
+    growing().pool(coarse, fine, shape, factor);
+  }
+  void do_spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
+    growing().spread(fine, coarse, shape, factor);
+  }
+  void do_combine(Tensor y, float a, Tensor x, float b) override {
+    over_elements(y.size(),
+                  [&](std::size_t begin, std::size_t end) { kernels_.combine(y.data, a, x.data, b, begin, end); });
+  }
+  void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
+    CpuGrowing::interpolate(between, real, fake, random);
+  }
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
+    CpuGrowing::gradient_penalty(loss, direction, gradient, weight);
+  }
+  void do_fill(Tensor x, float value) override { std::fill_n(x.data, x.size(), value); }
+
   /// Of one logit: the loss and its derivative.
   static std::pair<double, double> loss_of(double l, LossTerm term) {
     // log(1 + exp(l)) = max(l, 0) + log(1 + exp(-|l|)), which overflows for no l.
@@ -270,6 +331,8 @@ class EigenOps final : public Ops {
         return {std::max(0.0, 1 + l), l > -1 ? 1 : 0};
       case LossTerm::logit_up:
         return {-l, -1};
+      case LossTerm::logit_down:
+        return {l, 1};
     }
     return {};
   }

@@ -1,7 +1,7 @@
 // Convolutions as matrix products whose operand B is gathered a panel at a time: no matrix of all columns exists. Part
 // of kernels.cpp.
 //
-// A position's batch is contiguous ([channels x height x width x batch]), so gathering copies runs of `batch` floats,
+// A position's batch is contiguous ([channels x frames x height x width x batch]), so gathering copies runs of `batch` floats,
 // and a panel is read by as many rows as the product has: its cost is some percent.
 
 constexpr int kTileColumns = kTileVectors * kWidth;
@@ -11,7 +11,8 @@ static_assert(kDepth * kTileColumns <= kPanelScratch);
 struct Runs {
   int count = 0;
   int begin[kTileColumns], length[kTileColumns];  // in the tile
-  int row[kTileColumns], column[kTileColumns];    // of the position
+  // Of the position:
+  int frame[kTileColumns], row[kTileColumns], column[kTileColumns];
   int image[kTileColumns];                        // first of the batch
 };
 
@@ -22,7 +23,8 @@ Runs runs_of(const Gather& g, int first, int columns) {
     const int i = runs.count++;
     runs.begin[i] = done;
     runs.length[i] = std::min(g.batch - image, columns - done);
-    runs.row[i] = position / g.grid_width;
+    runs.frame[i] = position / (g.grid_height * g.grid_width);
+    runs.row[i] = position / g.grid_width % g.grid_height;
     runs.column[i] = position % g.grid_width;
     runs.image[i] = image;
     done += runs.length[i];
@@ -42,9 +44,10 @@ inline void clear_run(float* to, int length) {
 
 /// Where a tap of a run begins within a channel of x; -1 in the padding.
 inline std::ptrdiff_t source_of(const Gather& g, const Runs& runs, int run, const Tap& tap) {
+  const int frame = runs.frame[run] + tap.frame;
   const int row = runs.row[run] * g.step + tap.row, column = runs.column[run] * g.step + tap.column;
-  if (row < 0 || row >= g.height || column < 0 || column >= g.width) return -1;
-  return (std::ptrdiff_t{row} * g.width + column) * g.batch + runs.image[run];
+  if (frame < 0 || frame >= g.frames || row < 0 || row >= g.height || column < 0 || column >= g.width) return -1;
+  return ((std::ptrdiff_t{frame} * g.height + row) * g.width + column) * g.batch + runs.image[run];
 }
 
 /// One row of a panel: a channel of x through a tap.
@@ -76,8 +79,8 @@ inline int stride_of(int columns) {
 
 void gather_product(const Gather& g, const GatherProduct& p, int tile_begin, int tile_end, float* scratch) {
   float *panel = scratch, *result = scratch + kPanelScratch;
-  const int all = g.grid_height * g.grid_width * g.batch;
-  const std::ptrdiff_t channel = std::ptrdiff_t{g.height} * g.width * g.batch;
+  const int all = g.grid_frames * g.grid_height * g.grid_width * g.batch;
+  const std::ptrdiff_t channel = std::ptrdiff_t{g.frames} * g.height * g.width * g.batch;
   std::ptrdiff_t sources[kMostTaps * kTileColumns];
   for (int tile = tile_begin; tile < tile_end; ++tile) {
     const int first = tile * kTileColumns, columns = std::min(kTileColumns, all - first), stride = stride_of(columns);
@@ -118,10 +121,11 @@ void gather_product(const Gather& g, const GatherProduct& p, int tile_begin, int
       }
     }
     for (int row = 0; row < p.rows; ++row) {
-      float* y = p.y + row * std::ptrdiff_t{p.y_height} * p.y_width * g.batch;
+      float* y = p.y + row * std::ptrdiff_t{g.grid_frames} * p.y_height * p.y_width * g.batch;
       for (int i = 0; i < runs.count; ++i) {
         const int y_row = runs.row[i] * p.y_step + p.y_row, y_column = runs.column[i] * p.y_step + p.y_column;
-        float* to = y + (std::ptrdiff_t{y_row} * p.y_width + y_column) * g.batch + runs.image[i];
+        const std::ptrdiff_t place = (std::ptrdiff_t{runs.frame[i]} * p.y_height + y_row) * p.y_width + y_column;
+        float* to = y + place * g.batch + runs.image[i];
         if (accumulate)
           copy_run(to, result + std::ptrdiff_t{row} * stride + runs.begin[i], runs.length[i]);
         else
@@ -134,8 +138,8 @@ void gather_product(const Gather& g, const GatherProduct& p, int tile_begin, int
 void gather_weights(const Gather& g, const GatherWeights& p, int tile_begin, int tile_end, int row_begin, int row_end,
                     float* scratch) {
   float *panel = scratch, *gathered = scratch + kPanelScratch, *result = scratch + 2 * kPanelScratch;
-  const std::ptrdiff_t positions = std::ptrdiff_t{g.grid_height} * g.grid_width * g.batch;
-  const std::ptrdiff_t channel = std::ptrdiff_t{g.height} * g.width * g.batch;
+  const std::ptrdiff_t positions = std::ptrdiff_t{g.grid_frames} * g.grid_height * g.grid_width * g.batch;
+  const std::ptrdiff_t channel = std::ptrdiff_t{g.frames} * g.height * g.width * g.batch;
   const int rows = row_end - row_begin, all = g.channels * g.taps;
   static_assert(kDepth % kTileColumns == 0);
   std::ptrdiff_t sources[kMostTaps * kTileColumns];

@@ -119,6 +119,9 @@ void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, f
   }
 }
 
+#include "kernel/ops/eigen/batch_norm_tangent.inl"
+#include "kernel/ops/eigen/growing.inl"
+
 void leaky_dropout_forward(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
                            std::size_t end) {
   for (std::size_t i = begin; i < end; ++i)
@@ -188,6 +191,8 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  batch_norm_forward,
                                  batch_norm_inference,
                                  batch_norm_backward,
+                                 batch_norm_tangent,
+                                 batch_norm_tangent_backward,
                                  leaky_dropout_forward,
                                  leaky_dropout_backward,
                                  leaky_forward,
@@ -196,6 +201,13 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  tanh_backward,
                                  sigmoid_forward,
                                  sigmoid_backward,
+                                 bias_leaky_forward,
+                                 bias_leaky_backward,
+                                 pixel_norm_forward,
+                                 pixel_norm_backward,
+                                 pool,
+                                 spread,
+                                 combine,
                                  average,
                                  adam};
 

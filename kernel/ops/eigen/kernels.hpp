@@ -30,16 +30,16 @@ inline constexpr int kMostTaps = 64;
 
 /// Where a kernel's element reads, beside a position.
 struct Tap {
-  int row, column;
+  int frame, row, column;
   std::ptrdiff_t a;  ///< where its weights begin in A, unless channels are outside
 };
 
-/// x [channels x height x width x batch] seen from the positions of a grid through taps: position (i, j) reads
-/// x(i * step + tap.row, j * step + tap.column), zero beyond the edge.
+/// x [channels x frames x height x width x batch] seen from the positions of a grid through taps: position (f, i, j)
+/// reads x(f + tap.frame, i * step + tap.row, j * step + tap.column), zero beyond the edge.
 struct Gather {
   const float* x;
-  int channels, height, width, batch;
-  int grid_height, grid_width, step;
+  int channels, frames, height, width, batch;
+  int grid_frames, grid_height, grid_width, step;
   const Tap* tap;
   int taps;
 };
@@ -50,9 +50,9 @@ struct GatherProduct {
   std::ptrdiff_t a_row;
   bool channels_outside;  ///< columns of A: (channel, tap); else those of each tap stand together, at Tap::a
   int rows;
-  float* y;  ///< [rows x y_height x y_width x batch]
+  float* y;  ///< [rows x grid_frames x y_height x y_width x batch]
   int y_height, y_width;
-  int y_step, y_row, y_column;  ///< position (i, j) is y's (i * y_step + y_row, j * y_step + y_column)
+  int y_step, y_row, y_column;  ///< position (f, i, j) is y's (f, i * y_step + y_row, j * y_step + y_column)
 };
 
 /// d_weight(row, c, t) (+)= sum over positions and batch of dy(row, position) x(c, position through t)
@@ -73,11 +73,23 @@ struct BatchNormRows {
   float momentum, epsilon, slope;
 };
 
+/// Adjoints (see Ops) of a batch norm's output and input, [features x batch]; dy may be null.
+struct BatchNormTangents {
+  float *dx, *dx_dot;
+  const float *dy, *dy_dot, *x_dot;
+};
+
 struct AdamRule {
   float rate;  ///< learning rate over (1 - beta1^t)
   float beta1, beta2;
   float inverse_root;  ///< 1 / sqrt(1 - beta2^t)
   float epsilon;
+};
+
+/// As BlockShape, with the batch.
+struct Blocks {
+  int frames, height, width, batch;  ///< of the finer grid
+  int block_frames, block;
 };
 
 /// Floats of scratch space that `product` needs for each thread.
@@ -110,6 +122,11 @@ struct CpuKernels {
   void (*batch_norm_backward)(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
                               bool accumulate, int batch, int begin, int end);
 
+  void (*batch_norm_tangent)(float* y_dot, const float* x_dot, const float* x, const BatchNormRows& rows, int batch,
+                             int begin, int end);
+  void (*batch_norm_tangent_backward)(const BatchNormTangents& tangents, const float* x, const BatchNormRows& rows,
+                                      float* d_scale, float* d_shift, bool accumulate, int batch, int begin, int end);
+
   void (*leaky_dropout_forward)(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
                                 std::size_t end);
   void (*leaky_dropout_backward)(float* dy, const float* y, const std::uint8_t* mask, float inverse_keep, float slope,
@@ -120,6 +137,16 @@ struct CpuKernels {
   void (*tanh_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
   void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
+  // growing.inl: rows [begin, end) of [channels x length], columns [begin, end) of it, rows of the coarse grid.
+  void (*bias_leaky_forward)(float* x, const float* bias, float factor, float slope, int length, int begin, int end);
+  void (*bias_leaky_backward)(float* dy, const float* y, float* d_bias, float factor, float slope, bool accumulate,
+                              int length, int begin, int end);
+  void (*pixel_norm_forward)(float* x, float* scale, int channels, float epsilon, int length, int begin, int end);
+  void (*pixel_norm_backward)(float* dy, const float* y, const float* scale, int channels, int length, int begin,
+                              int end);
+  void (*pool)(float* coarse, const float* fine, const Blocks& blocks, float factor, int begin, int end);
+  void (*spread)(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end);
+  void (*combine)(float* y, float a, const float* x, float b, std::size_t begin, std::size_t end);
   void (*average)(float* average, const float* values, float decay, std::size_t begin, std::size_t end);
   void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
                std::size_t begin, std::size_t end);

@@ -1,0 +1,171 @@
+#include "kernel/ops/eigen/cpu_growing.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace ganymede::kernel {
+namespace {
+
+/// Floats that outweigh handing a chunk to a thread.
+constexpr double kChunkElements = 16384;
+
+Blocks blocks_of(const BlockShape& shape, int batch) {
+  return {shape.frames, shape.height, shape.width, batch, shape.block_frames, shape.block};
+}
+
+/// The moments of one feature over the batch.
+struct Moments {
+  double mean, deviation;
+};
+
+Moments moments_of(const float* row, int batch) {
+  double sum = 0, squares = 0;
+  for (int i = 0; i < batch; ++i) sum += double{row[i]};
+  const double mean = sum / batch;
+  for (int i = 0; i < batch; ++i) squares += (double{row[i]} - mean) * (double{row[i]} - mean);
+  return {mean, std::sqrt(squares / batch + double{kDeviationEpsilon})};
+}
+
+}  // namespace
+
+template <class Function>
+void CpuGrowing::over(int count, double elements, const Function& function) const {
+  const int chunk = std::clamp(static_cast<int>(kChunkElements / elements), 1, std::max(1, count));
+  pool_.run((count + chunk - 1) / chunk, [&](int i, int) { function(i * chunk, std::min(count, (i + 1) * chunk)); });
+}
+
+void CpuGrowing::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) const {
+  const int length = x.features / channels * x.batch;
+  over(channels, length,
+       [&](int begin, int end) { kernels_.bias_leaky_forward(x.data, bias, factor, slope, length, begin, end); });
+}
+
+void CpuGrowing::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                                     bool accumulate) const {
+  const int length = y.features / channels * y.batch;
+  over(channels, length, [&](int begin, int end) {
+    kernels_.bias_leaky_backward(dy.data, y.data, d_bias, factor, slope, accumulate, length, begin, end);
+  });
+}
+
+void CpuGrowing::pixel_norm_forward(Tensor x, Tensor scale, int channels) const {
+  const auto length = static_cast<int>(scale.size());
+  over(length, channels, [&](int begin, int end) {
+    kernels_.pixel_norm_forward(x.data, scale.data, channels, kPixelNormEpsilon, length, begin, end);
+  });
+}
+
+void CpuGrowing::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) const {
+  const auto length = static_cast<int>(scale.size());
+  over(length, channels, [&](int begin, int end) {
+    kernels_.pixel_norm_backward(dy.data, y.data, scale.data, channels, length, begin, end);
+  });
+}
+
+void CpuGrowing::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) const {
+  const int width = shape.width / shape.block;
+  over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
+    kernels_.pool(coarse.data, fine.data, blocks_of(shape, fine.batch), factor, begin, end);
+  });
+}
+
+void CpuGrowing::spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const {
+  const int width = shape.width / shape.block;
+  over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
+    kernels_.spread(fine.data, coarse.data, blocks_of(shape, fine.batch), factor, begin, end);
+  });
+}
+
+void CpuGrowing::append_deviation_forward(Tensor y, Tensor x, int positions) {
+  std::memcpy(y.data, x.data, x.size() * sizeof(float));
+  double sum = 0;
+  for (int f = 0; f < x.features; ++f) sum += moments_of(x.data + std::ptrdiff_t{f} * x.batch, x.batch).deviation;
+  const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
+  std::fill_n(y.data + x.size(), appended, static_cast<float>(sum / x.features));
+}
+
+void CpuGrowing::append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+  const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
+  double d_mean = 0;  // of the mean deviation, which every image and position was given
+  for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.data[x.size() + i]};
+  for (int f = 0; f < x.features; ++f) {
+    const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
+    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    const double factor = d_mean / (double{1} * x.features * x.batch * deviation);
+    for (int i = 0; i < x.batch; ++i)
+      dx.data[at + i] = dy.data[at + i] + static_cast<float>(factor * (double{x.data[at + i]} - mean));
+  }
+}
+
+void CpuGrowing::append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+  std::memcpy(y_dot.data, x_dot.data, x.size() * sizeof(float));
+  double sum = 0;
+  for (int f = 0; f < x.features; ++f) {
+    const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
+    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    double dot = 0;
+    for (int i = 0; i < x.batch; ++i) dot += (double{x.data[at + i]} - mean) * double{x_dot.data[at + i]};
+    sum += dot / (deviation * x.batch);
+  }
+  const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
+  std::fill_n(y_dot.data + x.size(), appended, static_cast<float>(sum / x.features));
+}
+
+// The mean deviation is curved: with n = (x - mean) / deviation of a feature, its derivative is n / (features batch),
+// and that one's along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
+void CpuGrowing::append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
+  const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
+  const auto sum_of = [&](Tensor adjoint) {
+    double sum = 0;
+    for (std::size_t i = 0; i < appended && adjoint.data != nullptr; ++i) sum += double{adjoint.data[x.size() + i]};
+    return sum;
+  };
+  const double all = double{1} * x.features * x.batch;
+  const double by_value = sum_of(dy.value) / all, by_tangent = sum_of(dy.tangent) / all;
+  for (int f = 0; f < x.features; ++f) {
+    const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
+    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    const auto n_of = [&, mean = mean, deviation = deviation](int i) {
+      return (double{x.data[at + i]} - mean) / deviation;
+    };
+    double mean_dot = 0, along = 0;
+    for (int i = 0; i < x.batch; ++i) {
+      mean_dot += double{x_dot.data[at + i]} / x.batch;
+      along += n_of(i) * double{x_dot.data[at + i]} / x.batch;
+    }
+    for (int i = 0; i < x.batch; ++i) {
+      const double n = n_of(i), bent = (double{x_dot.data[at + i]} - mean_dot - n * along) / deviation;
+      const float passed = dy.value.data == nullptr ? 0.0F : dy.value.data[at + i];
+      dx.value.data[at + i] = passed + static_cast<float>(by_value * n + by_tangent * bent);
+      dx.tangent.data[at + i] = dy.tangent.data[at + i] + static_cast<float>(by_tangent * n);
+    }
+  }
+}
+
+void CpuGrowing::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
+  for (int i = 0; i < real.batch; ++i) {
+    const auto u = static_cast<float>(random.uniform());
+    for (std::ptrdiff_t at = i; at < static_cast<std::ptrdiff_t>(real.size()); at += real.batch)
+      between.data[at] = u * real.data[at] + (1 - u) * fake.data[at];
+  }
+}
+
+void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+  const auto size = static_cast<std::ptrdiff_t>(gradient.size());
+  double sum = 0;
+  for (int i = 0; i < gradient.batch; ++i) {
+    double squares = 0;
+    for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
+      squares += double{gradient.data[at]} * double{gradient.data[at]};
+    const double norm = std::sqrt(squares);
+    sum += (norm - 1) * (norm - 1);
+    // Where the norm is zero it has no gradient.
+    const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * (norm - 1) / norm : 0;
+    for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
+      direction.data[at] = static_cast<float>(factor * double{gradient.data[at]});
+  }
+  *loss = static_cast<float>(double{weight} * sum / gradient.batch);
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,304 @@
+// Growing models: where a training stands, what it keeps from stage to stage, what its traces and checkpoints say; and
+// the gradient penalty that they are trained with.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+
+#include "common/errors.hpp"
+#include "device.hpp"
+#include "kernel/data/clips.hpp"
+#include "kernel/data/images.hpp"
+#include "kernel/image_grid.hpp"
+#include "kernel/models/models.hpp"
+#include "kernel/samples.hpp"
+#include "kernel/train.hpp"
+#include "kernel/weights.hpp"
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TrainOptions growing(const Scratch& scratch, const char* model = "progressive-gan", int batch = 4) {
+  scratch.write("train-images-idx3-ubyte", write_idx_images(draw_glyphs(20, 7, {32, 32, 3}).images));
+  TrainOptions options;
+  options.model = model;
+  options.dataset = scratch.path().string();
+  options.image = "32x32x3";
+  options.batch = batch;
+  options.threads = 2;
+  options.stage_steps = 2;
+  return options;
+}
+
+TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
+  const auto at = [](std::int64_t steps) { return place_at(3, steps, 10); };
+  EXPECT_EQ(at(0).growth, (Growth{0, false}));
+  EXPECT_EQ(at(9).growth, (Growth{0, false}));
+  EXPECT_EQ(at(10).growth, (Growth{1, true}));
+  EXPECT_EQ(at(20).growth, (Growth{1, false}));
+  EXPECT_EQ(at(35).growth, (Growth{2, true}));
+  EXPECT_EQ(at(40).growth, (Growth{2, false}));
+  EXPECT_EQ(at(1'000'000'000).growth, (Growth{2, false}));
+  EXPECT_EQ(at(10).until, 20);
+  EXPECT_EQ(at(40).until, -1);
+  // The new layers' share goes up from little to nearly all.
+  EXPECT_FLOAT_EQ(at(10).share, 1.0F / 11);
+  EXPECT_FLOAT_EQ(at(19).share, 10.0F / 11);
+  EXPECT_FLOAT_EQ(at(20).share, 1);
+}
+
+TEST(Shrink, MakesEveryPixelTheMeanOfItsBlock) {
+  Images images{1, 2, 4, {0, 10, 100, 100, 20, 31, 100, 104}, 1};
+  EXPECT_THAT(shrink(images, {1, 2, 1}).pixels, ElementsAre(15, 101));
+  images = {1, 2, 2, {0, 10, 100, 100, 20, 31, 100, 104}, 1, 2};
+  EXPECT_THAT(shrink(images, {1, 1, 1, 1}).pixels, ElementsAre(58));
+}
+
+TEST(MovingClips, GlideAndComeBackAtTheOtherEdge) {
+  const Images images = draw_glyphs(4, 3, {32, 32, 3}).images;
+  const Images clips = moving_clips(images, 8, 1, 4);
+  EXPECT_EQ(clips.count, 8);
+  bool moved = false;
+  const std::size_t plane = 32 * 32;
+  for (std::size_t clip = 0; clip < 8; ++clip) {
+    const auto frame = [&](std::size_t channel, std::size_t f) {
+      const auto begin = clips.pixels.begin() + static_cast<std::ptrdiff_t>(((clip * 3 + channel) * 4 + f) * plane);
+      return std::vector<std::uint8_t>(begin, begin + static_cast<std::ptrdiff_t>(plane));
+    };
+    // The first frame is the image, the last has the same pixels elsewhere.
+    const auto still = images.pixels.begin() + static_cast<std::ptrdiff_t>((clip % 4) * 3 * plane);
+    auto first = frame(0, 0), last = frame(0, 3);
+    EXPECT_TRUE(std::equal(first.begin(), first.end(), still));
+    moved = moved || first != last;
+    std::sort(first.begin(), first.end());
+    std::sort(last.begin(), last.end());
+    EXPECT_EQ(first, last);
+  }
+  EXPECT_TRUE(moved);
+}
+
+TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
+  const Scratch scratch;
+  TrainOptions options = growing(scratch);
+  options.average_decay = 0.9F;
+  Trainer trainer(options);
+  trainer.run(2);
+  EXPECT_EQ(trainer.gan().image, (ImageShape{4, 4, 3}));
+  const SafeTensors before = tensors_of(trainer.gan(), trainer.ops(), false);
+  const float first_average = [&] {
+    float value = 0;
+    trainer.ops().read({&value, 1}, trainer.gan().average.floats());
+    return value;
+  }();
+  trainer.restore(trainer.checkpoint(), "memory");  // stays in the stage of the last step
+  EXPECT_EQ(trainer.gan().image, (ImageShape{4, 4, 3}));
+
+  Gan grown = find_model("progressive-gan").build({32, 32, 3}, {1, true});
+  grown.prepare(trainer.ops(), 4, 1, {.average = true});
+  grown.take_over(trainer.gan(), trainer.ops());
+  const SafeTensors after = tensors_of(grown, trainer.ops(), false);
+  for (const auto& [name, tensor] : before.tensors) EXPECT_EQ(after.tensors.at(name).values, tensor.values) << name;
+  EXPECT_GT(after.tensors.size(), before.tensors.size());
+  float average = 0;
+  trainer.ops().read({&average, 1}, grown.average.floats());
+  EXPECT_EQ(average, first_average);
+  EXPECT_EQ(grown.generator.updates(), 2);
+
+  // With no share of the new layers the larger images are the smaller ones, enlarged.
+  *grown.share = 0;
+  EXPECT_EQ(sample_images(grown, trainer.ops(), 5, 4),
+            enlarge(sample_images(trainer.gan(), trainer.ops(), 5, 4), {4, 4, 3}, {8, 8, 3}));
+}
+
+TEST(GrowingTrainer, ResumesToTheSameLossesInEveryStage) {
+  for (const char* model : {"progressive-gan", "progressive-gan-video"}) {
+    const Scratch scratch;
+    TrainOptions options = growing(scratch, model, 2);
+    if (std::string(model) == "progressive-gan-video") options.dataset = kBuiltinDataset, options.image = "32x32x3x8";
+    std::vector<Losses> losses;
+    Trainer whole(options);
+    for (int i = 0; i < 7; ++i) losses.push_back(whole.step());
+    // Within a stay, at its end, within a fading in, at its end.
+    for (const std::size_t stop : {1U, 2U, 3U, 4U, 5U}) {
+      Trainer first(options), second(options);
+      first.run(static_cast<std::int64_t>(stop));
+      second.restore(first.checkpoint(), "memory");
+      for (std::size_t i = stop; i < losses.size(); ++i) {
+        const Losses found = second.step();
+        EXPECT_EQ(found.discriminator, losses[i].discriminator)
+            << model << ", stopped after " << stop << ", step " << i;
+        EXPECT_EQ(found.generator, losses[i].generator) << model << ", stopped after " << stop << ", step " << i;
+      }
+    }
+  }
+}
+
+TEST(GrowingTrainer, TracesAnEntryForEveryStage) {
+  const Scratch scratch;
+  TrainOptions options = growing(scratch);
+  options.stage_steps = 3;
+  options.trace = true;
+  Trainer trainer(options);
+  trainer.run(8);
+  const StepTrace trace = trainer.trace(0);
+  ASSERT_EQ(trace.batches.size(), 3U);
+  EXPECT_EQ(trace.batches[0].stage, "4x4");
+  EXPECT_EQ(trace.batches[1].stage, "8x8 fading in");
+  EXPECT_EQ(trace.batches[2].stage, "8x8");
+  EXPECT_EQ(trace.batches[0].wall_s.size(), 3U);
+  EXPECT_EQ(trace.batches[2].wall_s.size(), 2U);
+  EXPECT_EQ(trace.find_batch(4)->stage, "8x8");
+  EXPECT_LT(trace.batches[0].memory_bytes.at("activations"), trace.batches[2].memory_bytes.at("activations"));
+  const auto& phases = trace.batches[0].phases;
+  EXPECT_TRUE(std::any_of(phases.begin(), phases.end(),
+                          [](const TracePhase& phase) { return phase.name == "discriminator.gradient_penalty"; }));
+  for (const auto& bucket : trace.batches[0].buckets)
+    EXPECT_EQ(bucket.after_phase,
+              bucket.network == "generator" ? "generator.backward" : "discriminator.gradient_penalty");
+  double flops = 0;
+  for (const auto& phase : trace.batches[2].phases) flops += phase.flops;
+  EXPECT_EQ(flops, trainer.gan().step_flops_per_image(1, true) * 4);
+}
+
+TEST(GrowingTrainer, OnlyModelsThatGrowHaveStages) {
+  TrainOptions options;
+  options.stage_steps = 5;
+  EXPECT_THAT([&] { check(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("--stage-steps: found 5, expected none: mlp-gan does not grow")));
+}
+
+TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
+  const Scratch scratch;
+  const auto write = [&](const std::string& name, float grey) {
+    std::filesystem::create_directories(scratch.file(name).parent_path());
+    const std::vector<float> pixels(16, grey / 255);
+    // A grid of one image has a border of one pixel.
+    scratch.write(name, png_grid(pixels, {4, 4, 1}, 1, 1));
+  };
+  for (int i = 0; i < 5; ++i) write("Diving/v1/frame" + std::to_string(i) + ".png", static_cast<float>(10 * i));
+  for (int i = 0; i < 2; ++i) write("Diving/v2/frame" + std::to_string(i) + ".png", static_cast<float>(100 + i));
+  write("Rowing/v3/frame0.png", 200);
+  const Images clips = read_clips(scratch.path(), {6, 6, 1, 2});
+  ASSERT_EQ(clips.count, 3);  // two and a frame left over, one, none
+  const auto middle = [&](std::size_t clip, std::size_t frame) {
+    return int{clips.pixels[(clip * 2 + frame) * 36 + 14]};
+  };
+  EXPECT_EQ(middle(0, 0), 0);
+  EXPECT_EQ(middle(0, 1), 10);
+  EXPECT_EQ(middle(1, 0), 20);
+  EXPECT_EQ(middle(2, 1), 101);
+  EXPECT_THAT(
+      [&] {
+        read_clips(scratch.path(), {6, 6, 1, 8});
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("found no folder of 8 frames or more")));
+  EXPECT_THAT(
+      [&] {
+        read_clips(scratch.file("nowhere"), {6, 6, 1, 8});
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("found no directory")));
+}
+
+class PenaltyTest : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(backends()),
+                         [](const auto& instance) { return instance.param.name; });
+
+// The gradient of the penalty by the weights against finite differences of the penalty itself, through layers that are
+// curved (batch norm, deviation) and some that are not, before and behind them.
+TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
+  Device device(GetParam(), 4);
+  Ops& ops = device.ops();
+  const int batch = 5;
+  constexpr EqualizedOptions kSmooth{.slope = 1};
+  const auto check = [&](Layers layers, const char* what) {
+    Network critic("critic", std::move(layers));
+    critic.keep_tangents(true);
+    RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
+    critic.prepare(ops, batch, initial);
+    // Large weights, beside which the steps are small.
+    ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
+    const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
+                 ones = device.tensor(1, batch);
+    float* loss = device.floats(1);
+    const auto penalty = [&] {
+      RandomStream same = noise;
+      critic.forward(ops, x, same);
+      ops.fill(ones, 1);
+      const Tensor gradient = critic.backward(ops, ones, {false, false, true}, [](std::size_t) {});
+      ops.gradient_penalty(loss, direction, gradient, 10);
+      return device.values(loss, 1)[0];
+    };
+    penalty();
+    critic.tangent(ops, direction);
+    ops.fill(ones, 1);
+    ops.fill({critic.gradient_data(), static_cast<int>(critic.parameter_count()), 1}, 0);
+    critic.tangent_backward(ops, ones, [](std::size_t) {});
+    const auto found = device.values(critic.gradient_data(), critic.parameter_count());
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const float step = 1.0F / 64, middle = device.singles(critic.parameter_data() + i, 1)[0];
+      device.set(critic.parameter_data(), i, middle + step);
+      const double above = penalty();
+      device.set(critic.parameter_data(), i, middle - step);
+      const double below = penalty();
+      device.set(critic.parameter_data(), i, middle);
+      const double expected = (above - below) / (2.0 * static_cast<double>(step));
+      largest = std::max(largest, std::abs(expected));
+      difference = std::max(difference, std::abs(found[i] - expected));
+    }
+    EXPECT_GT(largest, 0.1) << what;
+    EXPECT_LT(difference, 5e-3 * largest) << what;
+  };
+  Layers dense_layers;
+  dense_layers.push_back(dense("first", 6, 5));
+  dense_layers.push_back(leaky_dropout("dropout", 5, 1.0F, 0.3F));
+  dense_layers.push_back(dense("last", 5, 1));
+  check(std::move(dense_layers), "dense");
+
+  Layers normal;
+  normal.push_back(convolution("first", {2, 4, 4, 3, 3, 1, 1}));
+  normal.push_back(batch_norm_leaky("norm", {.channels = 3, .positions = 16, .deviation = 0.5F}, 1));
+  normal.push_back(convolution("middle", {3, 4, 4, 2, 4, 2, 1}));
+  normal.push_back(leaky("leaky", 8, 1));
+  normal.push_back(convolution("last", {2, 2, 2, 1, 2, 1, 0}));
+  check(std::move(normal), "batch norm");
+
+  Layers main, skip, grown;
+  main.push_back(equalized_convolution("rgb4", {2, 4, 4, 3, 1, 1, 0}, kSmooth));
+  main.push_back(downsample("down4", {.channels = 3, .height = 4, .width = 4}));
+  skip.push_back(downsample("down4.rgb", {.channels = 2, .height = 4, .width = 4}));
+  skip.push_back(equalized_convolution("rgb2", {2, 2, 2, 3, 1, 1, 0}, kSmooth));
+  grown.push_back(faded(std::move(main), std::move(skip), std::make_shared<float>(0.4F)));
+  grown.push_back(equalized_convolution("conv", {3, 2, 2, 3, 3, 1, 1}, kSmooth));
+  grown.push_back(minibatch_deviation("deviation", 3, 4));
+  grown.push_back(equalized_convolution("last", {4, 2, 2, 1, 2, 1, 0}, kSmooth));
+  check(std::move(grown), "deviation");
+}
+
+// Where the critic is linear the penalty is weight (|w| - 1)^2, whatever the images.
+TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
+  Device device(GetParam(), 4);
+  const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);
+  float* loss = device.floats(1);
+  device.ops().gradient_penalty(loss, direction, gradient, 10);
+  const auto g = device.values(gradient), u = device.values(direction);
+  double expected = 0;
+  for (std::size_t image = 0; image < 3; ++image) {
+    double squares = 0;
+    for (std::size_t i = image; i < g.size(); i += 3) squares += g[i] * g[i];
+    const double norm = std::sqrt(squares);
+    expected += 10 * (norm - 1) * (norm - 1) / 3;
+    for (std::size_t i = image; i < g.size(); i += 3) EXPECT_NEAR(u[i], 20.0 / 3 * (norm - 1) * g[i] / norm, 1e-5);
+  }
+  EXPECT_NEAR(device.values(loss, 1)[0], expected, 1e-4);
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
