@@ -11,24 +11,27 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/train_report.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/image_grid.hpp"
+#include "kernel/quality/quality.hpp"
 #include "kernel/weights.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 using kernel::Progress;
-using kernel::RunResult;
 using kernel::Trainer;
+using Arguments = TrainArguments;
+using Report = TrainReport;
 
 constexpr const char* kHelp =
     "train a GAN for real: losses, samples, weights, step trace\n"
@@ -40,22 +43,6 @@ constexpr const char* kHelp =
 
 constexpr int kSamples = 64;
 constexpr std::size_t kReports = 10;  // losses shown over a training
-
-struct Arguments {
-  kernel::TrainOptions options;
-  std::int64_t steps = 300;
-  std::string init, samples, weights, trace;
-  std::int64_t samples_every = 0;  ///< 0: in the end only
-  std::string checkpoint;          ///< a directory
-  std::int64_t checkpoint_every = 1000;
-  bool resume = false;
-  bool describe = false;
-};
-
-struct Report {
-  std::vector<Progress> history;  ///< at intervals, the last step among them
-  RunResult result;
-};
 
 /// SIGINT and SIGTERM ask for an end after the running step.
 volatile std::sig_atomic_t stop_asked = 0;
@@ -80,6 +67,10 @@ void check_checkpoint(const Arguments& arguments) {
   if (arguments.samples_every < 0 || (arguments.samples_every > 0 && arguments.samples.empty()))
     throw ConfigError(fmt::format("--samples-every: found {}, expected 1 or more, and --samples with the file's name",
                                   arguments.samples_every));
+  if (arguments.quality_every < 0 || (arguments.quality_every > 0 && arguments.quality == 0))
+    throw ConfigError(
+        fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",
+                    arguments.quality_every));
   if (arguments.checkpoint_every < 1)
     throw ConfigError(fmt::format("--checkpoint-every: found {}, expected 1 or more", arguments.checkpoint_every));
   if (arguments.checkpoint.empty()) {
@@ -168,6 +159,7 @@ void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
 }
 
 void write_samples(Trainer& trainer, const Arguments& arguments, const std::string& file) {
+  trainer.pause();
   write_file(file, kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kSamples));
 }
 
@@ -178,10 +170,20 @@ std::string at_step(const std::filesystem::path& file, std::int64_t step) {
 }
 
 /// `line` speaks of the steps of this process.
-Report run_training(Trainer& trainer, const Arguments& arguments, bool quiet) {
+Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   Report report;
+  std::optional<kernel::QualityMeter> meter;
+  if (arguments.quality > 0) {
+    remark(shared, "measuring quality by a classifier, which is trained at its first use");
+    meter.emplace(trainer.dataset(), trainer.ops(), arguments.quality, kernel::cache_directory());
+  }
+  const auto measure = [&] {
+    trainer.pause();
+    report.quality.emplace_back(trainer.steps_done(),
+                                meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
+  };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
-  ProgressLine line(steps, arguments.options.batch, quiet);
+  ProgressLine line(steps, arguments.options.batch, shared.quiet);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
@@ -194,7 +196,9 @@ Report run_training(Trainer& trainer, const Arguments& arguments, bool quiet) {
       save_checkpoint(trainer, arguments);
     if (arguments.samples_every > 0 && progress.step % arguments.samples_every == 0)
       write_samples(trainer, arguments, at_step(arguments.samples, progress.step));
+    if (arguments.quality_every > 0 && progress.step % arguments.quality_every == 0) measure();
   });
+  if (meter) measure();
   return report;
 }
 
@@ -219,65 +223,6 @@ void write_outputs(Trainer& trainer, const Arguments& arguments) {
     write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
 }
 
-std::string describe_backend(kernel::Ops& ops) {
-  return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
-}
-
-std::string to_table(const Report& report, Trainer& trainer, const Arguments& arguments) {
-  std::string out = fmt::format("model    {}, batch {}, seed {}\n", arguments.options.model, arguments.options.batch,
-                                arguments.options.seed);
-  out += fmt::format("data     {}, {} images, epoch {} reached\n", trainer.dataset().name,
-                     trainer.dataset().images.count, trainer.epoch());
-  out += fmt::format("backend  {}\n\n", describe_backend(trainer.ops()));
-  out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
-  for (const auto& point : report.history)
-    out +=
-        fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
-  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
-  out +=
-      fmt::format("\ntime     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
-                  report.result.steps, to_string(Seconds{step_s}), arguments.options.batch / step_s);
-  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
-                                   std::pair{"trace", arguments.trace}})
-    if (!file.empty()) out += fmt::format("{:<9}{}\n", what, file);
-  return out;
-}
-
-std::string to_json(const Report& report, Trainer& trainer, const Arguments& arguments) {
-  using Json = nlohmann::ordered_json;
-  const auto losses = [](const kernel::Losses& value) {
-    return Json{{"discriminator", value.discriminator}, {"generator", value.generator}};
-  };
-  Json history = Json::array();
-  for (const auto& point : report.history) {
-    Json entry = losses(point.losses);
-    entry["step"] = point.step;
-    history.push_back(entry);
-  }
-  Json files = Json::object();
-  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
-                                   std::pair{"trace", arguments.trace}})
-    if (!file.empty()) files[what] = file;
-  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
-  const Json json = {{"model", arguments.options.model},
-                     {"dataset", trainer.dataset().name},
-                     {"images", trainer.dataset().images.count},
-                     {"backend", trainer.ops().backend()},
-                     {"device", trainer.ops().device()},
-                     {"instructions", trainer.ops().instructions()},
-                     {"threads", trainer.ops().threads()},
-                     {"batch", arguments.options.batch},
-                     {"seed", arguments.options.seed},
-                     {"steps", report.result.steps},
-                     {"total_s", report.result.seconds},
-                     {"step_mean_s", step_s},
-                     {"images_per_s", arguments.options.batch / step_s},
-                     {"losses", losses(report.result.losses)},
-                     {"history", history},
-                     {"files", files}};
-  return json.dump(2) + "\n";
-}
-
 void train(Arguments& arguments, Shared& shared) {
   check_arguments(arguments, shared);
   if (arguments.describe) {
@@ -293,7 +238,7 @@ void train(Arguments& arguments, Shared& shared) {
   if (arguments.resume) resume(trainer, arguments, shared);
   Report report;
   try {
-    report = run_training(trainer, arguments, shared.quiet);
+    report = run_training(trainer, arguments, shared);
   } catch (const Stopped&) {
     if (!arguments.checkpoint.empty()) save_checkpoint(trainer, arguments);
     remark(shared, fmt::format("stopped after step {}{}", trainer.steps_done(),
@@ -339,6 +284,9 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
   command.add_option("--samples-every", arguments->samples_every,
                      "and one every so many steps, NAME-000500.png beside it");
+  command.add_option("--quality", arguments->quality,
+                     "measure FID and inception score with so many images, by a classifier of its own");
+  command.add_option("--quality-every", arguments->quality_every, "also every so many steps");
   command.add_option("--checkpoint", arguments->checkpoint,
                      "keep the last two checkpoints in this directory; also when interrupted");
   command.add_option("--checkpoint-every", arguments->checkpoint_every, "steps between two")->capture_default_str();

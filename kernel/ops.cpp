@@ -272,6 +272,12 @@ void Ops::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm
   do_adversarial_loss(loss, d_logits, logits, term);
 }
 
+void Ops::classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels) {
+  assert(same_shape(d_logits, logits) && host_labels.size() == static_cast<std::size_t>(logits.batch));
+  const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
+  do_classification_loss(loss, d_logits, logits, host_labels);
+}
+
 void Ops::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                const AdamParameters& rule, std::int64_t step) {
   assert(step >= 1);

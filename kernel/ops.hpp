@@ -212,6 +212,9 @@ class Ops {
   /// *loss = mean over the batch of `term` of logits [1 x batch]; d_logits [1 x batch] = its gradient.
   void adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term);
 
+  /// *loss = mean over the batch of -log softmax(logits)[label]; d_logits = its gradient. [classes x batch].
+  void classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels);
+
   /// One Adam step (Kingma and Ba 2015, with bias correction) over flat buffers of `count` floats; `step` counts
   /// from 1.
   void adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
@@ -279,6 +282,8 @@ class Ops {
   virtual void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) = 0;
   virtual void do_fill(Tensor x, float value) = 0;
   virtual void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) = 0;
+  virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
+                                      std::span<const std::uint8_t> host_labels) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamParameters& rule, std::int64_t step) = 0;
   virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;

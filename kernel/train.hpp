@@ -84,6 +84,9 @@ class Trainer {
   /// So many steps; `report`, if given, is called after each. May be called again: timing is of the call's own steps.
   RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {});
 
+  /// What follows until the next step is no part of one: samples, measurements, checkpoints.
+  void pause() { clock_.end_step(); }
+
   /// Everything from which a training of the same options goes on as if it had not stopped.
   SafeTensors checkpoint();
   /// Goes on from there. ConfigError naming `file` when it is of another model, batch size, seed or data set; such a

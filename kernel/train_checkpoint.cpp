@@ -64,7 +64,7 @@ std::uint64_t sum_of(const Images& images) {
 }  // namespace
 
 SafeTensors Trainer::checkpoint() {
-  clock_.end_step();  // what follows is no part of it
+  pause();
   if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
   SafeTensors content = tensors_of(*gan_, *ops_, true);
   content.metadata.merge(std::map<std::string, std::string>{

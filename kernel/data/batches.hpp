@@ -19,6 +19,9 @@ class Batches {
   /// skipped, as PyTorch's drop_last does: the order is another one next time. Allocates nothing.
   std::span<const std::uint8_t> next();
 
+  /// Which images the last batch had.
+  std::span<const std::uint32_t> indices() const { return {order_.data() + at_ - batch_, batch_}; }
+
   std::int64_t epoch() const { return epoch_; }  ///< from 1
 
   /// How many images of the epoch were given.

@@ -93,10 +93,13 @@ Dataset open_clips(const std::string& name, ImageShape shape) {
     const ImageShape still{shape.height, shape.width, shape.channels};
     const Dataset stills = read_idx(name, write_builtin_dataset(cache_directory(), still),
                                     write_builtin_dataset(cache_directory(), still) / kImages);
-    return {name,
-            moving_clips(stills.images, std::min(kBuiltinImages, kBuiltinClipBytes / shape.pixels()), kBuiltinSeed,
-                         shape.frames),
-            {}};
+    Dataset clips{name,
+                  moving_clips(stills.images, std::min(kBuiltinImages, kBuiltinClipBytes / shape.pixels()),
+                               kBuiltinSeed, shape.frames),
+                  {}};
+    for (std::size_t i = 0; i < static_cast<std::size_t>(clips.images.count); ++i)
+      clips.labels.push_back(stills.labels[i % stills.labels.size()]);
+    return clips;
   }
   return {name, read_clips(name, shape), {}};
 }

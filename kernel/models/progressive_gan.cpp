@@ -23,7 +23,11 @@ constexpr int kMostChannels = 128, kLeastChannels = 16;
 constexpr int kChannelPixels = 2048;
 constexpr EqualizedOptions kPlain{.slope = 1, .gain = 1};  // to colours and to the logit
 
-int channels_at(int size) { return std::clamp(kChannelPixels / size, kLeastChannels, kMostChannels); }
+/// A clip's convolutions have three times the weights and its grids the frames: half as many channels.
+int channels_at(int size, bool clip) {
+  if (clip) return std::clamp(kChannelPixels / 2 / size, kLeastChannels, kMostChannels / 2);
+  return std::clamp(kChannelPixels / size, kLeastChannels, kMostChannels);
+}
 
 /// The convolutions of a stage's grid.
 class Stage {
@@ -31,7 +35,7 @@ class Stage {
   Stage(ImageShape image, bool clip) : image_(image), clip_(clip) {}
 
   int size() const { return image_.height; }
-  int channels() const { return channels_at(size()); }
+  int channels() const { return channels_at(size(), clip_); }
   int positions() const { return image_.pixels() / image_.channels; }
   std::string named(const char* what) const { return fmt::format("{}{}", what, size()); }
 

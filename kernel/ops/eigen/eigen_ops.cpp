@@ -9,12 +9,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <utility>
 #include <vector>
 
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/cpu_convolution.hpp"
 #include "kernel/ops/eigen/cpu_growing.hpp"
+#include "kernel/ops/eigen/cpu_losses.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
 
@@ -313,38 +313,12 @@ class EigenOps final : public Ops {
   }
   void do_fill(Tensor x, float value) override { std::fill_n(x.data, x.size(), value); }
 
-  /// Of one logit: the loss and its derivative.
-  static std::pair<double, double> loss_of(double l, LossTerm term) {
-    // log(1 + exp(l)) = max(l, 0) + log(1 + exp(-|l|)), which overflows for no l.
-    const double decay = std::exp(-std::abs(l)), softplus = std::max(l, 0.0) + std::log1p(decay);
-    const double sigmoid = l >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
-    switch (term) {
-      case LossTerm::cross_entropy_up:
-        return {softplus - l, sigmoid - 1};
-      case LossTerm::cross_entropy_down:
-        return {softplus, sigmoid};
-      case LossTerm::log_probability_fake:
-        return {-softplus, -sigmoid};
-      case LossTerm::hinge_up:
-        return {std::max(0.0, 1 - l), l < 1 ? -1 : 0};
-      case LossTerm::hinge_down:
-        return {std::max(0.0, 1 + l), l > -1 ? 1 : 0};
-      case LossTerm::logit_up:
-        return {-l, -1};
-      case LossTerm::logit_down:
-        return {l, 1};
-    }
-    return {};
-  }
-
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
-    double sum = 0;
-    for (int i = 0; i < logits.batch; ++i) {
-      const auto [value, slope] = loss_of(double{logits.data[i]}, term);
-      sum += value;
-      d_logits.data[i] = static_cast<float>(slope / logits.batch);
-    }
-    *loss = static_cast<float>(sum / logits.batch);
+    cpu_adversarial_loss(loss, d_logits, logits, term);
+  }
+  void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
+                              std::span<const std::uint8_t> host_labels) override {
+    cpu_classification_loss(loss, d_logits, logits, host_labels);
   }
 
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,

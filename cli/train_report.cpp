@@ -1,0 +1,92 @@
+#include "cli/train_report.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/units.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+std::string quality_table(const TrainReport& report) {
+  if (report.quality.empty()) return "";
+  const kernel::Quality& last = report.quality.back().second;
+  std::string out = fmt::format("\nquality by {}, {} generated and {} real images\n{:>10}  {:>18}  {:>14}\n",
+                                last.features, last.images, last.images, "step", "FID", "inception score");
+  for (const auto& [step, quality] : report.quality)
+    out += fmt::format("{:>10}  {:>18.3f}  {:>14.3f}\n", step, quality.fid, quality.inception_score);
+  return out + fmt::format("{:>10}  {:>18.3f}  {:>14.3f}   (other real images)\n", "", last.real_fid,
+                           last.real_inception_score);
+}
+
+}  // namespace
+
+std::string describe_backend(const kernel::Ops& ops) {
+  return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
+}
+
+std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
+  std::string out = fmt::format("model    {}, batch {}, seed {}\n", arguments.options.model, arguments.options.batch,
+                                arguments.options.seed);
+  out += fmt::format("data     {}, {} images, epoch {} reached\n", trainer.dataset().name,
+                     trainer.dataset().images.count, trainer.epoch());
+  out += fmt::format("backend  {}\n\n", describe_backend(trainer.ops()));
+  out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
+  for (const auto& point : report.history)
+    out +=
+        fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
+  out += quality_table(report);
+  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
+  out +=
+      fmt::format("\ntime     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
+                  report.result.steps, to_string(Seconds{step_s}), arguments.options.batch / step_s);
+  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
+                                   std::pair{"trace", arguments.trace}})
+    if (!file.empty()) out += fmt::format("{:<9}{}\n", what, file);
+  return out;
+}
+
+std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
+  using Json = nlohmann::ordered_json;
+  const auto losses = [](const kernel::Losses& value) {
+    return Json{{"discriminator", value.discriminator}, {"generator", value.generator}};
+  };
+  Json history = Json::array();
+  for (const auto& point : report.history) {
+    Json entry = losses(point.losses);
+    entry["step"] = point.step;
+    history.push_back(entry);
+  }
+  Json files = Json::object();
+  for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
+                                   std::pair{"trace", arguments.trace}})
+    if (!file.empty()) files[what] = file;
+  Json quality = Json::array();
+  for (const auto& [step, measured] : report.quality) {
+    Json entry = {{"step", step}, {"images", measured.images}};
+    for (const auto& [name, value] : measured.figures()) entry[name] = value;
+    quality.push_back(entry);
+  }
+  const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
+  Json json = {{"model", arguments.options.model},
+               {"dataset", trainer.dataset().name},
+               {"images", trainer.dataset().images.count},
+               {"backend", trainer.ops().backend()},
+               {"device", trainer.ops().device()},
+               {"instructions", trainer.ops().instructions()},
+               {"threads", trainer.ops().threads()},
+               {"batch", arguments.options.batch},
+               {"seed", arguments.options.seed},
+               {"steps", report.result.steps},
+               {"total_s", report.result.seconds},
+               {"step_mean_s", step_s},
+               {"images_per_s", arguments.options.batch / step_s},
+               {"losses", losses(report.result.losses)},
+               {"history", history},
+               {"files", files}};
+  if (!quality.empty()) json["quality"] = quality;
+  return json.dump(2) + "\n";
+}
+
+}  // namespace ganymede::cli

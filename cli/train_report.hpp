@@ -1,0 +1,39 @@
+#pragma once
+// What ganymede train was asked for, and what it says in the end.
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/quality/quality.hpp"
+#include "kernel/train.hpp"
+
+namespace ganymede::cli {
+
+struct TrainArguments {
+  kernel::TrainOptions options;
+  std::int64_t steps = 300;
+  std::string init, samples, weights, trace;
+  std::int64_t samples_every = 0;  ///< 0: in the end only
+  int quality = 0;                 ///< images to measure it with; 0: not measured
+  std::int64_t quality_every = 0;  ///< 0: in the end only
+  std::string checkpoint;          ///< a directory
+  std::int64_t checkpoint_every = 1000;
+  bool resume = false;
+  bool describe = false;
+};
+
+struct TrainReport {
+  std::vector<kernel::Progress> history;                          ///< at intervals, the last step among them
+  std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< by step
+  kernel::RunResult result;
+};
+
+/// "eigen on AMD EPYC, 2 threads (AVX-512)"
+std::string describe_backend(const kernel::Ops& ops);
+
+std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
+std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
+
+}  // namespace ganymede::cli

@@ -1,0 +1,212 @@
+#include "kernel/quality/features.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <span>
+#include <system_error>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/data/batches.hpp"
+#include "kernel/models/models.hpp"
+#include "kernel/safetensors.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+constexpr int kBatch = 64;
+constexpr int kChannels = 16;
+constexpr int kLeastSize = 4;
+constexpr float kSlope = 0.2F;
+constexpr AdamParameters kRule{.learning_rate = 1e-3F};
+constexpr int kSteps = 600;
+constexpr std::uint64_t kSeed = 1;
+/// Another network or another training has another name: figures of one name can be compared.
+constexpr int kVersion = 1;
+
+Network classifier(ImageShape image) {
+  Layers layers;
+  int size = image.height, channels = image.channels, number = 1;
+  for (int next = kChannels; size > kLeastSize; next *= 2, ++number) {
+    const ConvolutionShape halving{channels, size, size, next, 4, 2, 1};
+    layers.push_back(convolution(fmt::format("conv{}", number), halving));
+    size = halving.out_height();
+    channels = next;
+    layers.push_back(batch_norm_leaky(fmt::format("norm{}", number), {channels, size * size, 0}, kSlope));
+  }
+  layers.push_back(dense("features", channels * size * size, kFeatures));
+  layers.push_back(leaky("leaky", kFeatures, kSlope));
+  layers.push_back(dense("classes", kFeatures, kClasses));
+  return {"classifier", std::move(layers)};
+}
+
+/// Frames of clips as images of their own, as many as a classifier learns from.
+Dataset stills_of(const Dataset& clips) {
+  const Images& images = clips.images;
+  constexpr int kMostStills = 10'000;
+  const int many = std::min(images.count, kMostStills / images.frames);
+  Dataset stills{clips.name, {many * images.frames, images.height, images.width, {}, images.channels}, {}};
+  const std::vector<float> values = images_of(images, 0, many);
+  stills.images.pixels.resize(values.size());
+  std::transform(values.begin(), values.end(), stills.images.pixels.begin(),
+                 [](float value) { return static_cast<std::uint8_t>(std::lround(value * 255.0F)); });
+  for (int i = 0; i < stills.images.count && !clips.labels.empty(); ++i)
+    stills.labels.push_back(clips.labels[static_cast<std::size_t>(i / images.frames)]);
+  return stills;
+}
+
+std::string dimensions(ImageShape shape) { return to_string({shape.height, shape.width, shape.channels}); }
+
+}  // namespace
+
+std::vector<float> images_of(const Images& images, int first, int count) {
+  const ImageShape shape = images.shape();
+  const auto extent = [](int value) { return static_cast<std::size_t>(value); };
+  const std::size_t plane = extent(shape.height * shape.width), frames = extent(shape.frames);
+  std::vector<float> values;
+  values.reserve(extent(count) * extent(shape.pixels()));
+  for (std::size_t image = extent(first); image < extent(first + count); ++image)
+    for (std::size_t f = 0; f < frames; ++f)
+      for (std::size_t c = 0; c < extent(shape.channels); ++c) {
+        const std::uint8_t* from = images.pixels.data() + ((image * extent(shape.channels) + c) * frames + f) * plane;
+        for (std::size_t p = 0; p < plane; ++p) values.push_back(static_cast<float>(from[p]) / 255.0F);
+      }
+  return values;
+}
+
+FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, Ops& ops)
+    : name_(std::move(name)),
+      shape_{shape.height, shape.width, shape.channels},
+      ops_(ops),
+      network_(classifier(shape_)) {
+  RandomStream initial(kSeed, "kernel/classifier/initial");
+  network_.prepare(ops_, kBatch, initial);
+  const auto plan = [&](Arena arena) {
+    images_ = arena.tensor(shape_.pixels(), kBatch);
+    d_logits_ = arena.tensor(kClasses, kBatch);
+    loss_ = arena.tensor(1, 1).data;
+    return arena.used();
+  };
+  small_ = ops_.allocate(plan(Arena()));
+  plan(Arena(small_));
+  ops_.reserve_workspace(ops_.dense_workspace_bytes(shape_.pixels(), 1, kBatch));
+}
+
+void FeatureNetwork::train(const Dataset& dataset, int steps, std::uint64_t seed) {
+  assert(dataset.labels.size() == static_cast<std::size_t>(dataset.images.count) && dataset.images.count >= kBatch);
+  Batches batches(dataset.images, kBatch, seed);
+  RandomStream unused(seed, "kernel/classifier/noise");
+  std::vector<std::uint8_t> labels(kBatch);
+  for (int step = 0; step < steps; ++step) {
+    ops_.load_images(images_, batches.next(), -1);
+    const auto indices = batches.indices();
+    std::transform(indices.begin(), indices.end(), labels.begin(), [&](std::uint32_t i) { return dataset.labels[i]; });
+    const Tensor logits = network_.forward(ops_, images_, unused);
+    ops_.classification_loss(loss_, d_logits_, logits, labels);
+    network_.backward(ops_, d_logits_, {true, false, false}, [](std::size_t) {});
+    network_.update(ops_, kRule);
+  }
+}
+
+Judgement FeatureNetwork::judge(const std::vector<float>& images) {
+  const auto pixels = static_cast<std::size_t>(shape_.pixels());
+  assert(images.size() % pixels == 0);
+  Judgement judgement;
+  judgement.images = static_cast<int>(images.size() / pixels);
+  const auto count = static_cast<std::size_t>(judgement.images);
+  std::vector<std::uint8_t> bytes(kBatch * pixels);
+  std::vector<float> features(std::size_t{kFeatures} * kBatch), logits(std::size_t{kClasses} * kBatch);
+  for (std::size_t first = 0; first < count; first += kBatch) {
+    const std::size_t many = std::min<std::size_t>(kBatch, count - first);
+    std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
+    std::transform(
+        images.begin() + static_cast<std::ptrdiff_t>(first * pixels),
+        images.begin() + static_cast<std::ptrdiff_t>((first + many) * pixels), bytes.begin(),
+        [](float value) { return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0F, 1.0F) * 255.0F)); });
+    ops_.load_images(images_, bytes, -1);
+    Tensor x = images_;
+    const auto& layers = network_.layers();
+    for (std::size_t i = 0; i + 1 < layers.size(); ++i) x = layers[i]->infer(ops_, x);
+    ops_.read(features, x.data);
+    ops_.read(logits, layers.back()->infer(ops_, x).data);
+    for (std::size_t i = 0; i < many; ++i) {
+      for (std::size_t f = 0; f < kFeatures; ++f) judgement.features.push_back(double{features[f * kBatch + i]});
+      double sum = 0, most = double{logits[i]};
+      for (std::size_t c = 1; c < kClasses; ++c) most = std::max(most, double{logits[c * kBatch + i]});
+      for (std::size_t c = 0; c < kClasses; ++c) sum += std::exp(double{logits[c * kBatch + i]} - most);
+      for (std::size_t c = 0; c < kClasses; ++c)
+        judgement.probabilities.push_back(std::exp(double{logits[c * kBatch + i]} - most) / sum);
+    }
+  }
+  return judgement;
+}
+
+double FeatureNetwork::accuracy(const Dataset& dataset, int first, int count) {
+  const Judgement judgement = judge(images_of(dataset.images, first, count));
+  int right = 0;
+  for (int i = 0; i < count; ++i) {
+    const auto begin = judgement.probabilities.begin() + std::ptrdiff_t{i} * kClasses;
+    right += std::max_element(begin, begin + kClasses) - begin == dataset.labels[static_cast<std::size_t>(first + i)];
+  }
+  return static_cast<double>(right) / count;
+}
+
+void FeatureNetwork::save(const std::filesystem::path& file) const {
+  SafeTensors content;
+  content.metadata = {{"features", name_}};
+  for (const auto& [ranges, data] : {std::pair{&network_.parameters(), network_.parameter_data()},
+                                     std::pair{&network_.statistics(), network_.statistic_data()}})
+    for (const NamedRange& range : *ranges) {
+      NamedTensor tensor{{range.shape.begin(), range.shape.end()}, std::vector<float>(range.size)};
+      ops_.read(tensor.values, data + range.offset);
+      content.tensors[range.name] = std::move(tensor);
+    }
+  write_file(file, write_safetensors(content));
+}
+
+void FeatureNetwork::load(const std::filesystem::path& file) {
+  const SafeTensors content = read_safetensors(file);
+  for (const auto& [ranges, data] : {std::pair{&network_.parameters(), network_.parameter_data()},
+                                     std::pair{&network_.statistics(), network_.statistic_data()}})
+    for (const NamedRange& range : *ranges) {
+      const auto found = content.tensors.find(range.name);
+      if (found == content.tensors.end() || found->second.values.size() != range.size)
+        throw ConfigError(
+            fmt::format("{}: no tensor \"{}\" of {} numbers, as {} has", file.string(), range.name, range.size, name_));
+      ops_.write(data + range.offset, found->second.values);
+    }
+}
+
+FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::filesystem::path& cache) {
+  const ImageShape shape = dataset.images.shape();
+  const bool own = dataset.name != kBuiltinDataset && !dataset.labels.empty() && dataset.images.count >= kBatch &&
+                   *std::max_element(dataset.labels.begin(), dataset.labels.end()) < kClasses;
+  const char* of = shape.frames > 1 ? "moving-glyph" : "glyph";
+  std::string name = fmt::format("{}-classifier-{}-v{}", of, dimensions(shape), kVersion);
+  if (own) {
+    const auto& pixels = dataset.images.pixels;
+    const std::uint64_t sum = fnv1a({reinterpret_cast<const char*>(pixels.data()), pixels.size()});
+    name = fmt::format("label-classifier-{}-{:08x}-v{}", dimensions(shape), sum & 0xffffffffU, kVersion);
+  }
+  FeatureNetwork network(name, shape, ops);
+  const std::filesystem::path file = cache / (name + ".safetensors");
+  std::error_code ignored;
+  if (std::filesystem::exists(file, ignored)) {
+    try {
+      network.load(file);
+      return network;
+    } catch (const ConfigError&) {
+      // Damaged in the cache: trained again.
+    }
+  }
+  const Dataset learned = own ? dataset : open_dataset(kBuiltinDataset, shape);
+  network.train(shape.frames > 1 ? stills_of(learned) : learned, kSteps, kSeed);
+  std::filesystem::create_directories(cache, ignored);
+  network.save(file);
+  return network;
+}
+
+}  // namespace ganymede::kernel

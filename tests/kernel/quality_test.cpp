@@ -1,0 +1,201 @@
+// Quality figures against closed forms, and every model by them: what a training makes of the built-in images is
+// measurably nearer to them than noise and than what its first weights made.
+
+#include "kernel/quality/quality.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "common/errors.hpp"
+#include "device.hpp"
+#include "kernel/samples.hpp"
+#include "kernel/train.hpp"
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+TEST(FrechetDistance, OfNormalsWithAxesOfTheirOwnIsKnown) {
+  // (m1 - m2)^2 + (s1 - s2)^2 in each dimension.
+  const Moments a{2, {0, 1}, {4, 0, 0, 1}}, b{2, {3, 1}, {1, 0, 0, 9}};
+  EXPECT_NEAR(frechet_distance(a, b), 9 + 1 + 4, 1e-12);
+  EXPECT_NEAR(frechet_distance(a, a), 0, 1e-12);
+  EXPECT_NEAR(frechet_distance(a, b), frechet_distance(b, a), 1e-12);
+}
+
+TEST(FrechetDistance, OfCovariancesThatDoNotCommute) {
+  // C1 C2 = [[2, 4], [1, 5]] has the eigenvalues 1 and 6.
+  const Moments a{2, {0, 0}, {2, 0, 0, 1}}, b{2, {0, 0}, {1, 1, 1, 5}};
+  const double found = frechet_distance(a, b);
+  // trace of the root of [[2, 2], [1, 5]]: the eigenvalues' roots.
+  const double trace = 7, determinant = 2 * 5 - 2 * 1, root = std::sqrt(trace + 2 * std::sqrt(determinant));
+  EXPECT_NEAR(found, 3 + 6 - 2 * root, 1e-12);
+}
+
+TEST(FrechetDistance, OfARankThatIsTooLowIsStillANumber) {
+  const Moments flat{2, {0, 0}, {1, 1, 1, 1}};
+  EXPECT_NEAR(frechet_distance(flat, flat), 0, 1e-7);
+}
+
+TEST(MomentsOfRows, AreUnbiased) {
+  const Moments moments = moments_of_rows({1, 10, 3, 10, 5, 13}, 2);
+  EXPECT_THAT(moments.mean, testing::ElementsAre(3, 11));
+  EXPECT_THAT(moments.covariance, testing::ElementsAre(4, 3, 3, 3));
+}
+
+TEST(InceptionScore, IsOneWithoutDifferencesAndTheClassesWhenSureAndEven) {
+  EXPECT_NEAR(inception_score({0.2, 0.8, 0.2, 0.8}, 2), 1, 1e-12);
+  EXPECT_NEAR(inception_score({1, 0, 0, 0, 1, 0, 0, 0, 1}, 3), 3, 1e-12);
+  EXPECT_NEAR(inception_score({1, 0, 1, 0}, 2), 1, 1e-12);  // sure, but always of the same
+}
+
+class LossTest : public testing::TestWithParam<Backend> {};
+INSTANTIATE_TEST_SUITE_P(AllBackends, LossTest, testing::ValuesIn(backends()),
+                         [](const auto& instance) { return instance.param.name; });
+
+TEST_P(LossTest, ClassificationLossAndItsGradient) {
+  Device device(GetParam(), 6);
+  const int classes = 4, batch = 5;
+  const Tensor logits = device.tensor(classes, batch, -4, 4), gradient = device.tensor(classes, batch);
+  float* loss = device.floats(1);
+  const std::vector<std::uint8_t> labels{0, 3, 1, 1, 2};
+  auto values = device.values(logits);
+  const auto loss_of = [&] {
+    double sum = 0;
+    for (std::size_t i = 0; i < 5; ++i) {
+      double all = 0;
+      for (std::size_t c = 0; c < 4; ++c) all += std::exp(values[c * 5 + i]);
+      sum += std::log(all) - values[labels[i] * 5U + i];
+    }
+    return sum / batch;
+  };
+  device.ops().classification_loss(loss, gradient, logits, labels);
+  EXPECT_NEAR(device.values(loss, 1)[0], loss_of(), 1e-5);
+  const auto found = device.values(gradient);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const double middle = values[i], step = 1e-4;
+    values[i] = middle + step;
+    const double above = loss_of();
+    values[i] = middle - step;
+    EXPECT_NEAR(found[i], (above - loss_of()) / (2 * step), 1e-6);
+    values[i] = middle;
+  }
+}
+
+TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
+  const Scratch scratch;
+  const auto ops = make_eigen_ops(2);
+  const Glyphs seen = draw_glyphs(2000, 3), others = draw_glyphs(500, 4);
+  const Dataset dataset{"seen", seen.images, seen.labels}, unseen{"unseen", others.images, others.labels};
+  FeatureNetwork network = feature_network(dataset, *ops, scratch.path());
+  EXPECT_THAT(network.name(), HasSubstr("label-classifier-28x28x1-"));
+  const double accuracy = network.accuracy(unseen, 0, 500);
+  EXPECT_GT(accuracy, 0.95);
+  // The second time it is read; damaged, it is trained again.
+  FeatureNetwork again = feature_network(dataset, *ops, scratch.path());
+  EXPECT_EQ(again.accuracy(unseen, 0, 500), accuracy);
+  EXPECT_EQ(again.judge(images_of(others.images, 0, 70)).features,
+            network.judge(images_of(others.images, 0, 70)).features);
+  const auto file = scratch.file(network.name() + ".safetensors");
+  write_file(file, read_file(file).substr(0, 1000));
+  EXPECT_EQ(feature_network(dataset, *ops, scratch.path()).accuracy(unseen, 0, 500), accuracy);
+}
+
+TEST(QualityMeter, RefusesMoreImagesThanHalfTheDataAndTooFewForACovariance) {
+  const Scratch scratch;
+  const auto ops = make_eigen_ops(1);
+  const Dataset dataset{"few", draw_glyphs(400, 3).images, {}};
+  for (const int images : {-1, 1, kQualityImagesMin - 1, 201})
+    EXPECT_THAT([&] { QualityMeter(dataset, *ops, images, scratch.path()); },
+                ThrowsMessage<ConfigError>(HasSubstr("expected 128 to 200")));
+}
+
+struct Course {
+  const char* model;
+  int batch, steps;
+  float rate;
+};
+
+void PrintTo(const Course& course, std::ostream* out) { *out << course.model; }
+
+class EveryModel : public testing::TestWithParam<Course> {};
+
+INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, EveryModel,
+                         testing::Values(Course{"mlp-gan", 64, 1500, 5e-4F}, Course{"dcgan-28", 32, 400, 2e-4F},
+                                         Course{"dcgan-32", 16, 300, 2e-4F}, Course{"dcgan-64", 8, 200, 2e-4F}),
+                         [](const auto& instance) {
+                           std::string name = instance.param.model;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
+  const Course& course = GetParam();
+  TrainOptions options;
+  options.model = course.model;
+  options.batch = course.batch;
+  options.learning_rate = course.rate;
+  options.trace = true;
+  Trainer trainer(options);
+  QualityMeter meter(trainer.dataset(), trainer.ops(), 256, cache_directory());
+  const Quality before = meter.measure(trainer.gan(), trainer.ops(), 1);
+  trainer.run(course.steps);
+  const Quality after = meter.measure(trainer.gan(), trainer.ops(), 1);
+  EXPECT_LT(after.fid, 0.5 * before.fid);
+  EXPECT_LT(after.real_fid, 0.1 * after.fid);
+  // One more digit than none: the classifier sees differences between the samples.
+  EXPECT_GT(after.inception_score, 1.2);
+  std::printf("%s: FID %.1f -> %.1f, real %.2f; IS %.2f -> %.2f, real %.2f\n", course.model, before.fid, after.fid,
+              after.real_fid, before.inception_score, after.inception_score, after.real_inception_score);
+}
+
+class GrowingModel : public testing::TestWithParam<Course> {};
+
+INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
+                         testing::Values(Course{"progressive-gan", 8, 120, 1e-3F},
+                                         Course{"progressive-gan-video", 4, 80, 1e-3F}),
+                         [](const auto& instance) {
+                           std::string name = instance.param.model;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// Through two fadings in. Measured at the ends of the stays: while layers fade in, images are of neither size.
+TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
+  const Course& course = GetParam();
+  TrainOptions options;
+  options.model = course.model;
+  options.batch = course.batch;
+  options.learning_rate = course.rate;
+  options.image = std::string(course.model) == "progressive-gan-video" ? "32x32x3x8" : "32x32x3";
+  options.stage_steps = course.steps;
+  options.average_decay = 0.98F;
+  options.trace = true;
+  Trainer trainer(options);
+  QualityMeter meter(trainer.dataset(), trainer.ops(), 256, cache_directory());
+  std::vector<double> fids;
+  for (const int parts : {1, 2, 2}) {
+    trainer.run(std::int64_t{parts} * course.steps);
+    fids.push_back(meter.measure(trainer.gan(), trainer.ops(), 1).fid);
+  }
+  ASSERT_EQ(trainer.gan().image.height, 16);
+  EXPECT_FALSE(trainer.gan().fading);
+  EXPECT_EQ(trainer.trace(0).batches.size(), 5U);
+  // 4x4 pixels without a feature are no measure: they are nearer to the mean than what is learned from them first.
+  EXPECT_LT(fids[2], fids[1]);
+  Gan untrained = find_model(course.model).build(image_of(options), {2, false});
+  untrained.prepare(trainer.ops(), course.batch, 1);
+  const double noise = meter.measure(untrained, trainer.ops(), 1).fid;
+  EXPECT_LT(fids[2], 0.9 * noise);
+  std::printf("%s: FID %.1f, %.1f, %.1f at 4x4, 8x8, 16x16; untrained %.1f\n", course.model, fids[0], fids[1], fids[2],
+              noise);
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
