@@ -173,9 +173,9 @@ std::string at_step(const std::filesystem::path& file, std::int64_t step) {
 Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   Report report;
   std::optional<kernel::QualityMeter> meter;
-  if (arguments.quality > 0) {
+  if (arguments.quality != 0) {
     remark(shared, "measuring quality by a classifier, which is trained at its first use");
-    meter.emplace(trainer.dataset(), trainer.ops(), arguments.quality, kernel::cache_directory());
+    meter.emplace(trainer.whole_dataset(), trainer.ops(), arguments.quality, kernel::cache_directory());
   }
   const auto measure = [&] {
     trainer.pause();
@@ -280,6 +280,10 @@ void add_train(CLI::App& app, Shared& shared) {
                      "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
       ->capture_default_str();
+  command.add_option("--prefetch", options.loader.prefetch, "batches made ahead while a step is computed; 0: none")
+      ->capture_default_str();
+  command.add_option("--loader-threads", options.loader.threads, "that decode and gather them")->capture_default_str();
+  command.add_flag("!--no-image-cache", options.image_cache, "decode pictures in every epoch instead of the first");
   add_seed(command, options.seed, "of weights, batches, latents and dropout");
   command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
   command.add_option("--samples-every", arguments->samples_every,

@@ -8,6 +8,7 @@
 #include <cassert>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <ctime>
 #include <iterator>
 
@@ -41,7 +42,7 @@ void check_rates(const TrainOptions& options) {
 }
 
 Dataset open_checked(const TrainOptions& options, ImageShape shape) {
-  Dataset dataset = open_dataset(options.dataset, shape);
+  Dataset dataset = open_dataset(options.dataset, shape, {.now = false, .cached = options.image_cache});
   if (dataset.images.count < options.batch)
     refuse("--batch", options.batch, fmt::format("at most the {} images of {}", dataset.images.count, dataset.name));
   return dataset;
@@ -71,6 +72,10 @@ void check(const TrainOptions& options) {
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
   if (options.stage_steps > 0 && !model.grows())
     refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
+  if (options.loader.prefetch < 0 || options.loader.prefetch > kPrefetchMax)
+    refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kPrefetchMax));
+  if (options.loader.threads < 1 || options.loader.threads > kThreadsMax)
+    refuse("--loader-threads", options.loader.threads, fmt::format("1 to {}", kThreadsMax));
   if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
     refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kDiscriminatorStepsMax));
 }
@@ -144,17 +149,40 @@ void Trainer::enter(const Place& place) {
   place_ = place;
 
   const bool whole = gan_->image == image_;
-  stage_images_ = whole ? Images{} : shrink(dataset_.images, gan_->image);
-  const Images& images = whole ? dataset_.images : stage_images_;
   const std::int64_t epoch = batches_ ? batches_->epoch() : 1;
   const std::size_t position = batches_ ? batches_->position() : 0;
-  batches_.emplace(images, options_.batch, options_.seed);
-  batches_->seek(epoch, position);
+  batches_.reset();  // whose threads read the images that go
+  stage_images_ = whole ? Images{} : shrink(whole_dataset().images, gan_->image);
+  start_loader(epoch, position);
   if (options_.trace) {
     clock_ = StepClock();
     clock_.record(*ops_, gan_->generator.layers().size(), gan_->discriminator.layers().size(),
                   options_.discriminator_steps);
   }
+}
+
+const Dataset& Trainer::whole_dataset() {
+  if (!dataset_.images.pixels.empty()) return dataset_;
+  // The loader's threads are reading.
+  const bool loading = batches_.has_value();
+  const std::int64_t epoch = loading ? batches_->epoch() : 1;
+  const std::size_t position = loading ? batches_->position() : 0;
+  batches_.reset();
+  dataset_.need_all();
+  if (loading) start_loader(epoch, position);
+  return dataset_;
+}
+
+void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
+  const auto bytes = static_cast<std::size_t>(gan_->image.pixels());
+  const auto read_whole = [this](std::uint32_t index, std::uint8_t* out) { dataset_.read(index, out); };
+  const auto read_small = [this, bytes](std::uint32_t index, std::uint8_t* out) {
+    std::memcpy(out, stage_images_.pixels.data() + index * bytes, bytes);
+  };
+  const bool whole = gan_->image == image_;
+  batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
+                   options_.batch, options_.seed, options_.loader);
+  batches_->seek(epoch, position);
 }
 
 void Trainer::grow() {

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "kernel/data/batches.hpp"
 #include "kernel/data/dataset.hpp"
+#include "kernel/data/loader.hpp"
 #include "kernel/gan_step.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/safetensors.hpp"
@@ -23,6 +23,7 @@ inline constexpr std::int64_t kStepsMax = 1'000'000'000;
 inline constexpr std::int64_t kTracedStepsMax = 100'000;
 inline constexpr int kThreadsMax = 1024;
 inline constexpr int kDiscriminatorStepsMax = 100;
+inline constexpr int kPrefetchMax = 1024;
 
 struct TrainOptions {
   std::string model = "mlp-gan";
@@ -38,6 +39,8 @@ struct TrainOptions {
   /// Of a growing model: the steps that each fading in and each stay at a size last. 0: grown up from the first step.
   std::int64_t stage_steps = 0;
   int discriminator_steps = 1;  ///< updates of the discriminator a step
+  LoaderOptions loader;
+  bool image_cache = true;  ///< keeps decoded pictures after their first use
   std::uint64_t seed = 1;
   bool trace = false;  ///< record phases; costs well below 1 % of a step
 };
@@ -98,6 +101,8 @@ class Trainer {
 
   const TrainOptions& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }
+  /// With all of its pictures decoded.
+  const Dataset& whole_dataset();
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t epoch() const { return batches_->epoch(); }
   Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
@@ -109,6 +114,7 @@ class Trainer {
   /// Builds the networks of a place, with the weights of those that stood there before, and the images that they see.
   void enter(const Place& place);
   void grow();
+  void start_loader(std::int64_t epoch, std::size_t position);
   TraceBatch stage_trace(std::int64_t warmup) const;
 
   TrainOptions options_;
@@ -121,12 +127,12 @@ class Trainer {
   std::optional<Gan> gan_;
   Place place_;
   std::map<std::string, double> memory_bytes_;
-  std::optional<Batches> batches_;
+  std::optional<Loader> batches_;
   StepRandom random_;
   StepClock clock_;
   std::vector<TraceBatch> finished_stages_;
   std::optional<TraceUtilization> utilization_;
-  std::uint64_t data_sum_ = 0;  ///< of the images, once a checkpoint asked for it
+  std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint, once a checkpoint asked for it
   std::int64_t steps_done_ = 0;
 };
 

@@ -57,15 +57,11 @@ class Metadata {
   const std::string& file_;
 };
 
-std::uint64_t sum_of(const Images& images) {
-  return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
-}
-
 }  // namespace
 
 SafeTensors Trainer::checkpoint() {
   pause();
-  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
+  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint();
   SafeTensors content = tensors_of(*gan_, *ops_, true);
   content.metadata.merge(std::map<std::string, std::string>{
       {"image", to_string(gan_->whole)},
@@ -87,7 +83,7 @@ SafeTensors Trainer::checkpoint() {
 }
 
 void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
-  if (data_sum_ == 0) data_sum_ = sum_of(dataset_.images);
+  if (data_sum_ == 0) data_sum_ = dataset_.fingerprint();
   const Metadata in(checkpoint.metadata, file);
   in.expect("model", options_.model);
   in.expect("image", to_string(gan_->whole));

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <map>
 #include <system_error>
 #include <vector>
@@ -14,30 +13,12 @@
 #include "kernel/data/picture.hpp"
 
 namespace ganymede::kernel {
-namespace {
-
-/// [clips x frames x channels x plane] becomes [clips x channels x frames x plane].
-Images by_channel(Images stills, int frames) {
-  Images clips{stills.count / frames, stills.height, stills.width, {}, stills.channels, frames};
-  clips.pixels.resize(stills.pixels.size());
-  const std::size_t plane = static_cast<std::size_t>(stills.height) * static_cast<std::size_t>(stills.width);
-  const auto channels = static_cast<std::size_t>(stills.channels), many = static_cast<std::size_t>(frames);
-  std::uint8_t* to = clips.pixels.data();
-  for (std::size_t clip = 0; clip < static_cast<std::size_t>(clips.count); ++clip)
-    for (std::size_t c = 0; c < channels; ++c)
-      for (std::size_t f = 0; f < many; ++f, to += plane)
-        std::memcpy(to, stills.pixels.data() + ((clip * many + f) * channels + c) * plane, plane);
-  return clips;
-}
-
-}  // namespace
-
-Images read_clips(const std::filesystem::path& directory, ImageShape shape) {
+std::vector<std::filesystem::path> clip_files(const std::filesystem::path& directory, int frames_of_clip) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(directory, ignored))
     throw ConfigError(
         fmt::format("--dataset: {}: found no directory, expected one with folders of frames", directory.string()));
-  const auto frames = static_cast<std::size_t>(shape.frames);
+  const auto frames = static_cast<std::size_t>(frames_of_clip);
   std::map<std::filesystem::path, std::vector<std::filesystem::path>> videos;
   for (auto& file : picture_files(directory)) videos[file.parent_path()].push_back(file);
   std::vector<std::filesystem::path> wanted;
@@ -50,7 +31,7 @@ Images read_clips(const std::filesystem::path& directory, ImageShape shape) {
   if (wanted.empty())
     throw ConfigError(fmt::format("{}: found no folder of {} frames or more (PNG or JPEG files); the longest has {}",
                                   directory.string(), frames, longest));
-  return by_channel(read_pictures(wanted, {shape.height, shape.width, shape.channels}), shape.frames);
+  return wanted;
 }
 
 Images moving_clips(const Images& images, int count, std::uint64_t seed, int frames) {

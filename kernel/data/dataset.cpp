@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <optional>
 #include <system_error>
 
@@ -88,7 +89,15 @@ std::vector<fs::path> cifar_files(const fs::path& directory) {
   return files;
 }
 
-Dataset open_clips(const std::string& name, ImageShape shape) {
+Dataset of_pictures(std::string name, std::vector<fs::path> files, ImageShape shape, PictureReading reading) {
+  auto store = std::make_shared<const PictureStore>(std::move(files), shape, reading.cached);
+  Dataset dataset{std::move(name), {store->count(), shape.height, shape.width, {}, shape.channels, shape.frames}};
+  dataset.pictures = std::move(store);
+  if (reading.now) dataset.need_all();
+  return dataset;
+}
+
+Dataset open_clips(const std::string& name, ImageShape shape, PictureReading reading) {
   if (name == kBuiltinDataset) {
     const ImageShape still{shape.height, shape.width, shape.channels};
     const Dataset stills = read_idx(name, write_builtin_dataset(cache_directory(), still),
@@ -101,10 +110,10 @@ Dataset open_clips(const std::string& name, ImageShape shape) {
       clips.labels.push_back(stills.labels[i % stills.labels.size()]);
     return clips;
   }
-  return {name, read_clips(name, shape), {}};
+  return of_pictures(name, clip_files(name, shape.frames), shape, reading);
 }
 
-Dataset read_directory(std::string name, const fs::path& directory, ImageShape shape) {
+Dataset read_directory(std::string name, const fs::path& directory, ImageShape shape, PictureReading reading) {
   std::error_code ignored;
   if (!fs::is_directory(directory, ignored))
     throw ConfigError(fmt::format("--dataset: {}: found no directory, expected one with images or the word {}",
@@ -115,14 +124,29 @@ Dataset read_directory(std::string name, const fs::path& directory, ImageShape s
     CifarImages cifar = read_cifar(files);
     return {std::move(name), std::move(cifar.images), std::move(cifar.labels)};
   }
-  const auto pictures = picture_files(directory);
+  auto pictures = picture_files(directory);
   if (pictures.empty())
     throw ConfigError(
         fmt::format("{}: found neither {} nor data_batch_1.bin nor PNG or JPEG files", directory.string(), kImages));
-  return {std::move(name), read_pictures(pictures, shape), {}};
+  return of_pictures(std::move(name), std::move(pictures), shape, reading);
 }
 
 }  // namespace
+
+void Dataset::read(std::uint32_t index, std::uint8_t* out) const {
+  if (images.pixels.empty()) return pictures->read(index, out);
+  const auto bytes = static_cast<std::size_t>(images.shape().pixels());
+  std::memcpy(out, images.pixels.data() + index * bytes, bytes);
+}
+
+void Dataset::need_all() {
+  if (images.pixels.empty()) images = pictures->decode_all();
+}
+
+std::uint64_t Dataset::fingerprint() const {
+  if (pictures) return pictures->fingerprint();
+  return fnv1a({reinterpret_cast<const char*>(images.pixels.data()), images.pixels.size()});
+}
 
 fs::path cache_directory() {
   if (const char* xdg = std::getenv("XDG_CACHE_HOME"); xdg != nullptr && *xdg == '/')
@@ -159,11 +183,11 @@ std::optional<ImageShape> image_of_dataset(const std::string& name) {
   return std::nullopt;
 }
 
-Dataset open_dataset(const std::string& name, ImageShape shape) {
-  if (shape.frames > 1) return open_clips(name, shape);
+Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading pictures) {
+  if (shape.frames > 1) return open_clips(name, shape, pictures);
   const bool builtin = name == kBuiltinDataset;
   Dataset dataset =
-      read_directory(name, builtin ? write_builtin_dataset(cache_directory(), shape) : fs::path(name), shape);
+      read_directory(name, builtin ? write_builtin_dataset(cache_directory(), shape) : fs::path(name), shape, pictures);
   const Images& images = dataset.images;
   if (!(images.shape() == shape))
     throw ConfigError(fmt::format("{}: found images of {}x{}x{}, expected {}x{}x{} (rows, columns, channels)", name,

@@ -14,8 +14,6 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
-#include "common/process.hpp"
-#include "kernel/ops/eigen/thread_pool.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -181,31 +179,6 @@ std::vector<std::filesystem::path> picture_files(const std::filesystem::path& di
     if (is_picture_name(entry.path()) && entry.is_regular_file()) files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   return files;
-}
-
-Images read_pictures(const std::vector<std::filesystem::path>& files, ImageShape shape) {
-  Images images{static_cast<int>(files.size()), shape.height, shape.width, {}, shape.channels};
-  const auto image_bytes = static_cast<std::size_t>(shape.pixels());
-  images.pixels.resize(files.size() * image_bytes);
-  ThreadPool pool(usable_cores());
-  // A chunk must not throw: the error of the first damaged file, by name, is kept.
-  constexpr std::size_t kChunk = 16;
-  const std::size_t chunks = (files.size() + kChunk - 1) / kChunk;
-  std::vector<std::string> errors(chunks);
-  constexpr std::size_t kMostChunks = 1'000'000;
-  for (std::size_t first = 0; first < chunks; first += kMostChunks)
-    pool.run(static_cast<int>(std::min(kMostChunks, chunks - first)), [&](int chunk, int) {
-      const std::size_t index = first + static_cast<std::size_t>(chunk);
-      try {
-        for (std::size_t i = index * kChunk; i < std::min(files.size(), (index + 1) * kChunk); ++i)
-          fit_picture(read_picture(files[i]), shape, {images.pixels.data() + i * image_bytes, image_bytes});
-      } catch (const std::exception& error) {
-        errors[index] = error.what();
-      }
-    });
-  for (const std::string& error : errors)
-    if (!error.empty()) throw ConfigError(error);
-  return images;
 }
 
 }  // namespace ganymede::kernel

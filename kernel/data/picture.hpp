@@ -30,7 +30,4 @@ void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_
 /// All pictures below the directory, in the order of their names, whatever order the directory has.
 std::vector<std::filesystem::path> picture_files(const std::filesystem::path& directory);
 
-/// All of them fitted to `shape`, by all cores. ConfigError of the first damaged one.
-Images read_pictures(const std::vector<std::filesystem::path>& files, ImageShape shape);
-
 }  // namespace ganymede::kernel

@@ -10,7 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
-#include "kernel/data/batches.hpp"
+#include "kernel/data/order.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/safetensors.hpp"
 
@@ -97,13 +97,18 @@ FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, Ops& ops)
 
 void FeatureNetwork::train(const Dataset& dataset, int steps, std::uint64_t seed) {
   assert(dataset.labels.size() == static_cast<std::size_t>(dataset.images.count) && dataset.images.count >= kBatch);
-  Batches batches(dataset.images, kBatch, seed);
+  Order order(dataset.images.count, kBatch, seed);
+  const auto pixels = static_cast<std::size_t>(shape_.pixels());
+  std::vector<std::uint8_t> bytes(kBatch * pixels);
   RandomStream unused(seed, "kernel/classifier/noise");
   std::vector<std::uint8_t> labels(kBatch);
   for (int step = 0; step < steps; ++step) {
-    ops_.load_images(images_, batches.next(), -1);
-    const auto indices = batches.indices();
-    std::transform(indices.begin(), indices.end(), labels.begin(), [&](std::uint32_t i) { return dataset.labels[i]; });
+    std::size_t at = 0;
+    for (const std::uint32_t index : order.next()) {
+      dataset.read(index, bytes.data() + at * pixels);
+      labels[at++] = dataset.labels[index];
+    }
+    ops_.load_images(images_, bytes, -1);
     const Tensor logits = network_.forward(ops_, images_, unused);
     ops_.classification_loss(loss_, d_logits_, logits, labels);
     network_.backward(ops_, d_logits_, {true, false, false}, [](std::size_t) {});
@@ -187,9 +192,8 @@ FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::file
   const char* of = shape.frames > 1 ? "moving-glyph" : "glyph";
   std::string name = fmt::format("{}-classifier-{}-v{}", of, dimensions(shape), kVersion);
   if (own) {
-    const auto& pixels = dataset.images.pixels;
-    const std::uint64_t sum = fnv1a({reinterpret_cast<const char*>(pixels.data()), pixels.size()});
-    name = fmt::format("label-classifier-{}-{:08x}-v{}", dimensions(shape), sum & 0xffffffffU, kVersion);
+    name =
+        fmt::format("label-classifier-{}-{:08x}-v{}", dimensions(shape), dataset.fingerprint() & 0xffffffffU, kVersion);
   }
   FeatureNetwork network(name, shape, ops);
   const std::filesystem::path file = cache / (name + ".safetensors");

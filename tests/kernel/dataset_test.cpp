@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <set>
 
 #include "common/errors.hpp"
-#include "kernel/data/batches.hpp"
+#include "kernel/data/loader.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -70,28 +72,76 @@ TEST(Dataset, TheBuiltinOneIsWrittenOnceAndReadBack) {
   EXPECT_EQ(open_dataset("builtin", {28, 28, 1}).images.pixels, dataset.images.pixels);
 }
 
-TEST(Batches, BringEveryImageOnceAnEpoch) {
-  const Images images = numbered_images(12);
-  Batches batches(images, 4, 1);
-  std::vector<std::uint8_t> orders[2];
-  for (auto& order : orders) {
-    for (int i = 0; i < 3; ++i) {
-      const auto batch = batches.next();
-      order.insert(order.end(), batch.begin(), batch.end());
-    }
-    EXPECT_EQ(std::set<std::uint8_t>(order.begin(), order.end()).size(), 12U);
-  }
-  EXPECT_NE(orders[0], orders[1]);
-  EXPECT_EQ(batches.epoch(), 2);
+class LoaderTest : public testing::TestWithParam<LoaderOptions> {};
+INSTANTIATE_TEST_SUITE_P(Threads, LoaderTest,
+                         testing::Values(LoaderOptions{0, 1}, LoaderOptions{1, 1}, LoaderOptions{4, 1},
+                                         LoaderOptions{3, 4}));
+
+Loader::Read numbers() {
+  return [](std::uint32_t index, std::uint8_t* out) { *out = static_cast<std::uint8_t>(index); };
 }
 
-TEST(Batches, SkipTheRemainder) {
-  const Images images = numbered_images(5);
-  Batches batches(images, 4, 1);
-  batches.next();
-  EXPECT_EQ(batches.epoch(), 1);
-  batches.next();
-  EXPECT_EQ(batches.epoch(), 2);
+TEST_P(LoaderTest, BringsEveryImageOnceAnEpochInTheSameOrderHoweverManyThreads) {
+  Loader loader(12, 1, numbers(), 4, 1, GetParam());
+  Order order(12, 4, 1);
+  std::vector<std::uint8_t> seen[2];
+  for (auto& epoch : seen) {
+    for (int i = 0; i < 3; ++i) {
+      const auto batch = loader.next();
+      const auto expected = order.next();
+      EXPECT_TRUE(std::equal(batch.begin(), batch.end(), expected.begin(), expected.end()));
+      EXPECT_EQ(loader.position(), order.position());
+      EXPECT_EQ(loader.epoch(), order.epoch());
+      epoch.insert(epoch.end(), batch.begin(), batch.end());
+    }
+    EXPECT_EQ(std::set<std::uint8_t>(epoch.begin(), epoch.end()).size(), 12U);
+  }
+  EXPECT_NE(seen[0], seen[1]);
+  EXPECT_EQ(loader.epoch(), 2);
+}
+
+TEST_P(LoaderTest, SkipsTheRemainder) {
+  Loader loader(5, 1, numbers(), 4, 1, GetParam());
+  loader.next();
+  EXPECT_EQ(loader.epoch(), 1);
+  loader.next();
+  EXPECT_EQ(loader.epoch(), 2);
+}
+
+TEST_P(LoaderTest, GoesOnFromAPlaceInTheData) {
+  Loader loader(40, 1, numbers(), 4, 9, GetParam()), again(40, 1, numbers(), 4, 9, GetParam());
+  for (int i = 0; i < 13; ++i) loader.next();
+  again.next();
+  again.seek(loader.epoch(), loader.position());
+  for (int i = 0; i < 9; ++i) {
+    const auto batch = loader.next(), other = again.next();
+    EXPECT_TRUE(std::equal(batch.begin(), batch.end(), other.begin(), other.end())) << i;
+  }
+}
+
+TEST_P(LoaderTest, ThrowsWhatAReaderThrewWhenItsBatchIsAskedFor) {
+  Order order(12, 4, 1);
+  order.next();
+  const std::uint32_t damaged = order.next()[2];
+  Loader loader(
+      12, 1,
+      [damaged](std::uint32_t index, std::uint8_t*) {
+        if (index == damaged) throw ConfigError("picture.png: damaged");
+      },
+      4, 1, GetParam());
+  loader.next();
+  EXPECT_THROW(loader.next(), ConfigError);
+}
+
+TEST_P(LoaderTest, MakesNoMoreThanItsQueueHolds) {
+  std::atomic<int> read{0};
+  Loader loader(
+      1000, 1, [&](std::uint32_t, std::uint8_t*) { ++read; }, 10, 1, GetParam());
+  for (int i = 0; i < 5; ++i) {
+    loader.next();
+    EXPECT_GE(read, 10 * (i + 1));
+    EXPECT_LE(read, 10 * (i + 1 + GetParam().prefetch));
+  }
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "device.hpp"
 #include "kernel/data/clips.hpp"
 #include "kernel/data/images.hpp"
+#include "kernel/data/picture_store.hpp"
 #include "kernel/image_grid.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/samples.hpp"
@@ -185,7 +186,7 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
   for (int i = 0; i < 5; ++i) write("Diving/v1/frame" + std::to_string(i) + ".png", static_cast<float>(10 * i));
   for (int i = 0; i < 2; ++i) write("Diving/v2/frame" + std::to_string(i) + ".png", static_cast<float>(100 + i));
   write("Rowing/v3/frame0.png", 200);
-  const Images clips = read_clips(scratch.path(), {6, 6, 1, 2});
+  const Images clips = PictureStore(clip_files(scratch.path(), 2), {6, 6, 1, 2}, true).decode_all();
   ASSERT_EQ(clips.count, 3);  // two and a frame left over, one, none
   const auto middle = [&](std::size_t clip, std::size_t frame) {
     return int{clips.pixels[(clip * 2 + frame) * 36 + 14]};
@@ -194,16 +195,10 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
   EXPECT_EQ(middle(0, 1), 10);
   EXPECT_EQ(middle(1, 0), 20);
   EXPECT_EQ(middle(2, 1), 101);
-  EXPECT_THAT(
-      [&] {
-        read_clips(scratch.path(), {6, 6, 1, 8});
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("found no folder of 8 frames or more")));
-  EXPECT_THAT(
-      [&] {
-        read_clips(scratch.file("nowhere"), {6, 6, 1, 8});
-      },
-      ThrowsMessage<ConfigError>(HasSubstr("found no directory")));
+  EXPECT_THAT([&] { clip_files(scratch.path(), 8); },
+              ThrowsMessage<ConfigError>(HasSubstr("found no folder of 8 frames or more")));
+  EXPECT_THAT([&] { clip_files(scratch.file("nowhere"), 8); },
+              ThrowsMessage<ConfigError>(HasSubstr("found no directory")));
 }
 
 class PenaltyTest : public testing::TestWithParam<Backend> {};
