@@ -160,6 +160,7 @@ void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
 
 void write_samples(Trainer& trainer, const Arguments& arguments, const std::string& file) {
   trainer.pause();
+  const kernel::Alone alone(trainer.ops());
   write_file(file, kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kSamples));
 }
 
@@ -173,12 +174,14 @@ std::string at_step(const std::filesystem::path& file, std::int64_t step) {
 Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   Report report;
   std::optional<kernel::QualityMeter> meter;
-  if (arguments.quality != 0) {
+  if (arguments.quality != 0 && trainer.shard().rank == 0) {
+    const kernel::Alone alone(trainer.ops());
     remark(shared, "measuring quality by a classifier, which is trained at its first use");
     meter.emplace(trainer.whole_dataset(), trainer.ops(), arguments.quality, kernel::cache_directory());
   }
   const auto measure = [&] {
     trainer.pause();
+    const kernel::Alone alone(trainer.ops());
     report.quality.emplace_back(trainer.steps_done(),
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
@@ -190,8 +193,9 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   report.result = trainer.run(steps, [&](const Progress& progress) {
     line.show({progress.step - first, progress.losses});
     if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
-    if (stop_asked != 0) throw Stopped{};
-    if (progress.step == arguments.steps) return;
+    if (stop_asked != 0) trainer.stop();
+    if (trainer.stopping()) throw Stopped{};
+    if (progress.step == arguments.steps || trainer.shard().rank > 0) return;
     if (!arguments.checkpoint.empty() && progress.step % arguments.checkpoint_every == 0)
       save_checkpoint(trainer, arguments);
     if (arguments.samples_every > 0 && progress.step % arguments.samples_every == 0)
@@ -216,11 +220,28 @@ void resume(Trainer& trainer, const Arguments& arguments, const Shared& shared) 
 }
 
 void write_outputs(Trainer& trainer, const Arguments& arguments) {
+  if (trainer.shard().rank > 0) return;
   if (!arguments.checkpoint.empty()) save_checkpoint(trainer, arguments);
   if (!arguments.samples.empty()) write_samples(trainer, arguments, arguments.samples);
   if (!arguments.weights.empty()) write_file(arguments.weights, kernel::write_weights(trainer.gan(), trainer.ops()));
   if (!arguments.trace.empty())
     write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
+}
+
+/// One of several processes: only the first speaks and writes.
+std::unique_ptr<kernel::Communicator> join_processes(const Arguments& arguments, Shared& shared) {
+  auto communicator = kernel::open_communicator();
+  if (communicator == nullptr) {
+    if (arguments.options.compression != "none" || arguments.options.synchronized_norm)
+      throw ConfigError(
+          "--compression, --sync-batch-norm: found one process, expected several: mpirun -n 2 ganymede train ...");
+    return nullptr;
+  }
+  if (!arguments.trace.empty())
+    throw ConfigError(
+        "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
+  if (communicator->shard().rank > 0) shared.quiet = true;
+  return communicator;
 }
 
 void train(Arguments& arguments, Shared& shared) {
@@ -230,9 +251,10 @@ void train(Arguments& arguments, Shared& shared) {
     emit(shared, shared.format == "json" ? kernel::to_json(description) : kernel::to_table(description));
     return;
   }
+  const auto communicator = join_processes(arguments, shared);
   arguments.options.trace = !arguments.trace.empty();
   choose_stage_steps(arguments);
-  Trainer trainer(arguments.options);
+  Trainer trainer(arguments.options, communicator.get());
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
   if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);
   if (arguments.resume) resume(trainer, arguments, shared);
@@ -240,7 +262,7 @@ void train(Arguments& arguments, Shared& shared) {
   try {
     report = run_training(trainer, arguments, shared);
   } catch (const Stopped&) {
-    if (!arguments.checkpoint.empty()) save_checkpoint(trainer, arguments);
+    if (!arguments.checkpoint.empty() && trainer.shard().rank == 0) save_checkpoint(trainer, arguments);
     remark(shared, fmt::format("stopped after step {}{}", trainer.steps_done(),
                                arguments.checkpoint.empty() ? "; --checkpoint would have kept it"
                                                             : "; --resume goes on from there"));
@@ -248,7 +270,8 @@ void train(Arguments& arguments, Shared& shared) {
     return;
   }
   write_outputs(trainer, arguments);
-  emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
+  if (trainer.shard().rank == 0)
+    emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
 }
 
 }  // namespace
@@ -266,7 +289,7 @@ void add_train(CLI::App& app, Shared& shared) {
           "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
       ->capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
-  command.add_option("--batch", options.batch, "images a step")->capture_default_str();
+  command.add_option("--batch", options.batch, "images a step, of each process")->capture_default_str();
   command.add_option("--backend", options.backend, "cpu; cuda comes later")->capture_default_str();
   command.add_option("--threads", options.threads, "CPU threads; 0: all cores")->capture_default_str();
   command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
@@ -284,6 +307,9 @@ void add_train(CLI::App& app, Shared& shared) {
       ->capture_default_str();
   command.add_option("--loader-threads", options.loader.threads, "that decode and gather them")->capture_default_str();
   command.add_flag("!--no-image-cache", options.image_cache, "decode pictures in every epoch instead of the first");
+  command.add_option("--compression", options.compression, "of gradients between processes: none, fp16, bf16 or int8")
+      ->capture_default_str();
+  command.add_flag("--sync-batch-norm", options.synchronized_norm, "batch norms over the images of all processes");
   add_seed(command, options.seed, "of weights, batches, latents and dropout");
   command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
   command.add_option("--samples-every", arguments->samples_every,

@@ -31,7 +31,13 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
                                 arguments.options.seed);
   out += fmt::format("data     {}, {} images, epoch {} reached\n", trainer.dataset().name,
                      trainer.dataset().images.count, trainer.epoch());
-  out += fmt::format("backend  {}\n\n", describe_backend(trainer.ops()));
+  out += fmt::format("backend  {}\n", describe_backend(trainer.ops()));
+  if (trainer.shard().ranks > 1)
+    out += fmt::format("replicas {} processes, {} images a step, gradients in {}, {} a step waited for them\n",
+                       trainer.shard().ranks, trainer.global_batch(),
+                       arguments.options.compression == "none" ? "fp32" : arguments.options.compression,
+                       to_string(Seconds{trainer.waited_s() / static_cast<double>(report.result.steps)}));
+  out += "\n";
   out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
   for (const auto& point : report.history)
     out +=
@@ -40,7 +46,7 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
   out +=
       fmt::format("\ntime     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
-                  report.result.steps, to_string(Seconds{step_s}), arguments.options.batch / step_s);
+                  report.result.steps, to_string(Seconds{step_s}), trainer.global_batch() / step_s);
   for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
                                    std::pair{"trace", arguments.trace}})
     if (!file.empty()) out += fmt::format("{:<9}{}\n", what, file);
@@ -77,11 +83,13 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"instructions", trainer.ops().instructions()},
                {"threads", trainer.ops().threads()},
                {"batch", arguments.options.batch},
+               {"processes", trainer.shard().ranks},
+               {"exposed_communication_s", trainer.waited_s()},
                {"seed", arguments.options.seed},
                {"steps", report.result.steps},
                {"total_s", report.result.seconds},
                {"step_mean_s", step_s},
-               {"images_per_s", arguments.options.batch / step_s},
+               {"images_per_s", trainer.global_batch() / step_s},
                {"losses", losses(report.result.losses)},
                {"history", history},
                {"files", files}};

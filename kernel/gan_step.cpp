@@ -73,7 +73,7 @@ void penalize_gradient(Gan& gan, Ops& ops, Tensor fake, StepRandom& random, floa
 }  // namespace
 
 Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
-                const LoadReal& load_real) {
+                const LoadReal& load_real, Reducers reducers) {
   Network& generator = gan.generator;
   Network& discriminator = gan.discriminator;
   const Terms terms = terms_of(options.loss);
@@ -93,7 +93,10 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& optio
     clock.enter(Phase::discriminator_forward_fake);
     logits = forward(discriminator, ops, fake, random.dropout);
     clock.enter(Phase::discriminator_backward_fake);
-    const auto done = [&](std::size_t layer) { clock.discriminator_layer_done(layer); };
+    const auto done = [&](std::size_t layer) {
+      clock.discriminator_layer_done(layer);
+      if (reducers.discriminator != nullptr) reducers.discriminator->layer_done(layer);
+    };
     const bool last = options.loss != AdversarialLoss::wasserstein;
     backward(discriminator, ops, judge(gan, ops, logits, terms.fake, kLossFake), kMore,
              last ? LayerDone(done) : LayerDone(kNobodyWaits));
@@ -101,6 +104,7 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& optio
       clock.enter(Phase::discriminator_gradient_penalty);
       penalize_gradient(gan, ops, fake, random, options.penalty, done);
     }
+    if (reducers.discriminator != nullptr) reducers.discriminator->wait();
     clock.enter(Phase::discriminator_update);
     update(discriminator, ops, options.adam);
   }
@@ -113,7 +117,11 @@ Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& optio
   const Tensor d_fake =
       backward(discriminator, ops, judge(gan, ops, logits, terms.generator, kLossGenerator), kThrough, kNobodyWaits);
   clock.enter(Phase::generator_backward);
-  backward(generator, ops, d_fake, kWhole, [&](std::size_t layer) { clock.generator_layer_done(layer); });
+  backward(generator, ops, d_fake, kWhole, [&](std::size_t layer) {
+    clock.generator_layer_done(layer);
+    if (reducers.generator != nullptr) reducers.generator->layer_done(layer);
+  });
+  if (reducers.generator != nullptr) reducers.generator->wait();
   clock.enter(Phase::generator_update);
   update(generator, ops, options.adam);
   if (gan.has_average()) {

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "kernel/gan.hpp"
+#include "kernel/parallel/reducer.hpp"
 #include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
@@ -27,12 +28,18 @@ struct StepOptions {
   float average_decay = 0;
 };
 
+/// What averages the gradients of several processes; null for one.
+struct Reducers {
+  Reducer* generator = nullptr;
+  Reducer* discriminator = nullptr;
+};
+
 /// Puts the next batch of real images into gan.real.
 using LoadReal = std::function<void()>;
 
 /// The discriminator's updates on real images and as many fakes, then the generator's. The fakes of the last
 /// discriminator update serve the generator's too.
 Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
-                const LoadReal& load_real);
+                const LoadReal& load_real, Reducers reducers = {});
 
 }  // namespace ganymede::kernel

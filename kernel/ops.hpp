@@ -14,6 +14,7 @@
 #include <string>
 
 #include "common/random.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "kernel/tensor.hpp"
 
 namespace ganymede::kernel {
@@ -234,6 +235,13 @@ class Ops {
   virtual void write(float* to, std::span<const float> host) = 0;
   virtual void synchronize() = 0;
 
+  /// Which images of a larger batch those are that it works on: random numbers are drawn for all, and its own kept.
+  void set_shard(Shard shard) { shard_ = shard; }
+  Shard shard() const { return shard_; }
+  /// Whose images the statistics of batch norms are of; null: this process's alone.
+  void set_synchronized(Communicator* communicator) { synchronized_ = communicator; }
+  Communicator* synchronized() const { return synchronized_; }
+
   /// What was counted since the beginning.
   const Work& work() const { return work_; }
   /// Also measures the time inside operations: two clock readings each.
@@ -295,6 +303,28 @@ class Ops {
 
   Work work_;
   bool timed_ = false;
+  Shard shard_;
+  Communicator* synchronized_ = nullptr;
+};
+
+/// While it lives, one process's operations are its own: for samples and measurements that only one makes.
+class Alone {
+ public:
+  explicit Alone(Ops& ops) : ops_(ops), shard_(ops.shard()), synchronized_(ops.synchronized()) {
+    ops.set_shard({});
+    ops.set_synchronized(nullptr);
+  }
+  ~Alone() {
+    ops_.set_shard(shard_);
+    ops_.set_synchronized(synchronized_);
+  }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  Ops& ops_;
+  Shard shard_;
+  Communicator* synchronized_;
 };
 
 }  // namespace ganymede::kernel

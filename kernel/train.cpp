@@ -72,6 +72,9 @@ void check(const TrainOptions& options) {
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
   if (options.stage_steps > 0 && !model.grows())
     refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
+  if (std::find(std::begin(kCompressionNames), std::end(kCompressionNames), options.compression) ==
+      std::end(kCompressionNames))
+    refuse("--compression", options.compression, fmt::format("{}", fmt::join(kCompressionNames, ", ")));
   if (options.loader.prefetch < 0 || options.loader.prefetch > kPrefetchMax)
     refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kPrefetchMax));
   if (options.loader.threads < 1 || options.loader.threads > kThreadsMax)
@@ -120,14 +123,23 @@ std::unique_ptr<Ops> make_ops(const TrainOptions& options) {
 
 std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kWarmupMost, steps / 10); }
 
-Trainer::Trainer(const TrainOptions& options)
+Trainer::Trainer(const TrainOptions& options, Communicator* communicator)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
       ops_(make_ops(options)),
       model_(find_model(options.model)),
       image_(image_of(options)),
       dataset_(open_checked(options, image_)),
-      random_(options.seed) {
+      random_(options.seed),
+      communicator_(communicator) {
+  if (communicator != nullptr) {
+    ops_->set_shard(communicator->shard());
+    if (options.synchronized_norm) ops_->set_synchronized(communicator);
+    if (dataset_.images.count < global_batch())
+      refuse("--batch", options.batch,
+             fmt::format("at most {} for each of {} processes: {} has {} images", dataset_.images.count / shard().ranks,
+                         shard().ranks, dataset_.name, dataset_.images.count));
+  }
   enter(place_now());
 }
 
@@ -142,11 +154,27 @@ void Trainer::enter(const Place& place) {
   Gan next = model_.build(image_, place.growth);
   const GanOptions gan_options = gan_options_of(options_);
   memory_bytes_ = next.planned_memory_bytes(*ops_, options_.batch, gan_options);
+  const auto& judges = next.discriminator.layers();
+  if (ops_->synchronized() != nullptr && gan_options.gradient_penalty &&
+      std::any_of(judges.begin(), judges.end(), [](const auto& layer) { return !layer->statistics().empty(); }))
+    throw ConfigError(fmt::format(
+        "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
+        "discriminator's batch norms are of one process's images",
+        options_.model));
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
   const bool grows = gan_.has_value();
   if (grows) next.take_over(*gan_, *ops_);
+  waited_s_ += reducers_waited_s();
+  generator_reducer_.reset();
+  discriminator_reducer_.reset();
   gan_ = std::move(next);
   place_ = place;
+  if (communicator_ != nullptr) {
+    const auto name = std::find(std::begin(kCompressionNames), std::end(kCompressionNames), options_.compression);
+    const auto compression = static_cast<Compression>(name - std::begin(kCompressionNames));
+    generator_reducer_.emplace(gan_->generator, *communicator_, compression);
+    discriminator_reducer_.emplace(gan_->discriminator, *communicator_, compression);
+  }
 
   const bool whole = gan_->image == image_;
   const std::int64_t epoch = batches_ ? batches_->epoch() : 1;
@@ -181,7 +209,7 @@ void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   };
   const bool whole = gan_->image == image_;
   batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
-                   options_.batch, options_.seed, options_.loader);
+                   options_.batch, options_.seed, options_.loader, shard());
   batches_->seek(epoch, position);
 }
 
@@ -207,13 +235,29 @@ void Trainer::load_real() {
   ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);
 }
 
+Losses Trainer::over_processes(Losses losses) {
+  stopping_ = stop_asked_;
+  if (communicator_ == nullptr) return losses;
+  double values[] = {losses.discriminator, losses.generator, stop_asked_ ? 1.0 : 0.0};
+  communicator_->sum(values);
+  stopping_ = values[2] > 0;
+  return {values[0] / shard().ranks, values[1] / shard().ranks};
+}
+
+double Trainer::reducers_waited_s() const {
+  return (generator_reducer_ ? generator_reducer_->waited_s() : 0) +
+         (discriminator_reducer_ ? discriminator_reducer_->waited_s() : 0);
+}
+
 Losses Trainer::step() {
   if (place_.until >= 0) {
     if (steps_done_ >= place_.until) grow();
     *gan_->share = place_now().share;
   }
   clock_.begin_step();
-  const Losses losses = gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); });
+  const Losses losses = over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
+                                                {generator_reducer_ ? &*generator_reducer_ : nullptr,
+                                                 discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
   ++steps_done_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(

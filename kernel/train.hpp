@@ -42,7 +42,9 @@ struct TrainOptions {
   LoaderOptions loader;
   bool image_cache = true;  ///< keeps decoded pictures after their first use
   std::uint64_t seed = 1;
-  bool trace = false;  ///< record phases; costs well below 1 % of a step
+  std::string compression = "none";  ///< of gradients between processes, kCompressionNames
+  bool synchronized_norm = false;    ///< batch norms over the images of all processes
+  bool trace = false;                ///< record phases; costs well below 1 % of a step
 };
 
 /// ConfigError naming the flag, what was found and what was expected.
@@ -76,7 +78,9 @@ struct RunResult {
 class Trainer {
  public:
   /// Checks the options, opens the data set, allocates everything. ConfigError, Infeasible.
-  explicit Trainer(const TrainOptions& options);
+  /// One of the communicator's processes, if there is one: `options.batch` images of each step's are its own. It must
+  /// outlive the trainer.
+  explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -105,11 +109,21 @@ class Trainer {
   const Dataset& whole_dataset();
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t epoch() const { return batches_->epoch(); }
+  Shard shard() const { return ops_->shard(); }
+  /// Images of a step, of all processes.
+  int global_batch() const { return options_.batch * shard().ranks; }
+  /// Asks all processes to end after the step that runs; `stopping` says in all of them whether any did.
+  void stop() { stop_asked_ = true; }
+  bool stopping() const { return stopping_; }
+  /// Seconds that communication of gradients took and nothing hid.
+  double waited_s() const { return waited_s_ + reducers_waited_s(); }
   Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
   Ops& ops() { return *ops_; }
 
  private:
   void load_real();
+  Losses over_processes(Losses losses);
+  double reducers_waited_s() const;
   Place place_now() const;
   /// Builds the networks of a place, with the weights of those that stood there before, and the images that they see.
   void enter(const Place& place);
@@ -130,6 +144,10 @@ class Trainer {
   std::optional<Loader> batches_;
   StepRandom random_;
   StepClock clock_;
+  Communicator* communicator_ = nullptr;
+  std::optional<Reducer> generator_reducer_, discriminator_reducer_;
+  bool stop_asked_ = false, stopping_ = false;
+  double waited_s_ = 0;  ///< of the stages before
   std::vector<TraceBatch> finished_stages_;
   std::optional<TraceUtilization> utilization_;
   std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint, once a checkpoint asked for it

@@ -65,7 +65,7 @@ SafeTensors Trainer::checkpoint() {
   SafeTensors content = tensors_of(*gan_, *ops_, true);
   content.metadata.merge(std::map<std::string, std::string>{
       {"image", to_string(gan_->whole)},
-      {"batch", fmt::format("{}", options_.batch)},
+      {"batch", fmt::format("{}", global_batch())},
       {"seed", fmt::format("{}", options_.seed)},
       {"ema", fmt::format("{}", options_.average_decay)},
       {"loss", std::string(kLossNames[static_cast<std::size_t>(step_options_.loss)])},
@@ -87,7 +87,7 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   const Metadata in(checkpoint.metadata, file);
   in.expect("model", options_.model);
   in.expect("image", to_string(gan_->whole));
-  in.expect("batch", fmt::format("{}", options_.batch));
+  in.expect("batch", fmt::format("{}", global_batch()));
   in.expect("seed", fmt::format("{}", options_.seed));
   in.expect("ema", fmt::format("{}", options_.average_decay));
   in.expect("loss", std::string(kLossNames[static_cast<std::size_t>(step_options_.loss)]));

@@ -5,11 +5,13 @@
 
 namespace ganymede::kernel {
 
-Loader::Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options)
+Loader::Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
+               Shard shard)
     : image_bytes_(image_bytes),
       read_(std::move(read)),
       options_(options),
-      order_(images, batch, seed),
+      shard_(shard),
+      order_(images, batch * shard.ranks, seed),
       slots_(static_cast<std::size_t>(options.prefetch) + 1) {
   for (Slot& slot : slots_) {
     slot.bytes.resize(static_cast<std::size_t>(batch) * image_bytes);
@@ -47,7 +49,8 @@ void Loader::seek(std::int64_t epoch, std::size_t position) {
 }
 
 void Loader::draw(Slot& slot) {
-  const auto indices = order_.next();
+  const std::size_t mine = slot.indices.size();
+  const auto indices = order_.next().subspan(mine * static_cast<std::size_t>(shard_.rank), mine);
   std::copy(indices.begin(), indices.end(), slot.indices.begin());
   slot.epoch = order_.epoch();
   slot.position = order_.position();

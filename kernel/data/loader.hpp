@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "kernel/data/order.hpp"
+#include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::kernel {
 
@@ -25,7 +26,9 @@ class Loader {
   using Read = std::function<void(std::uint32_t index, std::uint8_t* out)>;
 
   /// Of `images` images, of `image_bytes` each.
-  Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options);
+  /// Batches of `batch` images: the shard's part of larger ones, of which all processes draw the same.
+  Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
+         Shard shard = {});
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
@@ -57,6 +60,7 @@ class Loader {
   std::size_t image_bytes_;
   Read read_;
   LoaderOptions options_;
+  Shard shard_;
   Order order_;
   std::int64_t epoch_ = 1;
   std::size_t position_ = 0;

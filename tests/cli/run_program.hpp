@@ -48,10 +48,11 @@ struct Outcome {
   std::string err;
 };
 
-inline Outcome run_program(const std::string& arguments) {
+/// `launcher`: what starts it, as mpirun.
+inline Outcome run_program(const std::string& arguments, const std::string& launcher = "") {
   const Scratch scratch;
-  const std::string command = std::string(GANYMEDE_BINARY) + " " + arguments + " > " + (scratch / "out").string() +
-                              " 2> " + (scratch / "err").string() + " < /dev/null";
+  const std::string command = launcher + " " + std::string(GANYMEDE_BINARY) + " " + arguments + " > " +
+                              (scratch / "out").string() + " 2> " + (scratch / "err").string() + " < /dev/null";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(scratch / "out"),
           content_of(scratch / "err")};

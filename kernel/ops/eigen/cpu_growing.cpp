@@ -143,9 +143,11 @@ void CpuGrowing::append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Ten
   }
 }
 
-void CpuGrowing::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
-  for (int i = 0; i < real.batch; ++i) {
+void CpuGrowing::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random, Shard shard) {
+  for (int image = 0; image < real.batch * shard.ranks; ++image) {
     const auto u = static_cast<float>(random.uniform());
+    const int i = image - real.batch * shard.rank;
+    if (i < 0 || i >= real.batch) continue;
     for (std::ptrdiff_t at = i; at < static_cast<std::ptrdiff_t>(real.size()); at += real.batch)
       between.data[at] = u * real.data[at] + (1 - u) * fake.data[at];
   }

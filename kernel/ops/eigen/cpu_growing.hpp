@@ -23,7 +23,7 @@ class CpuGrowing {
 
   static void append_deviation_forward(Tensor y, Tensor x, int positions);
   static void append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions);
-  static void interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random);
+  static void interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random, Shard shard);
   static void append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions);
   static void append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions);
   static void gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight);

@@ -15,6 +15,7 @@
 #include "kernel/ops/eigen/cpu_convolution.hpp"
 #include "kernel/ops/eigen/cpu_growing.hpp"
 #include "kernel/ops/eigen/cpu_losses.hpp"
+#include "kernel/ops/eigen/cpu_synchronized_norm.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
 
@@ -186,6 +187,7 @@ class EigenOps final : public Ops {
   }
 
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) override {
+    if (synchronized() != nullptr) return CpuSynchronizedNorm(*synchronized(), pool_).forward(y, x, parameters);
     over_features(x, [&](int begin, int end) {
       kernels_.batch_norm_forward(x.data, y.data, rows_of(parameters), x.batch, begin, end);
     });
@@ -199,6 +201,8 @@ class EigenOps final : public Ops {
 
   void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
                                     float* d_shift, bool accumulate) override {
+    if (synchronized() != nullptr)
+      return CpuSynchronizedNorm(*synchronized(), pool_).backward(dy, x, parameters, d_scale, d_shift, accumulate);
     over_features(x, [&](int begin, int end) {
       kernels_.batch_norm_backward(dy.data, x.data, rows_of(parameters), d_scale, d_shift, accumulate, x.batch, begin,
                                    end);
@@ -225,9 +229,13 @@ class EigenOps final : public Ops {
     // 16 bits decide about a unit: `keep` is met within 1 / 65536.
     const auto threshold = static_cast<std::uint64_t>(std::lround(p.keep * 65536.0F));
     std::uint64_t bits = 0;
-    for (std::size_t i = 0; i < mask.size(); ++i) {
+    // Of the images of all processes, this one's.
+    const auto batch = static_cast<std::size_t>(mask.batch), ranks = static_cast<std::size_t>(shard().ranks);
+    const std::size_t first = batch * static_cast<std::size_t>(shard().rank);
+    std::uint8_t* kept = mask.data;
+    for (std::size_t i = 0; i < mask.size() * ranks; ++i) {
       bits = i % 4 == 0 ? random.next() : bits >> 16;
-      mask.data[i] = (bits & 0xffffU) < threshold ? 1 : 0;
+      if (ranks == 1 || i % (batch * ranks) - first < batch) *kept++ = (bits & 0xffffU) < threshold ? 1 : 0;
     }
     over_elements(x.size(), [&](std::size_t begin, std::size_t end) {
       kernels_.leaky_dropout_forward(x.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
@@ -306,7 +314,7 @@ class EigenOps final : public Ops {
                   [&](std::size_t begin, std::size_t end) { kernels_.combine(y.data, a, x.data, b, begin, end); });
   }
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
-    CpuGrowing::interpolate(between, real, fake, random);
+    CpuGrowing::interpolate(between, real, fake, random, shard());
   }
   void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
     CpuGrowing::gradient_penalty(loss, direction, gradient, weight);
@@ -340,7 +348,16 @@ class EigenOps final : public Ops {
                   [&](std::size_t begin, std::size_t end) { kernels_.average(average, values, decay, begin, end); });
   }
 
-  void do_fill_normal(Tensor x, RandomStream& random) override { random.fill_normal({x.data, x.size()}); }
+  void do_fill_normal(Tensor x, RandomStream& random) override {
+    if (shard().ranks == 1) return random.fill_normal({x.data, x.size()});
+    const auto batch = static_cast<std::size_t>(x.batch);
+    drawn_.resize(batch * static_cast<std::size_t>(shard().ranks));
+    for (int f = 0; f < x.features; ++f) {
+      random.fill_normal(drawn_);
+      std::copy_n(drawn_.data() + batch * static_cast<std::size_t>(shard().rank), batch,
+                  x.data + static_cast<std::size_t>(f) * batch);
+    }
+  }
 
   void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) override {
     assert(x.size() * sizeof(float) <= transposed_.bytes());
@@ -359,7 +376,8 @@ class EigenOps final : public Ops {
   const CpuKernels& kernels_;
   ThreadPool pool_;
   std::vector<float> scratch_;
-  Buffer transposed_;  // a layer's input, [batch x inputs]
+  std::vector<float> drawn_;  // of the images of all processes
+  Buffer transposed_;         // a layer's input, [batch x inputs]
 };
 
 }  // namespace

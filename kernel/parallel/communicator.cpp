@@ -1,0 +1,43 @@
+#include "kernel/parallel/communicator.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "common/errors.hpp"
+
+namespace ganymede::kernel {
+
+int launched_processes() {
+  // Open MPI's and PMI's launchers, and Slurm where it starts the processes itself: a batch script's own shell has
+  // SLURM_NTASKS too, but no rank of a step.
+  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* value = std::getenv(variable)) return std::max(1, std::atoi(value));
+  if (std::getenv("PMIX_RANK") != nullptr || std::getenv("SLURM_STEPID") != nullptr)
+    if (const char* value = std::getenv("SLURM_STEP_NUM_TASKS")) return std::max(1, std::atoi(value));
+  return 1;
+}
+
+std::unique_ptr<Communicator> open_communicator() {
+  const int processes = launched_processes();
+  if (processes == 1) return nullptr;
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "libganymede_mpi.so";
+  // Its own library's MPI calls before those of the same names that SimGrid brings for programs that it simulates.
+  void* handle = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (handle == nullptr)
+    throw ConfigError(
+        fmt::format("started as {} processes, expected one: the MPI module is not there ({}); install an "
+                    "MPI (Debian: libopenmpi-dev), configure and build again",
+                    processes, ::dlerror()));
+  const auto make = reinterpret_cast<MakeCommunicator>(::dlsym(handle, kMakeCommunicator));
+  if (make == nullptr) throw ConfigError(fmt::format("{}: is no MPI module of this program", module.string()));
+  return std::unique_ptr<Communicator>(make());
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,108 @@
+#include "kernel/parallel/reducer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "kernel/step_trace_writer.hpp"
+
+namespace ganymede::kernel {
+
+Reducer::Reducer(Network& network, Communicator& communicator, Compression compression)
+    : network_(network), communicator_(communicator), compression_(compression) {
+  std::size_t end = network.parameter_count(), begin = end, widest = 0;
+  for (std::size_t layer = network.layers().size(); layer-- > 0;) {
+    const std::size_t floats = network.layer_parameters(layer);
+    if (floats == 0) continue;
+    if (begin<end&& static_cast<double>((end - begin + floats) * sizeof(float))> kBucketBytes) end = begin;
+    begin -= floats;
+    if (!buckets_.empty() && buckets_.back().end == end)
+      buckets_.back() = {layer, begin, end};
+    else
+      buckets_.push_back({layer, begin, end});
+  }
+  for (const Bucket& bucket : buckets_) widest = std::max(widest, bucket.end - bucket.begin);
+  if (compression != Compression::none) {
+    decoded_.resize(widest);
+    mine_.resize(compressed_bytes(compression, widest));
+    all_.resize(mine_.size() * static_cast<std::size_t>(communicator.shard().ranks));
+    if (compression == Compression::int8) lost_.resize(network.parameter_count());
+  }
+  thread_ = std::thread([this] { work(); });
+}
+
+Reducer::~Reducer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void Reducer::layer_done(std::size_t layer) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ready_ == buckets_.size() || buckets_[ready_].first_layer != layer) return;
+    ++ready_;
+  }
+  wake_.notify_one();
+}
+
+void Reducer::wait() {
+  const auto begin = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  idle_.wait(lock, [&] { return done_ == buckets_.size() || error_; });
+  ready_ = done_ = 0;
+  if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void Reducer::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wake_.wait(lock, [&] { return stop_ || done_ < ready_; });
+    if (stop_) return;
+    const Bucket bucket = buckets_[done_];
+    lock.unlock();
+    std::exception_ptr error;
+    try {
+      reduce(bucket);
+    } catch (...) {
+      error = std::current_exception();
+    }
+    lock.lock();
+    if (error) error_ = error;
+    ++done_;
+    idle_.notify_one();
+  }
+}
+
+void Reducer::reduce(const Bucket& bucket) {
+  const std::span<float> gradients{network_.gradient_data() + bucket.begin, bucket.end - bucket.begin};
+  const auto ranks = static_cast<std::size_t>(communicator_.shard().ranks);
+  const float share = 1.0F / static_cast<float>(ranks);
+  if (compression_ == Compression::none) {
+    communicator_.sum_gradients(gradients);
+    for (float& value : gradients) value *= share;
+    return;
+  }
+  float* lost = lost_.empty() ? nullptr : lost_.data() + bucket.begin;
+  for (std::size_t i = 0; lost != nullptr && i < gradients.size(); ++i) gradients[i] += lost[i];
+  const std::size_t bytes = compressed_bytes(compression_, gradients.size());
+  compress(compression_, gradients, mine_.data());
+  const std::span<float> decoded{decoded_.data(), gradients.size()};
+  if (lost != nullptr) {
+    decompress(compression_, mine_.data(), decoded);
+    for (std::size_t i = 0; i < gradients.size(); ++i) lost[i] = gradients[i] - decoded[i];
+  }
+  communicator_.gather_gradients({mine_.data(), bytes}, {all_.data(), bytes * ranks});
+  // In the order of the ranks: all have the same bits.
+  std::fill(gradients.begin(), gradients.end(), 0.0F);
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    decompress(compression_, all_.data() + rank * bytes, decoded);
+    for (std::size_t i = 0; i < gradients.size(); ++i) gradients[i] += share * decoded[i];
+  }
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,102 @@
+// Several processes of one training, started as a user starts them: mpirun -n 2 ganymede train.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+const bool kUsable = std::filesystem::exists(GANYMEDE_MPI_MODULE) && std::system("command -v mpirun >/dev/null") == 0;
+
+class Processes : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!kUsable) GTEST_SKIP() << "no MPI here, or the sanitizers' build, which cannot load its module";
+  }
+
+  static Outcome run(int processes, const std::string& arguments) {
+    const std::string launcher =
+        "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 mpirun --oversubscribe -n " +
+        std::to_string(processes);
+    return processes == 1 ? run_program(arguments) : run_program(arguments, launcher);
+  }
+
+  static Json history(int processes, const std::string& arguments) {
+    const Outcome outcome =
+        run(processes, "train --quiet --format json --threads 1 --lr 1e-5 --epsilon 1e-4 " + arguments);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return Json::parse(outcome.out).at("history");
+  }
+
+  static void expect_near(const Json& found, const Json& expected, double tolerance) {
+    ASSERT_EQ(found.size(), expected.size());
+    for (std::size_t i = 0; i < found.size(); ++i)
+      for (const char* network : {"discriminator", "generator"}) {
+        const double value = expected[i][network];
+        EXPECT_NEAR(found[i][network].get<double>(), value, tolerance * std::abs(value)) << network << " " << i;
+      }
+  }
+};
+
+TEST_F(Processes, OfHalfABatchGiveTheLossesOfOneOfTheWhole) {
+  // With dropout, and with batch norms that see the whole batch.
+  for (const char* model : {"mlp-gan", "dcgan-28"}) {
+    const std::string arguments = std::string("--steps 6 --model ") + model;
+    const Json whole = history(1, arguments + " --batch 16");
+    expect_near(history(2, arguments + " --batch 8 --sync-batch-norm"), whole, 2e-6);
+    expect_near(history(4, arguments + " --batch 4 --sync-batch-norm"), whole, 2e-6);
+  }
+}
+
+TEST_F(Processes, WithoutThatTheirBatchNormsDiffer) {
+  const Json whole = history(1, "--steps 3 --model dcgan-28 --batch 16"),
+             parts = history(2, "--steps 3 --model dcgan-28 --batch 8");
+  EXPECT_GT(std::abs(parts[0]["generator"].get<double>() - whole[0]["generator"].get<double>()), 1e-5);
+  expect_near(parts, whole, 0.1);
+}
+
+TEST_F(Processes, CompressTheirGradients) {
+  const Json whole = history(1, "--steps 6 --model dcgan-28 --batch 16");
+  for (const char* bits : {"fp16", "bf16", "int8"})
+    expect_near(history(2, std::string("--steps 6 --model dcgan-28 --batch 8 --sync-batch-norm --compression ") + bits),
+                whole, 1e-3);
+}
+
+TEST_F(Processes, GoOnFromACheckpointAndOnlyTheFirstWrites) {
+  const Scratch scratch;
+  const std::string keep = " --checkpoint " + (scratch / "run").string();
+  const Json whole = history(2, "--steps 6 --batch 8");
+  history(2, "--steps 3 --batch 8" + keep);
+  const Json rest = history(2, "--steps 6 --batch 8 --resume" + keep);
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    EXPECT_EQ(rest[i]["discriminator"], whole[i + 3]["discriminator"]);
+    EXPECT_EQ(rest[i]["generator"], whole[i + 3]["generator"]);
+  }
+  // One process of the whole batch goes on from it too.
+  EXPECT_EQ(run(1, "train --quiet --steps 7 --batch 16 --resume" + keep).code, 0);
+}
+
+TEST_F(Processes, EndTogetherOnBadInput) {
+  EXPECT_NE(run(2, "train --steps 3 --batch 8000").code, 0);
+  EXPECT_THAT(run(2, "train --steps 3 --batch 8000").err, HasSubstr("--batch: found 8000, expected at most 5000"));
+  EXPECT_THAT(run(2, "train --steps 3 --trace /tmp/none.json").err, HasSubstr("--trace: found several processes"));
+}
+
+TEST(OneProcess, HasNobodyToSendGradientsTo) {
+  const Outcome outcome = run_program("train --steps 3 --compression int8");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("found one process, expected several"));
+  EXPECT_EQ(run_program("train --steps 3 --compression zip").code, 2);
+}
+
+}  // namespace
+}  // namespace ganymede

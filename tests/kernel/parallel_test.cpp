@@ -1,0 +1,180 @@
+// Gradients between processes, which are threads here: tests/cli/processes_test.cpp starts real ones.
+
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "device.hpp"
+#include "kernel/network.hpp"
+#include "kernel/parallel/compression.hpp"
+#include "kernel/parallel/reducer.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+/// Threads that meet in shared memory.
+struct Meeting {
+  explicit Meeting(int ranks) : barrier(ranks), floats(static_cast<std::size_t>(ranks)), bytes(floats.size()) {}
+  std::barrier<> barrier;
+  std::vector<std::span<float>> floats;
+  std::vector<std::vector<std::uint8_t>> bytes;
+};
+
+class ThreadCommunicator final : public Communicator {
+ public:
+  ThreadCommunicator(Meeting& meeting, Shard shard) : meeting_(meeting), shard_(shard) {}
+  std::string name() const override { return "threads"; }
+  Shard shard() const override { return shard_; }
+  void sum(std::span<double>) override { FAIL(); }
+  void sum_gradients(std::span<float> values) override {
+    const auto rank = static_cast<std::size_t>(shard_.rank);
+    meeting_.floats[rank] = values;
+    meeting_.barrier.arrive_and_wait();
+    std::vector<float> sums(values.size());
+    for (const auto& part : meeting_.floats)
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+    meeting_.barrier.arrive_and_wait();
+    std::copy(sums.begin(), sums.end(), values.begin());
+  }
+  void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) override {
+    meeting_.bytes[static_cast<std::size_t>(shard_.rank)].assign(mine.begin(), mine.end());
+    meeting_.barrier.arrive_and_wait();
+    auto to = all.begin();
+    for (const auto& part : meeting_.bytes) to = std::copy(part.begin(), part.end(), to);
+    meeting_.barrier.arrive_and_wait();
+  }
+
+ private:
+  Meeting& meeting_;
+  Shard shard_;
+};
+
+TEST(Compression, HalvesAreRoundedToNearestEven) {
+  const auto there_and_back = [](Compression compression, float value) {
+    std::uint8_t bytes[8] = {};
+    compress(compression, {&value, 1}, bytes);
+    float back = 0;
+    decompress(compression, bytes, {&back, 1});
+    return back;
+  };
+  for (const float exact : {0.0F, 1.0F, -2.5F, 0.09375F, 65504.0F, 0x1p-24F, -0x1.8p-20F}) {
+    EXPECT_EQ(there_and_back(Compression::fp16, exact), exact);
+  }
+  EXPECT_EQ(there_and_back(Compression::fp16, 1 + 0x1p-11F), 1);  // half way: to even
+  EXPECT_EQ(there_and_back(Compression::fp16, 1 + 0x1.8p-10F), 1 + 0x1p-9F);
+  EXPECT_EQ(there_and_back(Compression::fp16, 1e9F), 65504);  // the largest that there is
+  EXPECT_EQ(there_and_back(Compression::fp16, 1e-9F), 0);
+  EXPECT_EQ(there_and_back(Compression::fp16, 0x1.fffp-15F), 0x1p-14F);  // from subnormal to normal
+  EXPECT_EQ(there_and_back(Compression::bf16, 1 + 0x1p-8F), 1);
+  EXPECT_EQ(there_and_back(Compression::bf16, 1 + 0x1.8p-7F), 1 + 0x1p-6F);
+  EXPECT_EQ(there_and_back(Compression::bf16, 3e38F), 0x1.c4p+127F);
+  for (const Compression compression : {Compression::fp16, Compression::bf16, Compression::int8})
+    EXPECT_TRUE(std::isnan(there_and_back(compression, std::numeric_limits<float>::quiet_NaN())));
+}
+
+TEST(Compression, LosesNoMoreThanItsBits) {
+  RandomStream random(1, "tests/compression");
+  std::vector<float> values(1000), back(1000);
+  for (float& value : values) value = static_cast<float>(random.normal() * std::exp(3 * random.normal()));
+  for (const auto& [compression, bytes] : {std::pair{Compression::none, 4000U}, std::pair{Compression::fp16, 2000U},
+                                           std::pair{Compression::bf16, 2000U}, std::pair{Compression::int8, 1016U}}) {
+    ASSERT_EQ(compressed_bytes(compression, 1000), bytes);
+    std::vector<std::uint8_t> packed(bytes);
+    compress(compression, values, packed.data());
+    decompress(compression, packed.data(), back);
+    for (std::size_t i = 0; i < 1000; ++i) {
+      float most = 0;
+      for (std::size_t j = i / 256 * 256; j < std::min<std::size_t>(1000, (i / 256 + 1) * 256); ++j)
+        most = std::max(most, std::abs(values[j]));
+      const float size = std::abs(values[i]);
+      const float allowed = compression == Compression::none   ? 0
+                            : compression == Compression::fp16 ? size * 0x1p-11F + 0x1p-25F
+                            : compression == Compression::bf16 ? size * 0x1p-8F
+                                                               : most / 254 * 1.001F;
+      ASSERT_NEAR(back[i], values[i], allowed) << i;
+    }
+  }
+}
+
+class ReducerTest : public testing::TestWithParam<Compression> {
+ protected:
+  static constexpr int kRanks = 3;
+
+  /// What each of the processes has after so many passes, summed over them; and what the mean would have been.
+  struct Sums {
+    std::vector<std::vector<float>> reduced{kRanks};
+    std::vector<double> expected;
+  };
+
+  static Sums passes(Compression compression, int count) {
+    Meeting meeting(kRanks);
+    Sums sums;
+    std::vector<std::thread> threads;
+    std::vector<std::vector<double>> given(kRanks);
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        const auto me = static_cast<std::size_t>(rank);
+        const auto ops = make_eigen_ops(1);
+        Layers layers;  // several buckets of 4 MiB, one of them of two layers
+        layers.push_back(dense("first", 700, 900));
+        layers.push_back(leaky("leaky", 900, 0.2F));
+        layers.push_back(dense("second", 900, 1300));
+        layers.push_back(dense("third", 1300, 5));
+        Network network("network", std::move(layers));
+        RandomStream initial(1, "tests/initial"), random(static_cast<std::uint64_t>(rank), "tests/gradients");
+        network.prepare(*ops, 2, initial);
+        ThreadCommunicator communicator(meeting, {rank, kRanks});
+        Reducer reducer(network, communicator, compression);
+        sums.reduced[me].assign(network.parameter_count(), 0);
+        given[me].assign(network.parameter_count(), 0);
+        for (int pass = 0; pass < count; ++pass) {
+          for (std::size_t i = 0; i < network.parameter_count(); ++i) {
+            network.gradient_data()[i] = static_cast<float>(random.uniform() - 0.25);
+            given[me][i] += double{network.gradient_data()[i]};
+          }
+          for (std::size_t layer = network.layers().size(); layer-- > 0;) reducer.layer_done(layer);
+          reducer.wait();
+          for (std::size_t i = 0; i < network.parameter_count(); ++i) sums.reduced[me][i] += network.gradient_data()[i];
+        }
+      });
+    for (auto& thread : threads) thread.join();
+    sums.expected.assign(given[0].size(), 0);
+    for (const auto& part : given)
+      for (std::size_t i = 0; i < part.size(); ++i) sums.expected[i] += part[i] / kRanks;
+    return sums;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Bits, ReducerTest,
+                         testing::Values(Compression::none, Compression::fp16, Compression::bf16, Compression::int8));
+
+TEST_P(ReducerTest, EveryProcessHasTheMeanInTheSameBits) {
+  const Sums sums = passes(GetParam(), 1);
+  EXPECT_EQ(sums.reduced[0], sums.reduced[1]);
+  EXPECT_EQ(sums.reduced[0], sums.reduced[2]);
+  const double tolerance = GetParam() == Compression::none   ? 1e-6
+                           : GetParam() == Compression::fp16 ? 4e-4
+                           : GetParam() == Compression::bf16 ? 3e-3
+                                                             : 4e-3;
+  for (std::size_t i = 0; i < sums.expected.size(); ++i)
+    ASSERT_NEAR(double{sums.reduced[0][i]}, sums.expected[i], tolerance) << i;
+}
+
+TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {
+  class Access : public ReducerTest {
+   public:
+    using ReducerTest::passes;
+    void TestBody() override {}
+  };
+  const auto sums = Access::passes(Compression::int8, 20);
+  // Rounding alone would be off by about sqrt(20) times a pass's error; what is added up is off by one pass's.
+  for (std::size_t i = 0; i < sums.expected.size(); ++i)
+    ASSERT_NEAR(double{sums.reduced[0][i]}, sums.expected[i], 4e-3) << i;
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
