@@ -307,6 +307,13 @@ void add_train(CLI::App& app, Shared& shared) {
       ->capture_default_str();
   command.add_option("--loader-threads", options.loader.threads, "that decode and gather them")->capture_default_str();
   command.add_flag("!--no-image-cache", options.image_cache, "decode pictures in every epoch instead of the first");
+  command.add_flag("--recompute", options.recompute,
+                   "keep few activations and compute the others again: less memory, the same losses");
+  command
+      .add_option("--activations", options.activations,
+                  "bits in which activations are kept for the backward pass: none (all), fp16, bf16 or int8; changes "
+                  "the losses")
+      ->capture_default_str();
   command.add_option("--compression", options.compression, "of gradients between processes: none, fp16, bf16 or int8")
       ->capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm, "batch norms over the images of all processes");

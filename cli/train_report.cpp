@@ -1,6 +1,7 @@
 #include "cli/train_report.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,12 @@
 
 namespace ganymede::cli {
 namespace {
+
+double peak_resident_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
 
 std::string quality_table(const TrainReport& report) {
   if (report.quality.empty()) return "";
@@ -43,9 +50,12 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
     out +=
         fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
   out += quality_table(report);
+  out += fmt::format("\nmemory   {} of the training as predicted, {} resident at most in this process\n",
+                     to_string(Bytes{static_cast<double>(trainer.ops().allocated_bytes())}),
+                     to_string(Bytes{peak_resident_bytes()}));
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
   out +=
-      fmt::format("\ntime     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
+      fmt::format("time     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
                   report.result.steps, to_string(Seconds{step_s}), trainer.global_batch() / step_s);
   for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
                                    std::pair{"trace", arguments.trace}})
@@ -84,6 +94,8 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"threads", trainer.ops().threads()},
                {"batch", arguments.options.batch},
                {"processes", trainer.shard().ranks},
+               {"memory_bytes", trainer.ops().allocated_bytes()},
+               {"resident_peak_bytes", peak_resident_bytes()},
                {"exposed_communication_s", trainer.waited_s()},
                {"seed", arguments.options.seed},
                {"steps", report.result.steps},

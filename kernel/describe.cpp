@@ -34,9 +34,9 @@ Description describe(const TrainOptions& options) {
   out.image = gan.image;
   describe_network(out, gan.generator);
   describe_network(out, gan.discriminator);
+  out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch, gan_options_of(options));
   out.flops_per_step =
       gan.step_flops_per_image(options.discriminator_steps, gan_options_of(options).gradient_penalty) * options.batch;
-  out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch, gan_options_of(options));
   return out;
 }
 

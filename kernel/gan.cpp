@@ -5,6 +5,12 @@
 namespace ganymede::kernel {
 namespace {
 
+void set_storage(Gan& gan, GanOptions options) {
+  gan.discriminator.keep_tangents(options.gradient_penalty);
+  gan.generator.store_activations(options.activations, true);  // the discriminator's passes come between
+  if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, false);
+}
+
 void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   const int pixels = gan.image.pixels();
   gan.real = arena.tensor(pixels, batch);
@@ -23,9 +29,12 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
 
 void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions options) {
   RandomStream for_generator(seed, "kernel/initial/generator"), for_discriminator(seed, "kernel/initial/discriminator");
-  discriminator.keep_tangents(options.gradient_penalty);
-  generator.prepare(ops, batch_size, for_generator);
-  discriminator.prepare(ops, batch_size, for_discriminator);
+  set_storage(*this, options);
+  const SharedNeeds needs = generator.shared_needs(batch_size).with(discriminator.shared_needs(batch_size));
+  shared = ops.allocate(needs.total());
+  const SharedMemory memory(needs, shared);
+  generator.prepare(ops, batch_size, for_generator, memory);
+  discriminator.prepare(ops, batch_size, for_discriminator, memory);
   if (options.average) {
     average = ops.allocate(generator.gradient_bytes());
     ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
@@ -42,7 +51,7 @@ void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions optio
 }
 
 std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options) {
-  discriminator.keep_tangents(options.gradient_penalty);
+  set_storage(*this, options);
   const auto parameters = static_cast<double>(generator.gradient_bytes() + discriminator.gradient_bytes());
   const std::size_t workspace =
       std::max({generator.workspace_bytes(ops, batch_size), discriminator.workspace_bytes(ops, batch_size),
@@ -57,6 +66,8 @@ std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batc
        static_cast<double>((generator.statistic_count() + discriminator.statistic_count()) * sizeof(float))},
       {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
                                           discriminator.planned_activation_bytes(batch_size))},
+      {"shared",
+       static_cast<double>(generator.shared_needs(batch_size).with(discriminator.shared_needs(batch_size)).total())},
       {"workspace", static_cast<double>(workspace)},
       {"data", static_cast<double>(data.used())}};
   if (options.average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
@@ -109,7 +120,9 @@ double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalt
   if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
   // Through the discriminator and back; then weights and data, but not into the latents.
   const double generator_update = 2 * d + (2 * g - g_first);
-  return discriminator_updates * discriminator_update + generator_update;
+  const double d_again = discriminator.recomputed_flops_per_image();
+  return discriminator_updates * (discriminator_update + 2 * d_again) + generator_update + d_again +
+         generator.recomputed_flops_per_image();
 }
 
 }  // namespace ganymede::kernel

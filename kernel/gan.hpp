@@ -42,8 +42,9 @@ struct Growth {
 
 /// What a Gan holds beside its networks.
 struct GanOptions {
-  bool average = false;           ///< of the generator's parameters
-  bool gradient_penalty = false;  ///< room for its images
+  bool average = false;                ///< of the generator's parameters
+  bool gradient_penalty = false;       ///< room for its images, and the discriminator's tangents
+  ActivationStorage activations = {};  ///< of a discriminator with tangents: plain whatever is said
 };
 
 struct Gan {
@@ -65,6 +66,7 @@ struct Gan {
   Tensor coarse = {}, blurred = {};     ///< while fading: real images of half the size, and enlarged again
   Tensor between = {}, direction = {};  ///< the gradient penalty's images, and which way they go
   Buffer small = {};
+  Buffer shared = {};   ///< of both networks, in turns
   Buffer average = {};  ///< of the generator's parameters over its updates, if wanted
 
   /// Allocates for `batch` images a step and draws the initial weights from `seed`.

@@ -65,6 +65,9 @@ class Layer {
   /// Training. May overwrite x where the layer before does not need it; the result stays valid until the next forward
   /// pass.
   virtual Tensor forward(Ops& ops, Tensor x, RandomStream& noise) = 0;
+  /// The forward pass once more on the same x and noise, when what it left was not kept: moves no running statistics.
+  virtual Tensor forward_again(Ops& ops, Tensor x, RandomStream& noise) { return forward(ops, x, noise); }
+  virtual bool is_in_place() const { return false; }  ///< writes its output over x
   /// No dropout, running statistics; leaves no state for a backward pass.
   virtual Tensor infer(Ops& ops, Tensor x) = 0;
   /// From d loss / dy to d loss / dx, which it writes over dy or, where the shape changes, into `spare`.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace ganymede::kernel {
 namespace {
@@ -56,10 +57,40 @@ double Network::penalty_flops_per_image() const {
   return flops;
 }
 
+SharedNeeds SharedNeeds::with(const SharedNeeds& other) const {
+  return {std::max(gradient, other.gradient),
+          std::max(gradient_dot, other.gradient_dot),
+          {std::max(region[0], other.region[0]), std::max(region[1], other.region[1])}};
+}
+
+SharedMemory::SharedMemory(const SharedNeeds& needs, const Buffer& block) {
+  Arena arena(block);
+  for (float*& piece : gradient) piece = reinterpret_cast<float*>(arena.bytes(needs.gradient));
+  for (float*& piece : gradient_dot) piece = reinterpret_cast<float*>(arena.bytes(needs.gradient_dot));
+  for (const std::size_t i : {0, 1}) region[i] = arena.bytes(needs.region[i]);
+}
+
+SharedNeeds Network::shared_needs(int batch) {
+  int widest = 0;
+  for (const auto& layer : layers_) widest = std::max({widest, layer->inputs(), layer->outputs()});
+  Arena counts;
+  counts.tensor(widest, batch);
+  SharedNeeds needs{counts.used(), keeps_tangents_ ? counts.used() : 0, {0, 0}};
+  if (storage_.is_plain()) return needs;
+  std::size_t number = 0;
+  for (Segment& segment : cut_segments()) {
+    Arena beside;
+    plan_segment(segment, beside.inside(nullptr), batch);
+    std::size_t& region = needs.region[number++ % 2];
+    region = std::max(region, segment.floats * sizeof(float));
+  }
+  return needs;
+}
+
 std::size_t Network::planned_activation_bytes(int batch) {
   assert(!parameter_memory_.memory);
   Arena only_counts;
-  plan(only_counts, batch);
+  plan(only_counts, batch, {});
   return only_counts.used();
 }
 
@@ -69,19 +100,92 @@ std::size_t Network::workspace_bytes(const Ops& ops, int batch) const {
   return most;
 }
 
-void Network::plan(Arena& arena, int batch) {
+void Network::plan(Arena& arena, int batch, const SharedMemory& shared) {
   int widest = 0;
   for (const auto& layer : layers_) {
-    layer->plan(arena, batch);
+    if (storage_.is_plain()) layer->plan(arena, batch);
     if (keeps_tangents_) layer->plan_tangent(arena, batch);
     widest = std::max({widest, layer->inputs(), layer->outputs()});
   }
-  for (auto& gradient : gradient_) gradient = arena.tensor(widest, batch);
-  if (keeps_tangents_)
-    for (auto& gradient : gradient_dot_) gradient = arena.tensor(widest, batch);
+  if (!storage_.is_plain()) plan_segments(arena, batch, shared);
+  for (const std::size_t i : {0, 1}) {
+    gradient_[i] = {shared.gradient[i], widest, batch};
+    gradient_dot_[i] = {shared.gradient_dot[i], widest, batch};
+  }
+}
+
+std::vector<std::size_t> Network::segment_starts() const {
+  // A segment's input is kept, so its first layer must not write over it.
+  std::vector<std::size_t> possible;
+  for (std::size_t i = 0; i < layers_.size(); ++i)
+    if (!layers_[i]->is_in_place()) possible.push_back(i);
+  const std::size_t wanted =
+      std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(possible.size())))));
+  std::vector<std::size_t> starts{0};
+  for (std::size_t i = 1; i < wanted; ++i) {
+    const std::size_t start = possible[i * possible.size() / wanted];
+    if (start > starts.back()) starts.push_back(start);
+  }
+  return starts;
+}
+
+std::vector<Network::Segment> Network::cut_segments() const {
+  const std::vector<std::size_t> starts = segment_starts();
+  std::vector<Segment> segments;
+  for (std::size_t s = 0; s < starts.size(); ++s)
+    segments.push_back({starts[s], s + 1 < starts.size() ? starts[s + 1] : layers_.size(), {}, 0, nullptr, {}});
+  return segments;
+}
+
+void Network::plan_segment(Segment& segment, Arena memory, int batch) {
+  segment.input = memory.tensor(layers_[segment.first]->inputs(), batch);
+  for (std::size_t i = segment.first; i < segment.end; ++i) layers_[i]->plan(memory, batch);
+  segment.floats = memory.used() / sizeof(float);
+}
+
+// Segments take turns in two pieces of memory, so that each finds its input in the other. Undisturbed, the last two are
+// still there when the backward pass comes.
+void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared) {
+  assert(!keeps_tangents_);
+  segments_ = cut_segments();
+  for (std::size_t s = 0; s < segments_.size(); ++s) {
+    Segment& segment = segments_[s];
+    plan_segment(segment, arena.inside(shared.region[s % 2]), batch);
+    if (s + 2 >= segments_.size() && !disturbed_) continue;
+    const std::size_t floats = storage_.recompute ? segment.input.size() : segment.floats;
+    segment.kept = reinterpret_cast<std::uint8_t*>(arena.bytes(compressed_bytes(storage_.bits, floats)));
+    segment.is_kept = true;
+  }
+  if (disturbed_) output_ = arena.tensor(outputs(), batch);
+}
+
+void Network::restore(Ops& ops, Segment& segment) {
+  if (!segment.is_kept) return;
+  float* memory = segment.input.data;  // where the segment's begins
+  if (!storage_.recompute) return ops.unpack(storage_.bits, memory, segment.kept, segment.floats);
+  ops.unpack(storage_.bits, memory, segment.kept, segment.input.size());
+  RandomStream noise(0, "kernel/again");
+  noise.restore(segment.noise);
+  Tensor x = segment.input;
+  for (std::size_t i = segment.first; i < segment.end; ++i) x = layers_[i]->forward_again(ops, x, noise);
+}
+
+double Network::recomputed_flops_per_image() const {
+  if (!storage_.recompute) return 0;
+  const std::vector<std::size_t> starts = segment_starts();
+  double flops = 0;
+  const std::size_t end = disturbed_ ? layers_.size() : starts.size() > 2 ? starts[starts.size() - 2] : 0;
+  for (std::size_t i = 0; i < end; ++i) flops += layers_[i]->forward_flops_per_image();
+  return flops;
 }
 
 void Network::prepare(Ops& ops, int batch, RandomStream& initial) {
+  const SharedNeeds needs = shared_needs(batch);
+  own_shared_ = ops.allocate(needs.total());
+  prepare(ops, batch, initial, SharedMemory(needs, own_shared_));
+}
+
+void Network::prepare(Ops& ops, int batch, RandomStream& initial, const SharedMemory& shared) {
   activation_memory_ = ops.allocate(planned_activation_bytes(batch));
   parameter_memory_ = ops.allocate(parameter_count_ * sizeof(float));
   gradient_memory_ = ops.allocate(parameter_count_ * sizeof(float));
@@ -90,7 +194,7 @@ void Network::prepare(Ops& ops, int batch, RandomStream& initial) {
   ops.reserve_workspace(workspace_bytes(ops, batch));
 
   Arena arena(activation_memory_);
-  plan(arena, batch);
+  plan(arena, batch, shared);
   std::size_t parameter = 0, statistic = 0;
   for (const auto& layer : layers_) {
     layer->bind(parameter_data() + parameter, gradient_data() + parameter, statistic_data() + statistic);
@@ -123,8 +227,22 @@ void Network::draw(Ops& ops, RandomStream& initial) {
 }
 
 Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {
-  for (const auto& layer : layers_) x = layer->forward(ops, x, noise);
-  return x;
+  if (segments_.empty()) {
+    for (const auto& layer : layers_) x = layer->forward(ops, x, noise);
+    return x;
+  }
+  for (Segment& segment : segments_) {
+    segment.noise = noise.state();
+    ops.copy(segment.input.data, x.data, x.size());
+    x = segment.input;
+    if (storage_.recompute && segment.is_kept) ops.pack(storage_.bits, segment.kept, x.data, x.size());
+    for (std::size_t i = segment.first; i < segment.end; ++i) x = layers_[i]->forward(ops, x, noise);
+    if (!storage_.recompute && segment.is_kept)
+      ops.pack(storage_.bits, segment.kept, segment.input.data, segment.floats);
+  }
+  if (!disturbed_) return x;
+  ops.copy(output_.data, x.data, x.size());
+  return output_;
 }
 
 Tensor Network::tangent(Ops& ops, Tensor x_dot) {

@@ -310,4 +310,16 @@ void Ops::copy(float* to, const float* from, std::size_t count) {
   do_copy(to, from, count);
 }
 
+void Ops::pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(bits, count));
+  const Counted counted(*this, 1, 0, static_cast<double>(count), packed / kFloat);
+  do_pack(bits, to, from, count);
+}
+
+void Ops::unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(bits, count));
+  const Counted counted(*this, 1, 0, packed / kFloat, static_cast<double>(count));
+  do_unpack(bits, to, from, count);
+}
+
 }  // namespace ganymede::kernel

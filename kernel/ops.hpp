@@ -14,6 +14,7 @@
 #include <string>
 
 #include "common/random.hpp"
+#include "kernel/compression.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/tensor.hpp"
 
@@ -127,12 +128,22 @@ class Ops {
   virtual int threads() const = 0;               ///< host threads in use
 
   /// Zeroed memory. Infeasible when the device has not got it.
-  virtual Buffer allocate(std::size_t bytes) = 0;
+  Buffer allocate(std::size_t bytes) {
+    allocated_ += bytes;
+    return do_allocate(bytes);
+  }
+  /// Ever: nothing is given back while a model stays.
+  std::size_t allocated_bytes() const { return allocated_; }
   /// Scratch memory that a dense layer's passes need; layers share it.
   virtual std::size_t dense_workspace_bytes(int inputs, int outputs, int batch) const = 0;
   virtual std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const = 0;
   /// Makes room for the largest of them; before training.
-  virtual void reserve_workspace(std::size_t bytes) = 0;
+  void reserve_workspace(std::size_t bytes) {
+    if (bytes <= workspace_.bytes()) return;
+    allocated_ += bytes - workspace_.bytes();
+    workspace_ = {};
+    workspace_ = do_allocate(bytes);
+  }
 
   /// y [outputs x batch] = weight x [inputs x batch] + bias
   void dense_forward(Tensor y, Tensor x, DenseParameters parameters);
@@ -229,6 +240,9 @@ class Ops {
   /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [low, 1].
   void load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low);
   void copy(float* to, const float* from, std::size_t count);
+  /// `count` floats into compressed_bytes of them, and back.
+  void pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count);
+  void unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count);
 
   // Between host and device; not counted, because no step needs them but for three losses.
   virtual void read(std::span<float> host, const float* from) = 0;
@@ -247,7 +261,11 @@ class Ops {
   /// Also measures the time inside operations: two clock readings each.
   void set_timed(bool timed) { timed_ = timed; }
 
+ protected:
+  const Buffer& workspace() const { return workspace_; }
+
  private:
+  virtual Buffer do_allocate(std::size_t bytes) = 0;
   virtual void do_dense_forward(Tensor y, Tensor x, DenseParameters parameters) = 0;
   virtual void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) = 0;
   virtual void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) = 0;
@@ -298,11 +316,15 @@ class Ops {
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
   virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
+  virtual void do_pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) = 0;
+  virtual void do_unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) = 0;
 
   class Counted;  // counts an operation and, if wanted, its time
 
   Work work_;
   bool timed_ = false;
+  std::size_t allocated_ = 0;
+  Buffer workspace_;
   Shard shard_;
   Communicator* synchronized_ = nullptr;
 };

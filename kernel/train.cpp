@@ -72,9 +72,10 @@ void check(const TrainOptions& options) {
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
   if (options.stage_steps > 0 && !model.grows())
     refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
-  if (std::find(std::begin(kCompressionNames), std::end(kCompressionNames), options.compression) ==
-      std::end(kCompressionNames))
-    refuse("--compression", options.compression, fmt::format("{}", fmt::join(kCompressionNames, ", ")));
+  for (const auto& [flag, bits] :
+       {std::pair{"--compression", options.compression}, std::pair{"--activations", options.activations}})
+    if (std::find(std::begin(kCompressionNames), std::end(kCompressionNames), bits) == std::end(kCompressionNames))
+      refuse(flag, bits, fmt::format("{}", fmt::join(kCompressionNames, ", ")));
   if (options.loader.prefetch < 0 || options.loader.prefetch > kPrefetchMax)
     refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kPrefetchMax));
   if (options.loader.threads < 1 || options.loader.threads > kThreadsMax)
@@ -94,9 +95,19 @@ ImageShape image_of(const TrainOptions& options) {
 
 Gan build_gan(const TrainOptions& options) { return find_model(options.model).grown(image_of(options)); }
 
+namespace {
+
+Compression compression_of(const std::string& name) {
+  return static_cast<Compression>(std::find(std::begin(kCompressionNames), std::end(kCompressionNames), name) -
+                                  std::begin(kCompressionNames));
+}
+
+}  // namespace
+
 GanOptions gan_options_of(const TrainOptions& options) {
   return {.average = options.average_decay > 0,
-          .gradient_penalty = step_options_of(options).loss == AdversarialLoss::wasserstein};
+          .gradient_penalty = step_options_of(options).loss == AdversarialLoss::wasserstein,
+          .activations = {options.recompute, compression_of(options.activations)}};
 }
 
 StepOptions step_options_of(const TrainOptions& options) {
@@ -170,8 +181,7 @@ void Trainer::enter(const Place& place) {
   gan_ = std::move(next);
   place_ = place;
   if (communicator_ != nullptr) {
-    const auto name = std::find(std::begin(kCompressionNames), std::end(kCompressionNames), options_.compression);
-    const auto compression = static_cast<Compression>(name - std::begin(kCompressionNames));
+    const Compression compression = compression_of(options_.compression);
     generator_reducer_.emplace(gan_->generator, *communicator_, compression);
     discriminator_reducer_.emplace(gan_->discriminator, *communicator_, compression);
   }

@@ -42,6 +42,8 @@ struct TrainOptions {
   LoaderOptions loader;
   bool image_cache = true;  ///< keeps decoded pictures after their first use
   std::uint64_t seed = 1;
+  bool recompute = false;            ///< ActivationStorage
+  std::string activations = "none";  ///< bits in which activations are kept, kCompressionNames
   std::string compression = "none";  ///< of gradients between processes, kCompressionNames
   bool synchronized_norm = false;    ///< batch norms over the images of all processes
   bool trace = false;                ///< record phases; costs well below 1 % of a step

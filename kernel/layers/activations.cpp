@@ -11,6 +11,7 @@ class InPlace : public Layer {
   InPlace(std::string name, int features) : Layer(std::move(name)), features_(features) {}
 
   int inputs() const override { return features_; }
+  bool is_in_place() const override { return true; }
   int outputs() const override { return features_; }
   void plan(Arena&, int) override {}
   Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }

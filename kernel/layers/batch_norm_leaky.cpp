@@ -31,7 +31,7 @@ class BatchNormLeaky final : public Layer {
 
   void plan(Arena& arena, int batch) override {
     y_ = arena.tensor(inputs(), batch);
-    saved_ = arena.tensor(2 * shape_.channels, 1);
+    saved_ = arena.exact(2 * shape_.channels, 1);
   }
   void bind(float* parameters, float* gradients, float* statistics) override {
     normal_ = {.scale = parameters,
@@ -50,6 +50,13 @@ class BatchNormLeaky final : public Layer {
   Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
     x_ = x;
     ops.batch_norm_leaky_forward(by_channel(y_), by_channel(x), normal_);
+    return y_;
+  }
+  Tensor forward_again(Ops& ops, Tensor x, RandomStream&) override {
+    x_ = x;
+    BatchNormParameters still = normal_;
+    still.momentum = 0;
+    ops.batch_norm_leaky_forward(by_channel(y_), by_channel(x), still);
     return y_;
   }
   Tensor infer(Ops& ops, Tensor x) override {

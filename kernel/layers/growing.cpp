@@ -17,6 +17,7 @@ class PixelNorm final : public Layer {
   std::string kind() const override { return fmt::format("pixel norm {}", channels_); }
   int inputs() const override { return channels_ * positions_; }
   int outputs() const override { return inputs(); }
+  bool is_in_place() const override { return true; }
   void plan(Arena& arena, int batch) override { scale_ = arena.tensor(positions_, batch); }
   Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
   Tensor infer(Ops& ops, Tensor x) override {

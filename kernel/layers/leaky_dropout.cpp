@@ -13,6 +13,7 @@ class LeakyDropout final : public Layer {
 
   std::string kind() const override { return fmt::format("leaky relu {:g} + dropout {:g}", training_.slope, drop_); }
   int inputs() const override { return features_; }
+  bool is_in_place() const override { return true; }
   int outputs() const override { return features_; }
 
   void plan(Arena& arena, int batch) override { mask_ = arena.mask(features_, batch); }

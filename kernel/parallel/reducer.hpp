@@ -9,9 +9,9 @@
 #include <thread>
 #include <vector>
 
+#include "kernel/compression.hpp"
 #include "kernel/network.hpp"
 #include "kernel/parallel/communicator.hpp"
-#include "kernel/parallel/compression.hpp"
 
 namespace ganymede::kernel {
 

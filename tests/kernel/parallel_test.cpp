@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "device.hpp"
+#include "kernel/compression.hpp"
 #include "kernel/network.hpp"
-#include "kernel/parallel/compression.hpp"
 #include "kernel/parallel/reducer.hpp"
 
 namespace ganymede::kernel {

@@ -54,7 +54,7 @@ class EigenOps final : public Ops {
   std::string instructions() const override { return kernels_.name; }
   int threads() const override { return pool_.threads(); }
 
-  Buffer allocate(std::size_t bytes) override {
+  Buffer do_allocate(std::size_t bytes) override {
     const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
     void* memory = std::aligned_alloc(alignment, rounded);
@@ -70,9 +70,6 @@ class EigenOps final : public Ops {
   }
   std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int /*batch*/) const override {
     return CpuConvolution::workspace_floats(shape, kernels_, threads()) * sizeof(float);
-  }
-  void reserve_workspace(std::size_t bytes) override {
-    if (bytes > transposed_.bytes()) transposed_ = allocate(bytes);
   }
 
   void read(std::span<float> host, const float* from) override { std::copy_n(from, host.size(), host.data()); }
@@ -139,8 +136,8 @@ class EigenOps final : public Ops {
   }
 
   void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
-    assert(x.size() * sizeof(float) <= transposed_.bytes());
-    float* transposed = transposed_.floats();  // [batch x inputs]
+    assert(x.size() * sizeof(float) <= workspace().bytes());
+    float* transposed = workspace().floats();  // [batch x inputs]
     over_features(x,
                   [&](int begin, int end) { kernels_.transpose(x.data, transposed, x.features, x.batch, begin, end); });
     const Product product{.a = dy.data,
@@ -170,8 +167,8 @@ class EigenOps final : public Ops {
     convolution(shape, x.batch).backward_weights(d_weight, dy, x, accumulate);
   }
   CpuConvolution convolution(const ConvolutionShape& shape, [[maybe_unused]] int batch) {
-    assert(convolution_workspace_bytes(shape, batch) <= transposed_.bytes());
-    return {shape, kernels_, pool_, transposed_.floats()};
+    assert(convolution_workspace_bytes(shape, batch) <= workspace().bytes());
+    return {shape, kernels_, pool_, workspace().floats()};
   }
 
   static BatchNormRows rows_of(const BatchNormParameters& p) {
@@ -360,8 +357,8 @@ class EigenOps final : public Ops {
   }
 
   void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) override {
-    assert(x.size() * sizeof(float) <= transposed_.bytes());
-    float* scaled = transposed_.floats();
+    assert(x.size() * sizeof(float) <= workspace().bytes());
+    float* scaled = workspace().floats();
     const float factor = (1.0F - low) / 255.0F;
     for (std::size_t i = 0; i < host_pixels.size(); ++i) scaled[i] = static_cast<float>(host_pixels[i]) * factor + low;
     kernels_.transpose(scaled, x.data, x.batch, x.features, 0, x.batch);
@@ -373,11 +370,22 @@ class EigenOps final : public Ops {
     });
   }
 
+  // Chunks are whole blocks of a compression.
+  void do_pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) override {
+    over_elements(count, [&](std::size_t begin, std::size_t end) {
+      compress(bits, {from + begin, end - begin}, to + compressed_bytes(bits, begin));
+    });
+  }
+  void do_unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) override {
+    over_elements(count, [&](std::size_t begin, std::size_t end) {
+      decompress(bits, from + compressed_bytes(bits, begin), {to + begin, end - begin});
+    });
+  }
+
   const CpuKernels& kernels_;
   ThreadPool pool_;
   std::vector<float> scratch_;
   std::vector<float> drawn_;  // of the images of all processes
-  Buffer transposed_;         // a layer's input, [batch x inputs]
 };
 
 }  // namespace

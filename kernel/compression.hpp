@@ -1,5 +1,5 @@
 #pragma once
-// Gradients in fewer bits for the network.
+// Floats in fewer bits: gradients on their way, activations until the backward pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,7 +12,8 @@ enum class Compression {
   none,
   fp16,  ///< IEEE half precision; what is too large for it becomes its largest number
   bf16,  ///< the upper half of a float, rounded to nearest even
-  int8,  ///< 8 bits and a scale for each 256 numbers; what is lost is added to the next step's (Seide et al. 2014)
+  int8,  ///< 8 bits and a scale for each 256 numbers; of gradients what is lost is added to the next step's (Seide et
+         ///< al. 2014)
 };
 inline constexpr std::string_view kCompressionNames[] = {"none", "fp16", "bf16", "int8"};
 

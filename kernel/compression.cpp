@@ -1,4 +1,4 @@
-#include "kernel/parallel/compression.hpp"
+#include "kernel/compression.hpp"
 
 #include <algorithm>
 #include <bit>

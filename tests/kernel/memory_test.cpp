@@ -1,0 +1,109 @@
+// What a training keeps: less on request, with the same losses where activations are computed again; and as much as was
+// predicted.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "common/errors.hpp"
+#include "kernel/describe.hpp"
+#include "kernel/models/models.hpp"
+#include "kernel/train.hpp"
+#include "scratch.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+TrainOptions options_of(const Model& model) {
+  TrainOptions options;
+  options.model = model.name;
+  options.batch = 4;
+  options.threads = 2;
+  // The smallest that the model is made for, which is quick.
+  const auto smallest = std::min_element(model.images.begin(), model.images.end(),
+                                         [](ImageShape a, ImageShape b) { return a.pixels() < b.pixels(); });
+  options.image = to_string(*smallest);
+  return options;
+}
+
+Losses losses_after(const TrainOptions& options, std::int64_t steps) { return Trainer(options).run(steps).losses; }
+
+double activations_of(const TrainOptions& options) {
+  const auto memory = describe(options).memory_bytes;
+  return memory.at("activations") + memory.at("shared");
+}
+
+TEST(Recomputation, ChangesNoLossOfAnyModelNorItsMovingStatistics) {
+  for (const Model& model : models()) {
+    TrainOptions options = options_of(model);
+    if (model.grows()) options.stage_steps = 1;  // through fadings in
+    Trainer plain(options);
+    options.recompute = true;
+    Trainer again(options);
+    for (int step = 0; step < 4; ++step) {
+      const Losses expected = plain.step(), found = again.step();
+      EXPECT_EQ(found.discriminator, expected.discriminator) << model.name << " " << step;
+      EXPECT_EQ(found.generator, expected.generator) << model.name << " " << step;
+    }
+    std::vector<float> a(plain.gan().generator.statistic_count()), b(a.size());
+    plain.ops().read(a, plain.gan().generator.statistic_data());
+    again.ops().read(b, again.gan().generator.statistic_data());
+    EXPECT_EQ(a, b) << model.name;
+  }
+}
+
+TEST(Recomputation, KeepsLessAndComputesMore) {
+  for (const char* name : {"dcgan-32", "dcgan-64"}) {
+    TrainOptions options = options_of(find_model(name));
+    const double plain = activations_of(options), work = describe(options).flops_per_step;
+    options.recompute = true;
+    EXPECT_LT(activations_of(options), 0.9 * plain) << name;
+    EXPECT_GT(describe(options).flops_per_step, 1.05 * work) << name;
+    options.activations = "fp16";
+    EXPECT_LT(activations_of(options), 0.85 * plain) << name;
+  }
+}
+
+TEST(Recomputation, CountsItsWork) {
+  TrainOptions options = options_of(find_model("dcgan-28"));
+  options.recompute = true;
+  Trainer trainer(options);
+  trainer.step();
+  const Work before = trainer.ops().work();
+  trainer.step();
+  EXPECT_EQ((trainer.ops().work() - before).flops, describe(options).flops_per_step);
+}
+
+TEST(FewerBits, ChangeTheLossesALittle) {
+  TrainOptions options = options_of(find_model("dcgan-28"));
+  options.learning_rate = 1e-5F;
+  options.epsilon = 1e-4F;
+  const Losses plain = losses_after(options, 6);
+  for (const char* bits : {"fp16", "bf16", "int8"}) {
+    options.activations = bits;
+    const double difference = std::abs(losses_after(options, 6).generator - plain.generator);
+    EXPECT_GT(difference, 0) << bits;
+    EXPECT_LT(difference, 0.05 * std::abs(plain.generator)) << bits;
+  }
+}
+
+TEST(PredictedMemory, IsWhatIsAllocated) {
+  for (const Model& model : models())
+    for (const bool recompute : {false, true}) {
+      TrainOptions options = options_of(model);
+      options.recompute = recompute;
+      options.average_decay = 0.9F;
+      const auto predicted = describe(options).memory_bytes;
+      const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0,
+                                           [](double sum, const auto& kind) { return sum + kind.second; });
+      const auto ops = make_ops(options);
+      Gan gan = build_gan(options);
+      gan.prepare(*ops, options.batch, 1, gan_options_of(options));
+      EXPECT_NEAR(static_cast<double>(ops->allocated_bytes()), total, 1e-9 * total) << model.name;
+    }
+}
+
+}  // namespace
+}  // namespace ganymede::kernel
