@@ -154,7 +154,8 @@ double FeatureNetwork::accuracy(const Dataset& dataset, int first, int count) {
   int right = 0;
   for (int i = 0; i < count; ++i) {
     const auto begin = judgement.probabilities.begin() + std::ptrdiff_t{i} * kClasses;
-    right += std::max_element(begin, begin + kClasses) - begin == dataset.labels[static_cast<std::size_t>(first + i)];
+    const auto named = std::max_element(begin, begin + kClasses) - begin;
+    right += named == dataset.labels[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)] ? 1 : 0;
   }
   return static_cast<double>(right) / count;
 }

@@ -207,9 +207,9 @@ TEST_P(GradientTest, BiasThenLeakyRelu) {
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const std::size_t channel = i / 14;
     const float z = 0.5F * xs[i] + biases[channel], through = before[i] * (z > 0 ? 1.0F : 0.2F);
-    EXPECT_NEAR(ys[i], z > 0 ? z : 0.2F * z, 1e-6);
-    EXPECT_NEAR(after[i], 0.5F * through, 1e-6);
-    sums[channel] += double{through};
+    EXPECT_FLOAT_EQ(ys[i], z > 0 ? z : 0.2F * z);
+    EXPECT_FLOAT_EQ(after[i], 0.5F * through);
+    sums[channel] += static_cast<double>(through);
   }
   for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(device_.values(d_bias, 3)[c], sums[c], 1e-5);
 }

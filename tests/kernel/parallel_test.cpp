@@ -134,7 +134,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
         for (int pass = 0; pass < count; ++pass) {
           for (std::size_t i = 0; i < network.parameter_count(); ++i) {
             network.gradient_data()[i] = static_cast<float>(random.uniform() - 0.25);
-            given[me][i] += double{network.gradient_data()[i]};
+            given[me][i] += static_cast<double>(network.gradient_data()[i]);
           }
           for (std::size_t layer = network.layers().size(); layer-- > 0;) reducer.layer_done(layer);
           reducer.wait();
@@ -161,7 +161,7 @@ TEST_P(ReducerTest, EveryProcessHasTheMeanInTheSameBits) {
                            : GetParam() == Compression::bf16 ? 3e-3
                                                              : 4e-3;
   for (std::size_t i = 0; i < sums.expected.size(); ++i)
-    ASSERT_NEAR(double{sums.reduced[0][i]}, sums.expected[i], tolerance) << i;
+    ASSERT_NEAR(static_cast<double>(sums.reduced[0][i]), sums.expected[i], tolerance) << i;
 }
 
 TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {
@@ -173,7 +173,7 @@ TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {
   const auto sums = Access::passes(Compression::int8, 20);
   // Rounding alone would be off by about sqrt(20) times a pass's error; what is added up is off by one pass's.
   for (std::size_t i = 0; i < sums.expected.size(); ++i)
-    ASSERT_NEAR(double{sums.reduced[0][i]}, sums.expected[i], 4e-3) << i;
+    ASSERT_NEAR(static_cast<double>(sums.reduced[0][i]), sums.expected[i], 4e-3) << i;
 }
 
 }  // namespace
