@@ -127,6 +127,8 @@ class Ops {
   virtual std::string instructions() const = 0;  ///< what its inner loops were compiled for: "AVX-512", "sm_90"
   virtual int threads() const = 0;               ///< host threads in use
 
+  /// Of the device's memory, free; 0: not known.
+  virtual double available_bytes() const = 0;
   /// Zeroed memory. Infeasible when the device has not got it.
   Buffer allocate(std::size_t bytes) {
     allocated_ += bytes;

@@ -15,6 +15,7 @@
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "kernel/device_limits.hpp"
+#include "kernel/memory.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_trace_writer.hpp"
@@ -23,7 +24,6 @@ namespace ganymede::kernel {
 namespace {
 
 constexpr int kWarmupMost = 10;
-constexpr int kBatchMin = 2;  // batch normalisation needs a variance
 
 template <class Value>
 [[noreturn]] void refuse(std::string_view flag, const Value& found, std::string_view expected) {
@@ -151,6 +151,7 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator)
              fmt::format("at most {} for each of {} processes: {} has {} images", dataset_.images.count / shard().ranks,
                          shard().ranks, dataset_.name, dataset_.images.count));
   }
+  check_memory(options_, *ops_, ops_->available_bytes());
   enter(place_now());
 }
 

@@ -17,6 +17,7 @@
 
 namespace ganymede::kernel {
 
+inline constexpr int kBatchMin = 2;  ///< batch normalisation needs a variance
 inline constexpr int kBatchMax = 65536;
 inline constexpr std::int64_t kStepsMax = 1'000'000'000;
 /// A trace keeps every step in memory and in the file.

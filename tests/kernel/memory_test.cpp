@@ -1,6 +1,8 @@
 // What a training keeps: less on request, with the same losses where activations are computed again; and as much as was
 // predicted.
 
+#include "kernel/memory.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -103,6 +105,24 @@ TEST(PredictedMemory, IsWhatIsAllocated) {
       gan.prepare(*ops, options.batch, 1, gan_options_of(options));
       EXPECT_NEAR(static_cast<double>(ops->allocated_bytes()), total, 1e-9 * total) << model.name;
     }
+}
+
+TEST(CheckMemory, NamesTheLargestBatchThatFits) {
+  TrainOptions options = options_of(find_model("dcgan-28"));
+  const auto ops = make_ops(options);
+  const auto of_batch = [&](int batch) {
+    TrainOptions other = options;
+    other.batch = batch;
+    return predicted_memory_bytes(other, *ops);
+  };
+  options.batch = 100;
+  check_memory(options, *ops, of_batch(100));
+  check_memory(options, *ops, 0);
+  const auto refusal = [&](double available) { return [&, available] { check_memory(options, *ops, available); }; };
+  EXPECT_THAT(refusal(of_batch(100) - 1),
+              testing::ThrowsMessage<Infeasible>(testing::HasSubstr("a batch of 99 would fit")));
+  EXPECT_THAT(refusal(of_batch(37)), testing::ThrowsMessage<Infeasible>(testing::HasSubstr("a batch of 37 would fit")));
+  EXPECT_THAT(refusal(1e6), testing::ThrowsMessage<Infeasible>(testing::HasSubstr("no batch would fit")));
 }
 
 }  // namespace

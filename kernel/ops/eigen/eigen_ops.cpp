@@ -8,12 +8,12 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <vector>
 
 #include "common/errors.hpp"
 #include "kernel/ops/eigen/cpu_convolution.hpp"
 #include "kernel/ops/eigen/cpu_growing.hpp"
+#include "kernel/ops/eigen/cpu_info.hpp"
 #include "kernel/ops/eigen/cpu_losses.hpp"
 #include "kernel/ops/eigen/cpu_synchronized_norm.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
@@ -31,15 +31,6 @@ constexpr std::size_t kChunkElements = 16384;
 constexpr int kChunkRowsMax = 96;
 constexpr int kTileRows = 6;
 
-std::string cpu_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);) {
-    const auto colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
-
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 
 class EigenOps final : public Ops {
@@ -54,6 +45,7 @@ class EigenOps final : public Ops {
   std::string instructions() const override { return kernels_.name; }
   int threads() const override { return pool_.threads(); }
 
+  double available_bytes() const override { return free_memory_bytes(); }
   Buffer do_allocate(std::size_t bytes) override {
     const std::size_t alignment = bytes >= kHugePage ? kHugePage : kCacheLine;
     const std::size_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
