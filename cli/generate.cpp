@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -43,14 +42,6 @@ kernel::Checkpoint open_checkpoint(const Arguments& arguments, const Shared& sha
   return std::move(*found);
 }
 
-/// Of the networks of the last step that was done.
-kernel::Growth growth_of(const kernel::Model& model, kernel::ImageShape image, const std::string& steps,
-                         const std::string& stage_steps) {
-  const auto number = [](const std::string& digits) { return std::strtoll(digits.c_str(), nullptr, 10); };
-  if (!model.grows() || number(stage_steps) <= 0) return model.grown_up(image);
-  return kernel::place_at(model.stages(image), std::max(0LL, number(steps) - 1), number(stage_steps)).growth;
-}
-
 void generate(const Arguments& arguments, const Shared& shared) {
   using Clock = std::chrono::steady_clock;
   if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
@@ -58,30 +49,28 @@ void generate(const Arguments& arguments, const Shared& shared) {
     throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMostImages));
   check_output(shared);
   const kernel::Checkpoint checkpoint = open_checkpoint(arguments, shared);
-  const auto metadata = [&](const char* key) {
-    const auto found = checkpoint.content.metadata.find(key);
-    if (found == checkpoint.content.metadata.end())
-      throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", checkpoint.file.string(), key));
-    return found->second;
-  };
-  const kernel::Model& model = kernel::find_model(metadata("model"));
+  const kernel::Metadata metadata = checkpoint.metadata();
+  const kernel::Model& model = kernel::find_model(metadata.text("model"));
 
   const auto ops = kernel::make_ops(arguments.options);
-  const kernel::ImageShape image = kernel::find_image(model, metadata("image"));
-  kernel::Gan gan = model.build(image, growth_of(model, image, metadata("steps"), metadata("stage-steps")));
+  const kernel::ImageShape image = kernel::find_image(model, metadata.text("image"));
+  // The networks are those of the step that was done last.
+  const std::int64_t steps_before = std::max<std::int64_t>(0, metadata.number("steps", 0) - 1);
+  kernel::Gan gan =
+      model.build(image, kernel::place_at(model, image, steps_before, metadata.number("stage-steps", 0)).growth);
   const int batch = std::min(arguments.count, kBatch);
   const bool average = kernel::holds_average(checkpoint.content);
   double memory = 0;
   for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch, {.average = average})) memory += bytes;
   gan.prepare(*ops, batch, 0, {.average = average});
-  kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file.string());
+  kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file);
   const auto begin = Clock::now();
   const std::string png = kernel::sample_grid(gan, *ops, arguments.seed, arguments.count);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   write_file(shared.output, png);
 
   if (shared.format == "json") {
-    const nlohmann::ordered_json json = {{"checkpoint", checkpoint.file.string()},
+    const nlohmann::ordered_json json = {{"checkpoint", checkpoint.file},
                                          {"model", gan.model},
                                          {"images", arguments.count},
                                          {"backend", ops->backend()},
@@ -93,7 +82,7 @@ void generate(const Arguments& arguments, const Shared& shared) {
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{} of {} from {}\n", arguments.count, gan.model, checkpoint.file.string());
+  fmt::print("{} of {} from {}\n", arguments.count, gan.model, checkpoint.file);
   fmt::print("backend  {} on {}\n", ops->backend(), ops->device());
   fmt::print("time     {}, {:.0f} images/s, PNG included\n", to_string(Seconds{seconds}), arguments.count / seconds);
   fmt::print("memory   {} for batches of {}\n", to_string(Bytes{memory}), batch);

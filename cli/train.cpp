@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -96,11 +95,10 @@ void choose_stage_steps(Arguments& arguments) {
   if (!model.grows() || arguments.options.stage_steps > 0) return;
   std::vector<std::string> damaged;
   if (arguments.resume)
-    if (const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged))
-      if (const auto steps = found->content.metadata.find("stage-steps"); steps != found->content.metadata.end()) {
-        arguments.options.stage_steps = std::strtoll(steps->second.c_str(), nullptr, 10);
-        return;
-      }
+    if (const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged)) {
+      arguments.options.stage_steps = found->metadata().number("stage-steps", 0);
+      return;
+    }
   const std::int64_t parts = 2 * std::int64_t{model.stages(kernel::image_of(arguments.options))} - 1;
   arguments.options.stage_steps = std::max<std::int64_t>(1, arguments.steps / parts);
 }
@@ -186,7 +184,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
-  ProgressLine line(steps, arguments.options.batch, shared.quiet);
+  ProgressLine line(steps, trainer.global_batch(), shared.quiet);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
@@ -212,11 +210,11 @@ void resume(Trainer& trainer, const Arguments& arguments, const Shared& shared) 
   const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
   for (const auto& file : damaged) remark(shared, file + "; left aside");
   if (!found) return remark(shared, fmt::format("{}: no checkpoint yet, beginning", arguments.checkpoint));
-  trainer.restore(found->content, found->file.string());
-  remark(shared, fmt::format("going on from {}", found->file.string()));
+  trainer.restore(found->content, found->file);
+  remark(shared, fmt::format("going on from {}", found->file));
   if (trainer.steps_done() >= arguments.steps)
     throw ConfigError(fmt::format("--steps: found {}, expected more than the {} that {} has done", arguments.steps,
-                                  trainer.steps_done(), found->file.string()));
+                                  trainer.steps_done(), found->file));
 }
 
 void write_outputs(Trainer& trainer, const Arguments& arguments) {

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/units.hpp"
+#include "kernel/memory.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -14,6 +15,10 @@ double peak_resident_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+double predicted_bytes(const kernel::Trainer& trainer) {
+  return kernel::predicted_memory_bytes(trainer.options(), trainer.ops());
 }
 
 std::string quality_table(const TrainReport& report) {
@@ -50,8 +55,9 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
     out +=
         fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
   out += quality_table(report);
-  out += fmt::format("\nmemory   {} of the training as predicted, {} resident at most in this process\n",
-                     to_string(Bytes{static_cast<double>(trainer.ops().allocated_bytes())}),
+  out += fmt::format("\nmemory   {} predicted, {} allocated at most, {} resident at most in this process\n",
+                     to_string(Bytes{predicted_bytes(trainer)}),
+                     to_string(Bytes{static_cast<double>(trainer.ops().peak_allocated_bytes())}),
                      to_string(Bytes{peak_resident_bytes()}));
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
   out +=
@@ -94,7 +100,8 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"threads", trainer.ops().threads()},
                {"batch", arguments.options.batch},
                {"processes", trainer.shard().ranks},
-               {"memory_bytes", trainer.ops().allocated_bytes()},
+               {"predicted_memory_bytes", predicted_bytes(trainer)},
+               {"allocated_peak_bytes", trainer.ops().peak_allocated_bytes()},
                {"resident_peak_bytes", peak_resident_bytes()},
                {"exposed_communication_s", trainer.waited_s()},
                {"seed", arguments.options.seed},

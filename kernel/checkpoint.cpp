@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cstring>
 #include <system_error>
 
@@ -55,6 +56,39 @@ SafeTensors read_checkpoint(const fs::path& file) {
 
 }  // namespace
 
+const std::string& Metadata::text(const std::string& key) const {
+  const auto found = values_.find(key);
+  if (found == values_.end()) throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", file_, key));
+  return found->second;
+}
+
+std::int64_t Metadata::number(const std::string& key, std::int64_t least) const {
+  std::int64_t value = -1;
+  const std::string& digits = text(key);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < least) refuse(key);
+  return value;
+}
+
+RandomStream::State Metadata::state(const std::string& key) const {
+  RandomStream::State state{};
+  const std::string& words = text(key);
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    const char* begin = words.data() + 17 * i;
+    if (words.size() != 67 || std::from_chars(begin, begin + 16, state[i], 16).ptr != begin + 16) refuse(key);
+  }
+  return state;
+}
+
+void Metadata::expect(const std::string& key, const std::string& expected) const {
+  if (text(key) != expected)
+    throw ConfigError(fmt::format("{}: found a checkpoint of {} {}, expected {}", file_, key, text(key), expected));
+}
+
+void Metadata::refuse(const std::string& key) const {
+  throw ConfigError(fmt::format("{}: \"{}\" of its metadata is \"{}\"", file_, key, text(key)));
+}
+
 std::string write_checkpoint(const SafeTensors& content) {
   const std::string tensors = write_safetensors(content);
   const std::uint64_t sum = fnv1a(tensors);
@@ -80,7 +114,7 @@ std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector
   const auto files = files_in(directory);
   for (const fs::path& file : files) {
     try {
-      return Checkpoint{file, read_checkpoint(file)};
+      return Checkpoint{file.string(), read_checkpoint(file)};
     } catch (const ConfigError& damaged) {
       remarks.emplace_back(damaged.what());
     }

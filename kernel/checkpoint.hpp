@@ -12,13 +12,34 @@
 #include <string>
 #include <vector>
 
+#include "common/random.hpp"
 #include "kernel/safetensors.hpp"
 
 namespace ganymede::kernel {
 
+/// What a checkpoint holds beside its tensors. ConfigError naming `file` and the key when it is not what is asked for.
+class Metadata {
+ public:
+  /// Both must outlive this.
+  Metadata(const std::map<std::string, std::string>& values, const std::string& file) : values_(values), file_(file) {}
+
+  const std::string& text(const std::string& key) const;
+  std::int64_t number(const std::string& key, std::int64_t least) const;
+  RandomStream::State state(const std::string& key) const;
+  void expect(const std::string& key, const std::string& expected) const;
+
+ private:
+  [[noreturn]] void refuse(const std::string& key) const;
+
+  const std::map<std::string, std::string>& values_;
+  const std::string& file_;
+};
+
 struct Checkpoint {
-  std::filesystem::path file;
+  std::string file;
   SafeTensors content;
+
+  Metadata metadata() const { return {content.metadata, file}; }
 };
 
 /// The file's bytes.

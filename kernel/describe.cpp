@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "kernel/models/models.hpp"
+#include "kernel/phase.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -22,6 +23,38 @@ void describe_network(Description& out, const Network& network) {
   out.statistics[network.name()] = static_cast<std::int64_t>(network.statistic_count());
 }
 
+/// Parameters, optimizer and data are held throughout; activations from a network's forward pass to its backward pass.
+std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Ops& ops, int batch,
+                                                          const GanOptions& options,
+                                                          const std::map<std::string, double>& kinds) {
+  const auto activations = [batch](Network& network) {
+    return static_cast<double>(network.planned_activation_bytes(batch));
+  };
+  const auto workspace = [&](const Network& network) {
+    return static_cast<double>(network.workspace_bytes(ops, batch));
+  };
+  const double of_generator = activations(gan.generator), of_discriminator = activations(gan.discriminator);
+  double always = 0;
+  for (const auto& [kind, bytes] : kinds)
+    if (kind != "activations" && kind != "shared" && kind != "workspace") always += bytes;
+  std::vector<std::pair<std::string, double>> in_use;
+  for (Phase phase{}; static_cast<std::size_t>(phase) < kPhaseCount; phase = Phase{static_cast<int>(phase) + 1}) {
+    if (phase == Phase::discriminator_gradient_penalty && !options.gradient_penalty) continue;
+    const std::string_view name = kPhases[static_cast<std::size_t>(phase)].name;
+    const bool computes = phase > Phase::copy && name.find("update") == std::string_view::npos;
+    const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward;
+    const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
+    double bytes = always;
+    // The fakes of the generator's forward pass are judged again in its own update.
+    if (phase >= Phase::generator_forward && phase <= Phase::generator_backward) bytes += of_generator;
+    if (computes && !by_generator) bytes += of_discriminator;
+    if (computes && shares) bytes += kinds.at("shared");
+    if (computes) bytes += workspace(by_generator ? gan.generator : gan.discriminator);
+    in_use.emplace_back(name, bytes);
+  }
+  return in_use;
+}
+
 }  // namespace
 
 Description describe(const TrainOptions& options) {
@@ -35,6 +68,7 @@ Description describe(const TrainOptions& options) {
   describe_network(out, gan.generator);
   describe_network(out, gan.discriminator);
   out.memory_bytes = gan.planned_memory_bytes(*ops, options.batch, gan_options_of(options));
+  out.memory_in_use_bytes = memory_in_use(gan, *ops, options.batch, gan_options_of(options), out.memory_bytes);
   out.flops_per_step =
       gan.step_flops_per_image(options.discriminator_steps, gan_options_of(options).gradient_penalty) * options.batch;
   return out;
@@ -50,6 +84,8 @@ std::string to_json(const Description& description) {
                       {"parameters", layer.parameters},
                       {"statistics", layer.statistics},
                       {"forward_flops_per_image", layer.forward_flops_per_image}});
+  nlohmann::ordered_json in_use = nlohmann::ordered_json::object();
+  for (const auto& [phase, bytes] : description.memory_in_use_bytes) in_use[phase] = bytes;
   const nlohmann::ordered_json json = {
       {"model", description.model},
       {"batch", description.batch},
@@ -58,6 +94,7 @@ std::string to_json(const Description& description) {
       {"statistics", description.statistics},
       {"flops_per_step", description.flops_per_step},
       {"memory_bytes", description.memory_bytes},
+      {"memory_in_use_bytes", in_use},
       {"layers", layers}};
   return json.dump(2) + "\n";
 }
@@ -81,7 +118,10 @@ std::string to_table(const Description& description) {
     out += fmt::format("memory         {:<12} {:>12}\n", kind, to_string(Bytes{bytes}));
     total += bytes;
   }
-  return out + fmt::format("memory         {:<12} {:>12}\n", "total", to_string(Bytes{total}));
+  out += fmt::format("memory         {:<12} {:>12}\n\n", "total", to_string(Bytes{total}));
+  for (const auto& [phase, bytes] : description.memory_in_use_bytes)
+    out += fmt::format("in use         {:<42} {:>12}\n", phase, to_string(Bytes{bytes}));
+  return out;
 }
 
 }  // namespace ganymede::kernel

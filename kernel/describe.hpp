@@ -25,6 +25,8 @@ struct Description {
   std::map<std::string, std::int64_t> statistics;  ///< moving averages, by network
   double flops_per_step = 0;                       ///< matrix work
   std::map<std::string, double> memory_bytes;      ///< on the device, by kind
+  /// What of it holds something that is still needed, in the order of a step's phases.
+  std::vector<std::pair<std::string, double>> memory_in_use_bytes;
 };
 
 /// ConfigError as check(). Neither data nor device memory is touched.

@@ -18,7 +18,7 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   gan.d_logits = arena.tensor(1, batch);
   gan.losses = arena.tensor(kLossSlots, 1).data;
   if (gan.fading) {
-    gan.coarse = arena.tensor(gan.halves().coarse_features(), batch);
+    gan.coarse = arena.tensor(gan.image.halves(gan.image.channels).coarse_features(), batch);
     gan.blurred = arena.tensor(pixels, batch);
   }
   if (options.gradient_penalty)
@@ -74,13 +74,11 @@ std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batc
   return bytes;
 }
 
-BlockShape Gan::halves() const {
-  return {.channels = image.channels,
-          .frames = image.frames,
-          .height = image.height,
-          .width = image.width,
-          .block_frames = image.frames > 1 ? 2 : 1,
-          .block = 2};
+void Gan::release_activations() {
+  generator.release_activations();
+  discriminator.release_activations();
+  small = {};
+  shared = {};
 }
 
 namespace {
@@ -116,7 +114,6 @@ double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalt
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
   // The fakes' forward pass; twice (real, fake) forward, weights and data, but not into the images.
   double discriminator_update = g + 2 * (3 * d - d_first);
-  // See below.
   if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
   // Through the discriminator and back; then weights and data, but not into the latents.
   const double generator_update = 2 * d + (2 * g - g_first);

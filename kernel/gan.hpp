@@ -14,6 +14,8 @@ struct ImageShape {
   int height = 0, width = 0, channels = 1;
   int frames = 1;
   int pixels() const { return height * width * channels * frames; }
+  /// Of so many features a pixel, the blocks that one pixel of the stage before becomes (see Growth).
+  BlockShape halves(int features) const { return {features, frames, height, width, frames > 1 ? 2 : 1, 2}; }
   bool operator==(const ImageShape&) const = default;
 };
 
@@ -76,8 +78,8 @@ struct Gan {
   /// What prepare(batch_size) would hold on the device, by kind. Only before prepare().
   std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options = {});
 
-  /// Blocks of `image` that one pixel of the stage before was.
-  BlockShape halves() const;
+  /// Gives back all but what take_over() takes.
+  void release_activations();
   /// Weights, Adam's moments and the average of all that `from`, prepared, has too.
   void take_over(const Gan& from, Ops& ops);
 

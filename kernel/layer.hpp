@@ -92,10 +92,13 @@ class Layer {
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
 std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs);
-/// Without bias; initial weights normal(0, 0.02) as DCGAN's authors draw them (Radford et al. 2016).
-std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape);
-/// From `shape`'s outputs to its inputs: PyTorch's nn.ConvTranspose2d. The same initial weights.
-std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape);
+/// How DCGAN's authors draw initial weights, around 0 (Radford et al. 2016).
+inline constexpr float kDcganDeviation = 0.02F;
+/// Without bias; initial weights normal(0, deviation).
+std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape, float deviation = kDcganDeviation);
+/// From `shape`'s outputs to its inputs: PyTorch's nn.ConvTranspose2d.
+std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape,
+                                              float deviation = kDcganDeviation);
 
 struct BatchNormShape {
   int channels = 1;
@@ -104,19 +107,13 @@ struct BatchNormShape {
 };
 std::unique_ptr<Layer> batch_norm_leaky(std::string name, BatchNormShape shape, float slope);
 std::unique_ptr<Layer> leaky(std::string name, int features, float slope);
+/// leaky(factor x + bias), one bias a channel, at first 0.
+std::unique_ptr<Layer> bias_leaky(std::string name, int channels, int positions, float factor, float slope);
 std::unique_ptr<Layer> tanh_image(std::string name, int features);
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 
 // Of growing networks (Karras et al. 2018).
-
-struct EqualizedOptions {
-  float slope = 0.2F;  ///< of the LeakyReLU behind it; 1: none
-  float gain = 1.41421356F;
-  bool transposed = false;  ///< from `shape`'s outputs to its inputs
-};
-/// With bias and equalised learning rate: weights drawn normal(0, 1) and scaled by gain / sqrt(fan in) in every pass.
-std::unique_ptr<Layer> equalized_convolution(std::string name, const ConvolutionShape& shape, EqualizedOptions options);
 std::unique_ptr<Layer> pixel_norm(std::string name, int channels, int positions);
 std::unique_ptr<Layer> upsample(std::string name, const BlockShape& shape);    ///< coarse to fine, nearest pixel
 std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape);  ///< fine to coarse, mean

@@ -154,13 +154,12 @@ void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared)
     if (s + 2 >= segments_.size() && !disturbed_) continue;
     const std::size_t floats = storage_.recompute ? segment.input.size() : segment.floats;
     segment.kept = reinterpret_cast<std::uint8_t*>(arena.bytes(compressed_bytes(storage_.bits, floats)));
-    segment.is_kept = true;
   }
   if (disturbed_) output_ = arena.tensor(outputs(), batch);
 }
 
 void Network::restore(Ops& ops, Segment& segment) {
-  if (!segment.is_kept) return;
+  if (segment.kept == nullptr) return;
   float* memory = segment.input.data;  // where the segment's begins
   if (!storage_.recompute) return ops.unpack(storage_.bits, memory, segment.kept, segment.floats);
   ops.unpack(storage_.bits, memory, segment.kept, segment.input.size());
@@ -235,9 +234,9 @@ Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {
     segment.noise = noise.state();
     ops.copy(segment.input.data, x.data, x.size());
     x = segment.input;
-    if (storage_.recompute && segment.is_kept) ops.pack(storage_.bits, segment.kept, x.data, x.size());
+    if (storage_.recompute && segment.kept != nullptr) ops.pack(storage_.bits, segment.kept, x.data, x.size());
     for (std::size_t i = segment.first; i < segment.end; ++i) x = layers_[i]->forward(ops, x, noise);
-    if (!storage_.recompute && segment.is_kept)
+    if (!storage_.recompute && segment.kept != nullptr)
       ops.pack(storage_.bits, segment.kept, segment.input.data, segment.floats);
   }
   if (!disturbed_) return x;

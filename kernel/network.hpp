@@ -82,6 +82,8 @@ class Network {
   /// What prepare() did allocate for them.
   std::size_t activation_bytes() const { return activation_memory_.bytes(); }
   std::size_t workspace_bytes(const Ops& ops, int batch) const;
+  /// Gives the activations back: no more passes, until it is prepared anew.
+  void release_activations() { activation_memory_ = {}; }
 
   /// Allocates everything for `batch` images a step and draws the initial weights.
   void prepare(Ops& ops, int batch, RandomStream& initial, const SharedMemory& shared);
@@ -115,9 +117,8 @@ class Network {
     std::size_t first, end;  ///< layers
     Tensor input;            ///< a copy, in the segment's memory
     std::size_t floats;      ///< of the segment's memory
-    std::uint8_t* kept;      ///< while others use that memory
+    std::uint8_t* kept;      ///< where it is while others use that memory; null: none do
     RandomStream::State noise;
-    bool is_kept = false;
   };
 
   void plan(Arena& arena, int batch, const SharedMemory& shared);

@@ -58,6 +58,15 @@ class Ops::Counted {
   Clock::time_point begin_;
 };
 
+Buffer Ops::allocate(std::size_t bytes) {
+  Buffer buffer = do_allocate(bytes);
+  if (buffer.memory) {
+    buffer.memory.get_deleter().count = memory_;
+    memory_->add(buffer.bytes());
+  }
+  return buffer;
+}
+
 void Ops::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
   assert(y.batch == x.batch);
   // The bias is an epilogue of the product.

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 
@@ -130,21 +131,17 @@ class Ops {
   /// Of the device's memory, free; 0: not known.
   virtual double available_bytes() const = 0;
   /// Zeroed memory. Infeasible when the device has not got it.
-  Buffer allocate(std::size_t bytes) {
-    allocated_ += bytes;
-    return do_allocate(bytes);
-  }
-  /// Ever: nothing is given back while a model stays.
-  std::size_t allocated_bytes() const { return allocated_; }
+  Buffer allocate(std::size_t bytes);
+  /// At most so far.
+  std::size_t peak_allocated_bytes() const { return memory_->peak; }
   /// Scratch memory that a dense layer's passes need; layers share it.
   virtual std::size_t dense_workspace_bytes(int inputs, int outputs, int batch) const = 0;
   virtual std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const = 0;
   /// Makes room for the largest of them; before training.
   void reserve_workspace(std::size_t bytes) {
     if (bytes <= workspace_.bytes()) return;
-    allocated_ += bytes - workspace_.bytes();
     workspace_ = {};
-    workspace_ = do_allocate(bytes);
+    workspace_ = allocate(bytes);
   }
 
   /// y [outputs x batch] = weight x [inputs x batch] + bias
@@ -325,7 +322,7 @@ class Ops {
 
   Work work_;
   bool timed_ = false;
-  std::size_t allocated_ = 0;
+  std::shared_ptr<MemoryCount> memory_ = std::make_shared<MemoryCount>();
   Buffer workspace_;
   Shard shard_;
   Communicator* synchronized_ = nullptr;

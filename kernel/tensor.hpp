@@ -3,6 +3,7 @@
 // batch lie side by side. The features of an image are [channels x height x width]. Weights are as in PyTorch:
 // [outputs x inputs] of nn.Linear, [outputs x inputs x height x width] of nn.Conv2d.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -27,10 +28,20 @@ struct Mask {
   std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
 };
 
+/// Device memory in use, in bytes.
+struct MemoryCount {
+  std::size_t now = 0, peak = 0;
+  void add(std::size_t bytes) { peak = std::max(peak, now += bytes); }
+};
+
 struct BufferRelease {
   void (*release)(void* data, std::size_t bytes) = nullptr;
   std::size_t bytes = 0;
-  void operator()(void* data) const { release(data, bytes); }
+  std::shared_ptr<MemoryCount> count = {};  ///< which holds these bytes
+  void operator()(void* data) const {
+    release(data, bytes);
+    if (count) count->now -= bytes;
+  }
 };
 
 /// Device memory that a backend allocated, zeroed, aligned to 64 bytes at least. Moves only.

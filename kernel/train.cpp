@@ -157,10 +157,7 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator)
 
 Trainer::~Trainer() = default;
 
-Place Trainer::place_now() const {
-  if (options_.stage_steps == 0) return {.growth = model_.grown_up(image_)};
-  return place_at(model_.stages(image_), steps_done_, options_.stage_steps);
-}
+Place Trainer::place_now() const { return place_at(model_, image_, steps_done_, options_.stage_steps); }
 
 void Trainer::enter(const Place& place) {
   Gan next = model_.build(image_, place.growth);
@@ -173,9 +170,9 @@ void Trainer::enter(const Place& place) {
         "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
         "discriminator's batch norms are of one process's images",
         options_.model));
+  if (gan_) gan_->release_activations();
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
-  const bool grows = gan_.has_value();
-  if (grows) next.take_over(*gan_, *ops_);
+  if (gan_) next.take_over(*gan_, *ops_);
   waited_s_ += reducers_waited_s();
   generator_reducer_.reset();
   discriminator_reducer_.reset();
@@ -240,7 +237,7 @@ void Trainer::load_real() {
   ops_->load_images(gan_->real, pixels, gan_->darkest);
   if (!gan_->fading) return;
   // As the generator's images fade, so do the real ones.
-  const BlockShape halves = gan_->halves();
+  const BlockShape halves = gan_->image.halves(gan_->image.channels);
   ops_->pool(gan_->coarse, gan_->real, halves, 1.0F / static_cast<float>(halves.elements()));
   ops_->spread(gan_->blurred, gan_->coarse, halves, 1);
   ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);

@@ -122,6 +122,7 @@ class Trainer {
   double waited_s() const { return waited_s_ + reducers_waited_s(); }
   Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
   Ops& ops() { return *ops_; }
+  const Ops& ops() const { return *ops_; }
 
  private:
   void load_real();

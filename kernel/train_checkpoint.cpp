@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "common/errors.hpp"
+#include "kernel/checkpoint.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/train.hpp"
 #include "kernel/weights.hpp"
@@ -16,46 +16,6 @@ namespace {
 std::string text_of(const RandomStream::State& state) {
   return fmt::format("{:016x} {:016x} {:016x} {:016x}", state[0], state[1], state[2], state[3]);
 }
-
-/// What a checkpoint's metadata say, or the error that they do not.
-class Metadata {
- public:
-  Metadata(const std::map<std::string, std::string>& values, const std::string& file) : values_(values), file_(file) {}
-
-  const std::string& text(const std::string& key) const {
-    const auto found = values_.find(key);
-    if (found == values_.end()) throw ConfigError(fmt::format("{}: \"{}\" is missing in its metadata", file_, key));
-    return found->second;
-  }
-  void expect(const std::string& key, const std::string& expected) const {
-    if (text(key) != expected)
-      throw ConfigError(fmt::format("{}: found a checkpoint of {} {}, expected {}", file_, key, text(key), expected));
-  }
-  std::int64_t number(const std::string& key, std::int64_t least) const {
-    std::int64_t value = -1;
-    const std::string& digits = text(key);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || value < least) bad(key);
-    return value;
-  }
-  RandomStream::State state(const std::string& key) const {
-    RandomStream::State state{};
-    const std::string& words = text(key);
-    for (std::size_t i = 0; i < state.size(); ++i) {
-      const char* begin = words.data() + 17 * i;
-      if (words.size() != 67 || std::from_chars(begin, begin + 16, state[i], 16).ptr != begin + 16) bad(key);
-    }
-    return state;
-  }
-
- private:
-  [[noreturn]] void bad(const std::string& key) const {
-    throw ConfigError(fmt::format("{}: \"{}\" of its metadata is \"{}\"", file_, key, text(key)));
-  }
-
-  const std::map<std::string, std::string>& values_;
-  const std::string& file_;
-};
 
 }  // namespace
 

@@ -49,6 +49,46 @@ class Leaky final : public InPlace {
   float slope_;
 };
 
+/// y = leaky(factor x + bias), a bias a channel
+class BiasLeaky final : public InPlace {
+ public:
+  BiasLeaky(std::string name, int channels, int positions, float factor, float slope)
+      : InPlace(std::move(name), channels * positions), channels_(channels), factor_(factor), slope_(slope) {}
+
+  std::string kind() const override {
+    return slope_ < 1 ? fmt::format("x {:.4g} + bias, leaky relu {:g}", factor_, slope_)
+                      : fmt::format("x {:.4g} + bias", factor_);
+  }
+  std::vector<ParameterSpec> parameters() const override { return {{"bias", {channels_}}}; }
+  void bind(float* parameters, float* gradients, float*) override {
+    bias_ = parameters;
+    d_bias_ = gradients;
+  }
+  Tensor infer(Ops& ops, Tensor x) override {
+    ops.bias_leaky_forward(x, bias_, channels_, factor_, slope_);
+    return x;
+  }
+  Tensor backward(Ops& ops, Tensor dy, float*, const Want& want) override {
+    // Only the signs of y are asked for, which a pixel norm in place leaves.
+    ops.bias_leaky_backward(dy, y_, want.weights ? d_bias_ : nullptr, channels_, factor_, slope_, want.accumulate);
+    return dy;
+  }
+  // A tangent has no bias; but for that the same as leaky's.
+  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, kNoWeights); }
+  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+    if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {.weights = true, .accumulate = true});
+    backward(ops, dy.tangent, nullptr, kNoWeights);
+    return dy;
+  }
+
+ private:
+  static constexpr Want kNoWeights{.weights = false};
+  int channels_;
+  float factor_, slope_;
+  const float* bias_ = nullptr;
+  float* d_bias_ = nullptr;
+};
+
 /// One without parameters, named by its operations.
 class Smooth final : public InPlace {
  public:
@@ -78,6 +118,10 @@ class Smooth final : public InPlace {
 
 std::unique_ptr<Layer> leaky(std::string name, int features, float slope) {
   return std::make_unique<Leaky>(std::move(name), features, slope);
+}
+
+std::unique_ptr<Layer> bias_leaky(std::string name, int channels, int positions, float factor, float slope) {
+  return std::make_unique<BiasLeaky>(std::move(name), channels, positions, factor, slope);
 }
 
 std::unique_ptr<Layer> tanh_image(std::string name, int features) {

@@ -5,21 +5,27 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr float kDeviation = 0.02F;
-
-std::string kind_of(const char* what, const ConvolutionShape& s, int inputs, int outputs, int height, int width) {
-  return fmt::format("{} {} -> {}, {}x{}, stride {} to {}x{}", what, inputs, outputs, s.kernel, s.kernel, s.stride,
-                     height, width);
+/// "64 -> 32, 3x3x3 to 8x16x16"; from the shape's inputs to its outputs or back.
+std::string extent_of(const ConvolutionShape& s, bool back) {
+  const auto frames = [](int count) { return count > 1 ? fmt::format("{}x", count) : ""; };
+  return fmt::format("{} -> {}, {}{}x{}{} to {}{}x{}", back ? s.out_channels : s.in_channels,
+                     back ? s.in_channels : s.out_channels, frames(s.kernel_frames), s.kernel, s.kernel,
+                     s.stride > 1 ? fmt::format(", stride {}", s.stride) : "",
+                     frames(back ? s.in_frames : s.out_frames()), back ? s.in_height : s.out_height(),
+                     back ? s.in_width : s.out_width());
 }
 
 /// What both directions share: parameters and what the backward pass needs.
 class Convolving : public Layer {
  public:
-  Convolving(std::string name, const ConvolutionShape& shape) : Layer(std::move(name)), shape_(shape) {}
+  Convolving(std::string name, const ConvolutionShape& shape, float deviation)
+      : Layer(std::move(name)), shape_(shape), deviation_(deviation) {}
 
   // A transposed convolution's weights are [its inputs x its outputs x ...]: the same array.
   std::vector<ParameterSpec> parameters() const override {
-    return {{"weight", {shape_.out_channels, shape_.in_channels, shape_.kernel, shape_.kernel}, 0, 0, kDeviation}};
+    std::vector<int> extents{shape_.out_channels, shape_.in_channels, shape_.kernel, shape_.kernel};
+    if (shape_.in_frames > 1 || shape_.kernel_frames > 1) extents.insert(extents.begin() + 2, shape_.kernel_frames);
+    return {{"weight", extents, 0, 0, deviation_}};
   }
   double forward_flops_per_image() const override { return shape_.flops(); }
   std::size_t workspace_bytes(const Ops& ops, int batch) const override {
@@ -37,6 +43,7 @@ class Convolving : public Layer {
 
  protected:
   ConvolutionShape shape_;
+  float deviation_;
   const float* weight_ = nullptr;
   float* d_weight_ = nullptr;
   Tensor x_, y_;
@@ -47,10 +54,7 @@ class Convolution final : public Convolving {
  public:
   using Convolving::Convolving;
 
-  std::string kind() const override {
-    return kind_of("convolution", shape_, shape_.in_channels, shape_.out_channels, shape_.out_height(),
-                   shape_.out_width());
-  }
+  std::string kind() const override { return "convolution " + extent_of(shape_, false); }
   int inputs() const override { return shape_.in_features(); }
   int outputs() const override { return shape_.out_features(); }
 
@@ -88,9 +92,7 @@ class TransposedConvolution final : public Convolving {
  public:
   using Convolving::Convolving;
 
-  std::string kind() const override {
-    return kind_of("transposed", shape_, shape_.out_channels, shape_.in_channels, shape_.in_height, shape_.in_width);
-  }
+  std::string kind() const override { return "transposed " + extent_of(shape_, true); }
   int inputs() const override { return shape_.out_features(); }
   int outputs() const override { return shape_.in_features(); }
 
@@ -108,12 +110,12 @@ class TransposedConvolution final : public Convolving {
 
 }  // namespace
 
-std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape) {
-  return std::make_unique<Convolution>(std::move(name), shape);
+std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape, float deviation) {
+  return std::make_unique<Convolution>(std::move(name), shape, deviation);
 }
 
-std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape) {
-  return std::make_unique<TransposedConvolution>(std::move(name), shape);
+std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape, float deviation) {
+  return std::make_unique<TransposedConvolution>(std::move(name), shape, deviation);
 }
 
 }  // namespace ganymede::kernel

@@ -135,8 +135,11 @@ class Faded final : public Layer {
   }
 
   std::string kind() const override {
-    std::string text = "fading in";
-    for (const auto& layer : main_) text += (layer == main_.front() ? " " : ", ") + layer->name();
+    std::string text = "fading in", last;
+    for (const auto& layer : main_) {
+      if (layer->name() != last) text += (last.empty() ? " " : ", ") + layer->name();
+      last = layer->name();
+    }
     return text + " beside " + (main_.front()->outputs() > inputs() ? skip_.front() : skip_.back())->name();
   }
   int inputs() const override { return main_.front()->inputs(); }

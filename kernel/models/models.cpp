@@ -64,13 +64,14 @@ std::string to_string(ImageShape image) {
   return image.frames == 1 ? text : fmt::format("{}x{}", text, image.frames);
 }
 
-Place place_at(int stages, std::int64_t steps_done, std::int64_t stage_steps) {
-  if (stages == 1) return {};
+Place place_at(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps) {
+  if (!model.grows() || stage_steps == 0) return {.growth = model.grown_up(image)};
   // In turn a stay and a fading in, ending with the last stage's stay.
-  const std::int64_t part = std::min<std::int64_t>(steps_done / stage_steps, 2 * std::int64_t{stages} - 2);
+  const std::int64_t last = 2 * std::int64_t{model.stages(image)} - 2;
+  const std::int64_t part = std::min<std::int64_t>(steps_done / stage_steps, last);
   Place place;
   place.growth = {static_cast<int>((part + 1) / 2), part % 2 == 1};
-  if (part < 2 * std::int64_t{stages} - 2) place.until = (part + 1) * stage_steps;
+  if (part < last) place.until = (part + 1) * stage_steps;
   if (place.growth.fading)
     place.share = static_cast<float>(steps_done - part * stage_steps + 1) / static_cast<float>(stage_steps + 1);
   return place;

@@ -35,14 +35,14 @@ Gan build_progressive_gan_video(ImageShape image, Growth growth);
 int progressive_stages(ImageShape image);
 ImageShape progressive_image(ImageShape image, int stage);
 
-/// Where a training stands after so many steps when each fading in and each stay lasts `stage_steps`, and the share of
-/// the layers that fade in.
+/// Where a training stands, and the share of the layers that fade in.
 struct Place {
   Growth growth;
   float share = 1;
   std::int64_t until = -1;  ///< the step with which another place begins; -1: never
 };
-Place place_at(int stages, std::int64_t steps_done, std::int64_t stage_steps);
+/// After so many steps when each fading in and each stay lasts `stage_steps`; 0: grown up from the first step.
+Place place_at(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps);
 /// "16x16", "16x16 fading in"; empty for a model that does not grow.
 std::string stage_name(const Gan& gan);
 

@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernel/models/models.hpp"
 
@@ -21,7 +22,14 @@ constexpr int kLatent = 128;
 constexpr int kFirstSize = 4;
 constexpr int kMostChannels = 128, kLeastChannels = 16;
 constexpr int kChannelPixels = 2048;
-constexpr EqualizedOptions kPlain{.slope = 1, .gain = 1};  // to colours and to the logit
+
+/// What follows a convolution's sums.
+struct Equalized {
+  float slope = 0.2F;  ///< of the LeakyReLU; 1: none
+  float gain = 1.41421356F;
+  bool transposed = false;  ///< from the shape's outputs to its inputs
+};
+constexpr Equalized kPlain{.slope = 1, .gain = 1};  // to colours and to the logit
 
 /// A clip's convolutions have three times the weights and its grids the frames: half as many channels.
 int channels_at(int size, bool clip) {
@@ -52,11 +60,7 @@ class Stage {
     return shape;
   }
   /// From the stage before and back.
-  BlockShape blocks(int channels) const {
-    BlockShape shape{channels, image_.frames, size(), size()};
-    shape.block_frames = image_.frames > 1 ? 2 : 1;
-    return shape;
-  }
+  BlockShape blocks(int channels) const { return image_.halves(channels); }
   int colours() const { return image_.channels; }
 
  private:
@@ -68,8 +72,15 @@ struct Builder {
   Layers layers;
 
   void add(std::unique_ptr<Layer> layer) { layers.push_back(std::move(layer)); }
-  void convolution(std::string name, const ConvolutionShape& shape, EqualizedOptions options = {}) {
-    add(equalized_convolution(std::move(name), shape, options));
+  /// Two layers of one name: weights drawn normal(0, 1), then their sums by gain / sqrt(fan in), which is He's initial
+  /// deviation (He et al. 2015). So every weight moves at the same speed under Adam, whatever its layer's width.
+  void convolution(const std::string& name, const ConvolutionShape& shape, Equalized options = {}) {
+    const bool back = options.transposed;
+    const double fan_in = double{1} * (back ? shape.out_channels : shape.in_channels) * shape.taps();
+    const int channels = back ? shape.in_channels : shape.out_channels;
+    add(back ? transposed_convolution(name, shape, 1) : kernel::convolution(name, shape, 1));
+    add(bias_leaky(name, channels, (back ? shape.in_features() : shape.out_features()) / channels,
+                   static_cast<float>(double{options.gain} / std::sqrt(fan_in)), options.slope));
   }
   void normalized(const std::string& name, const Stage& stage, int from) {
     convolution(name, stage.same(from, stage.channels()));

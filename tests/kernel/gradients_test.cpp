@@ -159,7 +159,6 @@ TEST_P(GradientTest, BatchNormOverPositions) {
 TEST_P(GradientTest, Convolution) { check_layer(*convolution("layer", {2, 6, 6, 3, 4, 2, 1}), 5); }
 TEST_P(GradientTest, TransposedConvolution) { check_layer(*transposed_convolution("layer", {3, 6, 6, 2, 4, 2, 1}), 5); }
 
-constexpr EqualizedOptions kSmooth{.slope = 1};
 ConvolutionShape clip_shape(int from, int frames, int size, int to) {
   ConvolutionShape shape{from, size, size, to, 3, 1, 1};
   shape.in_frames = frames;
@@ -168,13 +167,8 @@ ConvolutionShape clip_shape(int from, int frames, int size, int to) {
   return shape;
 }
 
-TEST_P(GradientTest, EqualizedConvolution) {
-  check_layer(*equalized_convolution("layer", {2, 5, 5, 3, 3, 1, 1}, kSmooth), 4);
-  check_layer(*equalized_convolution("layer", {3, 4, 4, 2, 4, 1, 0}, {.slope = 1, .transposed = true}), 4);
-}
-TEST_P(GradientTest, EqualizedConvolutionOfClips) {
-  check_layer(*equalized_convolution("layer", clip_shape(2, 3, 4, 2), kSmooth), 3);
-}
+TEST_P(GradientTest, ConvolutionOfClips) { check_layer(*convolution("layer", clip_shape(2, 3, 4, 2), 1), 3); }
+TEST_P(GradientTest, BiasOfChannels) { check_layer(*bias_leaky("layer", 3, 5, 0.7F, 1), 4); }
 TEST_P(GradientTest, PixelNorm) { check_layer(*pixel_norm("layer", 6, 5), 7); }
 TEST_P(GradientTest, Resampling) {
   check_layer(*upsample("layer", {.channels = 2, .height = 4, .width = 6}), 5);
@@ -187,8 +181,9 @@ TEST_P(GradientTest, MinibatchDeviation) { check_layer(*minibatch_deviation("lay
 TEST_P(GradientTest, Faded) {
   Layers main, skip;
   main.push_back(upsample("up", {.channels = 2, .height = 4, .width = 4}));
-  main.push_back(equalized_convolution("new", {2, 4, 4, 3, 3, 1, 1}, kSmooth));
-  skip.push_back(equalized_convolution("old", {2, 2, 2, 3, 1, 1, 0}, kSmooth));
+  main.push_back(convolution("new", {2, 4, 4, 3, 3, 1, 1}, 1));
+  main.push_back(bias_leaky("new", 3, 16, 0.5F, 1));
+  skip.push_back(convolution("old", {2, 2, 2, 3, 1, 1, 0}, 1));
   skip.push_back(upsample("up.old", {.channels = 3, .height = 4, .width = 4}));
   check_layer(*faded(std::move(main), std::move(skip), std::make_shared<float>(0.3F)), 4);
 }

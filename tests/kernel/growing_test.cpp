@@ -39,7 +39,7 @@ TrainOptions growing(const Scratch& scratch, const char* model = "progressive-ga
 }
 
 TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
-  const auto at = [](std::int64_t steps) { return place_at(3, steps, 10); };
+  const auto at = [](std::int64_t steps) { return place_at(find_model("progressive-gan"), {16, 16, 3}, steps, 10); };
   EXPECT_EQ(at(0).growth, (Growth{0, false}));
   EXPECT_EQ(at(9).growth, (Growth{0, false}));
   EXPECT_EQ(at(10).growth, (Growth{1, true}));
@@ -212,7 +212,6 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   Device device(GetParam(), 4);
   Ops& ops = device.ops();
   const int batch = 5;
-  constexpr EqualizedOptions kSmooth{.slope = 1};
   const auto check = [&](Layers layers, const char* what) {
     Network critic("critic", std::move(layers));
     critic.keep_tangents(true);
@@ -267,14 +266,16 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   check(std::move(normal), "batch norm");
 
   Layers main, skip, grown;
-  main.push_back(equalized_convolution("rgb4", {2, 4, 4, 3, 1, 1, 0}, kSmooth));
+  main.push_back(convolution("rgb4", {2, 4, 4, 3, 1, 1, 0}, 1));
+  main.push_back(bias_leaky("rgb4", 3, 16, 0.7F, 1));
   main.push_back(downsample("down4", {.channels = 3, .height = 4, .width = 4}));
   skip.push_back(downsample("down4.rgb", {.channels = 2, .height = 4, .width = 4}));
-  skip.push_back(equalized_convolution("rgb2", {2, 2, 2, 3, 1, 1, 0}, kSmooth));
+  skip.push_back(convolution("rgb2", {2, 2, 2, 3, 1, 1, 0}, 1));
   grown.push_back(faded(std::move(main), std::move(skip), std::make_shared<float>(0.4F)));
-  grown.push_back(equalized_convolution("conv", {3, 2, 2, 3, 3, 1, 1}, kSmooth));
+  grown.push_back(convolution("conv", {3, 2, 2, 3, 3, 1, 1}, 0.3F));
+  grown.push_back(bias_leaky("conv", 3, 4, 0.5F, 1));
   grown.push_back(minibatch_deviation("deviation", 3, 4));
-  grown.push_back(equalized_convolution("last", {4, 2, 2, 1, 2, 1, 0}, kSmooth));
+  grown.push_back(convolution("last", {4, 2, 2, 1, 2, 1, 0}, 0.4F));
   check(std::move(grown), "deviation");
 }
 

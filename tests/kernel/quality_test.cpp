@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <mutex>
+#include <numeric>
 
 #include "common/errors.hpp"
 #include "device.hpp"
@@ -122,6 +122,26 @@ struct Course {
   float rate;
 };
 
+std::string name_of_model(const testing::TestParamInfo<Course>& instance) {
+  std::string name = instance.param.model;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+/// Of one form of the model: each phase timed in each step, and their order that of the step.
+void expect_traced(const TraceBatch& batch, std::size_t steps) {
+  const std::size_t recorded = steps - static_cast<std::size_t>(batch.warmup_steps_dropped);
+  EXPECT_EQ(batch.wall_s.size(), recorded);
+  ASSERT_GE(batch.phases.size(), 10U);
+  EXPECT_EQ(batch.phases.front().name, "load");
+  EXPECT_EQ(batch.phases.back().name, "generator.update");
+  for (const TracePhase& phase : batch.phases) {
+    EXPECT_EQ(phase.seconds.size(), recorded) << phase.name;
+    EXPECT_GT(std::accumulate(phase.seconds.begin(), phase.seconds.end(), 0.0), 0) << phase.name;
+  }
+  EXPECT_FALSE(batch.buckets.empty());
+}
+
 void PrintTo(const Course& course, std::ostream* out) { *out << course.model; }
 
 class EveryModel : public testing::TestWithParam<Course> {};
@@ -129,11 +149,7 @@ class EveryModel : public testing::TestWithParam<Course> {};
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, EveryModel,
                          testing::Values(Course{"mlp-gan", 64, 1500, 5e-4F}, Course{"dcgan-28", 32, 400, 2e-4F},
                                          Course{"dcgan-32", 16, 300, 2e-4F}, Course{"dcgan-64", 8, 200, 2e-4F}),
-                         [](const auto& instance) {
-                           std::string name = instance.param.model;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         name_of_model);
 
 TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   const Course& course = GetParam();
@@ -151,8 +167,9 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   EXPECT_LT(after.real_fid, 0.1 * after.fid);
   // One more digit than none: the classifier sees differences between the samples.
   EXPECT_GT(after.inception_score, 1.2);
-  std::printf("%s: FID %.1f -> %.1f, real %.2f; IS %.2f -> %.2f, real %.2f\n", course.model, before.fid, after.fid,
-              after.real_fid, before.inception_score, after.inception_score, after.real_inception_score);
+  const StepTrace trace = trainer.trace(0);
+  ASSERT_EQ(trace.batches.size(), 1U);
+  expect_traced(trace.batches.front(), static_cast<std::size_t>(course.steps));
 }
 
 class GrowingModel : public testing::TestWithParam<Course> {};
@@ -160,11 +177,7 @@ class GrowingModel : public testing::TestWithParam<Course> {};
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
                          testing::Values(Course{"progressive-gan", 8, 120, 1e-3F},
                                          Course{"progressive-gan-video", 4, 80, 1e-3F}),
-                         [](const auto& instance) {
-                           std::string name = instance.param.model;
-                           std::replace(name.begin(), name.end(), '-', '_');
-                           return name;
-                         });
+                         name_of_model);
 
 // Through two fadings in. Measured at the ends of the stays: while layers fade in, images are of neither size.
 TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
@@ -186,15 +199,15 @@ TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
   }
   ASSERT_EQ(trainer.gan().image.height, 16);
   EXPECT_FALSE(trainer.gan().fading);
-  EXPECT_EQ(trainer.trace(0).batches.size(), 5U);
+  const StepTrace trace = trainer.trace(0);
+  ASSERT_EQ(trace.batches.size(), 5U);
+  expect_traced(trace.batches.back(), static_cast<std::size_t>(course.steps));
   // 4x4 pixels without a feature are no measure: they are nearer to the mean than what is learned from them first.
   EXPECT_LT(fids[2], fids[1]);
   Gan untrained = find_model(course.model).build(image_of(options), {2, false});
   untrained.prepare(trainer.ops(), course.batch, 1);
   const double noise = meter.measure(untrained, trainer.ops(), 1).fid;
   EXPECT_LT(fids[2], 0.9 * noise);
-  std::printf("%s: FID %.1f, %.1f, %.1f at 4x4, 8x8, 16x16; untrained %.1f\n", course.model, fids[0], fids[1], fids[2],
-              noise);
 }
 
 }  // namespace
