@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""How many times as fast as PyTorch is our GAN step on this CPU?
+"""How many times as fast as PyTorch is our GAN step on this CPU, or on this GPU?
 
 Runs the two programs in turn, several rounds, with the same threads and passive OpenMP waiting, and prints the ratio
 of their median steps in each round (PyTorch / ours), its median and its spread. Only ratios within one run count.
 
   python3 bench/compare_with_pytorch.py --torch-bench torch_gan_bench.py --threads 1,2 --model mlp:64,dcgan32:64,dcgan64:16
+  python3 bench/compare_with_pytorch.py --torch-bench torch_gan_bench.py --device cuda --model mlp:64,dcgan64:128
+
+On a GPU PyTorch is taken eager, compiled and as a CUDA graph, each at the precision compared, and the ratio is to the
+fastest of them.
 
 The PyTorch script is not part of this project: any program that takes --model mlp, dcgan32 or dcgan64, --batch N,
 --threads N, --freeze-d and --min-time S and prints one JSON line with "median_step_ms" will do. PyTorch is only as fast as its BLAS: with the
@@ -38,6 +42,8 @@ def arguments():
     parser.add_argument("--model", default="mlp:64", help="MODEL:BATCH, comma-separated")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--min-time", type=float, default=3.0, help="seconds for each program and round")
+    parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
+    parser.add_argument("--precision", default="tf32,bf16", help="on a GPU: fp32, tf32, bf16, comma-separated")
     parser.add_argument("--allow-reference-blas", action="store_true")
     return parser.parse_args()
 
@@ -79,11 +85,39 @@ def compare(args, env, threads, model, batch):
           f"ratio {statistics.median(ratios):.2f} [{ratios[0]:.2f}-{ratios[-1]:.2f}] over {args.rounds} rounds", flush=True)
 
 
+PRECISION = {"fp32": [], "tf32": ["--tf32"], "bf16": ["--tf32", "--amp", "bf16"]}
+FORMS = {"eager": [], "compiled": ["--compile", "default"], "compiled, its graphs": ["--compile", "reduce-overhead"],
+         "graph": ["--cuda-graph"], "graph, compiled": ["--cuda-graph", "--compile", "default"]}
+
+
+def compare_on_gpu(args, env, precision, model, batch):
+    common = ["--batch", str(batch), "--min-time", str(args.min_time)]
+    torch = [args.torch_python, args.torch_bench, "--device", "cuda", "--model", model, "--freeze-d", "--channels-last",
+             "--adam", "fused", *PRECISION[precision], *common]
+    ours = [args.kernel_step, "--model", OURS[model], "--backend", "cuda", "--precision", precision, *common]
+    times = {}
+    for form, flags in FORMS.items():
+        try:
+            times[form] = median_ms(torch + flags, env)
+        except SystemExit as error:  # a form that this PyTorch cannot do
+            print(f"  {form}: {error}", flush=True)
+    mine = [median_ms(ours, env) for _ in range(args.rounds)]
+    best = min(times, key=times.get)
+    print(f"{model}, batch {batch}, {precision}: ours {statistics.median(mine):.3f} ms [{min(mine):.3f}-{max(mine):.3f}]; "
+          + ", ".join(f"{form} {ms:.3f} ms ({ms / statistics.median(mine):.2f}x)" for form, ms in times.items())
+          + f"; best of PyTorch: {best}, ratio {times[best] / statistics.median(mine):.2f}", flush=True)
+
+
 def main():
     args = arguments()
     if not Path(args.kernel_step).exists():
         sys.exit(f"{args.kernel_step}: not there; build it (target kernel_step) or give --kernel-step")
     env = environment(args.library_path)
+    if args.device == "cuda":
+        for model, batch in (item.split(":") for item in args.model.split(",")):
+            for precision in args.precision.split(","):
+                compare_on_gpu(args, env, precision, model, int(batch))
+        return
     libraries = loaded_blas(args.torch_python, env)
     print("PyTorch's BLAS:", ", ".join(libraries) or "inside its own library", flush=True)
     if libraries and is_reference(libraries) and not args.allow_reference_blas:

@@ -1,5 +1,6 @@
 // Times whole GAN steps, batch preparation included. One JSON line a configuration.
 //   kernel_step --batch 16,64,256 --threads 1,2
+//   kernel_step --model dcgan-64 --batch 128 --backend cuda --precision bf16
 
 #include <fmt/format.h>
 
@@ -12,6 +13,7 @@
 #include <numeric>
 #include <thread>
 
+#include "common/file.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/train.hpp"
@@ -21,11 +23,14 @@ namespace {
 using namespace ganymede;
 using namespace ganymede::kernel;
 
+constexpr int kWarmup = 5;
+
 struct Arguments {
   std::vector<int> batches{64};
   std::vector<int> threads{1};
   double min_time = 3;
   bool trace = false;
+  std::string trace_to;
   TrainOptions options;
 };
 
@@ -36,7 +41,6 @@ double at_share(const std::vector<double>& sorted, double share) {
 
 std::vector<double> time_steps(Trainer& trainer, double min_time) {
   using Clock = std::chrono::steady_clock;
-  constexpr int kWarmup = 5;
   constexpr std::size_t kLeast = 20;
   for (int i = 0; i < kWarmup; ++i) trainer.step();
   std::vector<double> seconds;
@@ -67,24 +71,28 @@ void measure(const Arguments& arguments, int batch, int threads) {
   TrainOptions options = arguments.options;
   options.batch = batch;
   options.threads = threads;
-  options.trace = arguments.trace;
+  options.trace = arguments.trace || !arguments.trace_to.empty();
   Trainer trainer(options);
   const auto seconds = time_steps(trainer, arguments.min_time);
   const double median = at_share(seconds, 0.5);
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
   const TraceDevice device = measure_device(trainer.ops());
-  const nlohmann::ordered_json line = {{"model", options.model},
-                                       {"batch", batch},
-                                       {"threads", threads},
-                                       {"instructions", trainer.ops().instructions()},
-                                       {"median_step_ms", median * 1e3},
-                                       {"p10", at_share(seconds, 0.1) * 1e3},
-                                       {"p90", at_share(seconds, 0.9) * 1e3},
-                                       {"steps", seconds.size()},
-                                       {"images_per_s", batch / median},
-                                       {"gflops", flops / 1e9},
-                                       {"share_of_fma_peak", flops / fma_peak(threads).si},
-                                       {"share_of_product", flops / device.fp32.si}};
+  nlohmann::ordered_json line = {{"model", options.model},
+                                 {"batch", batch},
+                                 {"threads", threads},
+                                 {"backend", trainer.ops().backend()},
+                                 {"instructions", trainer.ops().instructions()},
+                                 {"median_step_ms", median * 1e3},
+                                 {"p10", at_share(seconds, 0.1) * 1e3},
+                                 {"p90", at_share(seconds, 0.9) * 1e3},
+                                 {"steps", seconds.size()},
+                                 {"images_per_s", batch / median},
+                                 {"gflops", flops / 1e9},
+                                 {"share_of_product", flops / device.fp32.si}};
+  if (device.kind == "cpu") line["share_of_fma_peak"] = flops / fma_peak(threads).si;
+  if (!arguments.trace_to.empty())
+    write_file(fmt::format("{}-{}-{}.json", arguments.trace_to, options.model, batch),
+               write_step_trace(trainer.trace(kWarmup)));
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }
@@ -97,8 +105,12 @@ int main(int argc, char** argv) {
   app.add_option("--model", arguments.options.model)->capture_default_str();
   app.add_option("--batch", arguments.batches)->delimiter(',')->capture_default_str();
   app.add_option("--threads", arguments.threads)->delimiter(',')->capture_default_str();
+  app.add_option("--backend", arguments.options.backend, "cpu or cuda")->capture_default_str();
+  app.add_option("--precision", arguments.options.precision, "on a GPU: fp32, tf32, bf16");
+  app.add_flag("!--no-graph", arguments.options.graph, "launch a GPU's kernels one by one");
   app.add_option("--min-time", arguments.min_time, "seconds for each configuration")->capture_default_str();
   app.add_flag("--trace", arguments.trace, "record phases, to see what that costs");
+  app.add_option("--trace-to", arguments.trace_to, "and write them: PREFIX-MODEL-BATCH.json");
   CLI11_PARSE(app, argc, argv);
   try {
     for (const int batch : arguments.batches)

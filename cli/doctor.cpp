@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/machine.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -32,8 +33,10 @@ std::vector<std::string> missing(const Machine& machine, std::initializer_list<s
 }
 
 std::string cuda_reason(const Machine& machine) {
-  std::string reason = "not in this build; the CUDA backend is not available yet";
-  if (machine.graphics.devices.empty()) return reason + ", and there is no NVIDIA GPU here";
+  const kernel::Gpus gpus = kernel::count_gpus();
+  if (gpus.count > 0) return fmt::format("{} GPU{}", gpus.count, gpus.count == 1 ? "" : "s");
+  std::string reason = gpus.why_none;
+  if (machine.graphics.devices.empty()) return reason;
   const auto absent = missing(machine, {"nvcc", "cuDNN", "NCCL"});
   reason += fmt::format("; this machine has {} GPU{}", machine.graphics.devices.size(),
                         machine.graphics.devices.size() == 1 ? "" : "s");
@@ -42,7 +45,7 @@ std::string cuda_reason(const Machine& machine) {
 
 std::vector<Backend> backends(const Machine& machine) {
   return {{"cpu", true, fmt::format("Eigen, {} threads", machine.processor.usable)},
-          {"cuda", false, cuda_reason(machine)}};
+          {"cuda", kernel::count_gpus().count > 0, cuda_reason(machine)}};
 }
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }

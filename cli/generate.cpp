@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/device_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/checkpoint.hpp"
@@ -100,7 +101,7 @@ void add_generate(CLI::App& app, Shared& shared) {
                                           "  ganymede generate --checkpoint run --count 100 -o images.png\n");
   command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint")->required();
   command.add_option("--count", arguments->count, "images, in a grid")->capture_default_str();
-  command.add_option("--threads", arguments->options.threads, "CPU threads; 0: all cores")->capture_default_str();
+  add_device_options(command, arguments->options);
   add_seed(command, arguments->seed, "of the latents");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);

@@ -15,12 +15,15 @@
 #include <vector>
 
 #include "cli/command.hpp"
+#include "cli/device_options.hpp"
 #include "cli/train_report.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/describe.hpp"
 #include "kernel/image_grid.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/parallel/thread_group.hpp"
 #include "kernel/quality/quality.hpp"
 #include "kernel/weights.hpp"
 
@@ -50,7 +53,6 @@ volatile std::sig_atomic_t stop_asked = 0;
 class StopOnSignals {
  public:
   StopOnSignals() {
-    stop_asked = 0;
     for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, [](int) { stop_asked = 1; });
   }
   ~StopOnSignals() {
@@ -226,33 +228,33 @@ void write_outputs(Trainer& trainer, const Arguments& arguments) {
     write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
 }
 
-/// One of several processes: only the first speaks and writes.
-std::unique_ptr<kernel::Communicator> join_processes(const Arguments& arguments, Shared& shared) {
-  auto communicator = kernel::open_communicator();
-  if (communicator == nullptr) {
-    if (arguments.options.compression != "none" || arguments.options.synchronized_norm)
-      throw ConfigError(
-          "--compression, --sync-batch-norm: found one process, expected several: mpirun -n 2 ganymede train ...");
-    return nullptr;
-  }
-  if (!arguments.trace.empty())
-    throw ConfigError(
-        "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
-  if (communicator->shard().rank > 0) shared.quiet = true;
-  return communicator;
+void check_gpus(const Arguments& arguments) {
+  if (arguments.gpus == 1) return;
+  const kernel::Gpus found = kernel::count_gpus();
+  if (arguments.options.backend == "cpu" || found.count < arguments.gpus || arguments.gpus < 1)
+    throw ConfigError(fmt::format("--gpus: found {}, expected 1{}", arguments.gpus,
+                                  arguments.options.backend == "cpu" ? " with --backend cpu"
+                                  : found.count > 0                  ? fmt::format(" to {}", found.count)
+                                                                     : " here: " + found.why_none));
+  if (kernel::launched_processes() > 1)
+    throw ConfigError(fmt::format(
+        "--gpus: found {} in each of several processes, expected 1: each takes a GPU of its own", arguments.gpus));
 }
 
-void train(Arguments& arguments, Shared& shared) {
-  check_arguments(arguments, shared);
-  if (arguments.describe) {
-    const auto description = kernel::describe(arguments.options);
-    emit(shared, shared.format == "json" ? kernel::to_json(description) : kernel::to_table(description));
-    return;
-  }
-  const auto communicator = join_processes(arguments, shared);
-  arguments.options.trace = !arguments.trace.empty();
-  choose_stage_steps(arguments);
-  Trainer trainer(arguments.options, communicator.get());
+/// What only one replica can do, or only several.
+void check_replicas(const Arguments& arguments, int replicas) {
+  if (replicas == 1 && (arguments.options.compression != "none" || arguments.options.synchronized_norm))
+    throw ConfigError(
+        "--compression, --sync-batch-norm: found one process, expected several: mpirun -n 2 ganymede train ...");
+  if (replicas > 1 && !arguments.trace.empty())
+    throw ConfigError(
+        "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
+}
+
+/// One replica of the training, or all of it. Only the first speaks and writes.
+void train_replica(const Arguments& arguments, Shared& shared, kernel::Communicator* communicator) {
+  if (communicator != nullptr && communicator->shard().rank > 0) shared.quiet = true;
+  Trainer trainer(arguments.options, communicator);
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
   if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);
   if (arguments.resume) resume(trainer, arguments, shared);
@@ -272,6 +274,33 @@ void train(Arguments& arguments, Shared& shared) {
     emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
 }
 
+void train(Arguments& arguments, Shared& shared) {
+  check_arguments(arguments, shared);
+  if (arguments.describe) {
+    const auto description = kernel::describe(arguments.options);
+    emit(shared, shared.format == "json" ? kernel::to_json(description) : kernel::to_table(description));
+    return;
+  }
+  check_gpus(arguments);
+  arguments.options.trace = !arguments.trace.empty();
+  choose_stage_steps(arguments);
+  if (arguments.gpus > 1) {
+    check_replicas(arguments, arguments.gpus);
+    kernel::ThreadGroup::run(arguments.gpus, [&](kernel::Communicator& communicator) {
+      Arguments mine = arguments;
+      mine.options.gpu = communicator.shard().rank;
+      Shared own = shared;
+      train_replica(mine, own, &communicator);
+      if (communicator.shard().rank == 0) shared.exit_code = own.exit_code;
+    });
+    return;
+  }
+  const auto communicator = kernel::open_communicator();
+  check_replicas(arguments, communicator == nullptr ? 1 : communicator->shard().ranks);
+  if (communicator != nullptr) arguments.options.gpu = kernel::local_rank();
+  train_replica(arguments, shared, communicator.get());
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Shared& shared) {
@@ -288,8 +317,11 @@ void add_train(CLI::App& app, Shared& shared) {
       ->capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
   command.add_option("--batch", options.batch, "images a step, of each process")->capture_default_str();
-  command.add_option("--backend", options.backend, "cpu; cuda comes later")->capture_default_str();
-  command.add_option("--threads", options.threads, "CPU threads; 0: all cores")->capture_default_str();
+  add_device_options(command, options);
+  command.add_flag("--host-random", options.host_random,
+                   "draw a GPU's random numbers on the host, as the CPU backend does: to compare both");
+  command.add_option("--gpus", arguments->gpus, "replicas, one a GPU of this machine; each with its own --batch")
+      ->capture_default_str();
   command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
   command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
   command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");

@@ -22,6 +22,7 @@ struct TrainArguments {
   std::int64_t checkpoint_every = 1000;
   bool resume = false;
   bool describe = false;
+  int gpus = 1;  ///< replicas, as threads
 };
 
 struct TrainReport {

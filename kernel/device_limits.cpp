@@ -9,11 +9,12 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr double kBudget = 0.2;  // seconds for each measurement
+constexpr double kBudget = 0.05;  // seconds for each size
 constexpr int kRepeatsMin = 3;
-constexpr int kSide = 768;  // 0.9 GFLOP; its three matrices (7 MiB) need no more than a second- or third-level cache
-// Twice the largest shared cache in common use, for each of the two arrays.
-constexpr std::size_t kCopyFloats = std::size_t{1} << 24;
+// Work grows until it lasts so long, or is so much: only then is a GPU full, and an array larger than every cache.
+constexpr double kLongEnough = 4e-3;
+constexpr int kFirstSide = 256, kLastSide = 8192;
+constexpr std::size_t kFirstCopy = std::size_t{1} << 20, kLastCopy = std::size_t{1} << 28;  // floats
 
 template <class Function>
 double best_seconds(Ops& ops, const Function& function) {
@@ -29,20 +30,27 @@ double best_seconds(Ops& ops, const Function& function) {
   return best;
 }
 
-FlopsPerSecond measure_fp32(Ops& ops) {
-  constexpr std::size_t kSize = std::size_t{kSide} * kSide;
-  const Buffer memory = ops.allocate((3 * kSize + kSide) * sizeof(float));
-  float* at = memory.floats();
-  const Tensor y{at, kSide, kSide}, x{at + kSize, kSide, kSide};
-  const DenseParameters parameters{at + 2 * kSize, at + 3 * kSize};
-  const double seconds = best_seconds(ops, [&] { ops.dense_forward(y, x, parameters); });
-  return Flops{2.0 * kSide * kSide * kSide} / Seconds{seconds};
+FlopsPerSecond measure_products(Ops& ops) {
+  double best = 0;
+  for (int side = kFirstSide;; side *= 2) {
+    const auto size = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
+    const Buffer memory = ops.allocate((3 * size + static_cast<std::size_t>(side)) * sizeof(float));
+    float* at = memory.floats();
+    const Tensor y{at, side, side}, x{at + size, side, side};
+    const DenseParameters parameters{at + 2 * size, at + 3 * size};
+    const double seconds = best_seconds(ops, [&] { ops.dense_forward(y, x, parameters); });
+    best = std::max(best, 2.0 * side * side * side / seconds);
+    if (seconds >= kLongEnough || side == kLastSide) return Flops{best} / Seconds{1};
+  }
 }
 
 BytesPerSecond measure_copy(Ops& ops) {
-  const Buffer from = ops.allocate(kCopyFloats * sizeof(float)), to = ops.allocate(kCopyFloats * sizeof(float));
-  const double seconds = best_seconds(ops, [&] { ops.copy(to.floats(), from.floats(), kCopyFloats); });
-  return Bytes{2.0 * static_cast<double>(kCopyFloats * sizeof(float))} / Seconds{seconds};  // read and written
+  for (std::size_t floats = kFirstCopy;; floats *= 2) {
+    const Buffer from = ops.allocate(floats * sizeof(float)), to = ops.allocate(floats * sizeof(float));
+    const double seconds = best_seconds(ops, [&] { ops.copy(to.floats(), from.floats(), floats); });
+    if (seconds >= kLongEnough || floats == kLastCopy)
+      return Bytes{2.0 * static_cast<double>(floats * sizeof(float))} / Seconds{seconds};  // read and written
+  }
 }
 
 }  // namespace
@@ -57,11 +65,12 @@ Bytes host_memory() {
 TraceDevice measure_device(Ops& ops) {
   TraceDevice device;
   device.name = ops.device();
-  device.kind = "cpu";
+  const bool gpu = ops.has_clock();
+  device.kind = gpu ? "gpu" : "cpu";
   device.threads = ops.threads();
-  device.fp32 = measure_fp32(ops);
+  device.fp32 = measure_products(ops);
   device.memory_bandwidth = measure_copy(ops);
-  device.memory = host_memory();
+  device.memory = gpu ? Bytes{ops.available_bytes() + static_cast<double>(ops.peak_allocated_bytes())} : host_memory();
   return device;
 }
 

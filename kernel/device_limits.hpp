@@ -6,7 +6,8 @@
 
 namespace ganymede::kernel {
 
-/// A short product and a copy, the best of several each; below half a second.
+/// Products and copies of growing size, the best of several each; below a second. On a GPU the products are in the
+/// precision of its training.
 TraceDevice measure_device(Ops& ops);
 
 /// Memory that this process may use: the machine's or its control group's.

@@ -55,7 +55,8 @@ struct Gan {
   ImageShape whole = image;                                      ///< when they are grown up
   std::shared_ptr<float> share = std::make_shared<float>(1.0F);  ///< of the newest layers while they fade in
   bool fading = false;
-  float darkest = 0;  ///< what black is to the networks, 0 or -1; white is 1
+  bool dense = false;  ///< its networks see all of an image's features as channels of one position
+  float darkest = 0;   ///< what black is to the networks, 0 or -1; white is 1
   Network generator;
   Network discriminator;
 
@@ -77,6 +78,9 @@ struct Gan {
 
   /// What prepare(batch_size) would hold on the device, by kind. Only before prepare().
   std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options = {});
+
+  /// As Ops orders its images.
+  int channels() const { return dense ? image.pixels() : image.channels; }
 
   /// Gives back all but what take_over() takes.
   void release_activations();

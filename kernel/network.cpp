@@ -204,8 +204,7 @@ void Network::prepare(Ops& ops, int batch, RandomStream& initial, const SharedMe
 }
 
 void Network::draw(Ops& ops, RandomStream& initial) {
-  std::vector<float> parameters, statistics;
-  const auto fill = [&initial](std::vector<float>& values, const std::vector<ParameterSpec>& specs) {
+  const auto fill = [&](float* to, const std::vector<ParameterSpec>& specs) {
     for (const auto& spec : specs) {
       std::vector<float> drawn(spec.size());
       if (spec.deviation > 0) {
@@ -214,15 +213,16 @@ void Network::draw(Ops& ops, RandomStream& initial) {
       } else {
         for (float& value : drawn) value = spec.low + (spec.high - spec.low) * static_cast<float>(initial.uniform());
       }
-      values.insert(values.end(), drawn.begin(), drawn.end());
+      ops.write_array(to, drawn, spec.shape);
+      to += drawn.size();
     }
+    return to;
   };
+  float *parameters = parameter_data(), *statistics = statistic_data();
   for (const auto& layer : layers_) {
-    fill(parameters, layer->parameters());
-    fill(statistics, layer->statistics());
+    parameters = fill(parameters, layer->parameters());
+    statistics = fill(statistics, layer->statistics());
   }
-  ops.write(parameter_data(), parameters);
-  ops.write(statistic_data(), statistics);
 }
 
 Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {

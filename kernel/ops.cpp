@@ -1,6 +1,7 @@
 #include "kernel/ops.hpp"
 
 #include <cassert>
+#include <vector>
 
 namespace ganymede::kernel {
 namespace {
@@ -17,6 +18,26 @@ double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.featu
 double dense_parameters(Tensor out, Tensor in) { return static_cast<double>(out.features) * in.features; }
 
 [[maybe_unused]] bool same_shape(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
+
+/// Calls visit(index in [channels x positions x batch], index in [batch x positions x channels]).
+template <class Visit>
+void for_each_element(Tensor x, int channels, const Visit& visit) {
+  const auto depth = static_cast<std::size_t>(channels), batch = static_cast<std::size_t>(x.batch);
+  const std::size_t positions = static_cast<std::size_t>(x.features) / depth;
+  for (std::size_t c = 0; c < depth; ++c)
+    for (std::size_t p = 0; p < positions; ++p)
+      for (std::size_t b = 0; b < batch; ++b) visit((c * positions + p) * batch + b, (b * positions + p) * depth + c);
+}
+
+/// Calls visit(index in [outputs x inputs x taps], index in [outputs x taps x inputs]).
+template <class Visit>
+void for_each_weight(std::size_t count, std::span<const int> shape, const Visit& visit) {
+  const auto outputs = static_cast<std::size_t>(shape[0]), inputs = static_cast<std::size_t>(shape[1]);
+  const std::size_t taps = count / outputs / inputs;
+  for (std::size_t o = 0; o < outputs; ++o)
+    for (std::size_t c = 0; c < inputs; ++c)
+      for (std::size_t t = 0; t < taps; ++t) visit((o * inputs + c) * taps + t, (o * taps + t) * inputs + c);
+}
 
 [[maybe_unused]] bool same_shape(Tensor a, Mask b) { return a.features == b.features && a.batch == b.batch; }
 
@@ -307,10 +328,40 @@ void Ops::fill_normal(Tensor x, RandomStream& random) {
   do_fill_normal(x, random);
 }
 
-void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) {
-  assert(host_pixels.size() == x.size());
+void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) {
+  assert(host_pixels.size() == x.size() && x.features % channels == 0);
   const Counted counted(*this, 1, 0, elements(x) / kFloat, elements(x));
-  do_load_images(x, host_pixels, low);
+  do_load_images(x, host_pixels, low, channels);
+}
+
+void Ops::read_rows(std::span<float> host, Tensor from, int channels) {
+  assert(host.size() == from.size() && from.features % channels == 0);
+  if (!channels_last()) return read(host, from.data);
+  std::vector<float> device(host.size());
+  read(device, from.data);
+  for_each_element(from, channels, [&](std::size_t row, std::size_t last) { host[row] = device[last]; });
+}
+
+void Ops::write_rows(Tensor to, std::span<const float> host, int channels) {
+  assert(host.size() == to.size() && to.features % channels == 0);
+  if (!channels_last()) return write(to.data, host);
+  std::vector<float> device(host.size());
+  for_each_element(to, channels, [&](std::size_t row, std::size_t last) { device[last] = host[row]; });
+  write(to.data, device);
+}
+
+void Ops::read_array(std::span<float> host, const float* from, std::span<const int> shape) {
+  if (!channels_last() || shape.size() < 3) return read(host, from);
+  std::vector<float> device(host.size());
+  read(device, from);
+  for_each_weight(host.size(), shape, [&](std::size_t torch, std::size_t last) { host[torch] = device[last]; });
+}
+
+void Ops::write_array(float* to, std::span<const float> host, std::span<const int> shape) {
+  if (!channels_last() || shape.size() < 3) return write(to, host);
+  std::vector<float> device(host.size());
+  for_each_weight(host.size(), shape, [&](std::size_t torch, std::size_t last) { device[last] = host[torch]; });
+  write(to, device);
 }
 
 void Ops::copy(float* to, const float* from, std::size_t count) {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -123,10 +124,12 @@ class Ops {
   Ops& operator=(const Ops&) = delete;
   virtual ~Ops() = default;
 
-  virtual std::string backend() const = 0;       ///< "eigen", "cuda"
-  virtual std::string device() const = 0;        ///< "AMD EPYC, 2 threads"
-  virtual std::string instructions() const = 0;  ///< what its inner loops were compiled for: "AVX-512", "sm_90"
-  virtual int threads() const = 0;               ///< host threads in use
+  virtual std::string backend() const = 0;           ///< "eigen", "cuda"
+  virtual std::string device() const = 0;            ///< "AMD EPYC, 2 threads"
+  virtual std::string instructions() const = 0;      ///< what its inner loops were compiled for: "AVX-512", "sm_90"
+  virtual int threads() const = 0;                   ///< host threads in use
+  virtual std::string bus_id() const { return ""; }  ///< of a GPU, its PCI address
+  virtual std::string precision() const { return "fp32"; }  ///< of the operands of products
 
   /// Of the device's memory, free; 0: not known.
   virtual double available_bytes() const = 0;
@@ -236,17 +239,54 @@ class Ops {
 
   /// x = independent standard normal numbers.
   void fill_normal(Tensor x, RandomStream& random);
-  /// Images of bytes in host memory, [batch x features], become x [features x batch] scaled to [low, 1].
-  void load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low);
+  /// Images of bytes in host memory, [batch x channels x positions], become x scaled to [low, 1]. Dense layers see all
+  /// of an image's features as channels of one position.
+  void load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels);
   void copy(float* to, const float* from, std::size_t count);
   /// `count` floats into compressed_bytes of them, and back.
   void pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count);
   void unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count);
 
-  // Between host and device; not counted, because no step needs them but for three losses.
+  // Between host and device; not counted, because no step needs them but for its losses. Memory is copied as it stands
+  // there.
   virtual void read(std::span<float> host, const float* from) = 0;
   virtual void write(float* to, std::span<const float> host) = 0;
   virtual void synchronize() = 0;
+
+  /// How the device orders what has channels: activations as [features x batch] and weights as PyTorch does, or
+  /// channels last, [batch x positions x channels] and [outputs x taps x inputs].
+  virtual bool channels_last() const { return false; }
+  /// [features x batch] with the features of an image [channels x positions], whatever the device's order.
+  void read_rows(std::span<float> host, Tensor from, int channels);
+  void write_rows(Tensor to, std::span<const float> host, int channels);
+  /// An array of parameters, or of anything that is ordered like it, in PyTorch's order.
+  void read_array(std::span<float> host, const float* from, std::span<const int> shape);
+  void write_array(float* to, std::span<const float> host, std::span<const int> shape);
+
+  /// From here to the next `read` is one step, of the same operations on the same memory as the one before: a backend
+  /// may keep them and repeat them.
+  virtual void begin_step() {}
+  /// The next step is another.
+  virtual void forget_step() {}
+  /// The batch that load_images will be given after the one it has: may be sent to the device already, while `read`
+  /// waits for a step. `host_pixels` stay until then.
+  virtual void stage_images(std::span<const std::uint8_t> /*host_pixels*/) {}
+  /// Called by `read` while a step's losses are awaited.
+  void set_while_waiting(std::function<void()> call) { while_waiting_ = std::move(call); }
+
+  /// Whether it works beside the host and has a clock of its own.
+  virtual bool has_clock() const { return false; }
+  /// Its i-th reading of a step, when all that was asked for before is done. They begin with 0.
+  virtual void mark(std::size_t /*i*/) {}
+  /// Seconds from reading 0 to reading i of the last step; one more than were taken: to its end. After `read`.
+  virtual double mark_s(std::size_t /*i*/) { return 0; }
+
+  /// Whether it averages gradients between processes by itself, after join(), on the device.
+  virtual bool reduces() const { return false; }
+  virtual void join(Communicator& /*communicator*/) {}
+  /// Begins to average what is computed so far; goes on beside what is asked for next, until finish_reductions().
+  virtual void reduce_gradients(float* /*gradients*/, std::size_t /*count*/) {}
+  virtual void finish_reductions() {}
 
   /// Which images of a larger batch those are that it works on: random numbers are drawn for all, and its own kept.
   void set_shard(Shard shard) { shard_ = shard; }
@@ -262,6 +302,9 @@ class Ops {
 
  protected:
   const Buffer& workspace() const { return workspace_; }
+  void wait_usefully() const {
+    if (while_waiting_) while_waiting_();
+  }
 
  private:
   virtual Buffer do_allocate(std::size_t bytes) = 0;
@@ -313,7 +356,7 @@ class Ops {
                        const AdamParameters& rule, std::int64_t step) = 0;
   virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
-  virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) = 0;
+  virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
   virtual void do_pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) = 0;
   virtual void do_unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) = 0;
@@ -326,6 +369,7 @@ class Ops {
   Buffer workspace_;
   Shard shard_;
   Communicator* synchronized_ = nullptr;
+  std::function<void()> while_waiting_;
 };
 
 /// While it lives, one process's operations are its own: for samples and measurements that only one makes.

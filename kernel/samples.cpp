@@ -38,7 +38,7 @@ std::vector<float> sample_images(Gan& gan, Ops& ops, std::uint64_t seed, int ima
   std::vector<float> images(count * pixels), generated(pixels * batch);  // the latter [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
     ops.fill_normal(gan.latent, latents);
-    ops.read(generated, gan.generator.infer(ops, gan.latent).data);
+    ops.read_rows(generated, gan.generator.infer(ops, gan.latent), gan.channels());
     for (std::size_t i = 0; i < std::min(batch, count - done); ++i)
       for (std::size_t p = 0; p < pixels; ++p)
         images[(done + i) * pixels + p] = (generated[p * batch + i] - gan.darkest) / (1 - gan.darkest);

@@ -1,6 +1,7 @@
 #pragma once
 // Times the phases of steps. A phase ends where the next begins, so that phases tile the step; two clock readings a
-// phase.
+// phase. Where the device works beside the host, a phase's time is the device's, and host_s is how long the host took
+// to ask for it.
 
 #include <chrono>
 #include <vector>
@@ -52,6 +53,8 @@ class StepClock {
     return static_cast<std::size_t>(update) * kPhaseCount + static_cast<std::size_t>(phase);
   }
   void close_phase(Clock::time_point now);
+  /// What the device's clock says of the step that is over.
+  void take_device_times();
   void layer_done(std::vector<double>& ready, std::size_t layer);
 
   Ops* ops_ = nullptr;
@@ -63,6 +66,19 @@ class StepClock {
   Phase phase_{};
   int update_ = 0, update_of_phase_ = 0;
   Work work_at_begin_;
+
+  // Readings of the device's clock in this step.
+  struct Mark {
+    std::size_t mark, phase;  ///< phase: by index()
+  };
+  struct ReadyMark {
+    std::vector<double>* ready;
+    std::size_t layer, mark, phase_mark;
+  };
+  bool on_device_ = false;
+  std::size_t marks_ = 0;
+  std::vector<Mark> phase_marks_;
+  std::vector<ReadyMark> ready_marks_;
 };
 
 }  // namespace ganymede::kernel

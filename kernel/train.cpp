@@ -17,6 +17,7 @@
 #include "kernel/device_limits.hpp"
 #include "kernel/memory.hpp"
 #include "kernel/models/models.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/step_trace_writer.hpp"
 
@@ -24,10 +25,23 @@ namespace ganymede::kernel {
 namespace {
 
 constexpr int kWarmupMost = 10;
+constexpr double kSampleInterval = 0.1;  // seconds
 
 template <class Value>
 [[noreturn]] void refuse(std::string_view flag, const Value& found, std::string_view expected) {
   throw ConfigError(fmt::format("{}: found {}, expected {}", flag, found, expected));
+}
+
+constexpr std::string_view kBackendNames[] = {"auto", "cpu", "cuda"};
+
+template <std::size_t N>
+int index_of(const std::string_view (&names)[N], std::string_view name) {
+  return static_cast<int>(std::find(std::begin(names), std::end(names), name) - std::begin(names));
+}
+
+template <std::size_t N>
+void check_name(std::string_view flag, const std::string& found, const std::string_view (&names)[N]) {
+  if (index_of(names, found) == static_cast<int>(N)) refuse(flag, found, fmt::format("{}", fmt::join(names, ", ")));
 }
 
 void check_rates(const TrainOptions& options) {
@@ -65,17 +79,18 @@ void check(const TrainOptions& options) {
   check_rates(options);
   if (!(options.average_decay >= 0 && options.average_decay < 1))
     refuse("--ema", options.average_decay, "a number from 0 to below 1");
-  if (!options.loss.empty() &&
-      std::find(std::begin(kLossNames), std::end(kLossNames), options.loss) == std::end(kLossNames))
-    refuse("--loss", options.loss, fmt::format("{}", fmt::join(kLossNames, ", ")));
+  check_name("--backend", options.backend, kBackendNames);
+  if (!options.precision.empty()) check_name("--precision", options.precision, kPrecisionNames);
+  if (options.backend == "cpu" && !options.precision.empty() && options.precision != "fp32")
+    refuse("--precision", options.precision, "fp32 with --backend cpu");
+  if (!options.loss.empty()) check_name("--loss", options.loss, kLossNames);
   if (options.stage_steps < 0 || options.stage_steps > kStepsMax)
     refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
   if (options.stage_steps > 0 && !model.grows())
     refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
   for (const auto& [flag, bits] :
        {std::pair{"--compression", options.compression}, std::pair{"--activations", options.activations}})
-    if (std::find(std::begin(kCompressionNames), std::end(kCompressionNames), bits) == std::end(kCompressionNames))
-      refuse(flag, bits, fmt::format("{}", fmt::join(kCompressionNames, ", ")));
+    check_name(flag, bits, kCompressionNames);
   if (options.loader.prefetch < 0 || options.loader.prefetch > kPrefetchMax)
     refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kPrefetchMax));
   if (options.loader.threads < 1 || options.loader.threads > kThreadsMax)
@@ -97,10 +112,7 @@ Gan build_gan(const TrainOptions& options) { return find_model(options.model).gr
 
 namespace {
 
-Compression compression_of(const std::string& name) {
-  return static_cast<Compression>(std::find(std::begin(kCompressionNames), std::end(kCompressionNames), name) -
-                                  std::begin(kCompressionNames));
-}
+Compression compression_of(const std::string& name) { return Compression(index_of(kCompressionNames, name)); }
 
 }  // namespace
 
@@ -112,8 +124,7 @@ GanOptions gan_options_of(const TrainOptions& options) {
 
 StepOptions step_options_of(const TrainOptions& options) {
   const Model& model = find_model(options.model);
-  const auto name = std::find(std::begin(kLossNames), std::end(kLossNames), options.loss);
-  StepOptions step{.loss = options.loss.empty() ? model.loss : AdversarialLoss(name - std::begin(kLossNames)),
+  StepOptions step{.loss = options.loss.empty() ? model.loss : AdversarialLoss(index_of(kLossNames, options.loss)),
                    .discriminator_steps = options.discriminator_steps,
                    .adam = model.adam,
                    .average_decay = options.average_decay};
@@ -125,25 +136,29 @@ StepOptions step_options_of(const TrainOptions& options) {
 }
 
 std::unique_ptr<Ops> make_ops(const TrainOptions& options) {
-  if (options.backend == "cpu") return make_eigen_ops(options.threads > 0 ? options.threads : usable_cores());
-  if (options.backend == "cuda")
-    throw ConfigError(
-        "--backend: found cuda, which this build has not got: the CUDA backend comes later; expected cpu");
-  refuse("--backend", options.backend, "cpu");
+  const bool on_gpu = options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
+  if (!on_gpu) return make_eigen_ops(options.threads > 0 ? options.threads : usable_cores());
+  CudaOptions cuda{.device = options.gpu,
+                   .graph = options.graph && !options.host_random,
+                   .host_random = options.host_random,
+                   .loads_a_step = options.discriminator_steps};
+  if (!options.precision.empty()) cuda.precision = Precision(index_of(kPrecisionNames, options.precision));
+  return open_cuda_ops(cuda);
 }
 
 std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kWarmupMost, steps / 10); }
 
-Trainer::Trainer(const TrainOptions& options, Communicator* communicator)
+Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::unique_ptr<Ops> ops)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
-      ops_(make_ops(options)),
+      ops_(ops != nullptr ? std::move(ops) : make_ops(options)),
       model_(find_model(options.model)),
       image_(image_of(options)),
       dataset_(open_checked(options, image_)),
       random_(options.seed),
       communicator_(communicator) {
   if (communicator != nullptr) {
+    if (ops_->reduces()) join_on_device(*communicator);
     ops_->set_shard(communicator->shard());
     if (options.synchronized_norm) ops_->set_synchronized(communicator);
     if (dataset_.images.count < global_batch())
@@ -156,6 +171,15 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator)
 }
 
 Trainer::~Trainer() = default;
+
+void Trainer::join_on_device(Communicator& communicator) {
+  if (options_.synchronized_norm)
+    throw ConfigError(
+        "--sync-batch-norm: found it with GPUs, expected --backend cpu: theirs are of each GPU's own batch");
+  if (options_.compression != "none")
+    refuse("--compression", options_.compression, "none with GPUs: NCCL sums fp32, which NVLink carries in no time");
+  ops_->join(communicator);
+}
 
 Place Trainer::place_now() const { return place_at(model_, image_, steps_done_, options_.stage_steps); }
 
@@ -170,6 +194,7 @@ void Trainer::enter(const Place& place) {
         "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
         "discriminator's batch norms are of one process's images",
         options_.model));
+  ops_->forget_step();
   if (gan_) gan_->release_activations();
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
   if (gan_) next.take_over(*gan_, *ops_);
@@ -180,8 +205,8 @@ void Trainer::enter(const Place& place) {
   place_ = place;
   if (communicator_ != nullptr) {
     const Compression compression = compression_of(options_.compression);
-    generator_reducer_.emplace(gan_->generator, *communicator_, compression);
-    discriminator_reducer_.emplace(gan_->discriminator, *communicator_, compression);
+    generator_reducer_.emplace(gan_->generator, *ops_, *communicator_, compression);
+    discriminator_reducer_.emplace(gan_->discriminator, *ops_, *communicator_, compression);
   }
 
   const bool whole = gan_->image == image_;
@@ -233,8 +258,11 @@ void Trainer::grow() {
 void Trainer::load_real() {
   clock_.enter(Phase::load);
   const auto pixels = batches_->next();
+  ops_->set_while_waiting([this] {
+    if (const auto ahead = batches_->peek()) ops_->stage_images(*ahead);
+  });
   clock_.enter(Phase::copy);
-  ops_->load_images(gan_->real, pixels, gan_->darkest);
+  ops_->load_images(gan_->real, pixels, gan_->darkest, gan_->channels());
   if (!gan_->fading) return;
   // As the generator's images fade, so do the real ones.
   const BlockShape halves = gan_->image.halves(gan_->image.channels);
@@ -263,6 +291,7 @@ Losses Trainer::step() {
     *gan_->share = place_now().share;
   }
   clock_.begin_step();
+  ops_->begin_step();
   const Losses losses = over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
                                                 {generator_reducer_ ? &*generator_reducer_ : nullptr,
                                                  discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
@@ -279,7 +308,7 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   std::optional<UtilizationSampler> sampler;
   if (clock_.recording()) {
     clock_.reserve(static_cast<std::size_t>(steps));
-    sampler.emplace();
+    sampler.emplace(kSampleInterval, GpuMeter::open(ops_->bus_id()));
   }
   RunResult result;
   result.steps = steps;
@@ -308,6 +337,7 @@ StepTrace Trainer::trace(std::int64_t warmup) {
   trace.device = measure_device(*ops_);
   trace.software = {"ganymede", GANYMEDE_VERSION, ops_->backend()};
   trace.model = options_.model;
+  trace.precision = ops_->precision();
   trace.seed = options_.seed;
   trace.recorded_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   // Of a growing model each stage has steps of its own, and settles anew.

@@ -30,7 +30,11 @@ struct TrainOptions {
   std::string model = "mlp-gan";
   std::string image;                      ///< "32x32x3"; empty: the data's where they say, else the model's first
   std::string dataset = kBuiltinDataset;  ///< or a directory: see open_dataset
-  std::string backend = "cpu";
+  std::string backend = "cpu";            ///< or cuda, or auto: cuda where there is a GPU
+  int gpu = 0;                            ///< which of this machine's
+  std::string precision;     ///< of products on a GPU, kPrecisionNames; empty: tf32 where it has it, else fp32
+  bool graph = true;         ///< CudaOptions
+  bool host_random = false;  ///< CudaOptions
   int batch = 64;
   int threads = 0;  ///< 0: all that this process may use
   /// Not said: the model's own (models.hpp).
@@ -83,7 +87,9 @@ class Trainer {
   /// Checks the options, opens the data set, allocates everything. ConfigError, Infeasible.
   /// One of the communicator's processes, if there is one: `options.batch` images of each step's are its own. It must
   /// outlive the trainer.
-  explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr);
+  /// `ops`: not those of the options' backend but these.
+  explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr,
+                   std::unique_ptr<Ops> ops = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -125,6 +131,7 @@ class Trainer {
   const Ops& ops() const { return *ops_; }
 
  private:
+  void join_on_device(Communicator& communicator);
   void load_real();
   Losses over_processes(Losses losses);
   double reducers_waited_s() const;

@@ -47,8 +47,9 @@ double processor_wait_s() {
   return nanoseconds * 1e-9;
 }
 
-UtilizationSampler::UtilizationSampler(double interval_s)
-    : result_{interval_s, {{"cpu", {}}, {"cpu_wait", {}}, {"memory_bytes", {}}}},
+UtilizationSampler::UtilizationSampler(double interval_s, std::unique_ptr<GpuMeter> gpu)
+    : gpu_(std::move(gpu)),
+      result_{interval_s, {{"cpu", {}}, {"cpu_wait", {}}, {"memory_bytes", {}}}},
       last_wall_s_(wall_s()),
       last_cpu_s_(cpu_s()),
       last_wait_s_(processor_wait_s()),
@@ -67,6 +68,11 @@ void UtilizationSampler::sample() {
   result_.samples["cpu"].push_back((cpu - last_cpu_s_) / (wall - last_wall_s_));
   result_.samples["cpu_wait"].push_back((wait - last_wait_s_) / (wall - last_wall_s_));
   result_.samples["memory_bytes"].push_back(resident_bytes());
+  if (gpu_ != nullptr)
+    if (const auto sample = gpu_->sample()) {
+      result_.samples["gpu"].push_back(sample->busy);
+      result_.samples["gpu_memory_bytes"].push_back(sample->memory_bytes);
+    }
   last_wall_s_ = wall;
   last_cpu_s_ = cpu;
   last_wait_s_ = wait;

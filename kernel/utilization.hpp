@@ -1,10 +1,11 @@
 #pragma once
-// Samples what this process uses, from a thread of its own.
+// Samples what this process uses, and its GPU, from a thread of its own.
 
 #include <condition_variable>
 #include <mutex>
 #include <thread>
 
+#include "kernel/gpu_meter.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::kernel {
@@ -15,13 +16,14 @@ double processor_wait_s();
 
 class UtilizationSampler {
  public:
-  explicit UtilizationSampler(double interval_s = 0.1);
+  /// `gpu`: null for none.
+  explicit UtilizationSampler(double interval_s = 0.1, std::unique_ptr<GpuMeter> gpu = nullptr);
   ~UtilizationSampler();
   UtilizationSampler(const UtilizationSampler&) = delete;
   UtilizationSampler& operator=(const UtilizationSampler&) = delete;
 
   /// Stops sampling. "cpu": cores busy in each interval; "cpu_wait": threads that waited for one, see processor_wait_s;
-  /// "memory_bytes": resident.
+  /// "memory_bytes": resident. Of a GPU "gpu": the share of the time that a kernel ran, and "gpu_memory_bytes".
   TraceUtilization finish();
 
  private:
@@ -29,6 +31,7 @@ class UtilizationSampler {
   void sample();
   void stop();
 
+  std::unique_ptr<GpuMeter> gpu_;
   TraceUtilization result_;
   double last_wall_s_, last_cpu_s_, last_wait_s_;
   std::mutex mutex_;

@@ -9,25 +9,32 @@
 namespace ganymede::kernel {
 namespace {
 
-std::vector<std::int64_t> wide(const std::vector<int>& shape) { return {shape.begin(), shape.end()}; }
+using Ranges = std::vector<NamedRange>;
+using Extents = std::vector<std::int64_t>;
 
 constexpr const char* kAverage = "generator.average";
 
-/// Calls visit(full name, shape, device pointer) for every array of the GAN.
+/// Calls visit(full name, shape, device pointer, the arrays that stand there) for every tensor of a file.
 template <class Visit>
-void for_each_array(const Gan& gan, bool moments, const Visit& visit) {
+void for_each_tensor(const Gan& gan, bool moments, const Visit& visit) {
+  const auto each_of = [&](const Network& network, const Ranges& ranges, float* data) {
+    for (NamedRange range : ranges) {
+      float* at = data + range.offset;
+      range.offset = 0;
+      visit(network.name() + "." + range.name, Extents(range.shape.begin(), range.shape.end()), at, Ranges{range});
+    }
+  };
+  const auto all_of = [&](const Network& network, const std::string& name, float* data) {
+    visit(name, Extents{static_cast<std::int64_t>(network.parameter_count())}, data, network.parameters());
+  };
   for (const Network* network : {&gan.generator, &gan.discriminator}) {
-    for (const auto& range : network->parameters())
-      visit(network->name() + "." + range.name, wide(range.shape), network->parameter_data() + range.offset);
-    for (const auto& range : network->statistics())
-      visit(network->name() + "." + range.name, wide(range.shape), network->statistic_data() + range.offset);
+    each_of(*network, network->parameters(), network->parameter_data());
+    each_of(*network, network->statistics(), network->statistic_data());
     if (!moments) continue;
-    const std::vector<std::int64_t> all{static_cast<std::int64_t>(network->parameter_count())};
-    visit(network->name() + ".adam.first", all, network->moment_data());
-    visit(network->name() + ".adam.second", all, network->moment_data() + network->parameter_count());
+    all_of(*network, network->name() + ".adam.first", network->moment_data());
+    all_of(*network, network->name() + ".adam.second", network->moment_data() + network->parameter_count());
   }
-  if (moments && gan.has_average())
-    visit(kAverage, {static_cast<std::int64_t>(gan.generator.parameter_count())}, gan.average.floats());
+  if (moments && gan.has_average()) all_of(gan.generator, kAverage, gan.average.floats());
 }
 
 }  // namespace
@@ -36,7 +43,7 @@ bool holds_average(const SafeTensors& content) { return content.tensors.contains
 
 namespace {
 
-std::size_t floats_of(const std::vector<std::int64_t>& shape) {
+std::size_t floats_of(const Extents& shape) {
   std::int64_t product = 1;
   for (const auto extent : shape) product *= extent;
   return static_cast<std::size_t>(product);
@@ -47,9 +54,10 @@ std::size_t floats_of(const std::vector<std::int64_t>& shape) {
 SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments) {
   SafeTensors content;
   content.metadata = {{"format", "pt"}, {"model", gan.model}};
-  for_each_array(gan, moments, [&](const std::string& name, const std::vector<std::int64_t>& shape, const float* data) {
+  for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, float* data, const Ranges& ranges) {
     NamedTensor tensor{shape, std::vector<float>(floats_of(shape))};
-    ops.read(tensor.values, data);
+    for (const auto& range : ranges)
+      ops.read_array({tensor.values.data() + range.offset, range.size}, data + range.offset, range.shape);
     content.tensors[name] = std::move(tensor);
   });
   return content;
@@ -58,7 +66,7 @@ SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments) {
 void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, const std::string& file) {
   std::size_t known = 0;
   // All is checked before anything is written: a wrong file leaves the GAN as it was.
-  for_each_array(gan, moments, [&](const std::string& name, const std::vector<std::int64_t>& shape, const float*) {
+  for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, const float*, const Ranges&) {
     const auto found = content.tensors.find(name);
     if (found == content.tensors.end()) throw ConfigError(fmt::format("{}: no tensor \"{}\"", file, name));
     if (found->second.shape != shape)
@@ -69,8 +77,10 @@ void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, c
   if (known != content.tensors.size())
     throw ConfigError(
         fmt::format("{}: found {} tensors, expected the {} of {}", file, content.tensors.size(), known, gan.model));
-  for_each_array(gan, moments, [&](const std::string& name, const std::vector<std::int64_t>&, float* data) {
-    ops.write(data, content.tensors.at(name).values);
+  for_each_tensor(gan, moments, [&](const std::string& name, const Extents&, float* data, const Ranges& ranges) {
+    const std::vector<float>& values = content.tensors.at(name).values;
+    for (const auto& range : ranges)
+      ops.write_array(data + range.offset, {values.data() + range.offset, range.size}, range.shape);
   });
 }
 

@@ -261,6 +261,7 @@ def main():
     parser.add_argument("--program", default="build/release/bin/ganymede")
     parser.add_argument("--model", choices=sorted(SHAPES), default="dcgan-32")
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--d-steps", type=int, default=1)
     parser.add_argument("--loss", choices=("non-saturating", "minimax", "hinge", "wgan-gp"), default="non-saturating")
@@ -279,7 +280,8 @@ def main():
         write_safetensors(before, tensors_of(generator, discriminator))
         command = [options.program, "train", "--model", options.model, "--dataset", folder, "--init", before, "--steps",
                    str(options.steps), "--batch", str(options.batch), "--d-steps", str(options.d_steps), "--loss",
-                   options.loss, "--seed", str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--weights", after, "--format", "json", "--quiet"]
+                   options.loss, "--seed", str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--weights", after, "--format", "json", "--quiet", "--backend", options.backend,
+                   "--host-random", *(["--precision", "fp32"] if options.backend == "cuda" else [])]
         ours = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["history"]
         found = read_safetensors(after)
     theirs = train(options, generator, discriminator, images)

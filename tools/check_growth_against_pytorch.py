@@ -174,6 +174,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/bin/ganymede")
     parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--backend", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--stage-steps", type=int, default=2)
     parser.add_argument("--batch", type=int, default=4)
     parser.add_argument("--seed", type=int, default=1)
@@ -185,7 +186,8 @@ def main():
         write_idx(os.path.join(folder, "train-images-idx3-ubyte"), images)
         command = [options.program, "train", "--model", "progressive-gan", "--image", f"{SIZE}x{SIZE}x{COLOURS}", "--dataset", folder,
                    "--steps", str(options.steps), "--stage-steps", str(options.stage_steps), "--batch", str(options.batch), "--seed",
-                   str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--format", "json", "--quiet"]
+                   str(options.seed), "--lr", str(RATE), "--epsilon", str(EPSILON), "--format", "json", "--quiet", "--backend", options.backend,
+                   "--host-random", *(["--precision", "fp32"] if options.backend == "cuda" else [])]
         ours = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)["history"]
     theirs, worst = train(options, images), 0.0
     print(f"progressive-gan, batch {options.batch}, wgan-gp\n{'step':>5} {'stage':<16} {'discriminator':>14} {'PyTorch':>12} "

@@ -80,6 +80,14 @@ void Loader::work() {
   }
 }
 
+std::optional<std::span<const std::uint8_t>> Loader::peek() {
+  if (options_.prefetch == 0) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const Slot& slot = slots_[given_ % slots_.size()];
+  if (!slot.ready || slot.error) return std::nullopt;
+  return slot.bytes;
+}
+
 std::span<const std::uint8_t> Loader::next() {
   Slot* slot = &slots_.front();
   if (options_.prefetch == 0) {

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -35,6 +36,9 @@ class Loader {
 
   /// The next batch's bytes, [batch x image], valid until the next call; waits until they are there. Allocates nothing.
   std::span<const std::uint8_t> next();
+
+  /// What `next` will give, if it is there already; valid until the call after that. Not with prefetch 0.
+  std::optional<std::span<const std::uint8_t>> peek();
 
   // Of the batch that `next` gave last.
   std::int64_t epoch() const { return epoch_; }         ///< from 1

@@ -39,6 +39,7 @@ Network discriminator(int pixels) {
 Gan build_mlp_gan(ImageShape image, Growth) {
   return {.model = "mlp-gan",
           .image = image,
+          .dense = true,
           .darkest = 0,
           .generator = generator(image.pixels()),
           .discriminator = discriminator(image.pixels())};

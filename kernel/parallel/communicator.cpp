@@ -22,6 +22,12 @@ int launched_processes() {
   return 1;
 }
 
+int local_rank() {
+  for (const char* variable : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
+    if (const char* value = std::getenv(variable)) return std::max(0, std::atoi(value));
+  return 0;
+}
+
 std::unique_ptr<Communicator> open_communicator() {
   const int processes = launched_processes();
   if (processes == 1) return nullptr;

@@ -41,6 +41,9 @@ inline constexpr const char* kMakeCommunicator = "ganymede_make_communicator";
 /// How many processes a launcher (mpirun, srun) started this program as; 1 without one.
 int launched_processes();
 
+/// Of the processes on this machine, which this is; 0 without a launcher. Each takes a GPU of its own.
+int local_rank();
+
 /// Null for one process. ConfigError when the program was started as several and cannot talk to them.
 std::unique_ptr<Communicator> open_communicator();
 

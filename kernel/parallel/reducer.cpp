@@ -1,6 +1,7 @@
 #include "kernel/parallel/reducer.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -8,8 +9,9 @@
 
 namespace ganymede::kernel {
 
-Reducer::Reducer(Network& network, Communicator& communicator, Compression compression)
-    : network_(network), communicator_(communicator), compression_(compression) {
+Reducer::Reducer(Network& network, Ops& ops, Communicator& communicator, Compression compression)
+    : network_(network), ops_(ops), communicator_(communicator), compression_(compression) {
+  assert(!ops.reduces() || compression == Compression::none);
   std::size_t end = network.parameter_count(), begin = end, widest = 0;
   for (std::size_t layer = network.layers().size(); layer-- > 0;) {
     const std::size_t floats = network.layer_parameters(layer);
@@ -22,6 +24,7 @@ Reducer::Reducer(Network& network, Communicator& communicator, Compression compr
       buckets_.push_back({layer, begin, end});
   }
   for (const Bucket& bucket : buckets_) widest = std::max(widest, bucket.end - bucket.begin);
+  if (ops.reduces()) return;
   if (compression != Compression::none) {
     decoded_.resize(widest);
     mine_.resize(compressed_bytes(compression, widest));
@@ -32,6 +35,7 @@ Reducer::Reducer(Network& network, Communicator& communicator, Compression compr
 }
 
 Reducer::~Reducer() {
+  if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -46,10 +50,18 @@ void Reducer::layer_done(std::size_t layer) {
     if (ready_ == buckets_.size() || buckets_[ready_].first_layer != layer) return;
     ++ready_;
   }
+  if (ops_.reduces()) {
+    const Bucket& bucket = buckets_[ready_ - 1];
+    return ops_.reduce_gradients(network_.gradient_data() + bucket.begin, bucket.end - bucket.begin);
+  }
   wake_.notify_one();
 }
 
 void Reducer::wait() {
+  if (ops_.reduces()) {
+    ready_ = 0;
+    return ops_.finish_reductions();
+  }
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   idle_.wait(lock, [&] { return done_ == buckets_.size() || error_; });

@@ -1,6 +1,6 @@
 #pragma once
-// Averages a network's gradients over the processes while its backward pass goes on: a bucket of layers is sent by a
-// thread of its own as soon as its last layer's gradients are final.
+// Averages a network's gradients over the processes while its backward pass goes on: a bucket of layers is sent as soon
+// as its last layer's gradients are final, by a thread of its own or, where the device does it, on its own stream.
 
 #include <condition_variable>
 #include <cstdint>
@@ -17,8 +17,9 @@ namespace ganymede::kernel {
 
 class Reducer {
  public:
-  /// Of host memory; the network must be prepared and stay. Buckets are those of the step trace.
-  Reducer(Network& network, Communicator& communicator, Compression compression);
+  /// The network must be prepared and stay. Buckets are those of the step trace. Of a device that reduces by itself,
+  /// without compression.
+  Reducer(Network& network, Ops& ops, Communicator& communicator, Compression compression);
   ~Reducer();
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
@@ -27,7 +28,7 @@ class Reducer {
   void layer_done(std::size_t layer);
   /// Waits until all gradients are the processes' mean. Failure of the communicator.
   void wait();
-  /// Seconds that `wait` took since the beginning: communication that nothing hid.
+  /// Seconds that `wait` took since the beginning: communication that nothing hid. 0 where the device waits by itself.
   double waited_s() const { return waited_s_; }
 
  private:
@@ -40,6 +41,7 @@ class Reducer {
   void reduce(const Bucket& bucket);
 
   Network& network_;
+  Ops& ops_;
   Communicator& communicator_;
   Compression compression_;
   std::vector<Bucket> buckets_;

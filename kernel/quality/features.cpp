@@ -25,7 +25,7 @@ constexpr AdamParameters kRule{.learning_rate = 1e-3F};
 constexpr int kSteps = 600;
 constexpr std::uint64_t kSeed = 1;
 /// Another network or another training has another name: figures of one name can be compared.
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;
 
 Network classifier(ImageShape image) {
   Layers layers;
@@ -37,8 +37,8 @@ Network classifier(ImageShape image) {
     channels = next;
     layers.push_back(batch_norm_leaky(fmt::format("norm{}", number), {channels, size * size, 0}, kSlope));
   }
-  layers.push_back(dense("features", channels * size * size, kFeatures));
-  layers.push_back(leaky("leaky", kFeatures, kSlope));
+  layers.push_back(convolution("features", {channels, size, size, kFeatures, size, 1, 0}));
+  layers.push_back(bias_leaky("features", kFeatures, 1, 1, kSlope));
   layers.push_back(dense("classes", kFeatures, kClasses));
   return {"classifier", std::move(layers)};
 }
@@ -108,7 +108,7 @@ void FeatureNetwork::train(const Dataset& dataset, int steps, std::uint64_t seed
       dataset.read(index, bytes.data() + at * pixels);
       labels[at++] = dataset.labels[index];
     }
-    ops_.load_images(images_, bytes, -1);
+    ops_.load_images(images_, bytes, -1, shape_.channels);
     const Tensor logits = network_.forward(ops_, images_, unused);
     ops_.classification_loss(loss_, d_logits_, logits, labels);
     network_.backward(ops_, d_logits_, {true, false, false}, [](std::size_t) {});
@@ -131,12 +131,12 @@ Judgement FeatureNetwork::judge(const std::vector<float>& images) {
         images.begin() + static_cast<std::ptrdiff_t>(first * pixels),
         images.begin() + static_cast<std::ptrdiff_t>((first + many) * pixels), bytes.begin(),
         [](float value) { return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0F, 1.0F) * 255.0F)); });
-    ops_.load_images(images_, bytes, -1);
+    ops_.load_images(images_, bytes, -1, shape_.channels);
     Tensor x = images_;
     const auto& layers = network_.layers();
     for (std::size_t i = 0; i + 1 < layers.size(); ++i) x = layers[i]->infer(ops_, x);
-    ops_.read(features, x.data);
-    ops_.read(logits, layers.back()->infer(ops_, x).data);
+    ops_.read_rows(features, x, kFeatures);
+    ops_.read_rows(logits, layers.back()->infer(ops_, x), kClasses);
     for (std::size_t i = 0; i < many; ++i) {
       for (std::size_t f = 0; f < kFeatures; ++f) judgement.features.push_back(double{features[f * kBatch + i]});
       double sum = 0, most = double{logits[i]};
@@ -167,7 +167,7 @@ void FeatureNetwork::save(const std::filesystem::path& file) const {
                                      std::pair{&network_.statistics(), network_.statistic_data()}})
     for (const NamedRange& range : *ranges) {
       NamedTensor tensor{{range.shape.begin(), range.shape.end()}, std::vector<float>(range.size)};
-      ops_.read(tensor.values, data + range.offset);
+      ops_.read_array(tensor.values, data + range.offset, range.shape);
       content.tensors[range.name] = std::move(tensor);
     }
   write_file(file, write_safetensors(content));
@@ -182,7 +182,7 @@ void FeatureNetwork::load(const std::filesystem::path& file) {
       if (found == content.tensors.end() || found->second.values.size() != range.size)
         throw ConfigError(
             fmt::format("{}: no tensor \"{}\" of {} numbers, as {} has", file.string(), range.name, range.size, name_));
-      ops_.write(data + range.offset, found->second.values);
+      ops_.write_array(data + range.offset, found->second.values, range.shape);
     }
 }
 

@@ -88,8 +88,8 @@ TEST_P(ConvolutionTest, ForwardAndBothGradientsAreTheirDefinitions) {
                  dy = device_.tensor(shape.out_features(), item.batch),
                  dx = device_.tensor(shape.in_features(), item.batch);
     float *w = device_.floats(shape.weights()), *dw = device_.floats(shape.weights());
-    const auto xs = device_.values(x), dys = device_.values(dy), ws = device_.values(w, shape.weights()),
-               before = device_.values(dw, shape.weights());
+    const auto xs = device_.rows(x, shape.in_channels), dys = device_.rows(dy, shape.out_channels),
+               ws = device_.weights(w, shape), before = device_.weights(dw, shape);
     std::vector<double> ys(y.size()), dxs(dx.size()), dws(shape.weights());
     products(item, [&](std::size_t weight, std::size_t input, std::size_t output) {
       ys[output] += ws[weight] * xs[input];
@@ -99,16 +99,16 @@ TEST_P(ConvolutionTest, ForwardAndBothGradientsAreTheirDefinitions) {
     const double taps = shape.kernel * shape.kernel;
 
     ops_.convolve(y, x, shape, w);
-    expect_near(device_.values(y), ys, shape.in_channels * taps, item);
+    expect_near(device_.rows(y, shape.out_channels), ys, shape.in_channels * taps, item);
     ops_.convolve_backward_data(dx, dy, shape, w);
-    expect_near(device_.values(dx), dxs, shape.out_channels * taps, item);
+    expect_near(device_.rows(dx, shape.in_channels), dxs, shape.out_channels * taps, item);
     const double positions = static_cast<double>(dy.size()) / shape.out_channels;
     ops_.convolve_backward_weights(dw, dy, x, shape, true);
     for (std::size_t i = 0; i < dws.size(); ++i) dws[i] += before[i];
-    expect_near(device_.values(dw, shape.weights()), dws, positions, item);
+    expect_near(device_.weights(dw, shape), dws, positions, item);
     ops_.convolve_backward_weights(dw, dy, x, shape, false);
     for (std::size_t i = 0; i < dws.size(); ++i) dws[i] -= before[i];
-    expect_near(device_.values(dw, shape.weights()), dws, positions, item);
+    expect_near(device_.weights(dw, shape), dws, positions, item);
   }
 }
 

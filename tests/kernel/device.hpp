@@ -1,6 +1,8 @@
 #pragma once
 // Device memory filled with random numbers, and backends to try: what the tests of operations share.
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -8,12 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "host_machine.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 
 namespace ganymede::kernel {
 
-/// A backend to test; a CUDA one joins this list where there is a GPU.
+/// A backend to test.
 struct Backend {
   std::string name;
   std::function<std::unique_ptr<Ops>()> make;
@@ -30,6 +33,11 @@ inline std::vector<Backend> backends() {
       std::replace(name.begin(), name.end(), '-', '_');
       all.push_back({name, [=] { return make_eigen_ops(threads, *kernels); }});
     }
+  // The GPU backend's own code, run on the CPU.
+  all.push_back({"cuda_on_host", [] { return make_hosted_cuda_ops({.graph = false}); }});
+  all.push_back({"cuda_on_host_alike", [] { return make_hosted_cuda_ops({.graph = false, .host_random = true}); }});
+  if (count_gpus().count > 0)
+    all.push_back({"cuda", [] { return open_cuda_ops({.precision = Precision::fp32, .graph = false}); }});
   return all;
 }
 
@@ -64,6 +72,19 @@ class Device {
     return host;
   }
   std::vector<float> singles(Tensor x) { return singles(x.data, x.size()); }
+  /// In the order that Ops documents, [channels x positions x batch]; the others are as the device has them.
+  std::vector<double> rows(Tensor x, int channels) {
+    std::vector<float> host(x.size());
+    ops_->read_rows(host, x, channels);
+    return {host.begin(), host.end()};
+  }
+  std::vector<double> rows(Tensor x) { return rows(x, x.features); }
+  /// As PyTorch orders a convolution's weights.
+  std::vector<double> weights(const float* from, const ConvolutionShape& shape) {
+    std::vector<float> host(shape.weights());
+    ops_->read_array(host, from, std::vector<int>{shape.out_channels, shape.in_channels, shape.taps()});
+    return {host.begin(), host.end()};
+  }
   /// The same numbers in double precision, in which the tests reckon.
   std::vector<double> values(const float* from, std::size_t count) {
     const auto host = singles(from, count);

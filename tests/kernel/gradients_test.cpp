@@ -193,18 +193,18 @@ TEST_P(GradientTest, BiasThenLeakyRelu) {
   const Tensor x = device_.tensor(6, 7), y = device_.tensor(6, 7), dy = device_.tensor(6, 7);
   const float* bias = device_.floats(3);
   float* d_bias = device_.floats(3, 1, 1);
-  const auto xs = device_.singles(x), before = device_.singles(dy), biases = device_.singles(bias, 3);
+  const auto xs = device_.rows(x, 3), before = device_.rows(dy, 3), biases = device_.values(bias, 3);
   device_.ops().copy(y.data, x.data, x.size());
   device_.ops().bias_leaky_forward(y, bias, 3, 0.5F, 0.2F);
   device_.ops().bias_leaky_backward(dy, y, d_bias, 3, 0.5F, 0.2F, true);
-  const auto ys = device_.singles(y), after = device_.singles(dy);
+  const auto ys = device_.rows(y, 3), after = device_.rows(dy, 3);
   std::vector<double> sums(3, 1);
   for (std::size_t i = 0; i < xs.size(); ++i) {
     const std::size_t channel = i / 14;
-    const float z = 0.5F * xs[i] + biases[channel], through = before[i] * (z > 0 ? 1.0F : 0.2F);
-    EXPECT_FLOAT_EQ(ys[i], z > 0 ? z : 0.2F * z);
-    EXPECT_FLOAT_EQ(after[i], 0.5F * through);
-    sums[channel] += static_cast<double>(through);
+    const double z = 0.5 * xs[i] + biases[channel], through = before[i] * (z > 0 ? 1 : 0.2);
+    EXPECT_NEAR(ys[i], z > 0 ? z : 0.2 * z, 1e-6);
+    EXPECT_NEAR(after[i], 0.5 * through, 1e-6);
+    sums[channel] += through;
   }
   for (std::size_t c = 0; c < 3; ++c) EXPECT_NEAR(device_.values(d_bias, 3)[c], sums[c], 1e-5);
 }

@@ -285,7 +285,7 @@ TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
   const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);
   float* loss = device.floats(1);
   device.ops().gradient_penalty(loss, direction, gradient, 10);
-  const auto g = device.values(gradient), u = device.values(direction);
+  const auto g = device.rows(gradient), u = device.rows(direction);
   double expected = 0;
   for (std::size_t image = 0; image < 3; ++image) {
     double squares = 0;

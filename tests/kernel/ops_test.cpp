@@ -39,7 +39,7 @@ TEST_P(OpsTest, DenseForwardIsWeightTimesInputPlusBias) {
                  w = device_.tensor(outputs, inputs);
     const Tensor bias = device_.tensor(outputs, 1);
     ops_.dense_forward(y, x, {w.data, bias.data});
-    const auto xs = device_.values(x), ys = device_.values(y), ws = device_.values(w), bs = device_.values(bias);
+    const auto xs = device_.rows(x), ys = device_.rows(y), ws = device_.values(w), bs = device_.values(bias);
     for (int o = 0; o < outputs; ++o)
       for (int b = 0; b < batch; ++b) {
         double expected = bs[static_cast<std::size_t>(o)];
@@ -54,7 +54,7 @@ TEST_P(OpsTest, DenseBackwardDataIsTransposedWeightTimesGradient) {
     const Tensor dy = device_.tensor(outputs, batch), dx = device_.tensor(inputs, batch),
                  w = device_.tensor(outputs, inputs);
     ops_.dense_backward_data(dx, dy, w.data);
-    const auto dys = device_.values(dy), dxs = device_.values(dx), ws = device_.values(w);
+    const auto dys = device_.rows(dy), dxs = device_.rows(dx), ws = device_.values(w);
     for (int i = 0; i < inputs; ++i)
       for (int b = 0; b < batch; ++b) {
         double expected = 0;
@@ -70,7 +70,7 @@ TEST_P(OpsTest, DenseBackwardWeightsSumsOverTheBatchAndAccumulates) {
     const Tensor dw = device_.tensor(outputs, inputs), db = device_.tensor(outputs, 1);
     for (const int times : {1, 2}) {  // the first overwrites what was there, the second adds the same again
       ops_.dense_backward_weights(dw.data, db.data, dy, x, times == 2);
-      const auto dys = device_.values(dy), xs = device_.values(x), dws = device_.values(dw), dbs = device_.values(db);
+      const auto dys = device_.rows(dy), xs = device_.rows(x), dws = device_.values(dw), dbs = device_.values(db);
       for (int o = 0; o < outputs; ++o) {
         double bias = 0;
         for (int b = 0; b < batch; ++b) bias += dys[at(o, b, batch)];
@@ -100,7 +100,7 @@ TEST_P(OpsTest, BatchNormNormalisesAndMovesTheRunningStatistics) {
                                    .epsilon = 0,
                                    .slope = slope};
   ops_.batch_norm_leaky_forward(y, x, normal);
-  const auto xs = device_.values(x), ys = device_.values(y), means = device_.values(mean, 5),
+  const auto xs = device_.rows(x), ys = device_.rows(y), means = device_.values(mean, 5),
              variances = device_.values(variance, 5);
   for (int f = 0; f < features; ++f) {
     double sum = 0, squares = 0;
@@ -213,8 +213,8 @@ TEST_P(OpsTest, ImagesAreScaledAndTurnedFeatureMajor) {
   std::vector<std::uint8_t> pixels(static_cast<std::size_t>(features * batch));
   for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<std::uint8_t>(i % 256);
   const Tensor x = device_.tensor(features, batch);
-  ops_.load_images(x, pixels, 0);
-  const auto values = device_.values(x);
+  ops_.load_images(x, pixels, 0, features);
+  const auto values = device_.rows(x);
   for (int b = 0; b < batch; ++b)
     for (int f = 0; f < features; ++f) ASSERT_NEAR(values[at(f, b, batch)], pixels[at(b, f, features)] / 255.0, 1e-7);
 }

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <barrier>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -12,46 +11,10 @@
 #include "kernel/compression.hpp"
 #include "kernel/network.hpp"
 #include "kernel/parallel/reducer.hpp"
+#include "kernel/parallel/thread_group.hpp"
 
 namespace ganymede::kernel {
 namespace {
-
-/// Threads that meet in shared memory.
-struct Meeting {
-  explicit Meeting(int ranks) : barrier(ranks), floats(static_cast<std::size_t>(ranks)), bytes(floats.size()) {}
-  std::barrier<> barrier;
-  std::vector<std::span<float>> floats;
-  std::vector<std::vector<std::uint8_t>> bytes;
-};
-
-class ThreadCommunicator final : public Communicator {
- public:
-  ThreadCommunicator(Meeting& meeting, Shard shard) : meeting_(meeting), shard_(shard) {}
-  std::string name() const override { return "threads"; }
-  Shard shard() const override { return shard_; }
-  void sum(std::span<double>) override { FAIL(); }
-  void sum_gradients(std::span<float> values) override {
-    const auto rank = static_cast<std::size_t>(shard_.rank);
-    meeting_.floats[rank] = values;
-    meeting_.barrier.arrive_and_wait();
-    std::vector<float> sums(values.size());
-    for (const auto& part : meeting_.floats)
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
-    meeting_.barrier.arrive_and_wait();
-    std::copy(sums.begin(), sums.end(), values.begin());
-  }
-  void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) override {
-    meeting_.bytes[static_cast<std::size_t>(shard_.rank)].assign(mine.begin(), mine.end());
-    meeting_.barrier.arrive_and_wait();
-    auto to = all.begin();
-    for (const auto& part : meeting_.bytes) to = std::copy(part.begin(), part.end(), to);
-    meeting_.barrier.arrive_and_wait();
-  }
-
- private:
-  Meeting& meeting_;
-  Shard shard_;
-};
 
 TEST(Compression, HalvesAreRoundedToNearestEven) {
   const auto there_and_back = [](Compression compression, float value) {
@@ -111,7 +74,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
   };
 
   static Sums passes(Compression compression, int count) {
-    Meeting meeting(kRanks);
+    ThreadGroup group(kRanks);
     Sums sums;
     std::vector<std::thread> threads;
     std::vector<std::vector<double>> given(kRanks);
@@ -127,8 +90,8 @@ class ReducerTest : public testing::TestWithParam<Compression> {
         Network network("network", std::move(layers));
         RandomStream initial(1, "tests/initial"), random(static_cast<std::uint64_t>(rank), "tests/gradients");
         network.prepare(*ops, 2, initial);
-        ThreadCommunicator communicator(meeting, {rank, kRanks});
-        Reducer reducer(network, communicator, compression);
+        const auto communicator = group.member(rank);
+        Reducer reducer(network, *ops, *communicator, compression);
         sums.reduced[me].assign(network.parameter_count(), 0);
         given[me].assign(network.parameter_count(), 0);
         for (int pass = 0; pass < count; ++pass) {

@@ -65,7 +65,7 @@ TEST_P(LossTest, ClassificationLossAndItsGradient) {
   const Tensor logits = device.tensor(classes, batch, -4, 4), gradient = device.tensor(classes, batch);
   float* loss = device.floats(1);
   const std::vector<std::uint8_t> labels{0, 3, 1, 1, 2};
-  auto values = device.values(logits);
+  auto values = device.rows(logits);
   const auto loss_of = [&] {
     double sum = 0;
     for (std::size_t i = 0; i < 5; ++i) {
@@ -77,7 +77,7 @@ TEST_P(LossTest, ClassificationLossAndItsGradient) {
   };
   device.ops().classification_loss(loss, gradient, logits, labels);
   EXPECT_NEAR(device.values(loss, 1)[0], loss_of(), 1e-5);
-  const auto found = device.values(gradient);
+  const auto found = device.rows(gradient);
   for (std::size_t i = 0; i < values.size(); ++i) {
     const double middle = values[i], step = 1e-4;
     values[i] = middle + step;

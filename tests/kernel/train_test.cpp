@@ -9,6 +9,7 @@
 
 #include "common/errors.hpp"
 #include "kernel/describe.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
 #include "scratch.hpp"
 
 namespace ganymede::kernel {
@@ -45,9 +46,16 @@ TEST(TrainOptions, RefuseWhatCannotBeTrained) {
 TEST(TrainOptions, TheCudaBackendIsAnErrorNotASilentFallback) {
   TrainOptions options;
   options.backend = "cuda";
-  EXPECT_THAT([&] { make_ops(options); }, ThrowsMessage<ConfigError>(HasSubstr("--backend: found cuda")));
+  if (count_gpus().count == 0) {
+    EXPECT_THAT([&] { make_ops(options); }, ThrowsMessage<ConfigError>(HasSubstr("--backend: found cuda")));
+  }
   options.backend = "tpu";
-  EXPECT_THAT([&] { make_ops(options); }, ThrowsMessage<ConfigError>(HasSubstr("--backend: found tpu, expected cpu")));
+  EXPECT_THAT([&] { check(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("--backend: found tpu, expected auto, cpu, cuda")));
+  options.backend = "cpu";
+  options.precision = "bf16";
+  EXPECT_THAT([&] { check(options); },
+              ThrowsMessage<ConfigError>(HasSubstr("--precision: found bf16, expected fp32 with --backend cpu")));
 }
 
 TEST(Trainer, NeedsImagesOfTheModelsSizeAndAsManyAsABatch) {

@@ -348,7 +348,7 @@ class EigenOps final : public Ops {
     }
   }
 
-  void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low) override {
+  void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int) override {
     assert(x.size() * sizeof(float) <= workspace().bytes());
     float* scaled = workspace().floats();
     const float factor = (1.0F - low) / 255.0F;

@@ -1,0 +1,65 @@
+#include "kernel/ops/cuda/cuda_backend.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <system_error>
+
+#include "common/errors.hpp"
+
+namespace ganymede::kernel {
+namespace {
+
+struct Module {
+  MakeCudaOps make = nullptr;
+  CountGpus count = nullptr;
+  std::string why_not;
+};
+
+Module load_module() {
+  std::error_code ignored;
+  const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  const std::filesystem::path file = program.parent_path().parent_path() / "lib" / "libganymede_cuda.so";
+  if (!std::filesystem::exists(file, ignored))
+    return {.why_not =
+                "this build has no CUDA module: it was configured where no CUDA toolkit with cuDNN and NCCL was"};
+  void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) return {.why_not = fmt::format("its module cannot be loaded: {}", ::dlerror())};
+  Module module{reinterpret_cast<MakeCudaOps>(::dlsym(handle, kMakeCudaOps)),
+                reinterpret_cast<CountGpus>(::dlsym(handle, kCountGpus)), ""};
+  if (module.make == nullptr || module.count == nullptr)
+    return {.why_not = file.string() + " is no CUDA module of this program"};
+  return module;
+}
+
+/// Whether a driver is there at all: the module takes a tenth of a second to load.
+bool has_driver() {
+  std::error_code ignored;
+  return std::filesystem::exists("/dev/nvidiactl", ignored) || std::filesystem::exists("/dev/dxg", ignored);
+}
+
+const Module& loaded_module() {
+  static const Module module = load_module();
+  return module;
+}
+
+}  // namespace
+
+Gpus count_gpus() {
+  if (!has_driver()) return {0, "no GPU with NVIDIA's driver"};
+  const Module& module = loaded_module();
+  if (module.count == nullptr) return {0, module.why_not};
+  const int count = module.count();
+  return {count, count > 0 ? "" : "no GPU, or no driver that serves this CUDA runtime"};
+}
+
+std::unique_ptr<Ops> open_cuda_ops(const CudaOptions& options) {
+  const Gpus gpus = count_gpus();
+  if (gpus.count == 0) throw ConfigError(fmt::format("--backend: found cuda, expected cpu here: {}", gpus.why_none));
+  if (options.device < 0 || options.device >= gpus.count)
+    throw ConfigError(fmt::format("--gpus: GPU {} is not there, expected fewer: {} found", options.device, gpus.count));
+  return std::unique_ptr<Ops>(loaded_module().make(options));
+}
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,83 @@
+#pragma once
+// The kernels: how function objects are spread over a GPU's threads. See launch_shape.hpp for how many.
+
+#include <cuda_runtime.h>
+
+#include "kernel/ops/cuda/launch_shape.hpp"
+#include "kernel/ops/cuda/portable.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class Body>
+__global__ void __launch_bounds__(kThreads) each_kernel(std::size_t count, Body body) {
+  const std::size_t stride = std::size_t{gridDim.x} * kThreads;
+  for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += stride) body(i);
+}
+
+/// A block of 32 columns by 8 rows sums its chunk of rows. A single chunk is also finished and applied.
+template <int N, class Term, class Finish, class Apply>
+__global__ void __launch_bounds__(kThreads)
+    columns_kernel(int rows, int columns, int rows_per_chunk, Sums<N>* partial, Term term, Finish finish, Apply apply) {
+  __shared__ float shared[kBlockRows][N][kBlockColumns];
+  const int column = blockIdx.x * kBlockColumns + threadIdx.x;
+  const int begin = blockIdx.y * rows_per_chunk, end = min(rows, begin + rows_per_chunk);
+  Sums<N> sum;
+  if (column < columns)
+    for (int row = begin + threadIdx.y; row < end; row += kBlockRows)
+      sum += term(static_cast<std::size_t>(row), column);
+  for (int k = 0; k < N; ++k) shared[threadIdx.y][k][threadIdx.x] = sum.of[k];
+  __syncthreads();
+  const bool last = gridDim.y == 1;
+  if (threadIdx.y == 0 && column < columns) {
+    for (int y = 1; y < kBlockRows; ++y)
+      for (int k = 0; k < N; ++k) sum.of[k] += shared[y][k][threadIdx.x];
+    if (last)
+      finish(column, sum);
+    else
+      partial[std::size_t{blockIdx.y} * columns + column] = sum;
+  }
+  if (!last) return;
+  __syncthreads();  // what was finished is seen by the block's other threads
+  if (column < columns)
+    for (int row = threadIdx.y; row < rows; row += kBlockRows) apply(static_cast<std::size_t>(row), column);
+}
+
+/// Adds the chunks of a column.
+template <int N, class Finish>
+__global__ void __launch_bounds__(kThreads)
+    finish_kernel(int columns, int chunks, const Sums<N>* partial, Finish finish) {
+  const int column = blockIdx.x * kThreads + threadIdx.x;
+  if (column >= columns) return;
+  Sums<N> sum;
+  for (int chunk = 0; chunk < chunks; ++chunk) sum += partial[std::size_t(chunk) * columns + column];
+  finish(column, sum);
+}
+
+template <int N>
+__device__ Sums<N> sum_of_warp(Sums<N> sum) {
+  for (int offset = kWarp / 2; offset > 0; offset /= 2)
+    for (int k = 0; k < N; ++k) sum.of[k] += __shfl_xor_sync(0xffffffffU, sum.of[k], offset);
+  return sum;
+}
+
+/// A group of `Threads` threads a row: a warp or a block.
+template <int N, int Threads, class Term, class Apply>
+__global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Term term, Apply apply) {
+  const int row = blockIdx.x * (kThreads / Threads) + threadIdx.x / Threads, lane = threadIdx.x % Threads;
+  if (row >= rows) return;  // whole warps, and never some of a block that is one group
+  Sums<N> sum;
+  for (int i = lane; i < length; i += Threads) sum += term(static_cast<std::size_t>(row), i);
+  sum = sum_of_warp(sum);
+  if (Threads > kWarp) {
+    __shared__ float shared[kThreads / kWarp][N];
+    if (threadIdx.x % kWarp == 0)
+      for (int k = 0; k < N; ++k) shared[threadIdx.x / kWarp][k] = sum.of[k];
+    __syncthreads();
+    sum = {};
+    for (int warp = 0; warp < Threads / kWarp; ++warp)
+      for (int k = 0; k < N; ++k) sum.of[k] += shared[warp][k];
+  }
+  for (int i = lane; i < length; i += Threads) apply(static_cast<std::size_t>(row), i, sum);
+}
+
+}  // namespace ganymede::kernel::cuda

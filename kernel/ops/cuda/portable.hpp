@@ -1,0 +1,94 @@
+#pragma once
+// What GPU kernels are written in: the same code runs as a thread of a GPU and, in tests, as a turn of a loop on the
+// CPU. A kernel is a function object; how its calls are spread over threads is the machine's business (see Machine in
+// cuda_ops.hpp).
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define GANYMEDE_DEVICE __host__ __device__
+#else
+#define GANYMEDE_DEVICE
+#endif
+
+namespace ganymede::kernel::cuda {
+
+/// Numbers that a kernel sums up together.
+template <int N>
+struct Sums {
+  float of[N] = {};
+
+  GANYMEDE_DEVICE Sums& operator+=(const Sums& other) {
+    for (int i = 0; i < N; ++i) of[i] += other.of[i];
+    return *this;
+  }
+};
+
+GANYMEDE_DEVICE inline float float_of(std::uint32_t bits) {
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+GANYMEDE_DEVICE inline std::uint32_t bits_of(float value) {
+  std::uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+/// A word that changes from step to step while the captured step that uses it stays: then it stands in device memory.
+struct Dynamic {
+  const std::uint32_t* at;  ///< null: `bits` itself
+  std::uint32_t bits;
+
+  GANYMEDE_DEVICE std::uint32_t word() const { return at == nullptr ? bits : *at; }
+  GANYMEDE_DEVICE float number() const { return float_of(word()); }
+};
+
+struct Words {
+  std::uint32_t of[4];
+};
+
+/// The i-th block of 128 random bits under a key: Philox4x32-10 (Salmon et al. 2011). Any thread finds its own.
+GANYMEDE_DEVICE inline Words philox(std::uint32_t key0, std::uint32_t key1, std::uint64_t i) {
+  std::uint32_t c0 = static_cast<std::uint32_t>(i), c1 = static_cast<std::uint32_t>(i >> 32), c2 = 0, c3 = 0;
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t a = std::uint64_t{0xD2511F53U} * c0, b = std::uint64_t{0xCD9E8D57U} * c2;
+    const std::uint32_t n0 = static_cast<std::uint32_t>(b >> 32) ^ c1 ^ key0;
+    const std::uint32_t n2 = static_cast<std::uint32_t>(a >> 32) ^ c3 ^ key1;
+    c1 = static_cast<std::uint32_t>(b);
+    c3 = static_cast<std::uint32_t>(a);
+    c0 = n0;
+    c2 = n2;
+    key0 += 0x9E3779B9U;
+    key1 += 0xBB67AE85U;
+  }
+  return {{c0, c1, c2, c3}};
+}
+
+struct Key {
+  Dynamic low, high;
+
+  GANYMEDE_DEVICE Words words(std::uint64_t i) const { return philox(low.word(), high.word(), i); }
+};
+
+/// (0, 1]
+GANYMEDE_DEVICE inline float uniform_of(std::uint32_t word) {
+  return (static_cast<float>(word >> 8) + 1.0F) * (1.0F / 16777216.0F);
+}
+
+/// Two independent standard normal numbers (Box and Muller 1958).
+GANYMEDE_DEVICE inline void normals_of(std::uint32_t a, std::uint32_t b, float (&out)[2]) {
+  const float radius = sqrtf(-2.0F * logf(uniform_of(a))), angle = 6.2831853F * uniform_of(b);
+  out[0] = radius * cosf(angle);
+  out[1] = radius * sinf(angle);
+}
+
+GANYMEDE_DEVICE inline float leaky(float x, float slope) { return x > 0 ? x : slope * x; }
+/// The derivative by what stood there before, which has the same sign.
+GANYMEDE_DEVICE inline float leaky_slope(float y, float slope) { return y > 0 ? 1.0F : slope; }
+
+}  // namespace ganymede::kernel::cuda

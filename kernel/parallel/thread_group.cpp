@@ -1,0 +1,99 @@
+#include "kernel/parallel/thread_group.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <thread>
+
+#include "common/errors.hpp"
+
+namespace ganymede::kernel {
+
+class ThreadGroup::Member final : public Communicator {
+ public:
+  Member(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
+
+  std::string name() const override { return "threads"; }
+  Shard shard() const override { return {rank_, group_.ranks_}; }
+  void sum(std::span<double> values) override { group_.sum(group_.values_, group_.values_.doubles, rank_, values); }
+  void sum_gradients(std::span<float> values) override {
+    group_.sum(group_.gradients_, group_.gradients_.floats, rank_, values);
+  }
+  void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) override {
+    Place& place = group_.gradients_;
+    place.bytes[static_cast<std::size_t>(rank_)] = mine;
+    group_.meet(place);
+    auto to = all.begin();
+    for (const auto& part : place.bytes) to = std::copy(part.begin(), part.end(), to);
+    group_.meet(place);
+  }
+
+ private:
+  ThreadGroup& group_;
+  int rank_;
+};
+
+ThreadGroup::ThreadGroup(int ranks) : ranks_(ranks) {
+  for (Place* place : {&values_, &gradients_}) {
+    place->doubles.resize(static_cast<std::size_t>(ranks));
+    place->floats.resize(static_cast<std::size_t>(ranks));
+    place->bytes.resize(static_cast<std::size_t>(ranks));
+  }
+}
+
+std::unique_ptr<Communicator> ThreadGroup::member(int rank) { return std::make_unique<Member>(*this, rank); }
+
+void ThreadGroup::abandon() {
+  for (Place* place : {&values_, &gradients_}) {
+    const std::lock_guard lock(place->mutex);
+    place->abandoned = true;
+    place->all_there.notify_all();
+  }
+}
+
+void ThreadGroup::run(int ranks, const std::function<void(Communicator&)>& work) {
+  ThreadGroup group(ranks);
+  std::mutex mutex;
+  std::exception_ptr first;
+  const auto as = [&](int rank) {
+    try {
+      const auto communicator = group.member(rank);
+      work(*communicator);
+    } catch (...) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+      }
+      group.abandon();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int rank = 1; rank < ranks; ++rank) threads.emplace_back(as, rank);
+  as(0);
+  for (auto& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
+}
+
+void ThreadGroup::meet(Place& place) const {
+  std::unique_lock lock(place.mutex);
+  const std::uint64_t meeting = place.meeting;
+  if (++place.arrived == ranks_) {
+    place.arrived = 0;
+    ++place.meeting;
+    place.all_there.notify_all();
+  }
+  place.all_there.wait(lock, [&] { return place.meeting != meeting || place.abandoned; });
+  if (place.meeting == meeting) throw Failure("another replica has failed");
+}
+
+template <class Value>
+void ThreadGroup::sum(Place& place, std::vector<std::span<Value>>& given, int rank, std::span<Value> values) const {
+  given[static_cast<std::size_t>(rank)] = values;
+  meet(place);
+  std::vector<Value> sums(values.size());
+  for (const auto& part : given)
+    for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
+  meet(place);  // all have read
+  std::copy(sums.begin(), sums.end(), values.begin());
+}
+
+}  // namespace ganymede::kernel

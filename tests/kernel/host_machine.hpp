@@ -1,0 +1,187 @@
+#pragma once
+// The GPU backend's operations on the CPU: each kernel's threads as the turns of a loop, products and convolutions by
+// their definitions. So what the backend computes, where it finds it and what it replays is tested without a GPU; not
+// the libraries, nor the launches themselves.
+
+#include <chrono>
+#include <cstdlib>
+#include <functional>
+
+#include "kernel/ops/cuda/cuda_ops.hpp"
+
+namespace ganymede::kernel {
+
+class HostMachine {
+ public:
+  explicit HostMachine(int loads_a_step) : slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
+  std::string name() const { return "host"; }
+  std::string instructions() const { return "none"; }
+  std::string precision() const { return "fp32"; }
+  std::string bus_id() const { return ""; }
+  double available_bytes() const { return 0; }
+  Buffer allocate(std::size_t bytes) {
+    void* memory = std::aligned_alloc(64, (bytes + 127) / 64 * 64);
+    std::memset(memory, 0, bytes);
+    return {{memory, {[](void* data, std::size_t) { std::free(data); }, bytes, nullptr}}};
+  }
+  std::size_t convolution_workspace_bytes(const ConvolutionShape&, int) const { return 0; }
+  void to_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void to_device(void* to, const void* from, std::size_t bytes) {
+    EXPECT_FALSE(capturing_);
+    std::memcpy(to, from, bytes);
+  }
+  void synchronize() {}
+
+  template <class Body>
+  void each(std::size_t count, const Body& body) {
+    run([=] {
+      for (std::size_t i = 0; i < count; ++i) body(i);
+    });
+  }
+  template <int N, class Term, class Finish, class Apply>
+  void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
+    run([=] {
+      for (int c = 0; c < columns; ++c) {
+        double sums[N] = {};
+        for (int r = 0; r < rows; ++r) {
+          const cuda::Sums<N> one = term(static_cast<std::size_t>(r), c);
+          for (int k = 0; k < N; ++k) sums[k] += double{one.of[k]};
+        }
+        cuda::Sums<N> all;
+        for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
+        finish(c, all);
+        for (int r = 0; r < rows; ++r) apply(static_cast<std::size_t>(r), c);
+      }
+    });
+  }
+  template <int N, class Term, class Apply>
+  void rows(int rows, int length, const Term& term, const Apply& apply) {
+    run([=] {
+      for (int r = 0; r < rows; ++r) {
+        double sums[N] = {};
+        for (int i = 0; i < length; ++i) {
+          const cuda::Sums<N> one = term(static_cast<std::size_t>(r), i);
+          for (int k = 0; k < N; ++k) sums[k] += double{one.of[k]};
+        }
+        cuda::Sums<N> all;
+        for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
+        for (int i = 0; i < length; ++i) apply(static_cast<std::size_t>(r), i, all);
+      }
+    });
+  }
+  void gemm(const cuda::Gemm& g) {
+    run([g] {
+      const auto at = [](const float* matrix, int lead, bool transposed, int row, int column) {
+        return double{matrix[transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row]};
+      };
+      for (int j = 0; j < g.n; ++j)
+        for (int i = 0; i < g.m; ++i) {
+          double sum = 0;
+          for (int k = 0; k < g.k; ++k)
+            sum += at(g.a, g.a_lead, g.transpose_a, i, k) * at(g.b, g.b_lead, g.transpose_b, k, j);
+          float& c = g.c[std::ptrdiff_t{j} * g.c_lead + i];
+          c = static_cast<float>(sum) + (g.beta == 0 ? 0.0F : g.beta * c);
+        }
+    });
+  }
+  void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
+    run([call] { convolve_now(call); });
+  }
+
+  cuda::Staged stage(const void* from, std::size_t bytes) {
+    stride_ = std::max(stride_, bytes);
+    if (staged_.size() != slots_ * stride_) staged_.resize(slots_ * stride_);
+    slot_ = (slot_ + 1) % slots_;
+    ++stagings;
+    std::memcpy(staged_.data() + slot_ * stride_, from, bytes);
+    return {staged_.data(), slot_, stride_};
+  }
+
+  void begin_capture() {
+    capturing_ = true;
+    captured_.clear();
+  }
+  void end_capture() { capturing_ = false; }
+  void replay(void* device_words, const void* words, std::size_t bytes) {
+    std::memcpy(device_words, words, bytes);
+    for (const auto& kernel : captured_) kernel();
+    ++replays;
+  }
+  int replays = 0, stagings = 0;
+
+  void mark(std::size_t i) {
+    run([this, i] {
+      marks_.resize(std::max(marks_.size(), i + 1));
+      marks_[i] = std::chrono::steady_clock::now();
+    });
+  }
+  double mark_s(std::size_t i) const { return std::chrono::duration<double>(marks_[i] - marks_[0]).count(); }
+
+  void join(Communicator& communicator) { communicator_ = &communicator; }
+  void reduce(float* gradients, std::size_t count) {
+    run([=, this] {
+      communicator_->sum_gradients({gradients, count});
+      for (std::size_t i = 0; i < count; ++i) gradients[i] /= static_cast<float>(communicator_->shard().ranks);
+    });
+  }
+  void finish_reductions() {}
+
+ private:
+  template <class Kernel>
+  void run(const Kernel& kernel) {
+    if (capturing_)
+      captured_.push_back(kernel);
+    else
+      kernel();
+  }
+
+  static void convolve_now(const cuda::ConvolutionCall& call) {
+    const ConvolutionShape& s = call.shape;
+    const auto x_at = [&](int n, int f, int row, int column, int c) {
+      return (((std::ptrdiff_t{n} * s.in_frames + f) * s.in_height + row) * s.in_width + column) * s.in_channels + c;
+    };
+    const std::size_t outputs = static_cast<std::size_t>(s.out_features()) * static_cast<std::size_t>(call.batch);
+    const std::size_t inputs = static_cast<std::size_t>(s.in_features()) * static_cast<std::size_t>(call.batch);
+    if (call.pass == cuda::Pass::forward) std::fill_n(call.y, outputs, 0.0F);
+    if (call.pass == cuda::Pass::data) std::fill_n(call.x, inputs, 0.0F);
+    if (call.pass == cuda::Pass::weights && !call.accumulate) std::fill_n(call.weight, s.weights(), 0.0F);
+    const int positions = s.out_frames() * s.out_height() * s.out_width();
+    for (int n = 0; n < call.batch; ++n)
+      for (int p = 0; p < positions; ++p)
+        for (int tap = 0; tap < s.taps(); ++tap) {
+          const int f = p / s.out_width() / s.out_height() + tap / s.kernel / s.kernel - s.padding_frames;
+          const int row = p / s.out_width() % s.out_height() * s.stride + tap / s.kernel % s.kernel - s.padding;
+          const int column = p % s.out_width() * s.stride + tap % s.kernel - s.padding;
+          if (f < 0 || f >= s.in_frames || row < 0 || row >= s.in_height || column < 0 || column >= s.in_width)
+            continue;
+          float* x = call.x + x_at(n, f, row, column, 0);
+          float* y = call.y + (std::ptrdiff_t{n} * positions + p) * s.out_channels;
+          for (int k = 0; k < s.out_channels; ++k) {
+            float* w = call.weight + (std::ptrdiff_t{k} * s.taps() + tap) * s.in_channels;
+            float sum = 0;
+            if (call.pass == cuda::Pass::forward)
+              for (int c = 0; c < s.in_channels; ++c) sum += w[c] * x[c];
+            else if (call.pass == cuda::Pass::data)
+              for (int c = 0; c < s.in_channels; ++c) x[c] += w[c] * y[k];
+            else
+              for (int c = 0; c < s.in_channels; ++c) w[c] += x[c] * y[k];
+            if (call.pass == cuda::Pass::forward) y[k] += sum;
+          }
+        }
+  }
+
+  bool capturing_ = false;
+  Communicator* communicator_ = nullptr;
+  std::vector<std::chrono::steady_clock::time_point> marks_;
+  std::vector<std::function<void()>> captured_;
+  std::vector<std::uint8_t> staged_;
+  std::size_t stride_ = 0, slot_ = 0, slots_;
+};
+
+using HostedCudaOps = cuda::CudaOps<HostMachine>;
+
+inline std::unique_ptr<Ops> make_hosted_cuda_ops(CudaOptions options) {
+  return std::make_unique<HostedCudaOps>(std::make_unique<HostMachine>(options.loads_a_step), options);
+}
+
+}  // namespace ganymede::kernel
