@@ -72,6 +72,9 @@ void check_checkpoint(const Arguments& arguments) {
     throw ConfigError(
         fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",
                     arguments.quality_every));
+  if (!arguments.features.empty() && arguments.quality == 0)
+    throw ConfigError(
+        fmt::format("--features: found {}, expected --quality with the number of images too", arguments.features));
   if (arguments.checkpoint_every < 1)
     throw ConfigError(fmt::format("--checkpoint-every: found {}, expected 1 or more", arguments.checkpoint_every));
   if (arguments.checkpoint.empty()) {
@@ -176,8 +179,10 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   std::optional<kernel::QualityMeter> meter;
   if (arguments.quality != 0 && trainer.shard().rank == 0) {
     const kernel::Alone alone(trainer.ops());
-    remark(shared, "measuring quality by a classifier, which is trained at its first use");
-    meter.emplace(trainer.whole_dataset(), trainer.ops(), arguments.quality, kernel::cache_directory());
+    remark(shared, arguments.features.empty() ? "measuring quality by a classifier, which is trained at its first use"
+                                              : "measuring quality by " + arguments.features);
+    meter.emplace(trainer.whole_dataset(), trainer.ops(), arguments.quality, kernel::cache_directory(),
+                  arguments.features);
   }
   const auto measure = [&] {
     trainer.pause();
@@ -203,6 +208,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     if (arguments.quality_every > 0 && progress.step % arguments.quality_every == 0) measure();
   });
   if (meter) measure();
+  report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
   return report;
 }
 
@@ -353,6 +359,8 @@ void add_train(CLI::App& app, Shared& shared) {
                      "and one every so many steps, NAME-000500.png beside it");
   command.add_option("--quality", arguments->quality,
                      "measure FID and inception score with so many images, by a classifier of its own");
+  command.add_option("--features", arguments->features,
+                     "measure by this classifier instead: safetensors, see docs/commands.md");
   command.add_option("--quality-every", arguments->quality_every, "also every so many steps");
   command.add_option("--checkpoint", arguments->checkpoint,
                      "keep the last two checkpoints in this directory; also when interrupted");

@@ -56,8 +56,7 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
         fmt::format("{:>10}  {:>18.4f}  {:>14.4f}\n", point.step, point.losses.discriminator, point.losses.generator);
   out += quality_table(report);
   out += fmt::format("\nmemory   {} predicted, {} allocated at most, {} resident at most in this process\n",
-                     to_string(Bytes{predicted_bytes(trainer)}),
-                     to_string(Bytes{static_cast<double>(trainer.ops().peak_allocated_bytes())}),
+                     to_string(Bytes{predicted_bytes(trainer)}), to_string(Bytes{report.allocated_peak_bytes}),
                      to_string(Bytes{peak_resident_bytes()}));
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
   out +=
@@ -101,7 +100,7 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"batch", arguments.options.batch},
                {"processes", trainer.shard().ranks},
                {"predicted_memory_bytes", predicted_bytes(trainer)},
-               {"allocated_peak_bytes", trainer.ops().peak_allocated_bytes()},
+               {"allocated_peak_bytes", report.allocated_peak_bytes},
                {"resident_peak_bytes", peak_resident_bytes()},
                {"exposed_communication_s", trainer.waited_s()},
                {"seed", arguments.options.seed},

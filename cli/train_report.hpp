@@ -18,6 +18,7 @@ struct TrainArguments {
   std::int64_t samples_every = 0;  ///< 0: in the end only
   int quality = 0;                 ///< images to measure it with; 0: not measured
   std::int64_t quality_every = 0;  ///< 0: in the end only
+  std::string features;            ///< the feature network's file; empty: the kernel's own
   std::string checkpoint;          ///< a directory
   std::int64_t checkpoint_every = 1000;
   bool resume = false;
@@ -29,6 +30,7 @@ struct TrainReport {
   std::vector<kernel::Progress> history;                          ///< at intervals, the last step among them
   std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< by step
   kernel::RunResult result;
+  double allocated_peak_bytes = 0;  ///< of the training and its measurements of quality
 };
 
 /// "eigen on AMD EPYC, 2 threads (AVX-512)"

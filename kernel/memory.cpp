@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
+#include <vector>
 
 #include "common/errors.hpp"
 #include "common/units.hpp"
@@ -10,10 +12,25 @@
 namespace ganymede::kernel {
 
 double predicted_memory_bytes(const TrainOptions& options, const Ops& ops) {
-  Gan gan = build_gan(options);
-  const auto kinds = gan.planned_memory_bytes(ops, options.batch, gan_options_of(options));
-  return std::accumulate(kinds.begin(), kinds.end(), 0.0,
-                         [](double sum, const auto& kind) { return sum + kind.second; });
+  const Model& model = find_model(options.model);
+  const ImageShape image = image_of(options);
+  std::vector<Growth> course{model.grown_up(image)};
+  if (options.stage_steps > 0) {
+    course = {{0, false}};
+    for (int stage = 1; stage < model.stages(image); ++stage)
+      course.insert(course.end(), {{stage, true}, {stage, false}});
+  }
+  double most = 0, weights_before = 0;
+  for (const Growth growth : course) {
+    const auto kinds = model.build(image, growth).planned_memory_bytes(ops, options.batch, gan_options_of(options));
+    const double all = std::accumulate(kinds.begin(), kinds.end(), 0.0,
+                                       [](double sum, const auto& kind) { return sum + kind.second; });
+    // While what the last stage learned is taken over, both are there.
+    most = std::max(most, all + weights_before);
+    weights_before = all;
+    for (const char* passing : {"activations", "shared", "workspace", "data"}) weights_before -= kinds.at(passing);
+  }
+  return most;
 }
 
 void check_memory(const TrainOptions& options, const Ops& ops, double available) {

@@ -7,7 +7,7 @@
 
 namespace ganymede::kernel {
 
-/// What the training, grown up, will allocate, in bytes. The options must be checked.
+/// What the training will allocate at most, in bytes, whatever stages it grows through. The options must be checked.
 double predicted_memory_bytes(const TrainOptions& options, const Ops& ops);
 
 /// Infeasible when that is more than `available` bytes, naming the largest batch that fits; 0: not known.

@@ -143,6 +143,7 @@ class Ops {
   /// Makes room for the largest of them; before training.
   void reserve_workspace(std::size_t bytes) {
     if (bytes <= workspace_.bytes()) return;
+    forget_step();  // which may have kept where it was
     workspace_ = {};
     workspace_ = allocate(bytes);
   }
@@ -266,7 +267,7 @@ class Ops {
   /// From here to the next `read` is one step, of the same operations on the same memory as the one before: a backend
   /// may keep them and repeat them.
   virtual void begin_step() {}
-  /// The next step is another.
+  /// The next step is another, and so are the images that were sent ahead for it.
   virtual void forget_step() {}
   /// The batch that load_images will be given after the one it has: may be sent to the device already, while `read`
   /// waits for a step. `host_pixels` stay until then.

@@ -194,7 +194,6 @@ void Trainer::enter(const Place& place) {
         "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
         "discriminator's batch norms are of one process's images",
         options_.model));
-  ops_->forget_step();
   if (gan_) gan_->release_activations();
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
   if (gan_) next.take_over(*gan_, *ops_);
@@ -244,6 +243,7 @@ void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
                    options_.batch, options_.seed, options_.loader, shard());
   batches_->seek(epoch, position);
+  ops_->forget_step();
 }
 
 void Trainer::grow() {

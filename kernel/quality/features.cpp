@@ -1,6 +1,7 @@
 #include "kernel/quality/features.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cassert>
@@ -27,19 +28,29 @@ constexpr std::uint64_t kSeed = 1;
 /// Another network or another training has another name: figures of one name can be compared.
 constexpr int kVersion = 2;
 
-Network classifier(ImageShape image) {
+FeatureForm completed(FeatureForm form, ImageShape image) {
+  if (!form.widths.empty()) return form;
+  int size = image.height;
+  for (int width = kChannels; size > kLeastSize; width *= 2) {
+    form.widths.push_back(width);
+    size = ConvolutionShape{1, size, size, 1, 4, 2, 1}.out_height();
+  }
+  return form;
+}
+
+Network classifier(ImageShape image, const FeatureForm& form) {
   Layers layers;
   int size = image.height, channels = image.channels, number = 1;
-  for (int next = kChannels; size > kLeastSize; next *= 2, ++number) {
+  for (const int next : form.widths) {
     const ConvolutionShape halving{channels, size, size, next, 4, 2, 1};
     layers.push_back(convolution(fmt::format("conv{}", number), halving));
     size = halving.out_height();
     channels = next;
-    layers.push_back(batch_norm_leaky(fmt::format("norm{}", number), {channels, size * size, 0}, kSlope));
+    layers.push_back(batch_norm_leaky(fmt::format("norm{}", number++), {channels, size * size, 0}, kSlope));
   }
-  layers.push_back(convolution("features", {channels, size, size, kFeatures, size, 1, 0}));
-  layers.push_back(bias_leaky("features", kFeatures, 1, 1, kSlope));
-  layers.push_back(dense("classes", kFeatures, kClasses));
+  layers.push_back(convolution("features", {channels, size, size, form.features, size, 1, 0}));
+  layers.push_back(bias_leaky("features", form.features, 1, 1, kSlope));
+  layers.push_back(dense("classes", form.features, form.classes));
   return {"classifier", std::move(layers)};
 }
 
@@ -77,16 +88,17 @@ std::vector<float> images_of(const Images& images, int first, int count) {
   return values;
 }
 
-FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, Ops& ops)
+FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, Ops& ops, FeatureForm form)
     : name_(std::move(name)),
       shape_{shape.height, shape.width, shape.channels},
+      form_(completed(std::move(form), shape_)),
       ops_(ops),
-      network_(classifier(shape_)) {
+      network_(classifier(shape_, form_)) {
   RandomStream initial(kSeed, "kernel/classifier/initial");
   network_.prepare(ops_, kBatch, initial);
   const auto plan = [&](Arena arena) {
     images_ = arena.tensor(shape_.pixels(), kBatch);
-    d_logits_ = arena.tensor(kClasses, kBatch);
+    d_logits_ = arena.tensor(form_.classes, kBatch);
     loss_ = arena.tensor(1, 1).data;
     return arena.used();
   };
@@ -123,7 +135,9 @@ Judgement FeatureNetwork::judge(const std::vector<float>& images) {
   judgement.images = static_cast<int>(images.size() / pixels);
   const auto count = static_cast<std::size_t>(judgement.images);
   std::vector<std::uint8_t> bytes(kBatch * pixels);
-  std::vector<float> features(std::size_t{kFeatures} * kBatch), logits(std::size_t{kClasses} * kBatch);
+  const auto features_each = static_cast<std::size_t>(form_.features),
+             classes = static_cast<std::size_t>(form_.classes);
+  std::vector<float> features(features_each * kBatch), logits(classes * kBatch);
   for (std::size_t first = 0; first < count; first += kBatch) {
     const std::size_t many = std::min<std::size_t>(kBatch, count - first);
     std::fill(bytes.begin(), bytes.end(), std::uint8_t{0});
@@ -135,14 +149,14 @@ Judgement FeatureNetwork::judge(const std::vector<float>& images) {
     Tensor x = images_;
     const auto& layers = network_.layers();
     for (std::size_t i = 0; i + 1 < layers.size(); ++i) x = layers[i]->infer(ops_, x);
-    ops_.read_rows(features, x, kFeatures);
-    ops_.read_rows(logits, layers.back()->infer(ops_, x), kClasses);
+    ops_.read_rows(features, x, form_.features);
+    ops_.read_rows(logits, layers.back()->infer(ops_, x), form_.classes);
     for (std::size_t i = 0; i < many; ++i) {
-      for (std::size_t f = 0; f < kFeatures; ++f) judgement.features.push_back(double{features[f * kBatch + i]});
+      for (std::size_t f = 0; f < features_each; ++f) judgement.features.push_back(double{features[f * kBatch + i]});
       double sum = 0, most = double{logits[i]};
-      for (std::size_t c = 1; c < kClasses; ++c) most = std::max(most, double{logits[c * kBatch + i]});
-      for (std::size_t c = 0; c < kClasses; ++c) sum += std::exp(double{logits[c * kBatch + i]} - most);
-      for (std::size_t c = 0; c < kClasses; ++c)
+      for (std::size_t c = 1; c < classes; ++c) most = std::max(most, double{logits[c * kBatch + i]});
+      for (std::size_t c = 0; c < classes; ++c) sum += std::exp(double{logits[c * kBatch + i]} - most);
+      for (std::size_t c = 0; c < classes; ++c)
         judgement.probabilities.push_back(std::exp(double{logits[c * kBatch + i]} - most) / sum);
     }
   }
@@ -153,8 +167,8 @@ double FeatureNetwork::accuracy(const Dataset& dataset, int first, int count) {
   const Judgement judgement = judge(images_of(dataset.images, first, count));
   int right = 0;
   for (int i = 0; i < count; ++i) {
-    const auto begin = judgement.probabilities.begin() + std::ptrdiff_t{i} * kClasses;
-    const auto named = std::max_element(begin, begin + kClasses) - begin;
+    const auto begin = judgement.probabilities.begin() + std::ptrdiff_t{i} * form_.classes;
+    const auto named = std::max_element(begin, begin + form_.classes) - begin;
     right += named == dataset.labels[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)] ? 1 : 0;
   }
   return static_cast<double>(right) / count;
@@ -175,21 +189,51 @@ void FeatureNetwork::save(const std::filesystem::path& file) const {
 
 void FeatureNetwork::load(const std::filesystem::path& file) {
   const SafeTensors content = read_safetensors(file);
+  std::size_t known = 0;
   for (const auto& [ranges, data] : {std::pair{&network_.parameters(), network_.parameter_data()},
                                      std::pair{&network_.statistics(), network_.statistic_data()}})
     for (const NamedRange& range : *ranges) {
       const auto found = content.tensors.find(range.name);
-      if (found == content.tensors.end() || found->second.values.size() != range.size)
-        throw ConfigError(
-            fmt::format("{}: no tensor \"{}\" of {} numbers, as {} has", file.string(), range.name, range.size, name_));
+      const std::vector<std::int64_t> shape(range.shape.begin(), range.shape.end());
+      if (found == content.tensors.end())
+        throw ConfigError(fmt::format("{}: no tensor \"{}\", expected one of [{}] for images of {}", file.string(),
+                                      range.name, fmt::join(shape, ", "), to_string(shape_)));
+      if (found->second.shape != shape)
+        throw ConfigError(fmt::format("{}: /{}: found shape [{}], expected [{}] for images of {}", file.string(),
+                                      range.name, fmt::join(found->second.shape, ", "), fmt::join(shape, ", "),
+                                      to_string(shape_)));
+      ++known;
       ops_.write_array(data + range.offset, found->second.values, range.shape);
     }
+  if (known != content.tensors.size())
+    throw ConfigError(fmt::format("{}: found {} tensors, expected the {} of a classifier for images of {}",
+                                  file.string(), content.tensors.size(), known, to_string(shape_)));
+}
+
+FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, Ops& ops) {
+  const std::string bytes = read_file(file);
+  const SafeTensors content = parse_safetensors(bytes, file.string());
+  const auto outputs = [&](const std::string& name) {
+    const auto found = content.tensors.find(name);
+    return found == content.tensors.end() || found->second.shape.empty() ? 0 : static_cast<int>(found->second.shape[0]);
+  };
+  FeatureForm form{{}, outputs("features.weight"), outputs("classes.weight")};
+  while (const int width = outputs(fmt::format("conv{}.weight", form.widths.size() + 1))) form.widths.push_back(width);
+  // What halves an image beyond a pixel, or is over it whole, has no place in it.
+  if (form.features < 1 || form.classes < 2 || form.widths.empty() || (shape.height >> form.widths.size()) < 1)
+    throw ConfigError(
+        fmt::format("{}: found no classifier for images of {}, expected tensors conv1.weight, ..., features.weight, "
+                    "classes.weight",
+                    file.string(), dimensions(shape)));
+  FeatureNetwork network(fmt::format("{}-{:08x}", file.stem().string(), fnv1a(bytes) & 0xffffffffU), shape, ops, form);
+  network.load(file);
+  return network;
 }
 
 FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::filesystem::path& cache) {
   const ImageShape shape = dataset.images.shape();
   const bool own = dataset.name != kBuiltinDataset && !dataset.labels.empty() && dataset.images.count >= kBatch &&
-                   *std::max_element(dataset.labels.begin(), dataset.labels.end()) < kClasses;
+                   *std::max_element(dataset.labels.begin(), dataset.labels.end()) < FeatureForm{}.classes;
   const char* of = shape.frames > 1 ? "moving-glyph" : "glyph";
   std::string name = fmt::format("{}-classifier-{}-v{}", of, dimensions(shape), kVersion);
   if (own) {

@@ -12,22 +12,28 @@
 
 namespace ganymede::kernel {
 
-inline constexpr int kClasses = 10;
-inline constexpr int kFeatures = 64;
+/// Convolutions that halve the image until it is 4 pixels wide or less, each with batch norm; one over all that is
+/// left, whose outputs are the features; a dense layer to the classes.
+struct FeatureForm {
+  std::vector<int> widths = {};  ///< channels of the halving convolutions; none: 16, 32, ... as many as are needed
+  int features = 64;
+  int classes = 10;
+};
 
 /// What the network says of images, row by row.
 struct Judgement {
-  std::vector<double> features;       ///< [images x kFeatures], of the layer before the last
-  std::vector<double> probabilities;  ///< [images x kClasses]
+  std::vector<double> features;       ///< [images x features], of the layer before the last
+  std::vector<double> probabilities;  ///< [images x classes]
   int images = 0;
 };
 
 class FeatureNetwork {
  public:
   /// For single images of `shape`; untrained.
-  FeatureNetwork(std::string name, ImageShape shape, Ops& ops);
+  FeatureNetwork(std::string name, ImageShape shape, Ops& ops, FeatureForm form = {});
 
   const std::string& name() const { return name_; }
+  const FeatureForm& form() const { return form_; }
   ImageShape shape() const { return shape_; }
 
   /// Adam on the cross-entropy of the labels, so many steps; `seed` draws weights and batches.
@@ -38,12 +44,13 @@ class FeatureNetwork {
   double accuracy(const Dataset& dataset, int first, int count);
 
   void save(const std::filesystem::path& file) const;
-  /// ConfigError when the file is not one of these weights.
+  /// ConfigError naming the tensor when the file does not hold these weights, or others too.
   void load(const std::filesystem::path& file);
 
  private:
   std::string name_;
   ImageShape shape_;
+  FeatureForm form_;
   Ops& ops_;
   Network network_;
   Tensor images_, d_logits_;
@@ -57,5 +64,9 @@ std::vector<float> images_of(const Images& images, int first, int count);
 /// The classifier for this data set's images: trained on its own labels where it has some, else on the built-in glyphs
 /// of the same shape, which the name says. Trained once and kept in `cache`.
 FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::filesystem::path& cache);
+
+/// One that was trained elsewhere, for images of `shape`: its form is that of the file's tensors, its name the file's
+/// with a sum of the contents. ConfigError when the file holds no such network.
+FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, Ops& ops);
 
 }  // namespace ganymede::kernel

@@ -32,11 +32,20 @@ std::vector<float> frames_of(const std::vector<float>& clips, ImageShape shape) 
   return images;
 }
 
-int checked(int images, const Dataset& dataset) {
-  if (images < kQualityImagesMin || images > dataset.images.count / 2)
-    throw ConfigError(fmt::format("--quality: found {}, expected {} to {}: half the images of {}", images,
-                                  kQualityImagesMin, dataset.images.count / 2, dataset.name));
-  return images;
+void check(int images, int least, const Dataset& dataset) {
+  if (images < least || images > dataset.images.count / 2)
+    throw ConfigError(fmt::format("--quality: found {}, expected {} to {}: half the images of {}", images, least,
+                                  dataset.images.count / 2, dataset.name));
+}
+
+FeatureNetwork network_of(int images, const Dataset& dataset, Ops& ops, const std::filesystem::path& cache,
+                          const std::filesystem::path& features) {
+  // Before one is trained.
+  if (features.empty()) check(images, least_quality_images({}), dataset);
+  FeatureNetwork network = features.empty() ? feature_network(dataset, ops, cache)
+                                            : feature_network_of(features, dataset.images.shape(), ops);
+  check(images, least_quality_images(network.form()), dataset);
+  return network;
 }
 
 }  // namespace
@@ -86,13 +95,15 @@ std::map<std::string, double> Quality::figures() const {
           {fmt::format("real_inception_score[{}]", features), real_inception_score}};
 }
 
-QualityMeter::QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache)
-    : images_(checked(images, dataset)), network_(feature_network(dataset, ops, cache)) {
+QualityMeter::QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache,
+                           const std::filesystem::path& features)
+    : images_(images), network_(network_of(images, dataset, ops, cache, features)) {
+  const auto [widths, dimensions, classes] = network_.form();
   const Judgement reference = network_.judge(images_of(dataset.images, 0, images));
   const Judgement others = network_.judge(images_of(dataset.images, images, images));
-  real_ = moments_of_rows(reference.features, kFeatures);
-  of_real_.real_fid = frechet_distance(real_, moments_of_rows(others.features, kFeatures));
-  of_real_.real_inception_score = inception_score(others.probabilities, kClasses);
+  real_ = moments_of_rows(reference.features, dimensions);
+  of_real_.real_fid = frechet_distance(real_, moments_of_rows(others.features, dimensions));
+  of_real_.real_inception_score = inception_score(others.probabilities, classes);
 }
 
 Quality QualityMeter::measure(Gan& gan, Ops& ops, std::uint64_t seed) {
@@ -101,8 +112,8 @@ Quality QualityMeter::measure(Gan& gan, Ops& ops, std::uint64_t seed) {
   Quality quality = of_real_;
   quality.features = network_.name();
   quality.images = images_;
-  quality.fid = frechet_distance(real_, moments_of_rows(judged.features, kFeatures));
-  quality.inception_score = inception_score(judged.probabilities, kClasses);
+  quality.fid = frechet_distance(real_, moments_of_rows(judged.features, real_.dimensions));
+  quality.inception_score = inception_score(judged.probabilities, network_.form().classes);
   return quality;
 }
 

@@ -42,7 +42,9 @@ class QualityMeter {
  public:
   /// `images` generated ones are compared with as many real ones, of half the data set at most. ConfigError naming
   /// --quality otherwise. Trains the feature network unless `cache` has it.
-  QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache);
+  /// `features`: not empty: the feature network's file (feature_network_of).
+  QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache,
+               const std::filesystem::path& features = {});
 
   /// Of the generator's samples under `seed`, enlarged to gan.whole.
   Quality measure(Gan& gan, Ops& ops, std::uint64_t seed);
@@ -54,6 +56,7 @@ class QualityMeter {
   Quality of_real_;
 };
 
-inline constexpr int kQualityImagesMin = 2 * kFeatures;
+/// For a covariance of so many features.
+constexpr int least_quality_images(const FeatureForm& form) { return 2 * form.features; }
 
 }  // namespace ganymede::kernel

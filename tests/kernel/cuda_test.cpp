@@ -78,9 +78,9 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
   ops->read(whole, x.data);
   double sum = 0, squares = 0, fourth = 0;
   for (const float value : whole) {
-    sum += double{value};
-    squares += std::pow(double{value}, 2);
-    fourth += std::pow(double{value}, 4);
+    sum += static_cast<double>(value);
+    squares += std::pow(static_cast<double>(value), 2);
+    fourth += std::pow(static_cast<double>(value), 4);
   }
   const double n = features * batch;  // five standard deviations of each
   EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
@@ -164,8 +164,8 @@ void expect_alike(const Course& found, const Course& expected, double tolerance)
     const auto& values = found.weights.tensors.at(name).values;
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
-      difference += std::pow(double{values[i]} - double{tensor.values[i]}, 2);
-      size += std::pow(double{tensor.values[i]}, 2);
+      difference += std::pow(static_cast<double>(values[i]) - static_cast<double>(tensor.values[i]), 2);
+      size += std::pow(static_cast<double>(tensor.values[i]), 2);
     }
     EXPECT_LE(std::sqrt(difference), 100 * tolerance * std::sqrt(size) + 1e-4) << name;
   }
@@ -255,6 +255,22 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
     EXPECT_GT(sum, 0.5 * batch.wall_s[step]);  // nearly all of it is the device's
   }
   for (const TraceBucket& bucket : batch.buckets) EXPECT_GT(bucket.ready_fraction, 0);
+}
+
+TEST(HostedTrainer, ResumesToTheSameLosses) {
+  const auto losses_of = [](Trainer& trainer, int steps) {
+    std::vector<double> losses;
+    for (int i = 0; i < steps; ++i) losses.push_back(trainer.step().discriminator);
+    return losses;
+  };
+  const TrainOptions options = dcgan_options();
+  Trainer whole(options, nullptr, make_hosted_cuda_ops({})), again(options, nullptr, make_hosted_cuda_ops({}));
+  losses_of(whole, 4);
+  const SafeTensors checkpoint = whole.checkpoint();
+  const auto expected = losses_of(whole, 4);
+  losses_of(again, 6);  // beyond, so that what was sent ahead is of another place in the data
+  again.restore(checkpoint, "memory");
+  EXPECT_EQ(losses_of(again, 4), expected);
 }
 
 TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {

@@ -39,40 +39,43 @@ class HostMachine {
     });
   }
   template <int N, class Term, class Finish, class Apply>
-  void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
+  void columns(int row_count, int column_count, const Term& term, const Finish& finish, const Apply& apply) {
+    const auto rows = static_cast<std::size_t>(row_count), columns = static_cast<std::size_t>(column_count);
     run([=] {
-      for (int c = 0; c < columns; ++c) {
+      for (std::size_t c = 0; c < columns; ++c) {
         double sums[N] = {};
-        for (int r = 0; r < rows; ++r) {
-          const cuda::Sums<N> one = term(static_cast<std::size_t>(r), c);
-          for (int k = 0; k < N; ++k) sums[k] += double{one.of[k]};
+        for (std::size_t r = 0; r < rows; ++r) {
+          const cuda::Sums<N> one = term(r, c);
+          for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
         }
         cuda::Sums<N> all;
         for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
         finish(c, all);
-        for (int r = 0; r < rows; ++r) apply(static_cast<std::size_t>(r), c);
+        for (std::size_t r = 0; r < rows; ++r) apply(r, c);
       }
     });
   }
   template <int N, class Term, class Apply>
-  void rows(int rows, int length, const Term& term, const Apply& apply) {
+  void rows(int row_count, int row_length, const Term& term, const Apply& apply) {
+    const auto rows = static_cast<std::size_t>(row_count), length = static_cast<std::size_t>(row_length);
     run([=] {
-      for (int r = 0; r < rows; ++r) {
+      for (std::size_t r = 0; r < rows; ++r) {
         double sums[N] = {};
-        for (int i = 0; i < length; ++i) {
-          const cuda::Sums<N> one = term(static_cast<std::size_t>(r), i);
-          for (int k = 0; k < N; ++k) sums[k] += double{one.of[k]};
+        for (std::size_t i = 0; i < length; ++i) {
+          const cuda::Sums<N> one = term(r, i);
+          for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
         }
         cuda::Sums<N> all;
         for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
-        for (int i = 0; i < length; ++i) apply(static_cast<std::size_t>(r), i, all);
+        for (std::size_t i = 0; i < length; ++i) apply(r, i, all);
       }
     });
   }
   void gemm(const cuda::Gemm& g) {
     run([g] {
       const auto at = [](const float* matrix, int lead, bool transposed, int row, int column) {
-        return double{matrix[transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row]};
+        return static_cast<double>(
+            matrix[transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row]);
       };
       for (int j = 0; j < g.n; ++j)
         for (int i = 0; i < g.m; ++i) {

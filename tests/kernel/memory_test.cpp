@@ -134,6 +134,20 @@ TEST(PredictedMemory, IsWhatIsAllocated) {
     }
 }
 
+TEST(PredictedMemory, OfAGrowingModelIsThatOfItsLargestForm) {
+  TrainOptions options = options_of(find_model("progressive-gan"));
+  options.image = "32x32x3";
+  options.stage_steps = 1;
+  options.average_decay = 0.9F;
+  Trainer trainer(options);
+  trainer.run(7);
+  ASSERT_EQ(trainer.gan().image.height, 32);
+  const auto peak = static_cast<double>(trainer.ops().peak_allocated_bytes());
+  const double predicted = predicted_memory_bytes(options, trainer.ops());
+  EXPECT_LE(peak, predicted);
+  EXPECT_GT(peak, 0.98 * predicted);
+}
+
 TEST(CheckMemory, NamesTheLargestBatchThatFits) {
   TrainOptions options = options_of(find_model("dcgan-28"));
   const auto ops = make_ops(options);

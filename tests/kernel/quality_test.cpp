@@ -107,11 +107,56 @@ TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
   EXPECT_EQ(feature_network(dataset, *ops, scratch.path()).accuracy(unseen, 0, 500), accuracy);
 }
 
+TEST(FeatureNetwork, OfAFileHasItsFormAndName) {
+  const Scratch scratch;
+  const auto ops = make_eigen_ops(1);
+  const Glyphs glyphs = draw_glyphs(100, 3);
+  FeatureNetwork given("given", {28, 28, 1}, *ops, {{8, 12}, 20, 5});
+  const Dataset dataset{"few", glyphs.images, {}};
+  const auto file = scratch.file("mine.safetensors");
+  given.save(file);
+  FeatureNetwork found = feature_network_of(file, {28, 28, 1}, *ops);
+  EXPECT_THAT(found.name(), testing::MatchesRegex("mine-[0-9a-f]{8}"));
+  EXPECT_EQ(found.form().widths, (std::vector<int>{8, 12}));
+  const auto images = images_of(glyphs.images, 0, 10);
+  EXPECT_EQ(found.judge(images).features, given.judge(images).features);
+  EXPECT_EQ(found.judge(images).features.size(), 200U);
+  const Quality quality = [&] {
+    TrainOptions options;
+    options.dataset = kBuiltinDataset;
+    Trainer trainer(options);
+    return QualityMeter(dataset, *ops, 50, scratch.path(), file).measure(trainer.gan(), trainer.ops(), 1);
+  }();
+  EXPECT_EQ(quality.features, found.name());
+  EXPECT_GT(quality.fid, quality.real_fid);
+
+  const auto refuses = [&](const std::filesystem::path& bad, const char* what) {
+    EXPECT_THAT([&] { feature_network_of(bad, {28, 28, 1}, *ops); }, ThrowsMessage<ConfigError>(HasSubstr(what)));
+  };
+  EXPECT_THAT(
+      [&] {
+        feature_network_of(file, {32, 32, 3}, *ops);
+      },
+      ThrowsMessage<ConfigError>(HasSubstr("/conv1.weight: found shape [8, 1, 4, 4], expected [8, 3, 4, 4]")));
+  SafeTensors other = read_safetensors(file);
+  other.tensors.erase("norm2.bias");
+  write_file(scratch.file("a.safetensors"), write_safetensors(other));
+  refuses(scratch.file("a.safetensors"), "no tensor \"norm2.bias\"");
+  other = read_safetensors(file);
+  other.tensors["more"] = other.tensors["norm2.bias"];
+  write_file(scratch.file("b.safetensors"), write_safetensors(other));
+  refuses(scratch.file("b.safetensors"), "tensors, expected the");
+  other.tensors.erase("classes.weight");
+  write_file(scratch.file("c.safetensors"), write_safetensors(other));
+  refuses(scratch.file("c.safetensors"), "found no classifier for images of 28x28x1");
+  refuses(scratch.file("nowhere.safetensors"), "nowhere");
+}
+
 TEST(QualityMeter, RefusesMoreImagesThanHalfTheDataAndTooFewForACovariance) {
   const Scratch scratch;
   const auto ops = make_eigen_ops(1);
   const Dataset dataset{"few", draw_glyphs(400, 3).images, {}};
-  for (const int images : {-1, 1, kQualityImagesMin - 1, 201})
+  for (const int images : {-1, 1, least_quality_images({}) - 1, 201})
     EXPECT_THAT([&] { QualityMeter(dataset, *ops, images, scratch.path()); },
                 ThrowsMessage<ConfigError>(HasSubstr("expected 128 to 200")));
 }

@@ -50,7 +50,7 @@ struct Staged {
 
 /// After sums of columns: nothing more.
 struct Nothing {
-  GANYMEDE_DEVICE void operator()(std::size_t, int) const {}
+  GANYMEDE_DEVICE void operator()(std::size_t, std::size_t) const {}
 };
 
 inline std::size_t size_of(int value) { return static_cast<std::size_t>(value); }
@@ -107,6 +107,7 @@ class CudaBase : public Ops {
     assert(mode_ == Mode::eager);
     warm_ = false;
     captured_launches_ = 0;
+    ahead_.pixels = nullptr;
   }
   void stage_images(std::span<const std::uint8_t> host_pixels) override {
     ahead_ = {host_pixels.data(), machine_->stage(host_pixels.data(), host_pixels.size())};
@@ -204,17 +205,19 @@ class CudaBase : public Ops {
     return scratch_.floats();
   }
 
-  void sum_columns(float* to, const float* from, int rows, int width, bool accumulate) {
+  void sum_columns(float* to, const float* from, int row_count, int column_count, bool accumulate) {
+    const std::size_t width = size_of(column_count);
     columns<1>(
-        rows, width, [=] GANYMEDE_DEVICE(std::size_t row, int c) { return Sums<1>{{from[row * width + c]}}; },
-        [=] GANYMEDE_DEVICE(int c, const Sums<1>& sums) { to[c] = (accumulate ? to[c] : 0.0F) + sums.of[0]; },
+        row_count, column_count,
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) { return Sums<1>{{from[row * width + c]}}; },
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { to[c] = (accumulate ? to[c] : 0.0F) + sums.of[0]; },
         Nothing{});
   }
   void mean_into(float* to, const float* terms, int count) {
     const float many = static_cast<float>(count);
     rows<1>(
-        1, count, [=] GANYMEDE_DEVICE(std::size_t, int i) { return Sums<1>{{terms[i]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t, int i, const Sums<1>& sums) {
+        1, count, [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{terms[i]}}; },
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
           if (i == 0) *to = sums.of[0] / many;
         });
   }

@@ -11,19 +11,19 @@ namespace ganymede::kernel::cuda {
 
 /// Positions of a finer grid and of the coarser one of its blocks, channels last.
 struct Grid {
-  int channels, frames, height, width, block_frames, block;
+  std::size_t channels, frames, height, width, block_frames, block;
 
   explicit Grid(const BlockShape& s)
-      : channels(s.channels),
-        frames(s.frames),
-        height(s.height),
-        width(s.width),
-        block_frames(s.block_frames),
-        block(s.block) {}
-  GANYMEDE_DEVICE int elements() const { return block_frames * block * block; }
+      : channels(size_of(s.channels)),
+        frames(size_of(s.frames)),
+        height(size_of(s.height)),
+        width(size_of(s.width)),
+        block_frames(size_of(s.block_frames)),
+        block(size_of(s.block)) {}
+  GANYMEDE_DEVICE std::size_t elements() const { return block_frames * block * block; }
   /// Where element e of a coarse element's block is.
-  GANYMEDE_DEVICE std::size_t fine(std::size_t coarse, int e) const {
-    const int small_width = width / block, small_height = height / block, small_frames = frames / block_frames;
+  GANYMEDE_DEVICE std::size_t fine(std::size_t coarse, std::size_t e) const {
+    const std::size_t small_width = width / block, small_height = height / block, small_frames = frames / block_frames;
     const std::size_t c = coarse % channels, x = coarse / channels % small_width;
     const std::size_t row = coarse / channels / small_width, y = row % small_height;
     const std::size_t plane = row / small_height, f = plane % small_frames, image = plane / small_frames;
@@ -125,11 +125,13 @@ class CudaElements : public CudaNorms<Machine> {
       return each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= factor * leaky_slope(out[i], slope); });
     this->template columns<1>(
         static_cast<int>(dy.size() / width), channels,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           return Sums<1>{{g[row * width + c] * leaky_slope(out[row * width + c], slope)}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<1>& sums) { d_bias[c] = (accumulate ? d_bias[c] : 0.0F) + sums.of[0]; },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) {
+          d_bias[c] = (accumulate ? d_bias[c] : 0.0F) + sums.of[0];
+        },
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           g[row * width + c] *= factor * leaky_slope(out[row * width + c], slope);
         });
   }
@@ -140,7 +142,7 @@ class CudaElements : public CudaNorms<Machine> {
     const Grid grid(s);
     each(coarse.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
       float sum = 0;
-      for (int e = 0; e < grid.elements(); ++e) sum += from[grid.fine(i, e)];
+      for (std::size_t e = 0; e < grid.elements(); ++e) sum += from[grid.fine(i, e)];
       to[i] = factor * sum;
     });
   }
@@ -187,9 +189,9 @@ class CudaElements : public CudaNorms<Machine> {
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                const AdamParameters& rule, std::int64_t step) override {
     const auto t = static_cast<double>(step);
-    const Dynamic rate =
-        dynamic(static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))));
-    const Dynamic root = dynamic(static_cast<float>(1 / std::sqrt(1 - std::pow(double{rule.beta2}, t))));
+    const Dynamic rate = dynamic(static_cast<float>(static_cast<double>(rule.learning_rate) /
+                                                    (1 - std::pow(static_cast<double>(rule.beta1), t))));
+    const Dynamic root = dynamic(static_cast<float>(1 / std::sqrt(1 - std::pow(static_cast<double>(rule.beta2), t))));
     each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
       const float g = gradients[i];
       const float m = rule.beta1 * first[i] + (1 - rule.beta1) * g;
@@ -229,7 +231,8 @@ class CudaElements : public CudaNorms<Machine> {
     each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
       const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
       const std::uint8_t* from = base + slot.word() * stride;
-      out[i] = static_cast<float>(from[image * width + channel * (width / depth) + position]) * factor + low;
+      const std::size_t pixel = image * width + channel * (width / depth) + position;
+      out[i] = static_cast<float>(from[pixel]) * factor + low;
     });
   }
   void do_copy(float* to, const float* from, std::size_t count) override {

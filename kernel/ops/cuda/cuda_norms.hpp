@@ -21,11 +21,11 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(x.features);
     this->template columns<2>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float d = in[row * width + c] - in[c];
           return Sums<2>{{d, d * d}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<2>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           const float around = sums.of[0] / many, mean = in[c] + around;
           const float variance = fmaxf(0.0F, sums.of[1] / many - around * around);
           p.mean[c] = mean;
@@ -33,7 +33,7 @@ class CudaNorms : public CudaBase<Machine> {
           p.running_mean[c] += p.momentum * (mean - p.running_mean[c]);
           p.running_variance[c] += p.momentum * (variance * many / (many - 1) - p.running_variance[c]);
         },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
           out[row * width + c] = leaky(in[row * width + c] * factor + offset, p.slope);
         });
@@ -55,20 +55,20 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(x.features);
     this->template columns<2>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
           const float value = in[row * width + c];
           const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
           return Sums<2>{{dz, dz * (value - p.mean[c]) * p.inverse_deviation[c]}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<2>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           sums_of[2 * c] = sums.of[0];
           sums_of[2 * c + 1] = sums.of[1];
           if (d_shift == nullptr) return;
           d_shift[c] = (accumulate ? d_shift[c] : 0.0F) + sums.of[0];
           d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[1];
         },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
           const float value = in[row * width + c], n = (value - p.mean[c]) * p.inverse_deviation[c];
           const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
@@ -82,15 +82,15 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(x.features);
     this->template columns<2>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float d = dot[row * width + c];
           return Sums<2>{{d, d * (in[row * width + c] - p.mean[c]) * p.inverse_deviation[c]}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<2>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           means[2 * c] = sums.of[0] / many;
           means[2 * c + 1] = sums.of[1] / many;
         },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
           const float value = in[row * width + c], n = (value - p.mean[c]) * p.inverse_deviation[c];
           out[row * width + c] = factor * leaky_slope(value * factor + offset, p.slope) *
@@ -106,7 +106,7 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(x.features);
     this->template columns<7>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const std::size_t i = row * width + c;
           const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
           const float mask = leaky_slope(in[i] * factor + offset, p.slope);
@@ -114,15 +114,15 @@ class CudaNorms : public CudaBase<Machine> {
           const float y = by_value == nullptr ? 0.0F : mask * by_value[i];
           return Sums<7>{{v, n * v, dot[i], n * dot[i], v * dot[i], y, n * y}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<7>& sums) {
-          for (int k = 0; k < 7; ++k) kept[7 * c + k] = sums.of[k];
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<7>& sums) {
+          for (std::size_t k = 0; k < 7; ++k) kept[7 * c + k] = sums.of[k];
           if (d_shift == nullptr) return;
           const float q =
               p.inverse_deviation[c] * (sums.of[4] - sums.of[0] * sums.of[2] / many - sums.of[1] * sums.of[3] / many);
           d_shift[c] = (accumulate ? d_shift[c] : 0.0F) + sums.of[5];
           d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[6] + q;
         },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const std::size_t i = row * width + c;
           const float inverse = p.inverse_deviation[c], factor = p.scale[c] * inverse;
           const float mask = leaky_slope(in[i] * factor + (p.shift[c] - p.mean[c] * factor), p.slope);
@@ -143,8 +143,10 @@ class CudaNorms : public CudaBase<Machine> {
     const float many = static_cast<float>(channels);
     this->template rows<1>(
         static_cast<int>(scale.size()), channels,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) { return Sums<1>{{v[row * width + c] * v[row * width + c]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c, const Sums<1>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+          return Sums<1>{{v[row * width + c] * v[row * width + c]}};
+        },
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c, const Sums<1>& sums) {
           const float factor = 1.0F / sqrtf(sums.of[0] / many + kPixelNormEpsilon);
           v[row * width + c] *= factor;
           if (c == 0) factors[row] = factor;
@@ -156,8 +158,10 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(channels);
     this->template rows<1>(
         static_cast<int>(scale.size()), channels,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) { return Sums<1>{{g[row * width + c] * out[row * width + c]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t row, int c, const Sums<1>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+          return Sums<1>{{g[row * width + c] * out[row * width + c]}};
+        },
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c, const Sums<1>& sums) {
           const std::size_t i = row * width + c;
           g[i] = (g[i] - out[i] * (sums.of[0] / many)) * factors[row];
         });
@@ -186,10 +190,10 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(x.features);
     this->template columns<1>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           return Sums<1>{{(in[row * width + c] - f.mean[c]) * dot[row * width + c]}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<1>& sums) { along[c] = sums.of[0] / (f.deviation[c] * many); },
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { along[c] = sums.of[0] / (f.deviation[c] * many); },
         Nothing{});
     append(y_dot, x_dot, positions, mean_of(along, x.features));
   }
@@ -202,11 +206,11 @@ class CudaNorms : public CudaBase<Machine> {
     float *mean_dot = f.free, *along = f.free + width, *next = f.free + 2 * width;
     this->template columns<2>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float d = dot[row * width + c];
           return Sums<2>{{d, d * (in[row * width + c] - f.mean[c]) / f.deviation[c]}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<2>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           mean_dot[c] = sums.of[0] / many;
           along[c] = sums.of[1] / many;
         },
@@ -236,11 +240,11 @@ class CudaNorms : public CudaBase<Machine> {
     const float *in = x.data, many = static_cast<float>(x.batch);
     this->template columns<2>(
         x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int c) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
           const float d = in[row * width + c] - in[c];
           return Sums<2>{{d, d * d}};
         },
-        [=] GANYMEDE_DEVICE(int c, const Sums<2>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           const float around = sums.of[0] / many, variance = fmaxf(0.0F, sums.of[1] / many - around * around);
           f.mean[c] = in[c] + around;
           f.deviation[c] = sqrtf(variance + kDeviationEpsilon);
@@ -271,8 +275,8 @@ class CudaNorms : public CudaBase<Machine> {
     const std::size_t width = size_of(dy.features / positions);
     this->template rows<1>(
         1, positions * dy.batch,
-        [=] GANYMEDE_DEVICE(std::size_t, int i) { return Sums<1>{{from[(i + 1) * width - 1]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t, int i, const Sums<1>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{from[(i + 1) * width - 1]}}; },
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
           if (i == 0) *to = sums.of[0];
         });
     return to;

@@ -96,8 +96,10 @@ class CudaOps final : public CudaElements<Machine> {
     const std::size_t width = size_of(gradient.features);
     this->template rows<1>(
         gradient.batch, gradient.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, int i) { return Sums<1>{{g[row * width + i] * g[row * width + i]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t row, int i, const Sums<1>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i) {
+          return Sums<1>{{g[row * width + i] * g[row * width + i]}};
+        },
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i, const Sums<1>& sums) {
           const float norm = sqrtf(sums.of[0]);
           // Where the norm is zero it has no gradient.
           const float factor = norm > 0 ? 2 * weight / many * (norm - 1) / norm : 0;
@@ -111,8 +113,8 @@ class CudaOps final : public CudaElements<Machine> {
     float* d = d_logits.data;
     this->template rows<1>(
         1, logits.batch,
-        [=] GANYMEDE_DEVICE(std::size_t, int i) { return Sums<1>{{adversarial_term(l[i], term).of[0]}}; },
-        [=] GANYMEDE_DEVICE(std::size_t, int i, const Sums<1>& sums) {
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{adversarial_term(l[i], term).of[0]}}; },
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
           d[i] = adversarial_term(l[i], term).of[1] / many;
           if (i == 0) *loss = sums.of[0] / many;
         });
@@ -120,7 +122,7 @@ class CudaOps final : public CudaElements<Machine> {
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> host_labels) override {
     assert(mode_ == Base::Mode::eager);
-    const int classes = logits.features;
+    const std::size_t classes = size_of(logits.features);
     const float *l = logits.data, many = static_cast<float>(logits.batch);
     float *d = d_logits.data, *terms = scratch(2 * size_of(logits.batch));
     auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
@@ -128,10 +130,10 @@ class CudaOps final : public CudaElements<Machine> {
     each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
       const float* row = l + image * classes;
       float most = row[0], sum = 0;
-      for (int c = 1; c < classes; ++c) most = fmaxf(most, row[c]);
-      for (int c = 0; c < classes; ++c) sum += expf(row[c] - most);
+      for (std::size_t c = 1; c < classes; ++c) most = fmaxf(most, row[c]);
+      for (std::size_t c = 0; c < classes; ++c) sum += expf(row[c] - most);
       terms[image] = most + logf(sum) - row[labels[image]];
-      for (int c = 0; c < classes; ++c)
+      for (std::size_t c = 0; c < classes; ++c)
         d[image * classes + c] = (expf(row[c] - most) / sum - (c == labels[image] ? 1.0F : 0.0F)) / many;
     });
     mean_into(loss, terms, logits.batch);

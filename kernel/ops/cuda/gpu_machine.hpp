@@ -52,8 +52,7 @@ class GpuMachine {
         columns, shape.chunks, partial, finish);
     GANYMEDE_CUDA(cudaGetLastError());
     const std::size_t width = static_cast<std::size_t>(columns);
-    each(width * static_cast<std::size_t>(rows),
-         [=] GANYMEDE_DEVICE(std::size_t i) { apply(i / width, static_cast<int>(i % width)); });
+    each(width * static_cast<std::size_t>(rows), [=] GANYMEDE_DEVICE(std::size_t i) { apply(i / width, i % width); });
   }
   template <int N, class Term, class Apply>
   void rows(int rows, int length, const Term& term, const Apply& apply) {

@@ -24,7 +24,7 @@ __global__ void __launch_bounds__(kThreads)
   Sums<N> sum;
   if (column < columns)
     for (int row = begin + threadIdx.y; row < end; row += kBlockRows)
-      sum += term(static_cast<std::size_t>(row), column);
+      sum += term(std::size_t(row), std::size_t(column));
   for (int k = 0; k < N; ++k) shared[threadIdx.y][k][threadIdx.x] = sum.of[k];
   __syncthreads();
   const bool last = gridDim.y == 1;
@@ -32,14 +32,14 @@ __global__ void __launch_bounds__(kThreads)
     for (int y = 1; y < kBlockRows; ++y)
       for (int k = 0; k < N; ++k) sum.of[k] += shared[y][k][threadIdx.x];
     if (last)
-      finish(column, sum);
+      finish(std::size_t(column), sum);
     else
       partial[std::size_t{blockIdx.y} * columns + column] = sum;
   }
   if (!last) return;
   __syncthreads();  // what was finished is seen by the block's other threads
   if (column < columns)
-    for (int row = threadIdx.y; row < rows; row += kBlockRows) apply(static_cast<std::size_t>(row), column);
+    for (int row = threadIdx.y; row < rows; row += kBlockRows) apply(std::size_t(row), std::size_t(column));
 }
 
 /// Adds the chunks of a column.
@@ -50,7 +50,7 @@ __global__ void __launch_bounds__(kThreads)
   if (column >= columns) return;
   Sums<N> sum;
   for (int chunk = 0; chunk < chunks; ++chunk) sum += partial[std::size_t(chunk) * columns + column];
-  finish(column, sum);
+  finish(std::size_t(column), sum);
 }
 
 template <int N>
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Te
   const int row = blockIdx.x * (kThreads / Threads) + threadIdx.x / Threads, lane = threadIdx.x % Threads;
   if (row >= rows) return;  // whole warps, and never some of a block that is one group
   Sums<N> sum;
-  for (int i = lane; i < length; i += Threads) sum += term(static_cast<std::size_t>(row), i);
+  for (int i = lane; i < length; i += Threads) sum += term(std::size_t(row), std::size_t(i));
   sum = sum_of_warp(sum);
   if (Threads > kWarp) {
     __shared__ float shared[kThreads / kWarp][N];
@@ -77,7 +77,7 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Te
     for (int warp = 0; warp < Threads / kWarp; ++warp)
       for (int k = 0; k < N; ++k) sum.of[k] += shared[warp][k];
   }
-  for (int i = lane; i < length; i += Threads) apply(static_cast<std::size_t>(row), i, sum);
+  for (int i = lane; i < length; i += Threads) apply(std::size_t(row), std::size_t(i), sum);
 }
 
 }  // namespace ganymede::kernel::cuda
