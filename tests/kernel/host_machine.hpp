@@ -1,6 +1,6 @@
 #pragma once
-// The GPU backend's operations on the CPU: each kernel's threads as the turns of a loop, products and convolutions by
-// their definitions. So what the backend computes, where it finds it and what it replays is tested without a GPU; not
+// The GPU backend's operations on the CPU: each kernel's threads as the turns of a loop, products by their
+// definition. So what the backend computes, where it finds it and what it replays is tested without a GPU; not
 // the libraries, nor the launches themselves.
 
 #include <chrono>
@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "kernel/ops/cuda/cuda_ops.hpp"
+#include "kernel/ops/cuda/direct_convolution.hpp"
 
 namespace ganymede::kernel {
 
@@ -87,9 +88,7 @@ class HostMachine {
         }
     });
   }
-  void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
-    run([call] { convolve_now(call); });
-  }
+  void convolve(const cuda::ConvolutionCall& call, const Buffer&) { cuda::convolve_directly(*this, call); }
 
   cuda::Staged stage(const void* from, std::size_t bytes) {
     stride_ = std::max(stride_, bytes);
@@ -136,41 +135,6 @@ class HostMachine {
       captured_.push_back(kernel);
     else
       kernel();
-  }
-
-  static void convolve_now(const cuda::ConvolutionCall& call) {
-    const ConvolutionShape& s = call.shape;
-    const auto x_at = [&](int n, int f, int row, int column, int c) {
-      return (((std::ptrdiff_t{n} * s.in_frames + f) * s.in_height + row) * s.in_width + column) * s.in_channels + c;
-    };
-    const std::size_t outputs = static_cast<std::size_t>(s.out_features()) * static_cast<std::size_t>(call.batch);
-    const std::size_t inputs = static_cast<std::size_t>(s.in_features()) * static_cast<std::size_t>(call.batch);
-    if (call.pass == cuda::Pass::forward) std::fill_n(call.y, outputs, 0.0F);
-    if (call.pass == cuda::Pass::data) std::fill_n(call.x, inputs, 0.0F);
-    if (call.pass == cuda::Pass::weights && !call.accumulate) std::fill_n(call.weight, s.weights(), 0.0F);
-    const int positions = s.out_frames() * s.out_height() * s.out_width();
-    for (int n = 0; n < call.batch; ++n)
-      for (int p = 0; p < positions; ++p)
-        for (int tap = 0; tap < s.taps(); ++tap) {
-          const int f = p / s.out_width() / s.out_height() + tap / s.kernel / s.kernel - s.padding_frames;
-          const int row = p / s.out_width() % s.out_height() * s.stride + tap / s.kernel % s.kernel - s.padding;
-          const int column = p % s.out_width() * s.stride + tap % s.kernel - s.padding;
-          if (f < 0 || f >= s.in_frames || row < 0 || row >= s.in_height || column < 0 || column >= s.in_width)
-            continue;
-          float* x = call.x + x_at(n, f, row, column, 0);
-          float* y = call.y + (std::ptrdiff_t{n} * positions + p) * s.out_channels;
-          for (int k = 0; k < s.out_channels; ++k) {
-            float* w = call.weight + (std::ptrdiff_t{k} * s.taps() + tap) * s.in_channels;
-            float sum = 0;
-            if (call.pass == cuda::Pass::forward)
-              for (int c = 0; c < s.in_channels; ++c) sum += w[c] * x[c];
-            else if (call.pass == cuda::Pass::data)
-              for (int c = 0; c < s.in_channels; ++c) x[c] += w[c] * y[k];
-            else
-              for (int c = 0; c < s.in_channels; ++c) w[c] += x[c] * y[k];
-            if (call.pass == cuda::Pass::forward) y[k] += sum;
-          }
-        }
   }
 
   bool capturing_ = false;

@@ -10,17 +10,19 @@ namespace {
 /// An algorithm that wants more scratch memory is not taken.
 constexpr std::size_t kWorkspaceMost = std::size_t{512} << 20;
 
-/// The fastest, as cuDNN's heuristics order them, that is there, fits and gives the same bits every time.
+/// The fastest, as cuDNN's heuristics order them, that is there, fits and gives the same bits every time; null: none.
+/// In fp32 none that would round its operands.
 template <class Found>
-Found chosen(const std::vector<Found>& found, int count) {
+const Found* chosen(const std::vector<Found>& found, int count, Precision precision) {
   for (const bool must_repeat : {true, false})
     for (int i = 0; i < count; ++i) {
       const Found& one = found[static_cast<std::size_t>(i)];
       if (one.status == CUDNN_STATUS_SUCCESS && one.memory <= kWorkspaceMost &&
+          (precision != Precision::fp32 || one.mathType == CUDNN_FMA_MATH) &&
           (!must_repeat || one.determinism == CUDNN_DETERMINISTIC))
-        return one;
+        return &one;
     }
-  throw Failure("cuDNN has no algorithm for a convolution of this shape; another --precision may have one");
+  return nullptr;
 }
 
 /// [first, second, (depth,) height, width]
@@ -64,30 +66,34 @@ ConvolutionPlan::ConvolutionPlan(cudnnHandle_t handle, Pass pass, const Convolut
       std::vector<cudnnConvolutionFwdAlgoPerf_t> found(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
       GANYMEDE_CUDA(cudnnGetConvolutionForwardAlgorithm_v7(handle, x_, weight_, convolution_, y_,
                                                            static_cast<int>(found.size()), &count, found.data()));
-      const auto best = chosen(found, count);
-      algorithm_ = best.algo;
-      workspace_bytes_ = best.memory;
-      return;
+      take(chosen(found, count, precision));
+      break;
     }
     case Pass::data: {
       std::vector<cudnnConvolutionBwdDataAlgoPerf_t> found(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
       GANYMEDE_CUDA(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight_, y_, convolution_, x_,
                                                                 static_cast<int>(found.size()), &count, found.data()));
-      const auto best = chosen(found, count);
-      algorithm_ = best.algo;
-      workspace_bytes_ = best.memory;
-      return;
+      take(chosen(found, count, precision));
+      break;
     }
     case Pass::weights: {
       std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> found(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
       GANYMEDE_CUDA(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
           handle, x_, y_, convolution_, weight_, static_cast<int>(found.size()), &count, found.data()));
-      const auto best = chosen(found, count);
-      algorithm_ = best.algo;
-      workspace_bytes_ = best.memory;
-      return;
+      take(chosen(found, count, precision));
+      break;
     }
   }
+}
+
+template <class Found>
+void ConvolutionPlan::take(const Found* best) {
+  if (best == nullptr) return;
+  found_ = true;
+  algorithm_ = best->algo;
+  workspace_bytes_ = best->memory;
+  // An algorithm is for one kind of arithmetic, which must be that of the descriptor.
+  GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_, best->mathType));
 }
 
 ConvolutionPlan::~ConvolutionPlan() {

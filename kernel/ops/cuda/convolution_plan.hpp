@@ -20,12 +20,18 @@ class ConvolutionPlan {
   ConvolutionPlan(const ConvolutionPlan&) = delete;
   ConvolutionPlan& operator=(const ConvolutionPlan&) = delete;
 
+  /// Whether cuDNN has an algorithm.
+  bool found() const { return found_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Operands of the precision's type; `beta` times what is there is added.
   void run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) const;
 
  private:
+  template <class Found>
+  void take(const Found* best);
+
   Pass pass_;
+  bool found_ = false;
   cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
   cudnnFilterDescriptor_t weight_ = nullptr;
   cudnnConvolutionDescriptor_t convolution_ = nullptr;

@@ -82,11 +82,11 @@ class CudaBase : public Ops {
 
   void read(std::span<float> host, const float* from) override {
     if (finish_step()) wait_usefully();
-    machine_->to_host(host.data(), from, host.size_bytes());
+    if (!host.empty()) machine_->to_host(host.data(), from, host.size_bytes());
   }
   void write(float* to, std::span<const float> host) override {
     assert(mode_ == Mode::eager);
-    machine_->to_device(to, host.data(), host.size_bytes());
+    if (!host.empty()) machine_->to_device(to, host.data(), host.size_bytes());
   }
   void synchronize() override { machine_->synchronize(); }
 

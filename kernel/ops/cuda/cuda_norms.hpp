@@ -5,6 +5,18 @@
 
 namespace ganymede::kernel::cuda {
 
+/// Sums for mean and variance of columns around the first row's values: one pass, and no cancellation where the mean is
+/// large.
+struct AroundFirstRow {
+  const float* in;
+  std::size_t width;
+
+  GANYMEDE_DEVICE Sums<2> operator()(std::size_t row, std::size_t c) const {
+    const float d = in[row * width + c] - in[c];
+    return {{d, d * d}};
+  }
+};
+
 template <class Machine>
 class CudaNorms : public CudaBase<Machine> {
  public:
@@ -14,17 +26,12 @@ class CudaNorms : public CudaBase<Machine> {
   using Base::mean_into;
   using Base::scratch;
 
-  // Statistics around the first row's values: one pass, and no cancellation where the mean is large.
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& p) override {
     const float *in = x.data, many = static_cast<float>(x.batch);
     float* out = y.data;
     const std::size_t width = size_of(x.features);
     this->template columns<2>(
-        x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
-          const float d = in[row * width + c] - in[c];
-          return Sums<2>{{d, d * d}};
-        },
+        x.batch, x.features, AroundFirstRow{in, width},
         [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           const float around = sums.of[0] / many, mean = in[c] + around;
           const float variance = fmaxf(0.0F, sums.of[1] / many - around * around);
@@ -239,11 +246,7 @@ class CudaNorms : public CudaBase<Machine> {
     const Feature f{memory, memory + width, memory + 2 * width};
     const float *in = x.data, many = static_cast<float>(x.batch);
     this->template columns<2>(
-        x.batch, x.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
-          const float d = in[row * width + c] - in[c];
-          return Sums<2>{{d, d * d}};
-        },
+        x.batch, x.features, AroundFirstRow{in, width},
         [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           const float around = sums.of[0] / many, variance = fmaxf(0.0F, sums.of[1] / many - around * around);
           f.mean[c] = in[c] + around;

@@ -1,6 +1,9 @@
 #include "kernel/ops/cuda/gpu_machine.hpp"
 
+#include <cstdio>
+
 #include "kernel/compression_codes.hpp"
+#include "kernel/ops/cuda/direct_convolution.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -134,7 +137,11 @@ const ConvolutionPlan& GpuMachine::plan_of(Pass pass, const ConvolutionShape& s,
                              s.out_channels,         s.kernel, s.stride,      s.padding,       s.in_frames,
                              s.kernel_frames,        s.padding_frames};
   auto& plan = plans_[key];
-  if (plan == nullptr) plan = std::make_unique<ConvolutionPlan>(cudnn_, pass, s, batch, precision_);
+  if (plan != nullptr) return *plan;
+  plan = std::make_unique<ConvolutionPlan>(cudnn_, pass, s, batch, precision_);
+  if (!plan->found())
+    std::fprintf(stderr, "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel stands in\n",
+                 precision().c_str(), s.in_channels, s.out_channels, s.in_height, s.in_width);
   return *plan;
 }
 
@@ -149,6 +156,7 @@ std::size_t GpuMachine::convolution_workspace_bytes(const ConvolutionShape& shap
 
 void GpuMachine::convolve(const ConvolutionCall& call, const Buffer& workspace) {
   const ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
+  if (!plan.found()) return convolve_directly(*this, call);
   auto* free = static_cast<std::byte*>(workspace.memory.get());
   if (precision_ != Precision::bf16)
     return plan.run(cudnn_, call.x, call.y, call.weight, call.accumulate ? 1.0F : 0.0F, free);

@@ -1,0 +1,111 @@
+#pragma once
+// Convolutions by their definition, an element of the result at a time: what stands in where cuDNN has no algorithm,
+// and what stands for cuDNN in tests on the CPU.
+
+#include "kernel/ops/cuda/cuda_base.hpp"
+
+namespace ganymede::kernel::cuda {
+
+struct DirectConvolution {
+  std::size_t batch, channels, frames, height, width;  ///< of x
+  std::size_t outputs, out_frames, out_height, out_width;
+  std::size_t kernel_frames, kernel, stride, padding, padding_frames;
+  float *x, *y, *weight;
+  bool accumulate;
+
+  explicit DirectConvolution(const ConvolutionCall& call)
+      : batch(size_of(call.batch)),
+        channels(size_of(call.shape.in_channels)),
+        frames(size_of(call.shape.in_frames)),
+        height(size_of(call.shape.in_height)),
+        width(size_of(call.shape.in_width)),
+        outputs(size_of(call.shape.out_channels)),
+        out_frames(size_of(call.shape.out_frames())),
+        out_height(size_of(call.shape.out_height())),
+        out_width(size_of(call.shape.out_width())),
+        kernel_frames(size_of(call.shape.kernel_frames)),
+        kernel(size_of(call.shape.kernel)),
+        stride(size_of(call.shape.stride)),
+        padding(size_of(call.shape.padding)),
+        padding_frames(size_of(call.shape.padding_frames)),
+        x(call.x),
+        y(call.y),
+        weight(call.weight),
+        accumulate(call.accumulate) {}
+
+  GANYMEDE_DEVICE std::size_t x_size() const { return batch * frames * height * width * channels; }
+  GANYMEDE_DEVICE std::size_t y_size() const { return batch * out_frames * out_height * out_width * outputs; }
+  GANYMEDE_DEVICE std::size_t weight_size() const { return outputs * kernel_frames * kernel * kernel * channels; }
+
+  GANYMEDE_DEVICE void forward(std::size_t i) const {
+    const std::size_t o = i % outputs, column = i / outputs % out_width, above = i / outputs / out_width;
+    const std::size_t row = above % out_height, frame = above / out_height % out_frames;
+    const std::size_t image = above / out_height / out_frames;
+    float sum = 0;
+    for (std::size_t t = 0; t < kernel_frames; ++t)
+      for (std::size_t r = 0; r < kernel; ++r)
+        for (std::size_t s = 0; s < kernel; ++s) {
+          // Below the padding the difference wraps round and is as far outside as beyond the edge.
+          const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
+          const std::size_t x_in = column * stride + s - padding;
+          if (f >= frames || y_in >= height || x_in >= width) continue;
+          const float* from = x + (((image * frames + f) * height + y_in) * width + x_in) * channels;
+          const float* w = weight + (((o * kernel_frames + t) * kernel + r) * kernel + s) * channels;
+          for (std::size_t c = 0; c < channels; ++c) sum += w[c] * from[c];
+        }
+    y[i] = sum;
+  }
+
+  GANYMEDE_DEVICE void data(std::size_t i) const {
+    const std::size_t c = i % channels, column = i / channels % width, above = i / channels / width;
+    const std::size_t row = above % height, frame = above / height % frames, image = above / height / frames;
+    float sum = 0;
+    for (std::size_t t = 0; t < kernel_frames; ++t)
+      for (std::size_t r = 0; r < kernel; ++r)
+        for (std::size_t s = 0; s < kernel; ++s) {
+          const std::size_t f = frame + padding_frames - t, y_up = row + padding - r, x_up = column + padding - s;
+          if (f >= out_frames || y_up % stride != 0 || x_up % stride != 0 || y_up / stride >= out_height ||
+              x_up / stride >= out_width)
+            continue;
+          const std::size_t at = ((image * out_frames + f) * out_height + y_up / stride) * out_width + x_up / stride;
+          const float* from = y + at * outputs;
+          const float* w = weight + ((t * kernel + r) * kernel + s) * channels + c;
+          const std::size_t next = kernel_frames * kernel * kernel * channels;
+          for (std::size_t o = 0; o < outputs; ++o) sum += w[o * next] * from[o];
+        }
+    x[i] = sum;
+  }
+
+  GANYMEDE_DEVICE void weights(std::size_t i) const {
+    const std::size_t c = i % channels, s = i / channels % kernel, above = i / channels / kernel;
+    const std::size_t r = above % kernel, t = above / kernel % kernel_frames, o = above / kernel / kernel_frames;
+    float sum = 0;
+    for (std::size_t image = 0; image < batch; ++image)
+      for (std::size_t frame = 0; frame < out_frames; ++frame)
+        for (std::size_t row = 0; row < out_height; ++row)
+          for (std::size_t column = 0; column < out_width; ++column) {
+            const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
+            const std::size_t x_in = column * stride + s - padding;
+            if (f >= frames || y_in >= height || x_in >= width) continue;
+            sum += x[(((image * frames + f) * height + y_in) * width + x_in) * channels + c] *
+                   y[(((image * out_frames + frame) * out_height + row) * out_width + column) * outputs + o];
+          }
+    weight[i] = (accumulate ? weight[i] : 0.0F) + sum;
+  }
+};
+
+/// By the machine's own `each`.
+template <class Machine>
+void convolve_directly(Machine& machine, const ConvolutionCall& call) {
+  const DirectConvolution direct(call);
+  switch (call.pass) {
+    case Pass::forward:
+      return machine.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });
+    case Pass::data:
+      return machine.each(direct.x_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.data(i); });
+    case Pass::weights:
+      return machine.each(direct.weight_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.weights(i); });
+  }
+}
+
+}  // namespace ganymede::kernel::cuda
