@@ -33,6 +33,15 @@ foreach(part CUDNN_HEADERS CUDNN NCCL_HEADERS NCCL CUBLAS)
   endif()
 endforeach()
 
+# A toolkit that does not work with this compiler is none.
+set(ENV{CUDACXX} ${GANYMEDE_NVCC})
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "GPU backend: not built, ${GANYMEDE_NVCC} does not work here")
+  return()
+endif()
+
 # Every generation that the compiler knows, so that one module serves all; the newest also as code that later ones translate.
 # CUDA 13 dropped Pascal and Volta.
 if(NOT CMAKE_CUDA_ARCHITECTURES)
@@ -49,7 +58,6 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
     list(APPEND CMAKE_CUDA_ARCHITECTURES 90-virtual)
   endif()
 endif()
-set(CMAKE_CUDA_COMPILER ${GANYMEDE_NVCC})
 enable_language(CUDA)
 set(CMAKE_CUDA_FLAGS_RELEASE "-O2")
 # CMake before 3.26 does not know that nvcc 13 speaks C++20.
