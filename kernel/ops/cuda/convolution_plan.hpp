@@ -4,8 +4,6 @@
 #include <cudnn.h>
 
 #include <cstddef>
-#include <map>
-#include <tuple>
 
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/ops/cuda/cuda_base.hpp"

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <tuple>
 #include <vector>
 
 #include "kernel/ops/cuda/check.hpp"
@@ -51,6 +50,11 @@ class GpuMachine {
     finish_kernel<N><<<divide_up(static_cast<std::size_t>(columns), kThreads), kThreads, 0, stream_>>>(
         columns, shape.chunks, partial, finish);
     GANYMEDE_CUDA(cudaGetLastError());
+    apply_to_all(rows, columns, apply);
+  }
+  void apply_to_all(int, int, const Nothing&) {}
+  template <class Apply>
+  void apply_to_all(int rows, int columns, const Apply& apply) {
     const std::size_t width = static_cast<std::size_t>(columns);
     each(width * static_cast<std::size_t>(rows), [=] GANYMEDE_DEVICE(std::size_t i) { apply(i / width, i % width); });
   }
