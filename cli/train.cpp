@@ -209,6 +209,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   });
   if (meter) measure();
   report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
+  report.resident_peak_bytes = peak_resident_bytes();
   return report;
 }
 

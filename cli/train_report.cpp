@@ -11,12 +11,6 @@
 namespace ganymede::cli {
 namespace {
 
-double peak_resident_bytes() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return 1024.0 * static_cast<double>(usage.ru_maxrss);
-}
-
 double predicted_bytes(const kernel::Trainer& trainer) {
   return kernel::predicted_memory_bytes(trainer.options(), trainer.ops());
 }
@@ -33,6 +27,12 @@ std::string quality_table(const TrainReport& report) {
 }
 
 }  // namespace
+
+double peak_resident_bytes() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
 
 std::string describe_backend(const kernel::Ops& ops) {
   return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
@@ -57,7 +57,7 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
   out += quality_table(report);
   out += fmt::format("\nmemory   {} predicted, {} allocated at most, {} resident at most in this process\n",
                      to_string(Bytes{predicted_bytes(trainer)}), to_string(Bytes{report.allocated_peak_bytes}),
-                     to_string(Bytes{peak_resident_bytes()}));
+                     to_string(Bytes{report.resident_peak_bytes}));
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
   out +=
       fmt::format("time     {} for {} steps, {} a step, {:.0f} images/s\n", to_string(Seconds{report.result.seconds}),
@@ -101,7 +101,7 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"processes", trainer.shard().ranks},
                {"predicted_memory_bytes", predicted_bytes(trainer)},
                {"allocated_peak_bytes", report.allocated_peak_bytes},
-               {"resident_peak_bytes", peak_resident_bytes()},
+               {"resident_peak_bytes", report.resident_peak_bytes},
                {"exposed_communication_s", trainer.waited_s()},
                {"seed", arguments.options.seed},
                {"steps", report.result.steps},

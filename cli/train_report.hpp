@@ -30,11 +30,15 @@ struct TrainReport {
   std::vector<kernel::Progress> history;                          ///< at intervals, the last step among them
   std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< by step
   kernel::RunResult result;
-  double allocated_peak_bytes = 0;  ///< of the training and its measurements of quality
+  // Of the training and its measurements of quality.
+  double allocated_peak_bytes = 0, resident_peak_bytes = 0;
 };
 
 /// "eigen on AMD EPYC, 2 threads (AVX-512)"
 std::string describe_backend(const kernel::Ops& ops);
+
+/// Of this process, so far.
+double peak_resident_bytes();
 
 std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
 std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
