@@ -45,10 +45,12 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
                      trainer.dataset().images.count, trainer.epoch());
   out += fmt::format("backend  {}\n", describe_backend(trainer.ops()));
   if (trainer.shard().ranks > 1)
-    out += fmt::format("replicas {} processes, {} images a step, gradients in {}, {} a step waited for them\n",
-                       trainer.shard().ranks, trainer.global_batch(),
-                       arguments.options.compression == "none" ? "fp32" : arguments.options.compression,
-                       to_string(Seconds{trainer.waited_s() / static_cast<double>(report.result.steps)}));
+    out += fmt::format(
+        "replicas {}, {} images a step, gradients in {}, {}\n", trainer.shard().ranks, trainer.global_batch(),
+        arguments.options.compression == "none" ? "fp32" : arguments.options.compression,
+        trainer.ops().reduces() ? "by NCCL beside the backward pass"
+                                : to_string(Seconds{trainer.waited_s() / static_cast<double>(report.result.steps)}) +
+                                      " a step waited for them");
   out += "\n";
   out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
   for (const auto& point : report.history)
@@ -102,7 +104,7 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
                {"predicted_memory_bytes", predicted_bytes(trainer)},
                {"allocated_peak_bytes", report.allocated_peak_bytes},
                {"resident_peak_bytes", report.resident_peak_bytes},
-               {"exposed_communication_s", trainer.waited_s()},
+               {"exposed_communication_s", trainer.ops().reduces() ? Json(nullptr) : Json(trainer.waited_s())},
                {"seed", arguments.options.seed},
                {"steps", report.result.steps},
                {"total_s", report.result.seconds},

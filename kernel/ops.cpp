@@ -1,6 +1,7 @@
 #include "kernel/ops.hpp"
 
 #include <cassert>
+#include <cmath>
 #include <vector>
 
 namespace ganymede::kernel {
@@ -313,7 +314,13 @@ void Ops::adam(float* parameters, const float* gradients, float* first, float* s
   assert(step >= 1);
   const auto n = static_cast<double>(count);
   const Counted counted(*this, 1, 0, 4 * n, 3 * n);
-  do_adam(parameters, gradients, first, second, count, rule, step);
+  const auto t = static_cast<double>(step);
+  do_adam(parameters, gradients, first, second, count,
+          {.rate = static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))),
+           .beta1 = rule.beta1,
+           .beta2 = rule.beta2,
+           .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(double{rule.beta2}, t))),
+           .epsilon = rule.epsilon});
 }
 
 void Ops::average(float* average, const float* values, std::size_t count, float decay) {

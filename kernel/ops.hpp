@@ -16,6 +16,7 @@
 #include <string>
 
 #include "common/random.hpp"
+#include "kernel/adam_rule.hpp"
 #include "kernel/compression.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/tensor.hpp"
@@ -354,7 +355,7 @@ class Ops {
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
-                       const AdamParameters& rule, std::int64_t step) = 0;
+                       const AdamRule& rule) = 0;
   virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;
   virtual void do_fill_normal(Tensor x, RandomStream& random) = 0;
   virtual void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) = 0;

@@ -167,6 +167,9 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
                          shard().ranks, dataset_.name, dataset_.images.count));
   }
   check_memory(options_, *ops_, ops_->available_bytes());
+  ops_->set_while_waiting([this] {
+    if (const auto ahead = batches_->peek()) ops_->stage_images(*ahead);
+  });
   enter(place_now());
 }
 
@@ -258,9 +261,6 @@ void Trainer::grow() {
 void Trainer::load_real() {
   clock_.enter(Phase::load);
   const auto pixels = batches_->next();
-  ops_->set_while_waiting([this] {
-    if (const auto ahead = batches_->peek()) ops_->stage_images(*ahead);
-  });
   clock_.enter(Phase::copy);
   ops_->load_images(gan_->real, pixels, gan_->darkest, gan_->channels());
   if (!gan_->fading) return;

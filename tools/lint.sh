@@ -14,7 +14,7 @@ sources() {
 format() {
   local mode=(--dry-run -Werror)
   [[ ${1:-} == --fix ]] && mode=(-i)
-  { sources '*.cpp' && sources '*.hpp'; } | xargs -0 clang-format "${mode[@]}"
+  { sources '*.cpp' && sources '*.hpp' && sources '*.cu'; } | xargs -0 clang-format "${mode[@]}"
 }
 
 # A file that is in no target (a source of an optional backend) has no compile command and is left out.

@@ -30,6 +30,8 @@ class Communicator {
   /// Each value becomes the sum over the processes, the same bits in all.
   virtual void sum(std::span<double> values) = 0;
   virtual void sum_gradients(std::span<float> values) = 0;
+  /// Whether another has failed, so that whoever waits for it elsewhere need not wait for ever.
+  virtual bool abandoned() { return false; }
   /// all[r] of equal parts = what process r gives.
   virtual void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) = 0;
 };

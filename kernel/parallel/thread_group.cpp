@@ -14,6 +14,10 @@ class ThreadGroup::Member final : public Communicator {
 
   std::string name() const override { return "threads"; }
   Shard shard() const override { return {rank_, group_.ranks_}; }
+  bool abandoned() override {
+    const std::lock_guard lock(group_.values_.mutex);
+    return group_.values_.abandoned;
+  }
   void sum(std::span<double> values) override { group_.sum(group_.values_, group_.values_.doubles, rank_, values); }
   void sum_gradients(std::span<float> values) override {
     group_.sum(group_.gradients_, group_.gradients_.floats, rank_, values);

@@ -33,7 +33,7 @@ struct Quality {
   /// What as many real images reach against the same ones: of a perfect generator.
   double real_fid = 0, real_inception_score = 0;
 
-  /// By the names under which they are printed: "fid[glyph-classifier-28x28x1-v1]", ...
+  /// By the names under which they are printed: "fid[glyph-classifier-28x28x1-v2]", ...
   std::map<std::string, double> figures() const;
 };
 

@@ -44,14 +44,7 @@ class HostMachine {
     const auto rows = static_cast<std::size_t>(row_count), columns = static_cast<std::size_t>(column_count);
     run([=] {
       for (std::size_t c = 0; c < columns; ++c) {
-        double sums[N] = {};
-        for (std::size_t r = 0; r < rows; ++r) {
-          const cuda::Sums<N> one = term(r, c);
-          for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
-        }
-        cuda::Sums<N> all;
-        for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
-        finish(c, all);
+        finish(c, sum_of<N>(rows, [&](std::size_t r) { return term(r, c); }));
         for (std::size_t r = 0; r < rows; ++r) apply(r, c);
       }
     });
@@ -61,14 +54,8 @@ class HostMachine {
     const auto rows = static_cast<std::size_t>(row_count), length = static_cast<std::size_t>(row_length);
     run([=] {
       for (std::size_t r = 0; r < rows; ++r) {
-        double sums[N] = {};
-        for (std::size_t i = 0; i < length; ++i) {
-          const cuda::Sums<N> one = term(r, i);
-          for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
-        }
-        cuda::Sums<N> all;
-        for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
-        for (std::size_t i = 0; i < length; ++i) apply(r, i, all);
+        const cuda::Sums<N> sums = sum_of<N>(length, [&](std::size_t i) { return term(r, i); });
+        for (std::size_t i = 0; i < length; ++i) apply(r, i, sums);
       }
     });
   }
@@ -129,6 +116,18 @@ class HostMachine {
   void finish_reductions() {}
 
  private:
+  template <int N, class Term>
+  static cuda::Sums<N> sum_of(std::size_t count, const Term& term) {
+    double sums[N] = {};
+    for (std::size_t i = 0; i < count; ++i) {
+      const cuda::Sums<N> one = term(i);
+      for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
+    }
+    cuda::Sums<N> all;
+    for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
+    return all;
+  }
+
   template <class Kernel>
   void run(const Kernel& kernel) {
     if (capturing_)

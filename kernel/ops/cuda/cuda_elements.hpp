@@ -187,11 +187,9 @@ class CudaElements : public CudaNorms<Machine> {
     each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = value; });
   }
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
-               const AdamParameters& rule, std::int64_t step) override {
-    const auto t = static_cast<double>(step);
-    const Dynamic rate = dynamic(static_cast<float>(static_cast<double>(rule.learning_rate) /
-                                                    (1 - std::pow(static_cast<double>(rule.beta1), t))));
-    const Dynamic root = dynamic(static_cast<float>(1 / std::sqrt(1 - std::pow(static_cast<double>(rule.beta2), t))));
+               const AdamRule& by_value) override {
+    const AdamRule rule = by_value;
+    const Dynamic rate = dynamic(rule.rate), root = dynamic(rule.inverse_root);
     each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
       const float g = gradients[i];
       const float m = rule.beta1 * first[i] + (1 - rule.beta1) * g;

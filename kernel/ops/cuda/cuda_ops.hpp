@@ -18,33 +18,10 @@
 //   gradients between replicas
 // and runs what it is told in that order.
 
+#include "kernel/loss_terms.hpp"
 #include "kernel/ops/cuda/cuda_elements.hpp"
 
 namespace ganymede::kernel::cuda {
-
-/// Of a logit: its loss and the derivative.
-GANYMEDE_DEVICE inline Sums<2> adversarial_term(float l, LossTerm term) {
-  // log(1 + exp(l)) = max(l, 0) + log(1 + exp(-|l|)), which overflows for no l.
-  const float decay = expf(-fabsf(l)), softplus = fmaxf(l, 0.0F) + log1pf(decay);
-  const float sigmoid = l >= 0 ? 1 / (1 + decay) : decay / (1 + decay);
-  switch (term) {
-    case LossTerm::cross_entropy_up:
-      return {{softplus - l, sigmoid - 1}};
-    case LossTerm::cross_entropy_down:
-      return {{softplus, sigmoid}};
-    case LossTerm::log_probability_fake:
-      return {{-softplus, -sigmoid}};
-    case LossTerm::hinge_up:
-      return {{fmaxf(0.0F, 1 - l), l < 1 ? -1.0F : 0.0F}};
-    case LossTerm::hinge_down:
-      return {{fmaxf(0.0F, 1 + l), l > -1 ? 1.0F : 0.0F}};
-    case LossTerm::logit_up:
-      return {{-l, -1}};
-    case LossTerm::logit_down:
-      break;
-  }
-  return {{l, 1}};
-}
 
 template <class Machine>
 class CudaOps final : public CudaElements<Machine> {
@@ -113,9 +90,9 @@ class CudaOps final : public CudaElements<Machine> {
     float* d = d_logits.data;
     this->template rows<1>(
         1, logits.batch,
-        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{adversarial_term(l[i], term).of[0]}}; },
+        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{loss_of_logit(l[i], term).value}}; },
         [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
-          d[i] = adversarial_term(l[i], term).of[1] / many;
+          d[i] = loss_of_logit(l[i], term).slope / many;
           if (i == 0) *loss = sums.of[0] / many;
         });
   }

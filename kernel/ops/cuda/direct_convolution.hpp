@@ -37,6 +37,16 @@ struct DirectConvolution {
   GANYMEDE_DEVICE std::size_t y_size() const { return batch * out_frames * out_height * out_width * outputs; }
   GANYMEDE_DEVICE std::size_t weight_size() const { return outputs * kernel_frames * kernel * kernel * channels; }
 
+  /// Channel 0 of what a tap of an output's place sees; null: padding.
+  GANYMEDE_DEVICE const float* seen(std::size_t image, std::size_t frame, std::size_t row, std::size_t column,
+                                    std::size_t t, std::size_t r, std::size_t s) const {
+    // Below the padding the difference wraps round and is as far outside as beyond the edge.
+    const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
+    const std::size_t x_in = column * stride + s - padding;
+    if (f >= frames || y_in >= height || x_in >= width) return nullptr;
+    return x + (((image * frames + f) * height + y_in) * width + x_in) * channels;
+  }
+
   GANYMEDE_DEVICE void forward(std::size_t i) const {
     const std::size_t o = i % outputs, column = i / outputs % out_width, above = i / outputs / out_width;
     const std::size_t row = above % out_height, frame = above / out_height % out_frames;
@@ -45,11 +55,8 @@ struct DirectConvolution {
     for (std::size_t t = 0; t < kernel_frames; ++t)
       for (std::size_t r = 0; r < kernel; ++r)
         for (std::size_t s = 0; s < kernel; ++s) {
-          // Below the padding the difference wraps round and is as far outside as beyond the edge.
-          const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
-          const std::size_t x_in = column * stride + s - padding;
-          if (f >= frames || y_in >= height || x_in >= width) continue;
-          const float* from = x + (((image * frames + f) * height + y_in) * width + x_in) * channels;
+          const float* from = seen(image, frame, row, column, t, r, s);
+          if (from == nullptr) continue;
           const float* w = weight + (((o * kernel_frames + t) * kernel + r) * kernel + s) * channels;
           for (std::size_t c = 0; c < channels; ++c) sum += w[c] * from[c];
         }
@@ -84,11 +91,9 @@ struct DirectConvolution {
       for (std::size_t frame = 0; frame < out_frames; ++frame)
         for (std::size_t row = 0; row < out_height; ++row)
           for (std::size_t column = 0; column < out_width; ++column) {
-            const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
-            const std::size_t x_in = column * stride + s - padding;
-            if (f >= frames || y_in >= height || x_in >= width) continue;
-            sum += x[(((image * frames + f) * height + y_in) * width + x_in) * channels + c] *
-                   y[(((image * out_frames + frame) * out_height + row) * out_width + column) * outputs + o];
+            const float* from = seen(image, frame, row, column, t, r, s);
+            if (from == nullptr) continue;
+            sum += from[c] * y[(((image * out_frames + frame) * out_height + row) * out_width + column) * outputs + o];
           }
     weight[i] = (accumulate ? weight[i] : 0.0F) + sum;
   }

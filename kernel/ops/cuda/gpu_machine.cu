@@ -1,9 +1,9 @@
-#include "kernel/ops/cuda/gpu_machine.hpp"
-
 #include <cstdio>
+#include <thread>
 
 #include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
+#include "kernel/ops/cuda/gpu_machine.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -39,7 +39,7 @@ Operands operands_of(const ConvolutionShape& shape, int batch) {
 
 }  // namespace
 
-GpuMachine::GpuMachine(const CudaOptions& options)  {
+GpuMachine::GpuMachine(const CudaOptions& options) {
   GANYMEDE_CUDA(cudaSetDevice(options.device));
   cudaDeviceProp properties;
   GANYMEDE_CUDA(cudaGetDeviceProperties(&properties, options.device));
@@ -52,7 +52,8 @@ GpuMachine::GpuMachine(const CudaOptions& options)  {
   multiprocessors_ = properties.multiProcessorCount;
   precision_ = options.precision.value_or(major_ >= 8 ? Precision::tf32 : Precision::fp32);
   if (precision_ != Precision::fp32 && major_ < 8)
-    throw ConfigError("--precision: found " + precision() + ", expected fp32 on " + name_ + ": only Ampere GPUs and later have the others");
+    throw ConfigError("--precision: found " + precision() + ", expected fp32 on " + name_ +
+                      ": only Ampere GPUs and later have the others");
   GANYMEDE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
   GANYMEDE_CUDA(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
   partials_ = allocate(kPartials * sizeof(float));
@@ -70,16 +71,20 @@ GpuMachine::GpuMachine(const CudaOptions& options)  {
 
 // Errors have no way out of here.
 GpuMachine::~GpuMachine() {
-  cudaStreamSynchronize(stream_);
-  plans_.clear();
-  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-  if (nccl_ != nullptr) {
-    cudaStreamSynchronize(reductions_);
-    ncclCommDestroy(nccl_);
+  if (reductions_ != nullptr) {
+    if (nccl_ != nullptr && communicator_->abandoned()) {
+      ncclCommAbort(nccl_);
+    } else if (nccl_ != nullptr) {
+      cudaStreamSynchronize(reductions_);
+      ncclCommDestroy(nccl_);
+    }
     cudaEventDestroy(reduced_);
     cudaEventDestroy(computed_);
     cudaStreamDestroy(reductions_);
   }
+  cudaStreamSynchronize(stream_);
+  plans_.clear();
+  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
   for (cudaEvent_t event : staged_) cudaEventDestroy(event);
   for (cudaEvent_t event : marks_) cudaEventDestroy(event);
   cudaFreeHost(pinned_);
@@ -124,6 +129,27 @@ void GpuMachine::to_device(void* to, const void* from, std::size_t bytes) {
   synchronize();  // `from` may go
 }
 
+void GpuMachine::synchronize() {
+  if (nccl_ == nullptr) {
+    GANYMEDE_CUDA(cudaStreamSynchronize(stream_));
+    return;
+  }
+  // A replica that has failed never comes to the reduction that the others' streams wait in.
+  for (;;) {
+    const cudaError_t status = cudaStreamQuery(stream_);
+    if (status != cudaErrorNotReady) {
+      GANYMEDE_CUDA(status);
+      return;
+    }
+    if (communicator_->abandoned()) {
+      ncclCommAbort(nccl_);
+      nccl_ = nullptr;
+      throw Failure("another replica has failed");
+    }
+    std::this_thread::yield();
+  }
+}
+
 void GpuMachine::gemm(const Gemm& g) {
   const float one = 1;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
@@ -133,14 +159,16 @@ void GpuMachine::gemm(const Gemm& g) {
 }
 
 const ConvolutionPlan& GpuMachine::plan_of(Pass pass, const ConvolutionShape& s, int batch) const {
-  const std::vector<int> key{static_cast<int>(pass), batch,    s.in_channels, s.in_height,     s.in_width,
-                             s.out_channels,         s.kernel, s.stride,      s.padding,       s.in_frames,
+  const std::vector<int> key{static_cast<int>(pass), batch,           s.in_channels, s.in_height, s.in_width,
+                             s.out_channels,         s.kernel,        s.stride,      s.padding,   s.in_frames,
                              s.kernel_frames,        s.padding_frames};
   auto& plan = plans_[key];
   if (plan != nullptr) return *plan;
   plan = std::make_unique<ConvolutionPlan>(cudnn_, pass, s, batch, precision_);
   if (!plan->found())
-    std::fprintf(stderr, "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel stands in\n",
+    std::fprintf(stderr,
+                 "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel "
+                 "stands in\n",
                  precision().c_str(), s.in_channels, s.out_channels, s.in_height, s.in_width);
   return *plan;
 }
@@ -253,6 +281,7 @@ void GpuMachine::join(Communicator& communicator) {
   std::vector<std::uint8_t> all(sizeof id * static_cast<std::size_t>(shard.ranks));
   communicator.gather_gradients({reinterpret_cast<const std::uint8_t*>(&id), sizeof id}, all);
   std::memcpy(&id, all.data(), sizeof id);  // the first replica's
+  communicator_ = &communicator;
   GANYMEDE_CUDA(ncclCommInitRank(&nccl_, shard.ranks, id, shard.rank));
   GANYMEDE_CUDA(cudaStreamCreateWithFlags(&reductions_, cudaStreamNonBlocking));
   GANYMEDE_CUDA(cudaEventCreateWithFlags(&computed_, cudaEventDisableTiming));

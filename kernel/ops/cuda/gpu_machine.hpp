@@ -30,7 +30,7 @@ class GpuMachine {
   Buffer allocate(std::size_t bytes);
   void to_host(void* to, const void* from, std::size_t bytes);  ///< waits
   void to_device(void* to, const void* from, std::size_t bytes);
-  void synchronize() { GANYMEDE_CUDA(cudaStreamSynchronize(stream_)); }
+  void synchronize();
 
   template <class Body>
   void each(std::size_t count, const Body& body) {
@@ -107,6 +107,7 @@ class GpuMachine {
 
   std::vector<cudaEvent_t> marks_;
 
+  Communicator* communicator_ = nullptr;
   ncclComm_t nccl_ = nullptr;
   cudaStream_t reductions_ = nullptr;
   cudaEvent_t computed_ = nullptr, reduced_ = nullptr;

@@ -319,16 +319,9 @@ class EigenOps final : public Ops {
   }
 
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
-               const AdamParameters& rule, std::int64_t step) override {
-    const auto t = static_cast<double>(step);
-    const AdamRule constants{
-        .rate = static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))),
-        .beta1 = rule.beta1,
-        .beta2 = rule.beta2,
-        .inverse_root = static_cast<float>(1 / std::sqrt(1 - std::pow(double{rule.beta2}, t))),
-        .epsilon = rule.epsilon};
+               const AdamRule& rule) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
-      kernels_.adam(parameters, gradients, first, second, constants, begin, end);
+      kernels_.adam(parameters, gradients, first, second, rule, begin, end);
     });
   }
 

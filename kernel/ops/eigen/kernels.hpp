@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "kernel/adam_rule.hpp"
+
 namespace ganymede::kernel {
 
 /// C[m x n] = A[m x k] B[k x n] (+ C if accumulate). A(i, j) stands at a[i * a_row + j * a_column]; rows of B and C are
@@ -77,13 +79,6 @@ struct BatchNormRows {
 struct BatchNormTangents {
   float *dx, *dx_dot;
   const float *dy, *dy_dot, *x_dot;
-};
-
-struct AdamRule {
-  float rate;  ///< learning rate over (1 - beta1^t)
-  float beta1, beta2;
-  float inverse_root;  ///< 1 / sqrt(1 - beta2^t)
-  float epsilon;
 };
 
 /// As BlockShape, with the batch.
