@@ -58,13 +58,18 @@ std::vector<double> time_steps(Trainer& trainer, double min_time) {
 FlopsPerSecond fma_peak(int threads) {
   const CpuKernels& kernels = *available_cpu_kernels().front();
   constexpr std::int64_t kRepeats = 20'000'000;
-  std::vector<std::thread> workers;
-  std::vector<double> flops(static_cast<std::size_t>(threads));
-  const auto begin = std::chrono::steady_clock::now();
-  for (double& done : flops) workers.emplace_back([&done, &kernels] { done = kernels.multiply_add(kRepeats); });
-  for (auto& worker : workers) worker.join();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  return Flops{std::accumulate(flops.begin(), flops.end(), 0.0)} / Seconds{seconds};
+  constexpr int kAttempts = 5;  // a neighbour takes away from some of them
+  double best = 0;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    std::vector<std::thread> workers;
+    std::vector<double> flops(static_cast<std::size_t>(threads));
+    const auto begin = std::chrono::steady_clock::now();
+    for (double& done : flops) workers.emplace_back([&done, &kernels] { done = kernels.multiply_add(kRepeats); });
+    for (auto& worker : workers) worker.join();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    best = std::max(best, std::accumulate(flops.begin(), flops.end(), 0.0) / seconds);
+  }
+  return Flops{best} / Seconds{1};
 }
 
 void measure(const Arguments& arguments, int batch, int threads) {
