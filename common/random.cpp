@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cmath>
+#include <limits>
 
 namespace ganymede {
 namespace {
@@ -95,6 +96,17 @@ double RandomStream::exponential() { return -portable_log(1 - uniform()); }
 
 void RandomStream::fill_normal(std::span<float> out) {
   for (auto& value : out) value = static_cast<float>(normal());
+}
+
+// x = k ln 2 + r with |r| <= ln 2 / 2: exp(r) by its series, whose fourteenth term is below 1e-17.
+double portable_exp(double x) {
+  if (x < -745) return 0;
+  if (x > 709.7) return std::numeric_limits<double>::infinity();
+  const double k = std::nearbyint(x / (kLn2High + kLn2Low));
+  const double r = (x - k * kLn2High) - k * kLn2Low;
+  double sum = 1;
+  for (int term = 14; term >= 1; --term) sum = 1 + sum * r / term;
+  return std::ldexp(sum, static_cast<int>(k));
 }
 
 }  // namespace ganymede

@@ -35,6 +35,9 @@ class RandomStream {
 /// Natural logarithm of a positive finite number from IEEE operations alone, within 2 units in the last place.
 double portable_log(double x);
 
+/// Exponential from IEEE operations alone, within 2 units in the last place for |x| up to 700; 0 below, infinity above.
+double portable_exp(double x);
+
 /// 64-bit FNV-1a: names streams and fingerprints inputs. Not cryptographic.
 std::uint64_t fnv1a(std::string_view bytes);
 

@@ -99,7 +99,9 @@ const Gpu& Platform::gpu_of(const Instance& instance) const {
 
 const Region* Platform::region(std::string_view wanted) const { return find(regions, wanted); }
 
-Seconds Platform::boot(const Instance& instance) const { return instance.boot.value_or(provisioning.boot); }
+Delay Platform::boot(const Instance& instance) const {
+  return instance.boot ? Delay{*instance.boot, provisioning.boot.spread} : provisioning.boot;
+}
 
 const Price* find_price(const Instance& instance, std::string_view region, Market market) {
   const auto found = std::find_if(instance.prices.begin(), instance.prices.end(),

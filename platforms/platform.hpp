@@ -97,6 +97,8 @@ struct Price {
   Market market = Market::on_demand;
   MicroUsdPerHour per_hour;  ///< of the whole instance
   std::string as_of;         ///< "2026-07-20", or "undated"
+  /// Spot: the share of such nodes that is taken back within a month; absent: not known.
+  std::optional<double> interrupted_per_month;
   Origin origin;
 };
 
@@ -156,12 +158,27 @@ struct Storage {
   std::string name;
   BytesPerSecond read, write;
   std::optional<double> iops;
-  MicroUsd per_gb_month;  ///< per 1e9 bytes kept for a month; default 0
+  Seconds latency{0};  ///< of a request, to its first byte
+  /// Above `iops` and `read` while credits last, which grow back when they are not used.
+  std::optional<double> burst_iops;
+  double burst_credits = 0;  ///< I/O operations
+  MicroUsd per_gb_month;     ///< per 1e9 bytes kept for a month; default 0
   Origin origin;
 };
 
+/// A time that varies: lognormal, `spread` the standard deviation of its logarithm.
+struct Delay {
+  Seconds median{0};
+  double spread = 0;
+};
+
+/// From a request to a first step. All but `boot` are 0 where a file does not say.
 struct Provisioning {
-  Seconds boot{0};  ///< from request to a running host
+  Delay queue;               ///< from request to grant; not billed
+  Delay boot;                ///< from grant to a running host
+  Delay image_pull;          ///< of the container image, on a new host
+  Delay framework_start;     ///< process start, imports, device context: at each start of the training program
+  Delay communicator_start;  ///< rendezvous of several workers: at each start of the training program
   Origin origin;
 };
 
@@ -200,11 +217,18 @@ struct Platform {
   /// "assumed" before "datasheet". "not used" for one GPU.
   std::string fabric_label(const Instance& instance, int nodes, int gpus_per_node) const;
   const Region* region(std::string_view name) const;  ///< nullptr: nothing known of it
-  Seconds boot(const Instance& instance) const;       ///< the instance's own or the platform's
+  Delay boot(const Instance& instance) const;         ///< the instance's own or the platform's
 };
 
 /// nullptr where the instance has no price there.
 const Price* find_price(const Instance& instance, std::string_view region, Market market);
+
+/// "12.34USD", at most six decimals.
+MicroUsd read_money(const JsonNode& node);
+/// "90s", or { "median": "90s", "spread": 0.3 }.
+Delay read_delay(const JsonNode& node);
+/// The members of `provisioning` but `boot`, where they stand there.
+void read_delays(JsonObject& in, Provisioning& provisioning);
 
 /// Reads a platform. Any error is a ConfigError with file, JSON pointer, what was found and what was expected.
 Platform read_platform(const JsonNode& root);

@@ -71,6 +71,7 @@ Price read_price(const JsonNode& node) {
   const JsonNode as_of = in.required("as_of");
   price.as_of = as_of.as_string();
   if (price.as_of != "undated" && !is_date(price.as_of)) as_of.expected("a date as YYYY-MM-DD, or \"undated\"");
+  if (const auto share = in.optional("interrupted_per_month")) price.interrupted_per_month = share->as_number(0, 0.999);
   price.origin = read_origin(in);
   in.finish();
   return price;
@@ -124,6 +125,25 @@ Region read_region(const std::string& name, const JsonNode& node) {
 
 /// "0.08USD". Read as a price per hour, whose text is the same but for its end, so that there is one exact decimal
 /// reader.
+
+Storage read_storage(const std::string& name, const JsonNode& node) {
+  JsonObject in(node);
+  Storage storage;
+  storage.name = name;
+  storage.read = in.required("read").as_positive<BytesPerSecond>();
+  storage.write = in.required("write").as_positive<BytesPerSecond>();
+  if (const auto iops = in.optional("iops")) storage.iops = iops->as_number(1, kMaxIops);
+  storage.latency = seconds_or(in, "latency", Seconds{0});
+  if (const auto burst = in.optional("burst_iops")) storage.burst_iops = burst->as_number(1, kMaxIops);
+  if (const auto credits = in.optional("burst_credits")) storage.burst_credits = credits->as_number(0, 1e15);
+  if (const auto money = in.optional("per_gb_month")) storage.per_gb_month = read_money(*money);
+  storage.origin = read_origin(in);
+  in.finish();
+  return storage;
+}
+
+}  // namespace
+
 MicroUsd read_money(const JsonNode& node) {
   const std::string text = node.as_string();
   try {
@@ -136,23 +156,30 @@ MicroUsd read_money(const JsonNode& node) {
   node.expected("an amount like \"0.08USD\", zero or more, with at most six decimals");
 }
 
-Storage read_storage(const std::string& name, const JsonNode& node) {
+Delay read_delay(const JsonNode& node) {
+  if (!node.is_object()) return {node.as_quantity<Seconds>(), 0};
   JsonObject in(node);
-  Storage storage;
-  storage.name = name;
-  storage.read = in.required("read").as_positive<BytesPerSecond>();
-  storage.write = in.required("write").as_positive<BytesPerSecond>();
-  if (const auto iops = in.optional("iops")) storage.iops = iops->as_number(1, kMaxIops);
-  if (const auto money = in.optional("per_gb_month")) storage.per_gb_month = read_money(*money);
-  storage.origin = read_origin(in);
+  Delay delay;
+  delay.median = in.required("median").as_quantity<Seconds>();
+  if (const auto spread = in.optional("spread")) delay.spread = spread->as_number(0, 3);
   in.finish();
-  return storage;
+  return delay;
 }
+
+void read_delays(JsonObject& in, Provisioning& provisioning) {
+  if (const auto node = in.optional("queue")) provisioning.queue = read_delay(*node);
+  if (const auto node = in.optional("image_pull")) provisioning.image_pull = read_delay(*node);
+  if (const auto node = in.optional("framework_start")) provisioning.framework_start = read_delay(*node);
+  if (const auto node = in.optional("communicator_start")) provisioning.communicator_start = read_delay(*node);
+}
+
+namespace {
 
 Provisioning read_provisioning(const JsonNode& node) {
   JsonObject in(node);
   Provisioning provisioning;
-  provisioning.boot = in.required("boot").as_quantity<Seconds>();
+  provisioning.boot = read_delay(in.required("boot"));
+  read_delays(in, provisioning);
   provisioning.origin = read_origin(in);
   in.finish();
   return provisioning;

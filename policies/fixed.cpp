@@ -2,7 +2,7 @@
 
 namespace ganymede {
 
-// What was lost is asked for again: held plays no part.
-Decision decide_fixed(const Observation& seen) { return {seen.requested}; }
+// What was lost is asked for again, and nothing is trained with less.
+Decision decide_fixed(const PolicyCall& call) { return {.nodes = requested_nodes(call.seen), .elastic = false}; }
 
 }  // namespace ganymede

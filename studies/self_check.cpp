@@ -26,12 +26,20 @@ Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
   instance.name = "this-device";
   instance.gpu = device.name;
   instance.gpus = 1;
-  scenario.platform.name = "this machine";
-  scenario.platform.gpus = {device};
-  scenario.platform.instances = {instance};
-  scenario.pool = {instance.name, "here", Market::on_demand, 1, 1};
-  scenario.scheme = parse_scheme("ring");
-  scenario.policy = find_policy("fixed");
+  Platform platform;
+  platform.name = "this machine";
+  platform.gpus = {device};
+  platform.instances = {instance};
+  ScenarioPool pool;
+  pool.name = instance.name;
+  pool.platform = std::make_shared<const Platform>(platform);
+  pool.pool = {instance.name, "here", Market::on_demand, 1, 1};
+  pool.most = 1;
+  scenario.pools = {pool};
+  scenario.stages = {0};
+  scenario.stage_shares = {1};
+  scenario.synchronization.scheme = parse_scheme("ring");
+  scenario.policy.policy = find_policy("fixed");
   scenario.seed = trace.seed;
   return scenario;
 }

@@ -28,6 +28,11 @@ GpuNanoseconds GpuSeconds::total_nanoseconds() const {
   return std::accumulate(by_use_.begin(), by_use_.end(), GpuNanoseconds{0});
 }
 
+GpuSeconds& GpuSeconds::operator+=(const GpuSeconds& more) {
+  for (std::size_t use = 0; use < by_use_.size(); ++use) by_use_[use] += more.by_use_[use];
+  return *this;
+}
+
 double GpuSeconds::seconds(GpuUse use) const { return to_seconds(nanoseconds(use)); }
 
 double GpuSeconds::total_seconds() const { return to_seconds(total_nanoseconds()); }
@@ -43,13 +48,25 @@ void Ledger::add(GpuUse use, std::int64_t gpus, Seconds each) {
   rounding_ += gpus;
 }
 
+void Ledger::add(GpuUse use, GpuNanoseconds time) {
+  assert(use != GpuUse::idle);
+  if (time < 0) throw Failure("cannot account for less than no time");
+  account_.by_use_[static_cast<std::size_t>(use)] += time;
+}
+
+GpuSeconds Ledger::close() const { return close_at(held_, 0); }
+
 GpuSeconds Ledger::close(std::int64_t gpus_held, Seconds metered) const {
   const GpuNanoseconds held = gpu_nanoseconds(gpus_held, metered);
+  return close_at(held, rounding_ + gpus_held + held / kExactParts);
+}
+
+GpuSeconds Ledger::close_at(GpuNanoseconds held, GpuNanoseconds rounding) const {
   GpuSeconds closed = account_;
   GpuNanoseconds idle = held - account_.total_nanoseconds();
   if (idle < 0) {
     const GpuNanoseconds excess = -idle;
-    if (excess > rounding_ + gpus_held + held / kExactParts) {
+    if (excess > rounding) {
       throw Failure(fmt::format("the ledger accounts for {} GPU-seconds, {} more than were held",
                                 account_.total_seconds(), to_seconds(excess)));
     }

@@ -38,6 +38,7 @@ class GpuSeconds {
   double seconds(GpuUse use) const;
   double total_seconds() const;
   double hours() const { return total_seconds() / 3600; }
+  GpuSeconds& operator+=(const GpuSeconds& more);
   /// The use's part of the total, 0 … 1; 0 of an empty account.
   double share(GpuUse use) const;
 
@@ -59,13 +60,23 @@ class Ledger {
   /// not finite. Not for idle, which is what the others leave.
   void add(GpuUse use, std::int64_t gpus, Seconds each);
 
+  /// The same in GPU-nanoseconds, exactly.
+  void add(GpuUse use, GpuNanoseconds time);
+  /// `gpus` GPUs were rented for so long, whatever they did.
+  void hold(std::int64_t gpus, std::int64_t nanoseconds) { held_ += GpuNanoseconds{nanoseconds} * gpus; }
+  /// The account of all that was held.
+  GpuSeconds close() const;
+
   /// The account of `gpus_held` GPUs for `metered`: what was not added is idle. Failure if more was added than was
   /// held; an excess that rounding explains (a nanosecond a GPU an entry, and 1e-12 of the whole) is taken from the
   /// largest use.
   GpuSeconds close(std::int64_t gpus_held, Seconds metered) const;
 
  private:
+  GpuSeconds close_at(GpuNanoseconds held, GpuNanoseconds rounding) const;
+
   GpuSeconds account_;
+  GpuNanoseconds held_ = 0;
   GpuNanoseconds rounding_ = 0;  ///< the most that rounding may have added
 };
 

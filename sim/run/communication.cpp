@@ -1,6 +1,7 @@
 #include "sim/run/communication.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "sim/engine/folded_engine.hpp"
@@ -20,33 +21,61 @@ Seconds time_of(const FabricGraph& fabric, const Schedule& schedule) {
 
 }  // namespace
 
-Communication::Communication(const Scenario& scenario, const StepModel& model)
-    : fabric_(scenario.platform, scenario.instance(), scenario.pool.nodes, scenario.pool.gpus_per_node) {
-  for (const auto& bucket : model.buckets)
-    schedules_.push_back(scenario.scheme.plan({fabric_.topology(), bucket.bytes, Collective::all_reduce, ""}));
+FabricGraph fabric_of(const Site& site) {
+  std::vector<NodeGroup> groups;
+  for (const auto& group : site.groups) groups.push_back({group.instance, group.nodes, group.gpus_per_node});
+  return {*site.platform, groups};
+}
+
+SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets,
+                                     bool message, bool jitter)
+    : fabric_(fabric_of(site)) {
+  for (const std::int64_t bytes : buckets)
+    schedules_.push_back(scheme.plan({fabric_.topology(), bytes, Collective::all_reduce, ""}));
   measure_load();
-  if (scenario.fidelity == Fidelity::message) {
+  if (message) {
     engine_ = std::make_unique<CommunicationEngine>(fabric_);
     return;
   }
+  const Seconds launch = site.platform->gpu_of(*site.groups.front().instance).launch;
   std::vector<Seconds> proved;
   for (const Schedule& schedule : schedules_) {
     if (schedule.rounds() == 0) {
-      proved.push_back(scenario.gpu().launch);
+      proved.push_back(launch);
     } else if (const auto time = time_after_last_arrival(fabric_, schedule)) {
       proved.push_back(*time);
     }
   }
   if (proved.size() == schedules_.size()) {
     after_last_ = std::move(proved);
-  } else if (model.samples > 1 && messages_ > kFlowsOfAStep) {
+  } else if (jitter && messages_ > kFlowsOfAStep) {
     late_ = true;
     for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule));
   }
 }
 
+Seconds SiteCommunication::time(std::size_t bucket) const {
+  if (!after_last_.empty()) return after_last_[bucket];
+  return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_of(fabric_, schedules_[bucket]);
+}
+
+Seconds SiteCommunication::to_neighbour(Bytes bytes) const {
+  Seconds worst{0};
+  std::vector<Path> paths;
+  for (int rank = 0; rank + 1 < fabric_.ranks(); ++rank) {
+    fabric_.paths(rank, rank + 1, paths);
+    for (const Path& path : paths) {
+      BytesPerSecond rate = path.flow_limit;
+      for (const int link : path.links)
+        rate = std::min(rate, fabric_.links()[static_cast<std::size_t>(link)].bandwidth);
+      worst = std::max(worst, path.latency + path.share * bytes / rate);
+    }
+  }
+  return worst;
+}
+
 /// Calls run in issue order: one starts when the one before has ended and the last rank has arrived.
-std::vector<std::vector<Seconds>> Communication::from_last_arrival(std::span<const Reduction> reductions) const {
+std::vector<std::vector<Seconds>> SiteCommunication::from_last_arrival(std::span<const Reduction> reductions) const {
   std::vector<std::vector<Seconds>> done;
   for (const auto& reduction : reductions) {
     Seconds start = *std::max_element(reduction.arrivals.begin(), reduction.arrivals.end());
@@ -56,7 +85,7 @@ std::vector<std::vector<Seconds>> Communication::from_last_arrival(std::span<con
   return done;
 }
 
-std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reduction> reductions, bool remember) {
+std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Reduction> reductions, bool remember) {
   if (!after_last_.empty()) return from_last_arrival(reductions);
   if (!remember) return simulate(reductions);
   const Seconds first = reductions.front().arrivals.front();
@@ -77,7 +106,7 @@ std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reductio
   return done;
 }
 
-std::vector<std::vector<Seconds>> Communication::simulate(std::span<const Reduction> reductions) {
+std::vector<std::vector<Seconds>> SiteCommunication::simulate(std::span<const Reduction> reductions) {
   Job job{{Communicator{}}};
   for (const auto& reduction : reductions)
     job.communicators[0].calls.push_back({&schedules_[reduction.bucket], reduction.arrivals});
@@ -88,7 +117,7 @@ std::vector<std::vector<Seconds>> Communication::simulate(std::span<const Reduct
 }
 
 /// Rounds of a stage load links alike, but for which of a ring's chunks they carry, all equal.
-void Communication::measure_load() {
+void SiteCommunication::measure_load() {
   std::vector<double> bytes(fabric_.links().size());
   std::vector<Transfer> transfers;
   std::vector<Path> paths;
@@ -109,6 +138,88 @@ void Communication::measure_load() {
   }
   for (std::size_t link = 0; link < bytes.size(); ++link)
     busiest_link_ = std::max(busiest_link_, Bytes{bytes[link]} / fabric_.links()[link].bandwidth);
+}
+
+Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
+                             bool message, bool jitter, const std::optional<Link>& between)
+    : sites_(std::move(sites)), buckets_(std::move(buckets)), between_(between) {
+  assert(!message || sites_.size() == 1);
+  assert(sites_.size() == 1 || between);
+  for (const Site& site : sites_)
+    inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter));
+}
+
+Seconds Communication::exchange(std::int64_t bytes) const {
+  const auto count = static_cast<double>(sites_.size());
+  if (count < 2) return Seconds{0};
+  return 2 * (count - 1) * (Bytes{static_cast<double>(bytes) / count} / between_->bandwidth + between_->latency);
+}
+
+std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reduction> reductions, bool remember) {
+  if (sites_.size() == 1) return inside_.front()->reduce(reductions, remember);
+  std::vector<std::vector<Seconds>> done(reductions.size());
+  std::vector<Seconds> last(reductions.size());
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const auto first = static_cast<std::ptrdiff_t>(sites_[s].first_worker);
+    const auto end = first + static_cast<std::ptrdiff_t>(sites_[s].workers);
+    std::vector<Reduction> own;
+    for (const auto& all : reductions)
+      own.push_back({all.bucket, {all.arrivals.begin() + first, all.arrivals.begin() + end}});
+    const auto ends = sites_[s].workers > 1 ? inside_[s]->reduce(own, remember) : std::vector<std::vector<Seconds>>{};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto& times = ends.empty() ? own[i].arrivals : ends[i];
+      last[i] = std::max(last[i], *std::max_element(times.begin(), times.end()));
+    }
+  }
+  Seconds free{0};
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    free = std::max(free, last[i]) + exchange(buckets_[reductions[i].bucket]);
+    done[i].assign(reductions[i].arrivals.size(), free);
+  }
+  return done;
+}
+
+Seconds Communication::time(std::size_t bucket) const {
+  Seconds longest{0};
+  for (std::size_t s = 0; s < sites_.size(); ++s)
+    if (sites_[s].workers > 1) longest = std::max(longest, inside_[s]->time(bucket));
+  return longest + exchange(buckets_[bucket]);
+}
+
+Seconds Communication::to_neighbour(Bytes bytes) const {
+  Seconds longest{0};
+  for (const auto& site : inside_) longest = std::max(longest, site->to_neighbour(bytes));
+  if (between_) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  return longest;
+}
+
+bool Communication::starts_late() const {
+  return std::any_of(inside_.begin(), inside_.end(), [](const auto& site) { return site->starts_late(); });
+}
+
+double Communication::messages_a_step() const {
+  double sum = 0;
+  for (const auto& site : inside_) sum += site->messages_a_step();
+  return sum;
+}
+
+Seconds Communication::busiest_link() const {
+  Seconds busiest{0};
+  for (const auto& site : inside_) busiest = std::max(busiest, site->busiest_link());
+  if (between_)
+    for (const std::int64_t bytes : buckets_) {
+      const auto count = static_cast<double>(sites_.size());
+      busiest += Bytes{2 * (count - 1) / count * static_cast<double>(bytes)} / between_->bandwidth;
+    }
+  return busiest;
+}
+
+Bytes Communication::between_sites() const {
+  if (sites_.size() < 2) return Bytes{0};
+  double sum = 0;
+  for (const std::int64_t bytes : buckets_)
+    sum += 2.0 * static_cast<double>(sites_.size() - 1) * static_cast<double>(bytes);
+  return Bytes{sum};
 }
 
 }  // namespace ganymede

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "sim/engine/communication_engine.hpp"
@@ -14,14 +15,30 @@
 
 namespace ganymede {
 
-/// The gradients of a model as schedules on the fabric of a scenario's allocation, and what they load it with. At
-/// message fidelity one in a process, as its engine is.
-class Communication {
+/// Nodes that share a fabric: of one platform in one region.
+struct Site {
+  std::shared_ptr<const Platform> platform;
+  struct Group {
+    const Instance* instance;
+    int nodes, gpus_per_node;
+  };
+  std::vector<Group> groups;
+  std::size_t first_worker = 0, workers = 0;
+};
+
+/// The gradients of a model as schedules on the fabric of one site, and what they load it with. At message fidelity
+/// one in a process, as its engine is.
+class SiteCommunication {
  public:
-  Communication(const Scenario& scenario, const StepModel& model);
+  SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets, bool message,
+                    bool jitter);
 
   /// Without jitter the same arrivals come back every step; `remember` simulates each pattern of arrivals once.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
+  /// Of a bucket whose workers arrive together.
+  Seconds time(std::size_t bucket) const;
+  /// Of so many bytes from one worker to its neighbour, the way being theirs alone: the worst of all neighbours.
+  Seconds to_neighbour(Bytes bytes) const;
 
   /// Workers that arrive at different times are not folded, and there are too many messages to simulate each:
   /// all-reduces then start at their last arrival, which can only be too late.
@@ -44,6 +61,32 @@ class Communication {
   double messages_ = 0;  // of one step
   Seconds busiest_link_;
   std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;
+};
+
+/// The same over several sites: each reduces among its own, then the sites exchange their sums on a ring over the links
+/// that join them, whose slowest sets the pace; that starts when the last site is done. As of frameworks' hierarchical
+/// all-reduce across regions.
+class Communication {
+ public:
+  Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
+                bool jitter, const std::optional<Link>& between);
+
+  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
+  Seconds time(std::size_t bucket) const;
+  Seconds to_neighbour(Bytes bytes) const;
+  bool starts_late() const;
+  double messages_a_step() const;
+  Seconds busiest_link() const;
+  /// That cross between sites in a step, of all of them together.
+  Bytes between_sites() const;
+
+ private:
+  Seconds exchange(std::int64_t bytes) const;
+
+  std::vector<Site> sites_;
+  std::vector<std::int64_t> buckets_;
+  std::vector<std::unique_ptr<SiteCommunication>> inside_;
+  std::optional<Link> between_;  // where there are several sites
 };
 
 }  // namespace ganymede

@@ -18,9 +18,23 @@ struct Interval {
   double high = 0;
 };
 
+/// Something that happened in a run: "requested", "provisioned", "ready" (training begins), "stage", "checkpoint",
+/// "notice", "lost", "crashed", "restored", "resized", "released", "waiting", "straggler", …, "finished".
 struct RunEvent {
   Seconds at;
-  std::string what;  ///< "requested", "ready", "finished"
+  std::string what;
+  std::string pool;        ///< whose nodes; may be empty
+  int nodes = 0;           ///< how many; 0 where it is not about nodes
+  std::string detail;      ///< of a stage its name, of a slowdown its factor
+  std::int64_t times = 1;  ///< checkpoints of a stretch without other events are one entry, at their end
+};
+
+/// What a run had of one pool.
+struct PoolUse {
+  std::string pool, gpu;
+  GpuSeconds gpu_seconds;
+  double node_hours = 0;
+  MicroUsd usd;
 };
 
 struct Result {
@@ -29,7 +43,8 @@ struct Result {
   std::string allocation;  ///< "2 x p3.2xlarge"
   std::string gpu;
   std::string scheme;
-  int gpus = 0;  ///< that train; the instances may hold more
+  std::string mode, placement, policy;
+  int gpus = 0;  ///< that train, at most at once; the instances may hold more
 
   Seconds total;  ///< from request to the end of the last step
   std::int64_t steps = 0;
@@ -49,6 +64,14 @@ struct Result {
   Bytes memory;        ///< of one GPU
 
   GpuSeconds gpu_seconds;
+  std::vector<PoolUse> pools;       ///< those that were used
+  std::int64_t losses = 0;          ///< nodes taken back or crashed
+  std::int64_t checkpoints = 0;     ///< written, complete
+  Seconds lost_training;            ///< training time that had to be done again
+  std::optional<double> staleness;  ///< asynchronous: updates by others between reading and updating
+  std::optional<Seconds> deadline;
+  std::optional<MicroUsd> budget;
+  bool met = true;  ///< deadline and budget, where there are any
   Bill bill;
   Interval cost_usd;             ///< in dollars, at the ends of interval_s
   std::optional<Energy> energy;  ///< none where the platform states no power

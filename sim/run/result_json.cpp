@@ -34,13 +34,23 @@ Json cost_json(const Result& result) {
   return out;
 }
 
+Json event_json(const RunEvent& event) {
+  Json out = {{"at_s", event.at.si}, {"event", event.what}};
+  if (!event.pool.empty()) out["pool"] = event.pool;
+  if (event.nodes > 0) out["nodes"] = event.nodes;
+  if (!event.detail.empty()) out["detail"] = event.detail;
+  if (event.times > 1) out["times"] = event.times;
+  return out;
+}
+
 }  // namespace
 
 std::string result_json(const Result& result) {
   Json out;
   out["schema"] = "ganymede.result/1";
-  out["run"] = {{"platform", result.platform}, {"market", result.market}, {"allocation", result.allocation},
-                {"gpu", result.gpu},           {"gpus", result.gpus},     {"scheme", result.scheme}};
+  out["run"] = {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
+                {"gpu", result.gpu},           {"gpus", result.gpus},           {"scheme", result.scheme},
+                {"mode", result.mode},         {"placement", result.placement}, {"policy", result.policy}};
   out["time"] = {{"total_s", result.total.si},
                  {"steps", result.steps},
                  {"images", result.images},
@@ -61,7 +71,21 @@ std::string result_json(const Result& result) {
   out["energy"] =
       result.energy ? Json{{"kwh", result.energy->kwh}, {"kg_co2e", result.energy->kg_co2e}} : Json(nullptr);
   out["events"] = Json::array();
-  for (const auto& event : result.events) out["events"].push_back({{"at_s", event.at.si}, {"event", event.what}});
+  for (const auto& event : result.events) out["events"].push_back(event_json(event));
+  out["pools"] = Json::array();
+  for (const auto& pool : result.pools)
+    out["pools"].push_back({{"pool", pool.pool},
+                            {"gpu", pool.gpu},
+                            {"node_hours", pool.node_hours},
+                            {"gpu_seconds", gpu_seconds_json(pool.gpu_seconds)},
+                            {"usd", decimal(pool.usd)}});
+  out["life"] = {{"losses", result.losses},
+                 {"checkpoints", result.checkpoints},
+                 {"lost_training_s", result.lost_training.si},
+                 {"staleness", result.staleness ? Json(*result.staleness) : Json(nullptr)}};
+  out["goals"] = {{"deadline_s", result.deadline ? Json(result.deadline->si) : Json(nullptr)},
+                  {"budget_usd", result.budget ? Json(decimal(*result.budget)) : Json(nullptr)},
+                  {"met", result.met}};
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"scenario_hash", result.hash},
                        {"seed", result.seed},

@@ -1,40 +1,18 @@
 #include "sim/run/scenario.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
-#include <set>
 
 #include "common/file.hpp"
-#include "common/random.hpp"
-#include "platforms/catalog.hpp"
-#include "platforms/overlay.hpp"
+#include "sim/run/scenario_parts.hpp"
 
 namespace ganymede {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;
-constexpr std::int64_t kMaxNodes = 65536;
-// Every message of a step is simulated: a ring of 512 workers takes some ten seconds, and the cost grows with their
-// square.
-constexpr int kMaxWorkers = 65536;
 constexpr std::int64_t kMaxBatch = 1 << 24;
-
-std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
-
-/// What a scenario says once the files that it names are replaced by their content: the same wherever they lie.
-class Fingerprint {
- public:
-  explicit Fingerprint(const JsonNode& node) : content_(node.value()) {}
-  void replace(const char* pointer, std::string_view content) {
-    content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(fnv1a(content));
-  }
-  std::string hash() const { return hexadecimal(fnv1a(content_.dump())); }
-
- private:
-  nlohmann::json content_;
-};
+/// How much a stage's length varies where the scenario does not say: an assumption. Published schedules are fixed, but
+/// a stage is prolonged or cut short by how training goes.
+constexpr double kStageVariation = 0.25;
 
 Dataset read_dataset(const JsonNode& node) {
   JsonObject in(node);
@@ -57,18 +35,41 @@ void read_target(JsonObject& in, Scenario& scenario) {
   if (int{steps.has_value()} + int{epochs.has_value()} + int{images.has_value()} != 1)
     in.node().fail("expected exactly one of \"steps\", \"epochs\" and \"images\"");
   if (steps) {
+    scenario.target = Target::steps;
     scenario.steps = steps->as_integer(1, kMaxSteps);
     scenario.images = scenario.steps * global_batch;
   } else if (images) {
+    scenario.target = Target::images;
     scenario.images = images->as_integer(1, kMaxSteps);
     scenario.steps = steps_for(scenario.images);
   } else {
+    scenario.target = Target::epochs;
     if (scenario.dataset.images == 0)
       epochs->fail("epochs need \"dataset\" beside them, to know how many images one has");
     const std::int64_t count = epochs->as_integer(1, kMaxSteps / scenario.dataset.images);
     scenario.steps = count * steps_for(scenario.dataset.images);
     scenario.images = count * scenario.dataset.images;
   }
+}
+
+/// The stages of a growing model and their shares of the target.
+void read_stages(JsonObject& in, Scenario& scenario) {
+  const std::size_t count = scenario.stages.size();
+  scenario.stage_shares.assign(count, 1 / static_cast<double>(count));
+  scenario.stage_variation = count > 1 ? kStageVariation : 0;
+  auto node = in.optional("stages");
+  if (!node) return;
+  if (count == 1) node->fail("the trace is not of a growing model: it has one stage");
+  JsonObject stages(*node);
+  if (auto shares = stages.optional("shares")) {
+    scenario.stage_shares = shares->as_numbers(0, 1);
+    double sum = 0;
+    for (const double share : scenario.stage_shares) sum += share;
+    if (scenario.stage_shares.size() != count || std::abs(sum - 1) > 1e-6)
+      shares->expected(fmt::format("{} shares that sum to 1, one a stage of the trace", count));
+  }
+  if (auto variation = stages.optional("variation")) scenario.stage_variation = variation->as_number(0, 0.9);
+  stages.finish();
 }
 
 void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
@@ -87,114 +88,59 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
 
   const JsonNode batch = in.required("batch_per_gpu");
   const auto wanted = static_cast<int>(batch.as_integer(1, kMaxBatch));
-  const TraceBatch* entry = scenario.trace.find_batch(wanted);
-  if (!entry) {
-    std::string recorded;
-    for (const auto& known : scenario.trace.batches)
-      recorded += (recorded.empty() ? "" : ", ") + std::to_string(known.batch);
+  std::string recorded;
+  for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
+    const TraceBatch& known = scenario.trace.batches[i];
+    if (known.batch == wanted) scenario.stages.push_back(i);
+    recorded += (recorded.empty() ? "" : ", ") + std::to_string(known.batch);
+  }
+  if (scenario.stages.empty())
     batch.expected(fmt::format("a batch size that {} has recorded ({})", file.string(), recorded));
-  }
-  scenario.batch_entry = static_cast<std::size_t>(entry - scenario.trace.batches.data());
-  if (std::count_if(scenario.trace.batches.begin(), scenario.trace.batches.end(),
-                    [&](const TraceBatch& other) { return other.batch == wanted; }) > 1)
-    scenario.warnings.push_back(fmt::format(
-        "the trace is of a growing model: every step is simulated as one of its last stage, {}", entry->stage));
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
+  read_stages(in, scenario);
   read_target(in, scenario);
-  in.finish();
-}
-
-/// Where `instance` has a price.
-std::vector<std::string> priced_regions(const Instance& instance) {
-  std::set<std::string> regions;
-  for (const auto& price : instance.prices) regions.insert(price.region);
-  return {regions.begin(), regions.end()};
-}
-
-void read_pool(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
-  JsonObject in(node);
-  if (auto pools = in.optional("pools"))
-    pools->fail("several pools in one run are not supported yet, expected \"catalog\" and \"instance\"");
-  PlatformChoice choice = read_platform_choice(in);
-  scenario.platform = std::move(choice.platform);
-  scenario.catalog = choice.catalog;
-  const bool by_name = is_provider(scenario.catalog);
-  fingerprint.replace("/platform/catalog", by_name ? std::string(catalog_text(scenario.catalog))
-                                                   : read_file(choice.folder / scenario.catalog));
-  if (!choice.overlay.empty()) fingerprint.replace("/platform/overlay", choice.overlay_text);
-
-  const JsonNode instance_at = in.required("instance");
-  const Instance& instance = scenario.platform.instance(instance_at.as_string(), &instance_at);
-  scenario.pool.instance = instance.name;
-
-  auto nodes = in.optional("nodes");
-  scenario.pool.nodes = nodes ? static_cast<int>(nodes->as_integer(1, kMaxNodes)) : 1;
-  if (nodes && instance.available && scenario.pool.nodes > *instance.available)
-    nodes->expected(fmt::format("at most {}: the platform has no more of {}", *instance.available, instance.name));
-  auto gpus = in.optional("gpus_per_node");
-  scenario.pool.gpus_per_node = gpus ? static_cast<int>(gpus->as_integer(1, kMaxNodes)) : instance.gpus;
-  if (gpus && scenario.pool.gpus_per_node > instance.gpus)
-    gpus->expected(fmt::format("at most {}: {} has no more GPUs", instance.gpus, instance.name));
-
-  if (std::int64_t{scenario.pool.nodes} * scenario.pool.gpus_per_node > kMaxWorkers)
-    node.fail(fmt::format("found {} nodes with {} GPUs each, expected at most {} GPUs in one run", scenario.pool.nodes,
-                          scenario.pool.gpus_per_node, kMaxWorkers));
-
-  auto market = in.optional("market");
-  scenario.pool.market = market ? read_market(*market) : Market::on_demand;
-  auto region = in.optional("region");
-  if (region) {
-    scenario.pool.region = region->as_string();
-  } else {
-    const auto regions = priced_regions(instance);
-    if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
-    if (regions.size() > 1) in.finish();  // a misspelt key is the better explanation
-    if (regions.size() > 1)
-      node.fail(fmt::format("the key \"region\" is missing; {} has prices in {}", instance.name, list_of(regions)));
-    scenario.pool.region = regions.front();
-  }
-  scenario.price = scenario.platform.price(instance, scenario.pool.region, scenario.pool.market,
-                                           region ? &*region : &instance_at, market ? &*market : nullptr);
   in.finish();
 }
 
 void read_synchronization(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
-  if (auto mode = in.optional("mode")) mode->as_choice({"all-reduce"});
-  scenario.scheme = read_scheme(in.required("scheme"));
-  if (auto overlap = in.optional("overlap")) scenario.overlap = overlap->as_bool();
+  Synchronization& sync = scenario.synchronization;
+  if (auto mode = in.optional("mode")) {
+    const std::string name = mode->as_choice({"all-reduce", "async-parameter-server", "local-sgd", "gossip"});
+    sync.mode = name == "all-reduce"               ? Mode::all_reduce
+                : name == "async-parameter-server" ? Mode::async_parameter_server
+                : name == "local-sgd"              ? Mode::local_sgd
+                                                   : Mode::gossip;
+  }
+  sync.scheme = read_scheme(in.required("scheme"));
+  if (auto overlap = in.optional("overlap")) sync.overlap = overlap->as_bool();
   if (auto compression = in.optional("compression")) compression->as_choice({"none"});
-  in.finish();
-}
-
-// Storage and checkpoints are checked, so that a scenario stays valid, and then left out with a warning, as runs do not
-// simulate them yet.
-
-void read_storage(const JsonNode& node, Scenario& scenario) {
-  JsonObject in(node);
-  for (const char* use : {"dataset", "checkpoint"})
-    if (auto name = in.optional(use)) scenario.platform.storage_class(name->as_string(), &*name);
-  in.finish();
-  scenario.warnings.emplace_back(
-      "storage is not simulated yet: the dataset is taken as local, and no volume is billed");
-}
-
-void read_checkpoint(const JsonNode& node, Scenario& scenario) {
-  JsonObject in(node);
-  const JsonNode every = in.required("every");
-  const std::string text = every.as_string();
-  const bool epochs =
-      text.ends_with("epoch") && text.find_first_not_of("0123456789") == text.size() - 5 && text.size() > 5;
-  if (text != "daly" && !epochs) every.as_positive<Seconds>();
-  in.finish();
-  scenario.warnings.emplace_back("checkpoints are not simulated yet: the run is as long as if none were written");
-}
-
-void read_policy(const JsonNode& node, Scenario& scenario) {
-  JsonObject in(node);
-  std::vector<std::string> names;
-  for (const auto& policy : policies()) names.emplace_back(policy.name);
-  scenario.policy = find_policy(in.required("name").as_choice(names));
+  if (auto placement = in.optional("placement"))
+    if (placement->as_choice({"data-parallel", "component-split"}) == "component-split") {
+      sync.placement = Placement::component_split;
+      if (scenario.workers() % 2 != 0)
+        placement->fail(
+            fmt::format("generator and discriminator take turns on pairs of GPUs, found {} GPUs", scenario.workers()));
+      if (sync.mode != Mode::all_reduce) placement->fail("component-split needs the mode \"all-reduce\"");
+    }
+  if (auto backup = in.optional("backup_workers")) {
+    if (sync.mode != Mode::all_reduce) backup->fail("backup workers need the mode \"all-reduce\"");
+    sync.backup_workers = static_cast<int>(backup->as_integer(0, std::max(0, scenario.workers() - 1)));
+  }
+  if (auto steps = in.optional("local_steps")) {
+    if (sync.mode != Mode::local_sgd) steps->fail("local steps need the mode \"local-sgd\"");
+    sync.local_steps = static_cast<int>(steps->as_integer(1, 1'000'000));
+  } else if (sync.mode == Mode::local_sgd) {
+    sync.local_steps = 16;
+  }
+  if (auto batches = in.optional("batches")) sync.by_speed = batches->as_choice({"equal", "by-speed"}) == "by-speed";
+  if (auto secure = in.optional("secure_aggregation")) {
+    if (sync.mode != Mode::local_sgd) secure->fail("secure aggregation needs the mode \"local-sgd\"");
+    JsonObject costs(*secure);
+    if (auto bytes = costs.optional("bytes_factor")) sync.secure_bytes = bytes->as_number(1, 1000);
+    if (auto cpu = costs.optional("cpu_per_gb")) sync.secure_cpu_per_gb = cpu->as_quantity<Seconds>();
+    costs.finish();
+  }
   in.finish();
 }
 
@@ -206,21 +152,56 @@ void read_fidelity(const JsonNode& node, Scenario& scenario) {
   in.finish();
 }
 
+void read_provisioning(const JsonNode& node, Scenario& scenario) {
+  JsonObject in(node);
+  if (auto boot = in.optional("boot")) {
+    scenario.provisioning.boot = read_delay(*boot);
+    scenario.boot_given = true;
+  }
+  read_delays(in, scenario.provisioning);
+  in.finish();
+}
+
+void read_goals(JsonObject& in, Scenario& scenario) {
+  if (auto deadline = in.optional("deadline")) {
+    scenario.deadline = deadline->as_quantity<Seconds>();
+    if (scenario.deadline->si <= 0) deadline->fail("a deadline of 0 is already past; it counts from the request");
+  }
+  if (auto budget = in.optional("budget")) {
+    scenario.budget = read_money(*budget);
+    std::int64_t cheapest = INT64_MAX;
+    for (const auto& pool : scenario.pools) cheapest = std::min(cheapest, pool.price.per_hour.value);
+    if (scenario.budget->value < cheapest)
+      budget->fail(fmt::format("{} do not pay for one hour of one node: the cheapest costs {}",
+                               to_string(*scenario.budget), to_string(MicroUsdPerHour{cheapest})));
+  }
+}
+
 void check_memory(const Scenario& scenario) {
-  const Bytes needed = gpu_memory(scenario.batch());
-  const Gpu& gpu = scenario.gpu();
-  if (needed <= gpu.memory) return;
-  std::string fits;
-  for (const auto& other : scenario.platform.gpus)
-    if (needed <= other.memory)
-      fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
-  throw Infeasible(
-      fmt::format("{}: batch {} of {} needs {} of GPU memory, {} has {}; {}", scenario.file, scenario.batch().batch,
-                  scenario.trace.model, to_string(needed), gpu.name, to_string(gpu.memory),
-                  fits.empty() ? "nothing in this platform holds it: take a smaller batch" : "it would fit " + fits));
+  for (const auto& pool : scenario.pools) {
+    Bytes needed{0};
+    for (const std::size_t stage : scenario.stages)
+      needed = std::max(needed, gpu_memory(scenario.trace.batches[stage]));
+    const Gpu& gpu = pool.gpu();
+    if (needed <= gpu.memory) continue;
+    std::string fits;
+    for (const auto& other : pool.platform->gpus)
+      if (needed <= other.memory)
+        fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
+    throw Infeasible(
+        fmt::format("{}: batch {} of {} needs {} of GPU memory, {} has {}; {}", scenario.file, scenario.batch().batch,
+                    scenario.trace.model, to_string(needed), gpu.name, to_string(gpu.memory),
+                    fits.empty() ? "nothing in this platform holds it: take a smaller batch" : "it would fit " + fits));
+  }
 }
 
 }  // namespace
+
+int Scenario::workers() const {
+  int sum = 0;
+  for (const auto& pool : pools) sum += pool.pool.nodes * pool.pool.gpus_per_node;
+  return sum;
+}
 
 Bytes gpu_memory(const TraceBatch& batch) {
   double sum = 0;
@@ -238,17 +219,23 @@ Scenario read_scenario(const JsonNode& node) {
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
   // How many steps a target takes depends on the number of workers.
-  read_pool(platform, scenario, fingerprint);
+  read_pools(platform, scenario, fingerprint);
   read_workload(workload, scenario, fingerprint);
   read_synchronization(in.required("synchronization"), scenario);
+  scenario.provisioning = scenario.pools.front().platform->provisioning;
+  if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
   if (auto storage = in.optional("storage")) read_storage(*storage, scenario);
   if (auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, scenario);
-  scenario.policy = find_policy("fixed");
-  if (auto policy = in.optional("policy")) read_policy(*policy, scenario);
+  scenario.policy.policy = find_policy("fixed");
+  if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
+  add_offers(scenario);
+  if (auto faults = in.optional("faults")) read_faults(*faults, scenario, fingerprint);
   if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);
+  read_goals(in, scenario);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
   scenario.hash = fingerprint.hash();
+  scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint"});
   check_memory(scenario);
   return scenario;
 }

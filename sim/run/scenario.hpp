@@ -1,9 +1,11 @@
 #pragma once
-// A scenario, `ganymede.scenario/1`: what to train, on what, how. Read once, strictly, into a struct whose references
-// all resolve; past this point nothing is looked up by name.
+// A scenario, `ganymede.scenario/1`: what to train, on what, how, and what may happen meanwhile. Read once, strictly,
+// into a struct whose references all resolve; past this point nothing is looked up by name.
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,7 @@
 #include "platforms/platform.hpp"
 #include "policies/policy.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/run/series.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede {
@@ -23,33 +26,150 @@ struct Dataset {
 
 enum class Fidelity { sampled, message };
 
-struct Scenario {
-  std::string file;
-  std::string hash;  ///< of the scenario, its trace and its platform: 16 hexadecimal digits
+/// What a target counts.
+enum class Target { steps, epochs, images };
 
-  StepTrace trace;
-  std::size_t batch_entry = 0;  ///< of trace.batches
-  Dataset dataset;
-  std::int64_t steps = 0;   ///< of the whole run
-  std::int64_t images = 0;  ///< real images trained on: the last batch of an epoch may be padded
+/// How long a rented node stays.
+struct Lifetimes {
+  enum class Kind {
+    exponential,  ///< a constant hazard: `mean`
+    /// Many die young and the rest at the end of `most`, as Kadupitiya et al. (HPDC 2020) measured on preemptible GPUs
+    /// of Google Cloud: F(t) = A (1 - exp(-t / t1) + exp((t - b) / t2)) with A 0.475, t1 1 h, t2 0.8 h, b = `most`.
+    bathtub,
+  };
+  Kind kind = Kind::exponential;
+  Seconds mean{0}, most{0};
+  std::string source;  ///< for people
+};
 
-  Platform platform;
-  std::string catalog;  ///< as the scenario names it
-  Pool pool;            ///< instance, region, market, nodes, gpus_per_node
+/// One thing that may be rented: what the scenario asks for, or what its policy may use besides.
+struct ScenarioPool {
+  std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own
+  std::string catalog;
+  std::shared_ptr<const Platform> platform;
+  Pool pool;     ///< nodes: asked for by the scenario; 0 where only the policy may
+  int most = 0;  ///< nodes at once
   Price price;
+  std::optional<Lifetimes> lifetimes;    ///< spot
+  Seconds notice{0};                     ///< before a node is taken back
+  std::optional<Series> capacity;        ///< nodes that can be had
+  std::optional<Series> prices, carbon;  ///< USD an hour of one node; g/kWh
 
+  const Instance& instance() const { return platform->instance(pool.instance); }
+  const Gpu& gpu() const { return platform->gpu_of(instance()); }
+};
+
+/// Joins two pools that are not in one place.
+struct PoolLink {
+  std::size_t a = 0, b = 0;
+  BytesPerSecond bandwidth{0};
+  Seconds latency{0};
+  double usd_per_gb = 0;  ///< of what crosses it, 1e9 bytes
+};
+
+enum class Mode { all_reduce, async_parameter_server, local_sgd, gossip };
+enum class Placement { data_parallel, component_split };
+
+struct Synchronization {
+  Mode mode = Mode::all_reduce;
+  Placement placement = Placement::data_parallel;
   Scheme scheme;
   bool overlap = true;
+  int backup_workers = 0;        ///< all-reduce: so many of the slowest are not waited for
+  int local_steps = 1;           ///< local-sgd: steps between two averagings
+  bool by_speed = false;         ///< batches in proportion to the workers' speed; the sum stays
+  double secure_bytes = 1;       ///< local-sgd: bytes of an update under secure aggregation, over those without
+  Seconds secure_cpu_per_gb{0};  ///< CPU time of masking or encrypting 1e9 bytes of it
+};
+
+/// Between storage and GPU.
+struct InputPath {
+  enum class Cache { memory, disk, none };
+  std::optional<Storage> storage;  ///< none: the dataset is local
+  Cache cache = Cache::memory;     ///< what holds it after the first epoch, where it fits
+  int prefetch = 2;                ///< batches
+  double compressed = 1;           ///< bytes as stored over `bytes_per_image`
+  Seconds decompress{0};           ///< CPU time of one image
+  double images_per_request = 1;
+};
+
+struct Checkpoints {
+  enum class Every { never, interval, epochs, daly };
+  Every every = Every::never;
+  Seconds interval{0};
+  std::int64_t epochs = 0;
+  Bytes bytes{0};
+  std::optional<Storage> storage;
+  bool on_notice = true;  ///< one more before a node goes that has given notice, if the time suffices
+};
+
+/// Something that gets slower for a while, at random.
+struct Slowdown {
+  Seconds every{0};   ///< mean time between two starts: of one node, or of the whole
+  double factor = 1;  ///< times as long (straggler), or that share of the rate (network, storage)
+  Seconds lasts{0};
+};
+
+struct InjectedEvent {
+  enum class Kind { interruption, crash, straggler, network, storage };
+  Kind kind = Kind::interruption;
+  Seconds at{0};
+  std::size_t pool = 0;
+  int nodes = 1;
+  double factor = 1;
+  Seconds lasts{0};
+};
+
+struct Faults {
+  std::optional<Seconds> crash;  ///< mean time between crashes of one node
+  std::optional<Slowdown> straggler, network, storage;
+  std::vector<InjectedEvent> events;
+};
+
+/// The policy and what it is set to.
+struct PolicyChoice {
   const Policy* policy = nullptr;
+  std::vector<double> settings;
+  Seconds every{600};  ///< between two looks of a periodic policy
+  std::shared_ptr<const PolicyTable> table;
+  std::vector<std::string> command;  ///< external
+  Seconds limit{10};                 ///< external: for one answer
+  bool blind = false;                ///< sees only what it holds, for checking that seeing is what it lives on
+};
+
+struct Scenario {
+  std::string file;
+  std::string hash;     ///< of the scenario, its trace and its platforms: 16 hexadecimal digits
+  std::string physics;  ///< the same without seed, policy, faults and goals: what the steps' times depend on
+
+  StepTrace trace;
+  std::vector<std::size_t> stages;   ///< entries of trace.batches, one a stage of a growing model; else one
+  std::vector<double> stage_shares;  ///< of the target; they sum to 1
+  double stage_variation = 0;        ///< each stage's length varies by seed by up to this share
+  Dataset dataset;
+  Target target = Target::steps;
+  std::int64_t steps = 0;   ///< of the whole run on the allocation that the scenario asks for
+  std::int64_t images = 0;  ///< real images trained on: the last batch of an epoch may be padded
+
+  std::vector<ScenarioPool> pools;  ///< those asked for first
+  std::vector<PoolLink> links;
+  std::vector<std::string> allowed_regions;  ///< empty: all
+  Synchronization synchronization;
+  InputPath input;
+  Checkpoints checkpoints;
+  Provisioning provisioning;  ///< the first pool's platform's, and what the scenario says instead
+  bool boot_given = false;    ///< by the scenario: then it also stands instead of an instance's own
+  Faults faults;
+  PolicyChoice policy;
+  std::optional<Seconds> deadline;
+  std::optional<MicroUsd> budget;
   Fidelity fidelity = Fidelity::sampled;
   double precision = 0.005;  ///< relative half-width at which sampling stops
   std::uint64_t seed = 0;
   std::vector<std::string> warnings;  ///< what it asks for that a run leaves out
 
-  const Instance& instance() const { return platform.instance(pool.instance); }
-  const Gpu& gpu() const { return platform.gpu_of(instance()); }
-  const TraceBatch& batch() const { return trace.batches[batch_entry]; }
-  int workers() const { return pool.nodes * pool.gpus_per_node; }
+  const TraceBatch& batch() const { return trace.batches[stages.back()]; }
+  int workers() const;  ///< of what the scenario asks for
 };
 
 /// ConfigError with file and pointer for anything that is wrong, Infeasible if the model does not fit the GPU's memory.

@@ -3,325 +3,283 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
-#include <memory>
+#include <set>
 
 #include "calibration/statistics.hpp"
-#include "sim/run/communication.hpp"
-#include "sim/run/step_sampler.hpp"
-#include "sim/step/synchronous_step.hpp"
+#include "sim/run/life.hpp"
 
 namespace ganymede {
 namespace {
 
-// Without jitter steps repeat after the input queue has filled, each one like the step before the last: where the two
-// places of the queue bind, long and short steps alternate. This many in a row that do so say that all further ones
-// will.
-constexpr int kEqualSteps = 6;
-constexpr std::size_t kBlocksAtLeast = 30;  // effective samples behind an interval
-constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
-constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
-constexpr double kMessagesOfARun = 1e8;     // of message fidelity: some minutes, and a duration kept of each step
+double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
-/// Mean step and where a step's worker-seconds go, over the steps that were simulated.
-struct Steps {
-  Seconds total;  ///< of all steps of the run
-  Seconds mean;
-  double half_width = 0;  ///< 95 %, relative to the mean, from simulating a sample and from the run being one of many
-  std::int64_t simulated = 0;
-  bool precise = true;  ///< the precision that was asked for was reached
-  double reached = 0;   ///< the precision that was
-  // Worker-seconds of a mean step.
-  Seconds compute, exposed, straggler, stall, device;
-};
-
-void add(Steps& sum, const StepOutcome& step, double times = 1) {
-  sum.total += times * step.duration;
-  for (const auto& worker : step.workers) {
-    sum.compute += times * worker.compute;
-    sum.exposed += times * worker.exposed_communication;
-    sum.straggler += times * worker.straggler;
-    sum.stall += times * worker.input_stall;
-    sum.device += times * worker.device;
-  }
-}
-
-/// From sums over `simulated` steps to a mean step, and to a total over all `steps`.
-void settle(Steps& steps, double counted, std::int64_t all) {
-  steps.mean = steps.total / counted;
-  for (Seconds* part : {&steps.compute, &steps.exposed, &steps.straggler, &steps.stall, &steps.device})
-    *part = *part / counted;
-  steps.total = static_cast<double>(all) * steps.mean;
-}
-
-/// Without jitter: simulate until steps repeat, then count the rest as repetitions of the last two.
-Steps repeat_steps(SynchronousStep& step, std::size_t workers, std::int64_t all) {
-  const std::vector<std::size_t> rows(workers, 0);
-  Steps sum;
-  int equal = 0;
-  StepOutcome before;
-  StepOutcome last;
-  while (sum.simulated < all && equal < kEqualSteps) {
-    StepOutcome next = step.next(rows);
-    equal = sum.simulated > 1 && std::abs(next.duration / before.duration - 1) < 1e-9 ? equal + 1 : 0;
-    before = std::exchange(last, std::move(next));
-    add(sum, last);
-    ++sum.simulated;
-  }
-  const std::int64_t rest = all - sum.simulated;
-  const std::int64_t like_last = rest / 2;
-  add(sum, before, static_cast<double>(rest - like_last));
-  add(sum, last, static_cast<double>(like_last));
-  settle(sum, static_cast<double>(all), all);
-  return sum;
-}
-
-double deviation(const std::vector<double>& values) {
-  double mean = 0;
-  double square = 0;
-  for (const double value : values) mean += value / static_cast<double>(values.size());
-  for (const double value : values) square += (value - mean) * (value - mean);
-  return std::sqrt(square / static_cast<double>(std::max<std::size_t>(1, values.size() - 1)));
-}
-
-/// With jitter: simulate blocks of drawn steps, as many as the precision takes and `blocks_at_most` allows, but no more
-/// than the run has; `message` simulates each of those.
-Steps sample_steps(SynchronousStep& step, const Scenario& scenario, const WorkloadModel& workload,
-                   std::size_t blocks_at_most, bool message) {
-  StepSampler sampler(workload.central.samples, static_cast<std::size_t>(scenario.workers()), kBlockSteps,
-                      scenario.seed);
-  const std::size_t length = sampler.block_length();
-  const auto run_steps = static_cast<double>(scenario.steps);
-  // A sample of a short run would be no cheaper than the run.
-  const bool all_steps = message || static_cast<double>(length * kBlocksAtLeast) >= run_steps;
-  std::vector<double> durations;
-  Steps sum;
-  BlockMean spread;
-  if (!all_steps)
-    for (std::size_t i = 0; i < length; ++i)
-      step.next(sampler.next());  // fills the input queue, which happens once a run
-  for (std::size_t block = 1; sum.simulated < scenario.steps; ++block) {
-    for (std::size_t i = 0; i < length && sum.simulated < scenario.steps; ++i) {
-      const StepOutcome outcome = step.next(sampler.next());
-      durations.push_back(outcome.duration.si);
-      add(sum, outcome);
-      ++sum.simulated;
-    }
-    if (all_steps || block < kBlocksAtLeast) continue;
-    spread = block_mean(durations, length);
-    sum.precise = spread.half_width <= scenario.precision * spread.mean;
-    if (sum.precise || block >= blocks_at_most) break;
-  }
-  spread = block_mean(durations, length);
-  settle(sum, static_cast<double>(sum.simulated), scenario.steps);
-  // The run is itself one sample: its mean lies off the long mean by its own number of blocks or, below one block, of
-  // steps.
-  const double blocks = run_steps / static_cast<double>(length);
-  const double own = blocks >= 1 ? spread.block_deviation / std::sqrt(blocks)
-                                 : std::max(spread.block_deviation, deviation(durations) / std::sqrt(run_steps));
-  sum.reached = spread.half_width / spread.mean;
-  // Message fidelity is asked for this very run, step by step.
-  sum.half_width = message ? sum.reached : in_quadrature(spread.half_width, 1.96 * own) / spread.mean;
-  return sum;
-}
-
-Steps simulate_steps(const Scenario& scenario, const WorkloadModel& workload, const StepModel& model,
-                     Communication* communication) {
-  const Topology topology = clustered(scenario.workers(), scenario.pool.gpus_per_node);
-  const bool message = scenario.fidelity == Fidelity::message;
-  const bool remember = model.samples == 1 && !message;
-  Reduce reduce;
-  if (communication) reduce = [&](std::span<const Reduction> r) { return communication->reduce(r, remember); };
-  SynchronousStep step(model, topology, {.overlap = scenario.overlap}, reduce);
-  const double messages = communication ? communication->messages_a_step() : 0;
-  if (message && (messages + 1) * static_cast<double>(scenario.steps) > kMessagesOfARun)
-    throw ConfigError(
-        fmt::format("{}: /fidelity/mode: message fidelity would simulate {} steps of {:.0f} messages; expected "
-                    "\"sampled\" or fewer steps",
-                    scenario.file, scenario.steps, messages));
-  if (model.samples > 1 || (message && &model == &workload.central)) {
-    const double affordable = kMessagesAtMost / (messages * static_cast<double>(kBlockSteps) + 1);
-    const std::size_t blocks = std::clamp(static_cast<std::size_t>(affordable), kBlocksAtLeast, kBlocksAtMost);
-    return sample_steps(step, scenario, workload, blocks, message);
-  }
-  return repeat_steps(step, static_cast<std::size_t>(scenario.workers()), scenario.steps);
-}
-
-/// The facts behind this run that the catalog itself does not vouch for, each once.
-std::vector<std::string> unconfirmed(const Scenario& scenario) {
-  const Instance& instance = scenario.instance();
-  std::vector<std::pair<std::string, const Origin*>> facts = {{scenario.gpu().name, &scenario.gpu().origin},
+/// What makes the results of this pool less sure than its own numbers say.
+std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisioning& provisioning) {
+  const Instance& instance = pool.instance();
+  const Platform& platform = *pool.platform;
+  const Gpu& gpu = pool.gpu();
+  std::vector<std::pair<std::string, const Origin*>> facts = {{gpu.name, &gpu.origin},
                                                               {instance.name, &instance.origin},
-                                                              {"price", &scenario.price.origin},
-                                                              {"provisioning", &scenario.platform.provisioning.origin},
-                                                              {"billing", &scenario.platform.billing.origin}};
-  if (scenario.pool.nodes > 1) {
-    facts.emplace_back("fabric", &scenario.platform.fabric.origin);
+                                                              {"price", &pool.price.origin},
+                                                              {"provisioning", &provisioning.origin},
+                                                              {"billing", &platform.billing.origin}};
+  if (pool.most > 1) {
+    facts.emplace_back("fabric", &platform.fabric.origin);
     if (instance.nic) facts.emplace_back("NIC", &instance.nic->origin);
   }
-  const bool inside = scenario.pool.gpus_per_node > 1 && !instance.gpu_links;
-  const bool staged = scenario.pool.nodes > 1 && instance.nic && !instance.nic->gpu_direct;
+  const bool inside = pool.pool.gpus_per_node > 1 && !instance.gpu_links;
+  const bool staged = pool.most > 1 && instance.nic && !instance.nic->gpu_direct;
   if (instance.host_link && (inside || staged)) facts.emplace_back("host link", &instance.host_link->origin);
-  if (const Region* region = scenario.platform.region(scenario.pool.region))
-    facts.emplace_back("region", &region->origin);
-  if (scenario.pool.gpus_per_node > 1 && instance.gpu_links)
-    facts.emplace_back("GPU links", &instance.gpu_links->origin);
+  if (const Region* region = platform.region(pool.pool.region)) facts.emplace_back("region", &region->origin);
+  if (pool.pool.gpus_per_node > 1 && instance.gpu_links) facts.emplace_back("GPU links", &instance.gpu_links->origin);
   std::vector<std::string> warnings;
   for (const auto& [what, origin] : facts)
     if (!origin->unconfirmed.empty()) warnings.push_back(fmt::format("unconfirmed: {}: {}", what, origin->unconfirmed));
   return warnings;
 }
 
-/// What the run costs if its nodes are metered for that long.
-Bill bill_for(const Scenario& scenario, Seconds metered) {
-  const std::string pool =
-      fmt::format("{} {} {}", scenario.pool.instance, scenario.pool.region, to_string(scenario.pool.market));
-  return {{instance_hours(pool, scenario.pool.nodes, scenario.price.per_hour, metered,
-                          {scenario.platform.billing.granularity, scenario.platform.billing.minimum})}};
+const char* name_of(Mode mode) {
+  switch (mode) {
+    case Mode::all_reduce:
+      return "all-reduce";
+    case Mode::async_parameter_server:
+      return "async-parameter-server";
+    case Mode::local_sgd:
+      return "local-sgd";
+    case Mode::gossip:
+      return "gossip";
+  }
+  return "";
 }
 
-double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
-
-/// Host seconds of one mean step: input work and launching.
-Seconds host_work(const StepModel& model) {
-  double sum = 0;
-  for (const auto& phase : model.phases)
-    for (std::size_t i = 0; i < model.samples; ++i)
-      sum += phase.host_s[i] + (phase.stream == Stream::input ? phase.device_s[i] : 0);
-  return Seconds{sum / static_cast<double>(model.samples)};
-}
-
-double flops_a_step(const StepModel& model) {
-  double sum = 0;
-  for (const auto& phase : model.phases) sum += phase.flops;
-  return sum;
-}
-
-void describe(Result& result, const Scenario& scenario, const WorkloadModel& workload) {
-  result.platform = scenario.platform.name + " " + scenario.pool.region;
-  result.market = to_string(scenario.pool.market);
-  result.allocation = fmt::format("{} x {}", scenario.pool.nodes, scenario.pool.instance);
-  result.gpu = scenario.gpu().name;
+void describe(Result& result, const Scenario& scenario) {
+  const ScenarioPool& first = scenario.pools.front();
+  const auto joined = [&](auto&& text) {
+    std::string all;
+    std::set<std::string> seen;
+    for (const auto& pool : scenario.pools) {
+      if (pool.pool.nodes == 0) continue;
+      const std::string one = text(pool);
+      if (seen.insert(one).second) all += (all.empty() ? "" : " + ") + one;
+    }
+    return all;
+  };
+  result.platform = joined([](const ScenarioPool& pool) { return pool.platform->name + " " + pool.pool.region; });
+  result.market = joined([](const ScenarioPool& pool) { return std::string(to_string(pool.pool.market)); });
+  result.allocation =
+      joined([](const ScenarioPool& pool) { return fmt::format("{} x {}", pool.pool.nodes, pool.pool.instance); });
+  result.gpu = joined([](const ScenarioPool& pool) { return pool.gpu().name; });
   result.gpus = scenario.workers();
-  result.scheme = scenario.workers() > 1 ? scenario.scheme.name() : "none";
+  result.scheme = scenario.workers() > 1 ? scenario.synchronization.scheme.name() : "none";
+  result.mode = name_of(scenario.synchronization.mode);
+  result.placement =
+      scenario.synchronization.placement == Placement::component_split ? "component-split" : "data-parallel";
+  result.policy = scenario.policy.policy->name;
   result.fidelity = scenario.fidelity == Fidelity::message ? "message" : "sampled";
-  result.memory = gpu_memory(scenario.batch());
+  for (const std::size_t stage : scenario.stages)
+    result.memory = std::max(result.memory, gpu_memory(scenario.trace.batches[stage]));
   result.hash = scenario.hash;
   result.seed = scenario.seed;
-  result.inputs = to_string(workload.provenance);
-  result.step_source = workload.rule;
-  result.fabric_source =
-      scenario.platform.fabric_label(scenario.instance(), scenario.pool.nodes, scenario.pool.gpus_per_node);
+  result.fabric_source = first.platform->fabric_label(first.instance(), first.most, first.pool.gpus_per_node);
   result.software = fmt::format("{} {} ({})", scenario.trace.software.name, scenario.trace.software.version,
                                 scenario.trace.software.backend);
-  result.prices_as_of = scenario.price.as_of;
-  result.warnings = workload.warnings;
-  result.warnings.insert(result.warnings.end(), scenario.warnings.begin(), scenario.warnings.end());
-  for (auto& warning : unconfirmed(scenario)) result.warnings.push_back(std::move(warning));
+  result.prices_as_of = first.price.as_of;
+  result.deadline = scenario.deadline;
+  result.budget = scenario.budget;
 }
 
-void use_of_hardware(Result& result, const Scenario& scenario, const WorkloadModel& workload, const Steps& steps,
-                     Seconds busiest_link) {
-  const Instance& instance = scenario.instance();
-  const auto count = static_cast<double>(scenario.steps);
-  result.gpu_busy = count * steps.device.si / result.gpu_seconds.total_seconds();
-  const double peak = peak_rate(scenario.trace, scenario.gpu()).si * result.gpu_seconds.total_seconds();
-  result.gpu_flops = flops_a_step(workload.central) * scenario.workers() * count / peak;
-  if (instance.vcpus > 0) {
-    result.cpu = host_work(workload.central).si * scenario.workers() * count /
-                 (scenario.pool.nodes * instance.vcpus * result.total.si);
-    if (*result.cpu > 1)
-      result.warnings.push_back(
-          fmt::format("input and launching need {:.1f} times the vCPUs of {}: the run will be slower than this",
-                      *result.cpu, instance.name));
-  }
-  result.network = busiest_link.si * count / result.total.si;
+/// Without repetitions, in order.
+void add_warnings(Result& result, const std::vector<std::string>& more) {
+  for (const auto& warning : more)
+    if (std::find(result.warnings.begin(), result.warnings.end(), warning) == result.warnings.end())
+      result.warnings.push_back(warning);
+}
 
-  const Region* region = scenario.platform.region(scenario.pool.region);
-  const Gpu& gpu = scenario.gpu();
-  if (gpu.idle && gpu.peak && region && region->carbon)
-    result.energy =
-        gpu_energy({*gpu.idle, *gpu.peak}, result.gpu_busy, std::int64_t{scenario.pool.nodes} * instance.gpus,
-                   result.total, region->pue.value_or(1), *region->carbon);
+void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
+             const std::vector<bool>& used) {
+  Provenance worst = Provenance::measured;
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    if (!used[p]) continue;
+    const KnownWorkload& workload = times.known(p, scenario.stages.size() - 1);
+    if (workload.provenance == Provenance::transferred) worst = Provenance::transferred;
+    if (result.step_source.find(workload.rule) == std::string::npos)
+      result.step_source += (result.step_source.empty() ? "" : " and ") + workload.rule;
+    add_warnings(result, workload.warnings);
+  }
+  result.inputs = to_string(worst);
+  if (scenario.stages.size() > 1)
+    add_warnings(result, {fmt::format("the lengths of the {} stages are drawn: equal or stated shares, each varied by "
+                                      "up to {:.0f} % (an assumption)",
+                                      scenario.stages.size(), 100 * scenario.stage_variation)});
+  add_warnings(result, scenario.warnings);
+  add_warnings(result, life.warnings());
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    if (!used[p]) continue;
+    const ScenarioPool& pool = scenario.pools[p];
+    add_warnings(result, unconfirmed(pool, pool.platform->provisioning));
+    if (pool.pool.market == Market::spot && !pool.lifetimes && !pool.capacity)
+      add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated: nothing is known of how often its "
+                                        "nodes are taken back (\"lifetimes\" or \"capacity\" of the pool say it)",
+                                        pool.name)});
+    if (pool.lifetimes && pool.lifetimes->source != "the scenario")
+      add_warnings(result, {fmt::format("nodes of \"{}\" are taken back after {} on average, by {}", pool.name,
+                                        to_string(pool.lifetimes->mean), pool.lifetimes->source)});
+  }
+}
+
+/// Half-widths of the run's time: sampling alone, and the bounds of all stated error.
+void intervals(Result& result, const Training& training, Nanoseconds end) {
+  const RunError& error = training.error();
+  const double total = to_seconds(end).si;
+  const double sampling = in_quadrature(error.sampling_s, 1.96 * std::sqrt(error.own_s2));
+  result.sampling_interval_s = {std::max(0.0, total - sampling), total + sampling};
+  const double measured = in_quadrature(sampling, error.measured_s);
+  result.interval_s = {std::max(0.0, total - measured - error.low_s), total + measured + error.high_s};
+}
+
+void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
+  Training& training = life.training();
+  const StepTotals& totals = training.totals();
+  const Fleet& fleet = life.fleet();
+  const Nanoseconds end = life.end();
+  double peak = 0, vcpu_s = 0, kwh = 0, kg = 0;
+  bool energy = true, vcpus = true;
+  Bytes stored{0};
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    const ScenarioPool& pool = scenario.pools[p];
+    const Nanoseconds held = fleet.held(p, end);
+    if (held == 0) continue;
+    training.ledger(p).hold(pool.instance().gpus, held);
+    PoolUse use{pool.name, pool.gpu().name, training.ledger(p).close(), to_seconds(held).si / 3600, {}};
+    result.gpu_seconds += use.gpu_seconds;
+    peak += peak_rate(scenario.trace, pool.gpu()).si * use.gpu_seconds.total_seconds();
+    vcpus = vcpus && pool.instance().vcpus > 0;
+    vcpu_s += to_seconds(held).si * pool.instance().vcpus;
+    const Gpu& gpu = pool.gpu();
+    const auto carbon = fleet.carbon(p, end);
+    if (gpu.idle && gpu.peak && carbon) {
+      const Region* region = pool.platform->region(pool.pool.region);
+      const double busy = std::min(1.0, training.device_s(p) / use.gpu_seconds.total_seconds());
+      const Energy used = gpu_energy({*gpu.idle, *gpu.peak}, busy, pool.instance().gpus, to_seconds(held),
+                                     region ? region->pue.value_or(1) : 1, GramsPerKwh{*carbon});
+      kwh += used.kwh;
+      kg += used.kg_co2e;
+    } else {
+      energy = false;
+    }
+    result.pools.push_back(std::move(use));
+  }
+  const double total_s = to_seconds(end).si;
+  const double all = result.gpu_seconds.total_seconds();
+  result.gpu_busy = all > 0 ? std::min(1.0, totals.device_s / all) : 0;
+  result.gpu_flops = peak > 0 ? totals.flops / peak : 0;
+  result.network = totals.link_s / total_s;
+  if (vcpus && vcpu_s > 0) {
+    result.cpu = totals.host_s / vcpu_s;
+    if (*result.cpu > 1)
+      add_warnings(result, {fmt::format("input and launching need {:.1f} times the vCPUs of {}: the run will be slower "
+                                        "than this",
+                                        *result.cpu, scenario.pools[0].pool.instance)});
+  }
+  if (energy)
+    result.energy = Energy{kwh, kg};
   else
-    result.warnings.push_back(
-        "energy is not estimated: the platform states no GPU power or no grid carbon for this region");
+    add_warnings(result,
+                 {"energy is not estimated: the platform states no GPU power or no grid carbon for this region"});
+}
+
+/// Rented volumes for as long as the run lasts, and data that moves between regions.
+void other_costs(Bill& bill, const Scenario& scenario, const Life& life, const StepTotals& totals) {
+  constexpr double kHoursOfAMonth = 730;
+  const double hours = to_seconds(life.end()).si / 3600;
+  const auto keep = [&](const Storage& storage, const char* what, double bytes) {
+    if (bytes <= 0 || storage.per_gb_month.value == 0) return;
+    const double months = bytes / 1e9 * hours / kHoursOfAMonth;
+    bill.items.push_back({.item = "storage",
+                          .pool = fmt::format("{} ({})", storage.name, what),
+                          .quantity = months,
+                          .unit = "GB-month",
+                          .unit_price = storage.per_gb_month,
+                          .usd = {std::llround(months * static_cast<double>(storage.per_gb_month.value))}});
+  };
+  if (scenario.input.storage)
+    keep(*scenario.input.storage, "dataset",
+         static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed);
+  if (scenario.checkpoints.storage && scenario.checkpoints.every != Checkpoints::Every::never)
+    keep(*scenario.checkpoints.storage, "checkpoint", scenario.checkpoints.bytes.si);
+  double price = 0;
+  for (const PoolLink& link : scenario.links) price = std::max(price, link.usd_per_gb);
+  const double usd = life.moved_usd() + totals.between_bytes / 1e9 * price;
+  if (usd > 0)
+    bill.items.push_back({.item = "data transfer",
+                          .pool = "between regions",
+                          .quantity = price > 0 ? usd / price : 0,
+                          .unit = "GB",
+                          .unit_price = {std::llround(price * 1e6)},
+                          .usd = {std::llround(usd * 1e6)}});
+}
+
+void costs(Result& result, const Scenario& scenario, Life& life) {
+  const StepTotals& totals = life.training().totals();
+  const Nanoseconds end = life.end();
+  const auto bill_at = [&](double total_s) {
+    Bill bill = life.fleet().bill(end, total_s - to_seconds(end).si);
+    other_costs(bill, scenario, life, totals);
+    return bill;
+  };
+  result.bill = bill_at(to_seconds(end).si);
+  result.cost_usd = {dollars(bill_at(result.interval_s.low).total()), dollars(bill_at(result.interval_s.high).total())};
+  for (PoolUse& pool : result.pools)
+    for (const BillItem& item : result.bill.items)
+      if (item.item == "instance-hours" && item.pool == pool.pool) pool.usd += item.usd;
+}
+
+Result simulate(const Scenario& scenario, StepTimes& times) {
+  Result result;
+  describe(result, scenario);
+  Life life(scenario, times);
+  life.run();
+  Training& training = life.training();
+  const StepTotals& totals = training.totals();
+
+  std::vector<bool> used;
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) used.push_back(life.fleet().held(p, life.end()) > 0);
+  sources(result, scenario, times, life, used);
+  for (const StepDistribution* steps : life.used()) {
+    result.steps_simulated += steps->simulated;
+    add_warnings(result, steps->warnings);
+  }
+  result.gpus = std::max(1, life.most_gpus());
+  result.total = to_seconds(life.end());
+  result.steps = std::llround(training.steps());
+  // Of images and epochs exactly the target, though a last batch may be padded.
+  result.images = scenario.target == Target::steps ? std::llround(training.images()) : scenario.images;
+  result.step_mean = Seconds{totals.steps > 0 ? totals.training_s / totals.steps : 0};
+  if (scenario.synchronization.mode == Mode::async_parameter_server && totals.steps > 0)
+    result.staleness = totals.stale_steps / totals.steps;
+  result.losses = life.losses();
+  result.checkpoints = totals.checkpoints;
+  result.lost_training = training.lost();
+  result.events = life.events();
+  intervals(result, training, life.end());
+  use_of_hardware(result, scenario, life);
+  costs(result, scenario, life);
+  result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
+               (!scenario.budget || result.bill.total() <= *scenario.budget);
+  return result;
 }
 
 }  // namespace
 
 Result simulate(const Scenario& scenario) {
-  const Instance& instance = scenario.instance();
-  return simulate(scenario, workload_on(scenario.trace, scenario.batch(), scenario.gpu(),
-                                        instance.host_link ? &*instance.host_link : nullptr));
+  StepTimes times(scenario);
+  return simulate(scenario, times);
 }
 
 Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
-  // The only policy so far keeps what the scenario asks for; one that does not needs a run that can be resized.
-  const Allocation requested{{scenario.pool}};
-  if (scenario.policy->decide({Seconds{0}, requested, {}, 0, scenario.steps}).allocation != requested)
-    throw Failure(
-        fmt::format("the policy {} asks for another allocation, which a run cannot serve yet", scenario.policy->name));
-  Result result;
-  describe(result, scenario, workload);
-
-  std::unique_ptr<Communication> communication;
-  if (scenario.workers() > 1) communication = std::make_unique<Communication>(scenario, workload.central);
-  const Steps steps = simulate_steps(scenario, workload, workload.central, communication.get());
-  if (workload.central.samples > 1 && static_cast<std::size_t>(scenario.workers()) > kBlockSteps)
-    result.warnings.push_back(
-        fmt::format("{} workers draw from blocks of {} recorded steps: the slowest of so many is underestimated",
-                    scenario.workers(), kBlockSteps));
-  if (communication && communication->starts_late())
-    result.warnings.push_back(
-        fmt::format("all-reduces start at their last arrival: simulating {:.3g} messages a step for workers that "
-                    "arrive at different "
-                    "times would take too long; the time can only be too long for it",
-                    communication->messages_a_step()));
-  if (!steps.precise)
-    result.warnings.push_back(fmt::format("the mean step is known to {:.1f} % only, not to the {:.1f} % asked for",
-                                          100 * steps.reached, 100 * scenario.precision));
-
-  const Seconds boot = scenario.platform.boot(scenario.instance());
-  result.total = boot + steps.total;
-  result.steps = scenario.steps;
-  result.images = scenario.images;
-  result.step_mean = steps.mean;
-  result.steps_simulated = steps.simulated;
-
-  result.sampling_interval_s = {(boot + std::max(0.0, 1 - steps.half_width) * steps.total).si,
-                                (boot + (1 + steps.half_width) * steps.total).si};
-  if (workload.provenance == Provenance::measured) {
-    const double error = in_quadrature(steps.half_width, workload.relative_error);
-    result.interval_s = {(boot + std::max(0.0, 1 - error) * steps.total).si, (boot + (1 + error) * steps.total).si};
-  } else {
-    const Seconds low = simulate_steps(scenario, workload, workload.low, communication.get()).total;
-    const Seconds high = simulate_steps(scenario, workload, workload.high, communication.get()).total;
-    result.interval_s = {(boot + low).si, (boot + high).si};
-  }
-
-  constexpr double kLongest_s = 9e9;  // 285 years; the ledger counts nanoseconds
-  if (!(std::max(result.total.si, result.interval_s.high) < kLongest_s))
-    throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", scenario.file,
-                                  to_string(result.total)));
-
-  Ledger ledger;
-  const double steps_each = static_cast<double>(scenario.steps) / scenario.workers();
-  ledger.add(GpuUse::compute, scenario.workers(), steps_each * steps.compute);
-  ledger.add(GpuUse::exposed_communication, scenario.workers(), steps_each * steps.exposed);
-  ledger.add(GpuUse::straggler, scenario.workers(), steps_each * steps.straggler);
-  ledger.add(GpuUse::input_stall, scenario.workers(), steps_each * steps.stall);
-  const std::int64_t held = std::int64_t{scenario.pool.nodes} * scenario.instance().gpus;
-  ledger.add(GpuUse::provisioning, held, boot);
-  result.gpu_seconds = ledger.close(held, result.total);
-
-  result.bill = bill_for(scenario, result.total);
-  result.cost_usd = {dollars(bill_for(scenario, Seconds{result.interval_s.low}).total()),
-                     dollars(bill_for(scenario, Seconds{result.interval_s.high}).total())};
-  use_of_hardware(result, scenario, workload, steps, communication ? communication->busiest_link() : Seconds{0});
-  result.events = {{Seconds{0}, "requested"}, {boot, "ready"}, {result.total, "finished"}};
-  return result;
+  StepTimes times(scenario, &workload);
+  return simulate(scenario, times);
 }
 
 }  // namespace ganymede

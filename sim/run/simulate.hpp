@@ -7,7 +7,8 @@
 
 namespace ganymede {
 
-/// Simulates in this process, which may do so once (SimGrid allows one engine a process): call it in a child.
+/// Simulates the run. What it learns of steps is kept for later runs of this process, which does not change their
+/// results. Infeasible: the run never finishes; Failure: its policy failed.
 Result simulate(const Scenario& scenario);
 
 /// The same with the worker's step given instead of taken from the scenario's trace: for checks that fit on a part of

@@ -2,10 +2,12 @@
 // Draws which recorded steps the workers of a run repeat.
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "common/random.hpp"
+#include "sim/step/rare_stalls.hpp"
 
 namespace ganymede {
 
@@ -17,9 +19,16 @@ class StepSampler {
   /// Preconditions: samples, workers and block_length above zero.
   StepSampler(std::size_t samples, std::size_t workers, std::size_t block_length, std::uint64_t seed);
 
+  /// Steps beyond the tail's threshold are drawn from the tail instead, for more workers than a block has steps.
+  void use_tail(JitterTail tail);
+  /// Each worker's steps may stall.
+  void use_stalls(RareStalls stalls) { stalls_ = std::move(stalls); }
+
   std::size_t block_length() const { return block_length_; }
   /// The rows of the next step, one a worker; valid until the next call.
   std::span<const std::size_t> next();
+  /// What they take besides, in seconds; empty: nothing.
+  std::span<const double> extra_s() const { return extra_s_; }
 
  private:
   std::size_t samples_;
@@ -28,7 +37,10 @@ class StepSampler {
   std::size_t first_ = 0;
   std::vector<std::size_t> offset_;  // by worker
   std::vector<std::size_t> rows_;
-  RandomStream random_;
+  std::vector<double> extra_s_;
+  std::optional<JitterTail> tail_;
+  RareStalls stalls_;
+  RandomStream random_, tail_random_, stall_random_;
 };
 
 }  // namespace ganymede

@@ -14,11 +14,24 @@ std::size_t first_user(const StepModel& model, const std::string& network, std::
   return model.phases.size();
 }
 
+/// k from 1.
+Seconds kth_smallest(std::vector<Seconds> times, std::size_t k) {
+  const auto place = times.begin() + static_cast<std::ptrdiff_t>(k) - 1;
+  std::nth_element(times.begin(), place, times.end());
+  return *place;
+}
+
 }  // namespace
 
 SynchronousStep::SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options,
                                  Reduce reduce)
-    : model_(model),
+    : SynchronousStep(std::vector<const StepModel*>(static_cast<std::size_t>(topology.ranks), &model), topology,
+                      options, std::move(reduce)) {}
+
+SynchronousStep::SynchronousStep(std::vector<const StepModel*> models, const Topology& topology,
+                                 const SynchronousOptions& options, Reduce reduce)
+    : models_(std::move(models)),
+      model_(*models_.front()),
       topology_(topology),
       options_(options),
       reduce_(std::move(reduce)),
@@ -26,25 +39,29 @@ SynchronousStep::SynchronousStep(const StepModel& model, const Topology& topolog
       clock_(static_cast<std::size_t>(topology.ranks)),
       parts_(static_cast<std::size_t>(topology.ranks)) {
   assert(topology.ranks == 1 || reduce_);
-  for (const auto& bucket : model.buckets) {
+  assert(models_.size() == clock_.size());
+  for (int rank = 0; rank < topology.ranks; ++rank)
+    node_of_.push_back(static_cast<std::size_t>(topology.node_of(rank)));
+  for (const auto& bucket : model_.buckets) {
     std::size_t last = bucket.phase;
-    for (const auto& other : model.buckets)
+    for (const auto& other : model_.buckets)
       if (other.network == bucket.network && other.needed_by == bucket.needed_by) last = std::max(last, other.phase);
-    const std::size_t first = first_user(model, bucket.network, last, options.overlap);
+    const std::size_t first = first_user(model_, bucket.network, last, options.overlap);
     wait_before_.push_back(bucket.needed_by && options.overlap ? *bucket.needed_by : first);
   }
   for (auto& input : inputs_) {
-    input.stage_free.resize(model.phases.size());
+    input.stage_free.resize(model_.phases.size());
     input.taken.resize(static_cast<std::size_t>(std::max(1, options.prefetch_depth)));
   }
 }
 
 Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds start) {
   Input& input = inputs_[worker];
+  const StepModel& model = *models_[worker];
   Seconds& slot = input.taken[steps_ % input.taken.size()];
   Seconds ready = slot;  // the queue has room once the batch that held this place was taken
-  for (std::size_t i = 0; i < model_.phases.size(); ++i) {
-    const StepPhase& stage = model_.phases[i];
+  for (std::size_t i = 0; i < model.phases.size(); ++i) {
+    const StepPhase& stage = model.phases[i];
     if (stage.stream != Stream::input) continue;
     ready = std::max(ready, input.stage_free[i]) + Seconds{stage.device_s[row]};
     input.stage_free[i] = ready;
@@ -54,8 +71,8 @@ Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds
 }
 
 void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> rows) {
-  const StepPhase& phase = model_.phases[index];
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    const StepPhase& phase = models_[worker]->phases[index];
     const std::size_t row = rows[worker];
     const Seconds begin = clock_[worker];
     const Seconds start = begin + Seconds{phase.gap_s[row]};
@@ -63,7 +80,7 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
     // workers.
     Seconds host_end = start + Seconds{phase.host_s[row]};
     if (model_.serial_host && phase.host_s[row] > 0) {
-      Seconds& free = host_free_[static_cast<std::size_t>(topology_.node_of(static_cast<int>(worker)))];
+      Seconds& free = host_free_[node_of_[worker]];
       host_end = std::max(start, free) + Seconds{phase.host_s[row]};
       free = host_end;
     }
@@ -88,6 +105,12 @@ void SynchronousStep::start_reductions() {
     // Nothing is sent before the backward pass has ended: the buckets go out together then.
     for (auto& reduction : pending_) reduction.arrivals = clock_;
   }
+  if (options_.backup_workers > 0)
+    for (auto& reduction : pending_) {
+      const Seconds last =
+          kth_smallest(reduction.arrivals, clock_.size() - static_cast<std::size_t>(options_.backup_workers));
+      for (auto& arrival : reduction.arrivals) arrival = std::min(arrival, last);
+    }
   auto ends = reduce_(pending_);
   for (std::size_t i = 0; i < pending_.size(); ++i)
     running_.push_back({pending_[i].bucket, std::move(pending_[i].arrivals), std::move(ends[i])});
@@ -117,13 +140,37 @@ void SynchronousStep::wait_for_reductions(std::size_t phase) {
   std::erase_if(running_, needed);
 }
 
-StepOutcome SynchronousStep::next(std::span<const std::size_t> rows) {
+/// When all that are waited for have ended; the others' work of this step is lost.
+Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    const Seconds tail{models_[worker]->tail_s[rows[worker]]};
+    clock_[worker] += tail;
+    parts_[worker].compute += tail;
+  }
+  const Seconds end = kth_smallest(clock_, clock_.size() - static_cast<std::size_t>(options_.backup_workers));
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    if (clock_[worker] > end) {
+      const Seconds device = std::min(parts_[worker].device, end - now_);
+      parts_[worker] = WorkerStep{};
+      parts_[worker].lost = end - now_;
+      parts_[worker].device = device;
+    } else {
+      parts_[worker].straggler += end - clock_[worker];
+    }
+  }
+  return end;
+}
+
+StepOutcome SynchronousStep::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   assert(rows.size() == clock_.size());
   std::fill(parts_.begin(), parts_.end(), WorkerStep{});
   host_free_.assign(static_cast<std::size_t>(topology_.nodes()), now_);
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     clock_[worker] = next_batch(worker, rows[worker], now_);
     parts_[worker].input_stall = clock_[worker] - now_;
+    if (extra_s.empty()) continue;
+    clock_[worker] += Seconds{extra_s[worker]};
+    parts_[worker].compute += Seconds{extra_s[worker]};
   }
   for (std::size_t phase = 0; phase < model_.phases.size(); ++phase) {
     if (model_.phases[phase].stream != Stream::compute) continue;
@@ -132,14 +179,7 @@ StepOutcome SynchronousStep::next(std::span<const std::size_t> rows) {
   }
   wait_for_reductions(model_.phases.size());
 
-  Seconds end = now_;
-  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
-    const Seconds tail{model_.tail_s[rows[worker]]};
-    clock_[worker] += tail;
-    parts_[worker].compute += tail;
-    end = std::max(end, clock_[worker]);
-  }
-  for (std::size_t worker = 0; worker < clock_.size(); ++worker) parts_[worker].straggler += end - clock_[worker];
+  const Seconds end = end_step(rows);
   const Seconds duration = end - now_;
   now_ = end;
   ++steps_;

@@ -10,6 +10,7 @@
 #include "common/units.hpp"
 #include "sim/collectives/topology.hpp"
 #include "sim/step/step_model.hpp"
+#include "sim/step/step_process.hpp"
 
 namespace ganymede {
 
@@ -23,24 +24,13 @@ struct Reduction {
 /// clock.
 using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
 
-/// Where one worker's part of a step went. The first four sum to the step's duration.
-struct WorkerStep {
-  Seconds compute;                ///< its phases and the gaps that its host leaves between them
-  Seconds exposed_communication;  ///< waiting for a reduction that all workers have issued
-  Seconds straggler;              ///< waiting for other workers to issue it, or to end their step
-  Seconds input_stall;            ///< waiting for the next batch
-  Seconds device;  ///< part of compute: the device's own work, without gaps and without queueing for the host
-};
-
-struct StepOutcome {
-  Seconds duration;  ///< until the slowest worker has ended
-  std::vector<WorkerStep> workers;
-};
-
 struct SynchronousOptions {
   bool overlap =
       true;  ///< reduce a bucket as soon as it is ready; else all of a network's when its backward pass has ended
   int prefetch_depth = 2;  ///< batches that the input pipeline works ahead
+  /// So many of the slowest are not waited for: their gradients of this step are thrown away (Chen et al., "Revisiting
+  /// Distributed Synchronous SGD", 2016).
+  int backup_workers = 0;
 };
 
 /// The steps of a run, one after the other.
@@ -48,13 +38,15 @@ struct SynchronousOptions {
 /// A network's reductions must be done before its next phase after the one that completes them (its update), or by the
 /// end of the step where there is none; without overlap, before whatever phase comes next. Workers start a step
 /// together, when the slowest has ended the one before.
-class SynchronousStep {
+class SynchronousStep : public StepProcess {
  public:
   /// `model` must outlive this. Preconditions: topology.ranks >= 1; `reduce` may be empty for one worker.
   SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options, Reduce reduce);
+  /// Workers that differ: a model each, whose phases and buckets are alike and whose times are not. All outlive this.
+  SynchronousStep(std::vector<const StepModel*> models, const Topology& topology, const SynchronousOptions& options,
+                  Reduce reduce);
 
-  /// Simulates the next step; worker w does what sample rows[w] recorded.
-  StepOutcome next(std::span<const std::size_t> rows);
+  StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
  private:
   /// A stage of a worker's input pipeline, and the batches it has worked ahead.
@@ -72,9 +64,12 @@ class SynchronousStep {
   Seconds next_batch(std::size_t worker, std::size_t row, Seconds start);
   void run_phase(std::size_t phase, std::span<const std::size_t> rows);
   void start_reductions();
+  Seconds end_step(std::span<const std::size_t> rows);
   void wait_for_reductions(std::size_t first_waiting_phase);
 
-  const StepModel& model_;
+  std::vector<const StepModel*> models_;  // by worker
+  const StepModel& model_;                // the first: what all have in common
+  std::vector<std::size_t> node_of_;      // by worker
   Topology topology_;
   SynchronousOptions options_;
   Reduce reduce_;

@@ -68,7 +68,7 @@ TEST(Platform, ReadsTheDesignsExample) {
   EXPECT_EQ(lab.fabric.latency, 1_us);
   EXPECT_EQ(lab.storage_class("nfs").write, 1_GB_per_s);
   EXPECT_EQ(lab.storage_class("nfs").per_gb_month, MicroUsd{0});
-  EXPECT_EQ(lab.boot(node), 60_s);
+  EXPECT_EQ(lab.boot(node).median, 60_s);
   EXPECT_EQ(lab.billing.minimum, 60_s);
 }
 
@@ -81,7 +81,7 @@ TEST(Platform, FillsInTheDocumentedDefaults) {
   EXPECT_FALSE(least.instances[0].nic.has_value());
   EXPECT_EQ(least.fabric.latency, 0_s);
   EXPECT_EQ(least.fabric.oversubscription, 1);
-  EXPECT_EQ(least.boot(least.instances[0]), 0_s);
+  EXPECT_EQ(least.boot(least.instances[0]).median, 0_s);
   EXPECT_EQ(least.billing.granularity, 1_s);
   EXPECT_EQ(least.billing.minimum, 0_s);
   EXPECT_EQ(least.region("room-1"), nullptr);

@@ -20,7 +20,7 @@ std::vector<std::string> labels(const Study& study) {
 }
 
 std::string place(const StudyRun& run) {
-  const Pool& pool = run.scenario.pool;
+  const Pool& pool = run.scenario.pools[0].pool;
   return fmt::format("{} x {}, {} each", pool.nodes, pool.instance, pool.gpus_per_node);
 }
 
@@ -82,8 +82,8 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
   EXPECT_EQ(two.steps, 2 * 469);  // two epochs of 60,000 images at 128 a step
   EXPECT_EQ(two.images, 2 * 60000);
   EXPECT_EQ(two.seed, UINT64_MAX);
-  EXPECT_FALSE(two.overlap);
-  EXPECT_EQ(two.scheme.name(), "ring");
+  EXPECT_FALSE(two.synchronization.overlap);
+  EXPECT_EQ(two.synchronization.scheme.name(), "ring");
 }
 
 // Wherever the program was started: trace and platform are found from the file that names them.
@@ -120,8 +120,11 @@ TEST(Study, ReportsProgress) {
 
 TEST(Study, NamesTheRunThatFails) {
   Study study = StudyFiles().load(StudyFiles::basic());
-  study.runs[1].scenario.platform.instances.front().nic.reset();
-  for (auto& instance : study.runs[1].scenario.platform.instances) instance.nic.reset();
+  auto& pool = study.runs[1].scenario.pools[0];
+  Platform bare = *pool.platform;
+  for (auto& instance : bare.instances) instance.nic.reset();
+  pool.platform = std::make_shared<const Platform>(bare);
+  study.runs[1].scenario.physics = "bare";
   EXPECT_THAT(message_of<ConfigError>([&] { run_study(study, 2); }),
               testing::StartsWith("lab room-1, 2 x X, ring, seed 1: "));
 }

@@ -21,17 +21,17 @@ class Scenarios : public testing::Test {
 
 TEST_F(Scenarios, TakeTheStatedDefaults) {
   const Scenario scenario = files_.load(ScenarioFiles::basic());
-  EXPECT_EQ(scenario.pool.instance, "one");
-  EXPECT_EQ(scenario.pool.region, "room-1");
-  EXPECT_EQ(scenario.pool.market, Market::on_demand);
-  EXPECT_EQ(scenario.pool.nodes, 2);
-  EXPECT_EQ(scenario.pool.gpus_per_node, 1);
+  EXPECT_EQ(scenario.pools[0].pool.instance, "one");
+  EXPECT_EQ(scenario.pools[0].pool.region, "room-1");
+  EXPECT_EQ(scenario.pools[0].pool.market, Market::on_demand);
+  EXPECT_EQ(scenario.pools[0].pool.nodes, 2);
+  EXPECT_EQ(scenario.pools[0].pool.gpus_per_node, 1);
   EXPECT_EQ(scenario.workers(), 2);
-  EXPECT_EQ(scenario.gpu().name, "GPU-X");
-  EXPECT_EQ(scenario.price.per_hour.value, 3'600'000);
-  EXPECT_EQ(scenario.scheme.name(), "ring");
-  EXPECT_TRUE(scenario.overlap);
-  EXPECT_EQ(scenario.policy->name, "fixed");
+  EXPECT_EQ(scenario.pools[0].gpu().name, "GPU-X");
+  EXPECT_EQ(scenario.pools[0].price.per_hour.value, 3'600'000);
+  EXPECT_EQ(scenario.synchronization.scheme.name(), "ring");
+  EXPECT_TRUE(scenario.synchronization.overlap);
+  EXPECT_EQ(scenario.policy.policy->name, "fixed");
   EXPECT_EQ(scenario.fidelity, Fidelity::sampled);
   EXPECT_EQ(scenario.precision, 0.005);
   EXPECT_EQ(scenario.seed, 1U);
@@ -50,8 +50,8 @@ TEST_F(Scenarios, TakeAllThatTheDesignsExampleSays) {
   content["fidelity"] = {{"mode", "message"}, {"precision", 0.01}};
   const Scenario scenario = files_.load(content);
   EXPECT_EQ(scenario.workers(), 6);
-  EXPECT_EQ(scenario.scheme.name(), "reduce-to-one");
-  EXPECT_FALSE(scenario.overlap);
+  EXPECT_EQ(scenario.synchronization.scheme.name(), "reduce-to-one");
+  EXPECT_FALSE(scenario.synchronization.overlap);
   EXPECT_EQ(scenario.fidelity, Fidelity::message);
   EXPECT_EQ(scenario.precision, 0.01);
 }
@@ -60,12 +60,12 @@ TEST_F(Scenarios, UseAllGpusOfOneNodeUnlessToldOtherwise) {
   Json content = ScenarioFiles::basic();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "four"}};  // whose only region is room-1
   const Scenario scenario = files_.load(content);
-  EXPECT_EQ(scenario.pool.nodes, 1);
+  EXPECT_EQ(scenario.pools[0].pool.nodes, 1);
   EXPECT_EQ(scenario.workers(), 4);
-  EXPECT_EQ(scenario.pool.region, "room-1");
+  EXPECT_EQ(scenario.pools[0].pool.region, "room-1");
 }
 
-struct Target {
+struct TargetCase {
   const char* key;
   std::int64_t value;
   std::int64_t steps, images;
@@ -73,10 +73,10 @@ struct Target {
 
 // Two workers of 64 images: 128 a step. 60,000 images are 468.75 steps: 469, the last one padded.
 TEST_F(Scenarios, TurnTheTargetIntoStepsAndImages) {
-  for (const Target& target :
-       {Target{"steps", 18760, 18760, 18760 * 128}, Target{"epochs", 1, 469, 60000},
-        Target{"epochs", 20, 20 * 469, 20 * 60000}, Target{"images", 1, 1, 1}, Target{"images", 128, 1, 128},
-        Target{"images", 129, 2, 129}, Target{"images", 60000, 469, 60000}}) {
+  for (const TargetCase& target : {TargetCase{"steps", 18760, 18760, 18760 * 128}, TargetCase{"epochs", 1, 469, 60000},
+                                   TargetCase{"epochs", 20, 20 * 469, 20 * 60000}, TargetCase{"images", 1, 1, 1},
+                                   TargetCase{"images", 128, 1, 128}, TargetCase{"images", 129, 2, 129},
+                                   TargetCase{"images", 60000, 469, 60000}}) {
     Json content = ScenarioFiles::basic();
     content["workload"].erase("steps");
     content["workload"][target.key] = target.value;
@@ -91,9 +91,9 @@ TEST_F(Scenarios, TakeACatalogByName) {
   content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.8xlarge"}};
   const Scenario scenario = files_.load(content);
   EXPECT_EQ(scenario.workers(), 4);
-  EXPECT_EQ(scenario.price.per_hour,
+  EXPECT_EQ(scenario.pools[0].price.per_hour,
             find_price(catalog("aws").instance("p3.8xlarge"), "us-east-1", Market::on_demand)->per_hour);
-  EXPECT_EQ(scenario.gpu().name, "V100");
+  EXPECT_EQ(scenario.pools[0].gpu().name, "V100");
 }
 
 TEST_F(Scenarios, ChooseTheBatchEntry) {
@@ -101,14 +101,14 @@ TEST_F(Scenarios, ChooseTheBatchEntry) {
   trace.batches.push_back(constant_trace(4).batches.front());
   trace.batches[1].batch = 128;
   const ScenarioFiles files(trace);
-  EXPECT_EQ(files.load_with("/workload/batch_per_gpu", 128).batch_entry, 1U);
+  EXPECT_EQ(files.load_with("/workload/batch_per_gpu", 128).stages, std::vector<std::size_t>{1});
 }
 
 TEST_F(Scenarios, AreChangedByOverrides) {
   const Scenario scenario =
       files_.load(ScenarioFiles::basic(), {{"/platform/nodes", "4"}, {"/synchronization/scheme", "hierarchical-copy"}});
   EXPECT_EQ(scenario.workers(), 4);
-  EXPECT_EQ(scenario.scheme.name(), "hierarchical-copy");
+  EXPECT_EQ(scenario.synchronization.scheme.name(), "hierarchical-copy");
 }
 
 TEST_F(Scenarios, HaveTheSameHashWhereverTheirFilesLie) {

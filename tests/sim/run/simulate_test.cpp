@@ -60,13 +60,8 @@ TEST(Simulate, OneWorkersUseOfItsHardware) {
 TEST(Simulate, SaysWhatItLeavesOut) {
   for (const char* every : {"10min", "1epoch", "daly"}) {
     const Json run = simulate_json(ScenarioFiles().load_with("/checkpoint", {{"every", every}}));
-    EXPECT_THAT(run["provenance"]["warnings"].dump(), HasSubstr("checkpoints are not simulated yet"));
+    EXPECT_THAT(run["provenance"]["warnings"].dump(), HasSubstr("no checkpoints are written"));
   }
-  Json content = ScenarioFiles::basic();
-  content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}};
-  content["storage"] = {{"dataset", "gp3"}, {"checkpoint", "s3"}};
-  EXPECT_THAT(simulate_json(ScenarioFiles().load(content))["provenance"]["warnings"].dump(),
-              HasSubstr("storage is not simulated yet"));
 }
 
 TEST(Simulate, OneWorkersBill) {

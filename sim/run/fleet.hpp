@@ -1,0 +1,78 @@
+#pragma once
+// The nodes of a run, from request to release.
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/ledger/bill.hpp"
+#include "sim/run/hazards.hpp"
+
+namespace ganymede {
+
+struct Node {
+  enum class State {
+    queued,   ///< asked for, the provider takes its time
+    waiting,  ///< asked for, there is none to be had
+    booting,  ///< granted; from here on it is paid for
+    ready,
+    gone,
+  };
+  std::size_t pool = 0;
+  State state = State::queued;
+  bool member = false;   ///< of what trains
+  bool joined = false;   ///< has trained
+  bool noticed = false;  ///< will be taken back
+  bool warned = false;   ///< and has been told some time before
+  Nanoseconds requested = 0, granted = kNever, gone = kNever;
+
+  bool held() const { return state == State::booting || state == State::ready; }
+};
+
+/// Nodes of one pool, counted.
+struct PoolCount {
+  int queued = 0, waiting = 0, booting = 0, ready = 0;  ///< those under notice left out
+  int noticed = 0, lost = 0;
+  int members = 0;  ///< of `ready`
+  Nanoseconds waiting_since = kNever;
+};
+
+/// All nodes that a run has ever asked for, and what they cost. Nodes keep their index.
+class Fleet {
+ public:
+  explicit Fleet(const Scenario& scenario);
+
+  std::size_t add(std::size_t pool, Nanoseconds now);
+  Node& operator[](std::size_t index) { return nodes_[index]; }
+  const Node& operator[](std::size_t index) const { return nodes_[index]; }
+  std::size_t size() const { return nodes_.size(); }
+  /// Indices of the nodes that are not gone, oldest first.
+  const std::vector<std::size_t>& alive() const { return alive_; }
+
+  PoolCount count(std::size_t pool) const;
+  /// Takes a node away: released, lost or never granted.
+  void remove(std::size_t index, Nanoseconds now, bool lost);
+  /// Nodes of each pool that are members.
+  std::vector<int> members() const;
+
+  /// Dollars an hour of one node.
+  double price(std::size_t pool, Nanoseconds now) const;
+  /// Gone nodes' cost and that of the others up to `now`, without rounding of the time: what a controller can add up.
+  double spent_usd(Nanoseconds now) const;
+  /// The bill if the nodes that are held at the end of the run leave `shift` seconds later (earlier if negative).
+  Bill bill(Nanoseconds end, double shift) const;
+  /// Node-nanoseconds held of a pool.
+  Nanoseconds held(std::size_t pool, Nanoseconds end) const;
+  /// Mean carbon intensity of a pool's region over the time that its nodes were held; none where nothing is known.
+  std::optional<double> carbon(std::size_t pool, Nanoseconds end) const;
+
+ private:
+  const Scenario& scenario_;
+  std::vector<Node> nodes_;
+  std::vector<std::size_t> alive_;
+  std::vector<int> lost_;  // by pool
+  double spent_ = 0;       // of nodes that are gone
+};
+
+}  // namespace ganymede

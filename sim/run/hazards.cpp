@@ -1,0 +1,70 @@
+#include "sim/run/hazards.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/ledger/nanoseconds.hpp"
+
+namespace ganymede {
+namespace {
+
+// Kadupitiya et al., HPDC 2020: parameters of the fit that the scenario's documentation states.
+constexpr double kBathtubA = 0.475;
+constexpr double kBathtubEarly_s = 3600;
+constexpr double kBathtubLate_s = 0.8 * 3600;
+
+double bathtub(double t, double most) {
+  return kBathtubA * (1 - portable_exp(-t / kBathtubEarly_s) + portable_exp((t - most) / kBathtubLate_s));
+}
+
+double bathtub_mean(double most) {
+  // The integral of 1 - F by the midpoint rule.
+  constexpr int kParts = 1000;
+  double sum = 0;
+  for (int i = 0; i < kParts; ++i) sum += std::max(0.0, 1 - bathtub((i + 0.5) * most / kParts, most)) * most / kParts;
+  return sum;
+}
+
+}  // namespace
+
+Nanoseconds to_nanoseconds(Seconds time) { return whole_nanoseconds(time); }
+Seconds to_seconds(Nanoseconds time) { return Seconds{static_cast<double>(time) / kNanosecondsPerSecond}; }
+
+Nanoseconds draw(const Delay& delay, RandomStream& random) {
+  if (delay.spread == 0) return to_nanoseconds(delay.median);
+  return to_nanoseconds(delay.median * portable_exp(delay.spread * random.normal()));
+}
+
+Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random) {
+  if (lifetimes.kind == Lifetimes::Kind::exponential) {
+    const double life = lifetimes.mean.si * random.exponential();
+    return life < 9e9 ? to_nanoseconds(Seconds{life}) : kNever;
+  }
+  const double u = random.uniform();
+  double low = 0, high = lifetimes.most.si;
+  if (u >= bathtub(high, high)) return to_nanoseconds(lifetimes.most);
+  for (int i = 0; i < 60; ++i) {
+    const double middle = (low + high) / 2;
+    (bathtub(middle, lifetimes.most.si) < u ? low : high) = middle;
+  }
+  return to_nanoseconds(Seconds{high});
+}
+
+double hazard_rate(const Scenario& scenario, const ScenarioPool& pool) {
+  double rate = scenario.faults.crash ? 1 / scenario.faults.crash->si : 0;
+  if (pool.lifetimes)
+    rate += 1 / (pool.lifetimes->kind == Lifetimes::Kind::exponential ? pool.lifetimes->mean.si
+                                                                      : bathtub_mean(pool.lifetimes->most.si));
+  if (pool.capacity && pool.capacity->rows.size() > 1) {
+    const auto& rows = pool.capacity->rows;
+    double taken = 0, node_seconds = 0;
+    for (std::size_t i = 1; i < rows.size(); ++i) {
+      taken += std::max(0.0, rows[i - 1].value - rows[i].value);
+      node_seconds += rows[i - 1].value * (rows[i].at - rows[i - 1].at).si;
+    }
+    if (node_seconds > 0) rate += taken / node_seconds;
+  }
+  return rate;
+}
+
+}  // namespace ganymede

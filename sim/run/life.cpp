@@ -1,0 +1,486 @@
+#include "sim/run/life.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "common/errors.hpp"
+#include "sim/ledger/nanoseconds.hpp"
+#include "sim/run/worker_models.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr Nanoseconds kLongest = 9'000'000'000 * static_cast<Nanoseconds>(1'000'000'000);  // 285 years
+/// So many starts in a row that made nothing durable, and so many looks of a policy at a run that does nothing: more
+/// would not help.
+constexpr std::int64_t kTriesAtMost = 2000;
+constexpr std::int64_t kIdleLooksAtMost = 10'000;
+constexpr std::size_t kEventsAtMost = 20'000;  // of the log
+
+double mtbf_of(const Scenario& scenario, const std::vector<int>& nodes) {
+  double rate = 0;
+  for (std::size_t p = 0; p < nodes.size(); ++p) rate += nodes[p] * hazard_rate(scenario, scenario.pools[p]);
+  return rate;
+}
+
+}  // namespace
+
+Life::Life(const Scenario& scenario, StepTimes& times)
+    : scenario_(scenario),
+      times_(times),
+      controller_(make_controller(scenario)),
+      fleet_(scenario),
+      training_(scenario),
+      delays_(scenario.seed, "run/delays"),
+      picks_(scenario.seed, "run/picks"),
+      slow_nodes_(scenario.seed, "run/slowdowns"),
+      away_(scenario.pools.size(), false) {
+  for (const auto& pool : scenario.pools) {
+    lifetimes_.emplace_back(scenario.seed, "run/lifetimes/" + pool.name);
+    away_[speed_.size()] = pool.pool.region != scenario.pools[0].pool.region;
+    speed_.push_back(times.known(0, 0).mean_s / times.known(speed_.size(), 0).mean_s);
+  }
+  target_ = static_cast<double>(scenario.target == Target::steps ? scenario.steps : scenario.images);
+  draw_stages();
+}
+
+void Life::draw_stages() {
+  RandomStream random(scenario_.seed, "run/stages");
+  double sum = 0;
+  for (const double share : scenario_.stage_shares) {
+    sum += share * (1 + scenario_.stage_variation * (2 * random.uniform() - 1));
+    stage_ends_.push_back(sum);
+  }
+  for (double& end : stage_ends_) end *= target_ / sum;
+  stage_ends_.back() = target_;
+}
+
+std::size_t Life::stage_at(double done) const {
+  std::size_t stage = 0;
+  while (stage + 1 < stage_ends_.size() && done >= stage_ends_[stage] - 1e-6) ++stage;
+  return stage;
+}
+
+void Life::post(Nanoseconds at, Event::Kind kind, std::size_t index, std::uint64_t generation) {
+  if (at < kLongest) queue_.push({at, order_++, kind, index, generation});
+}
+
+void Life::log(std::string what, std::string pool, int nodes, std::string detail, std::int64_t times) {
+  if (events_.size() == kEventsAtMost) {
+    warnings_.push_back(fmt::format("only the first {} events are listed", kEventsAtMost));
+    events_.push_back({to_seconds(now_), "further events are not listed", "", 0, "", 1});
+  }
+  if (events_.size() > kEventsAtMost) return;
+  if (!events_.empty()) {
+    RunEvent& last = events_.back();
+    if (last.at == to_seconds(now_) && last.what == what && last.pool == pool && last.detail == detail) {
+      last.nodes += nodes;
+      return;
+    }
+  }
+  events_.push_back({to_seconds(now_), std::move(what), std::move(pool), nodes, std::move(detail), times});
+}
+
+void Life::never(const std::string& why) const {
+  throw Infeasible(fmt::format("{}: this run never finishes: {} ({:.1f} % are done after {})", scenario_.file, why,
+                               100 * training_.done(now_) / target_, to_string(to_seconds(now_))));
+}
+
+void Life::run() {
+  for (const auto kind : {Event::Kind::slow_node, Event::Kind::slow_network, Event::Kind::slow_storage}) schedule(kind);
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p)
+    if (scenario_.pools[p].capacity) capacity_changed(p);
+  for (std::size_t i = 0; i < scenario_.faults.events.size(); ++i)
+    post(to_nanoseconds(scenario_.faults.events[i].at), Event::Kind::injected, i);
+  look();
+  if (scenario_.policy.policy->periodic) post(to_nanoseconds(scenario_.policy.every), Event::Kind::look);
+  while (!done_) {
+    if (queue_.empty()) {
+      std::string waits;
+      for (std::size_t p = 0; p < scenario_.pools.size(); ++p)
+        if (const PoolCount count = fleet_.count(p); count.waiting > 0)
+          waits +=
+              fmt::format("{}{} more of \"{}\"", waits.empty() ? "" : " and ", count.waiting, scenario_.pools[p].name);
+      never(waits.empty() ? "its policy holds nothing that could train"
+                          : "it waits for " + waits + ", which never come");
+    }
+    const Event event = queue_.top();
+    queue_.pop();
+    const bool stale = event.generation != 0 && event.generation != generation_;
+    if (stale) continue;
+    now_ = event.at;
+    account_waiting();
+    check_hope(event);
+    handle(event);
+  }
+}
+
+/// A run without progress is given up, so that it does not go on for ever.
+void Life::check_hope(const Event& event) {
+  if (event.kind != Event::Kind::look) idle_looks_ = 0;
+  if (event.kind == Event::Kind::look && state_ == State::idle && ++idle_looks_ > kIdleLooksAtMost)
+    never("its policy lets it wait");
+}
+
+void Life::handle(const Event& event) {
+  using Kind = Event::Kind;
+  switch (event.kind) {
+    case Kind::grant:
+      return grant(event.index);
+    case Kind::ready:
+      return ready(event.index);
+    case Kind::notice:
+      return give_notice(event.index, kNever);
+    case Kind::last_save:
+      return save_before_end();
+    case Kind::taken:
+      return lose(event.index, false);
+    case Kind::crash:
+      return lose(event.index, true);
+    case Kind::capacity:
+      return capacity_changed(event.index);
+    case Kind::resume:
+      return resume();
+    case Kind::reached:
+      return reached();
+    case Kind::slow_node:
+    case Kind::slow_network:
+    case Kind::slow_storage:
+      return slowdown_came(event.kind);
+    case Kind::recovered:
+      std::erase_if(slow_, [&](const Slow& slow) { return slow.until <= now_; });
+      log("recovered");
+      if (state_ == State::training) cut(false), begin_segment();
+      return;
+    case Kind::injected:
+      return inject(scenario_.faults.events[event.index]);
+    case Kind::out_of_credits:
+      credits_left_ = false;
+      log("burst credits used up");
+      if (state_ == State::training) cut(false), begin_segment();
+      return;
+    case Kind::look:
+      post(now_ + to_nanoseconds(scenario_.policy.every), Kind::look);
+      return look();
+  }
+}
+
+Configuration Life::configuration() const {
+  Configuration configuration;
+  configuration.nodes = fleet_.members();
+  const double done = training_.done(now_);
+  configuration.stage = stage_at(done);
+  for (const Slow& slow : slow_) {
+    if (slow.kind == InjectedEvent::Kind::network) configuration.network = std::min(configuration.network, slow.factor);
+    if (slow.kind == InjectedEvent::Kind::storage) configuration.storage = std::min(configuration.storage, slow.factor);
+    if (slow.kind == InjectedEvent::Kind::straggler) {
+      configuration.slow += slow.nodes * scenario_.pools[0].pool.gpus_per_node;
+      configuration.slow_factor = std::max(configuration.slow_factor, slow.factor);
+    }
+  }
+  int workers = 0;
+  for (std::size_t p = 0; p < configuration.nodes.size(); ++p)
+    workers += configuration.nodes[p] * scenario_.pools[p].pool.gpus_per_node;
+  configuration.slow = std::min(configuration.slow, workers);
+  if (scenario_.input.storage) {
+    const double images =
+        scenario_.target == Target::steps ? done * static_cast<double>(scenario_.batch().batch) * workers : done;
+    configuration.cached = fits_cache(scenario_) && images >= static_cast<double>(scenario_.dataset.images) - 1e-6;
+    configuration.burst = !configuration.cached && credits_left_ && scenario_.input.storage->burst_iops.has_value();
+  }
+  return configuration;
+}
+
+Nanoseconds Life::write_time() const {
+  const auto& checkpoints = scenario_.checkpoints;
+  if (!checkpoints.storage) return 0;
+  double share = 1;
+  for (const Slow& slow : slow_)
+    if (slow.kind == InjectedEvent::Kind::storage) share = std::min(share, slow.factor);
+  return to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / (share * checkpoints.storage->write));
+}
+
+Nanoseconds Life::read_time() const {
+  const auto& checkpoints = scenario_.checkpoints;
+  return checkpoints.storage
+             ? to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read)
+             : 0;
+}
+
+// Young (1974) and Daly (FGCS 22, 2006): sqrt(2 C M) - C between the end of a checkpoint of cost C and the start of the
+// next, for a mean time M between losses.
+double Life::steps_between_checkpoints(const StepDistribution& steps) const {
+  const auto& checkpoints = scenario_.checkpoints;
+  double seconds = 0;
+  switch (checkpoints.every) {
+    case Checkpoints::Every::never:
+      return 0;
+    case Checkpoints::Every::epochs:
+      return std::max(1.0, std::ceil(static_cast<double>(scenario_.dataset.images) / steps.images) *
+                               static_cast<double>(checkpoints.epochs));
+    case Checkpoints::Every::interval:
+      seconds = checkpoints.interval.si;
+      break;
+    case Checkpoints::Every::daly: {
+      const double rate = mtbf_of(scenario_, fleet_.members());
+      if (rate == 0) return 0;
+      const double cost = to_seconds(write_time()).si;
+      seconds = std::max(cost, std::sqrt(2 * std::max(cost, 1e-3) / rate) - cost);
+      break;
+    }
+  }
+  return std::max(1.0, std::round(seconds / steps.mean.si));
+}
+
+void Life::begin_segment() {
+  state_ = State::training;
+  Segment segment;
+  segment.start = now_;
+  segment.configuration = configuration();
+  const StepDistribution& steps = times_.of(segment.configuration);
+  segment.steps = &steps;
+  segment.step_ns = steps.mean.si * kNanosecondsPerSecond;
+  const auto images = static_cast<double>(scenario_.dataset.images);
+  segment.per_step = scenario_.target == Target::steps    ? 1
+                     : scenario_.target == Target::images ? steps.images
+                                                          : images / std::ceil(images / steps.images - 1e-9);
+  segment.every = steps_between_checkpoints(steps);
+  segment.write_ns = static_cast<double>(write_time());
+  most_gpus_ = std::max(most_gpus_, steps.workers);
+  const double done = training_.done(now_);
+  const std::size_t stage = stage_at(done);
+  if (stage != stage_ && started_) log("stage", "", 0, scenario_.trace.batches[scenario_.stages[stage]].stage);
+  stage_ = stage;
+  double until = stage_ends_[stage];
+  if (scenario_.input.storage && !segment.configuration.cached && fits_cache(scenario_)) {
+    const double first_epoch = scenario_.target == Target::steps ? std::ceil(images / steps.images) : images;
+    if (done < first_epoch) until = std::min(until, first_epoch);
+  }
+  const double left = std::max(1.0, std::ceil((until - done) / segment.per_step - 1e-6));
+  constexpr double kLongest_s = 9e9;
+  if (!(to_seconds(now_).si + left * (segment.step_ns + (segment.every > 0 ? segment.write_ns / segment.every : 0)) /
+                                  kNanosecondsPerSecond <
+        kLongest_s))
+    throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", scenario_.file,
+                                  to_string(left * steps.mean)));
+  training_.begin(segment);
+  ++generation_;
+  post(training_.segment().time_of(left), Event::Kind::reached, 0, generation_);
+  if (segment.configuration.burst) {
+    const Storage& storage = *scenario_.input.storage;
+    const double demand = steps.reads / steps.mean.si;
+    if (demand > storage.iops.value_or(demand))
+      post(now_ + to_nanoseconds(Seconds{std::min(8e9, storage.burst_credits / (demand - *storage.iops))}),
+           Event::Kind::out_of_credits, 0, generation_);
+  }
+}
+
+void Life::cut(bool lost) {
+  assert(state_ == State::training);
+  const Segment& segment = training_.segment();
+  const StepDistribution* steps = segment.steps;
+  const double before = training_.totals().steps;
+  double error = 0;
+  for (std::size_t p = 0; p < segment.configuration.nodes.size(); ++p)
+    if (segment.configuration.nodes[p] > 0) {
+      const KnownWorkload& workload = times_.known(p, segment.configuration.stage);
+      if (workload.provenance == Provenance::measured) error = std::max(error, workload.relative_error);
+    }
+  const std::int64_t checkpoints = training_.cut(now_, lost, error);
+  used_[steps] += training_.totals().steps - before;
+  ++generation_;
+  if (checkpoints > 0) log("checkpoint", "", 0, "", checkpoints);
+  state_ = State::idle;
+}
+
+/// The segment's last step is done: the target, a stage or the first epoch is complete.
+void Life::reached() {
+  cut(false);
+  if (training_.done(now_) < target_ - 1e-6) return begin_segment();
+  if (scenario_.checkpoints.every != Checkpoints::Every::never) return pause(State::saving, write_time());
+  training_.finish();
+  done_ = true;
+  log("finished");
+}
+
+void Life::pause(State state, Nanoseconds length) {
+  state_ = state;
+  pause_end_ = now_ + length;
+  load_from_ = pause_end_;
+  ++generation_;
+  post(pause_end_, Event::Kind::resume, 0, generation_);
+}
+
+void Life::resume() {
+  if (state_ == State::saving) {
+    training_.save();
+    log("checkpoint", "", 0, "");
+    if (training_.done(now_) >= target_ - 1e-6) {
+      done_ = true;
+      log("finished");
+      return;
+    }
+    state_ = State::idle;
+    // Whoever was waiting for it to be written may go.
+    apply(decision_);
+    if (state_ == State::idle) reconcile();
+    return;
+  }
+  loads_ = false;
+  if (!started_) log("ready");
+  if (lost_since_) log("restored");
+  started_ = true;
+  lost_since_ = false;
+  begin_segment();
+}
+
+/// Starts the training program on all nodes that are ready.
+void Life::start(bool load) {
+  Nanoseconds length = draw(scenario_.provisioning.framework_start, delays_);
+  const std::vector<int> before = fleet_.members();
+  int nodes = 0;
+  for (const std::size_t index : fleet_.alive()) {
+    Node& node = fleet_[index];
+    if (node.state != Node::State::ready) continue;
+    node.member = true;
+    node.joined = true;
+    ++nodes;
+    if (away_[node.pool]) {
+      // Dataset and checkpoint follow once to a new region.
+      away_[node.pool] = false;
+      for (const PoolLink& link : scenario_.links)
+        if (link.b == node.pool || link.a == node.pool) {
+          const double bytes = static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image *
+                                   scenario_.input.compressed +
+                               scenario_.checkpoints.bytes.si;
+          moved_usd_ += bytes / 1e9 * link.usd_per_gb;
+          break;
+        }
+    }
+  }
+  if (nodes > 1 || scenario_.pools[0].pool.gpus_per_node > 1)
+    length += draw(scenario_.provisioning.communicator_start, delays_);
+  if (started_ && !load) log("resized", "", nodes);
+  const Nanoseconds loading = load && training_.durable() > 0 ? read_time() : 0;
+  pause(State::starting, length + loading);
+  load_from_ = pause_end_ - loading;
+  if (load) {
+    if (tried_durable_ == training_.durable() && ++tries_ > kTriesAtMost)
+      never(fmt::format("{} starts in a row were lost before anything of them was durable{}", kTriesAtMost,
+                        scenario_.checkpoints.every == Checkpoints::Every::never
+                            ? "; it writes no checkpoints"
+                            : "; checkpoints are too far apart for how often nodes are lost"));
+    if (tried_durable_ != training_.durable()) tries_ = 0;
+    tried_durable_ = training_.durable();
+  }
+  if (length + loading == 0) resume();
+}
+
+/// Who is ready trains, if the policy has it so and nobody is on the way.
+void Life::reconcile() {
+  if (done_ || state_ == State::saving || state_ == State::starting) return;
+  bool complete = true, on_the_way = false, newcomers = false;
+  int ready = 0;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    const PoolCount count = fleet_.count(p);
+    complete = complete && count.ready >= decision_.nodes[p];
+    on_the_way = on_the_way || count.booting > 0 || count.queued > 0;
+    ready += count.ready;
+  }
+  for (const std::size_t index : fleet_.alive())
+    newcomers = newcomers || (fleet_[index].state == Node::State::ready && !fleet_[index].member);
+  if (state_ == State::training) {
+    if (decision_.pause) return cut(false);
+    if (!newcomers || on_the_way) return;
+    cut(false);
+    return start(false);
+  }
+  if (decision_.pause || ready == 0) return;
+  if (decision_.elastic ? on_the_way : !complete) return;
+  start(loads_ || !started_);
+}
+
+/// Rented time between the last event and this one in which nothing trained; what training takes is accounted when its
+/// segment ends, and what nobody accounts is idle.
+void Life::account_waiting() {
+  if (accounted_ == now_) return;
+  const Nanoseconds loading =
+      state_ == State::starting ? std::max<Nanoseconds>(0, now_ - std::max(accounted_, load_from_)) : 0;
+  const Nanoseconds time = now_ - accounted_;
+  std::vector<std::int64_t> fresh(scenario_.pools.size(), 0), members(scenario_.pools.size(), 0);
+  for (const std::size_t index : fleet_.alive()) {
+    const Node& node = fleet_[index];
+    if (!node.held()) continue;
+    if (!node.joined) ++fresh[node.pool];
+    if (node.member) ++members[node.pool];
+  }
+  for (std::size_t p = 0; p < fresh.size(); ++p) {
+    const ScenarioPool& pool = scenario_.pools[p];
+    Ledger& ledger = training_.ledger(p);
+    ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * fresh[p] * pool.instance().gpus);
+    if (state_ == State::starting) {
+      const GpuNanoseconds gpus = GpuNanoseconds{members[p]} * pool.pool.gpus_per_node;
+      ledger.add(GpuUse::provisioning, gpus * (time - loading));
+      ledger.add(GpuUse::checkpoint, gpus * loading);
+    }
+    if (state_ == State::saving)
+      ledger.add(GpuUse::checkpoint, GpuNanoseconds{time} * members[p] * pool.pool.gpus_per_node);
+  }
+  accounted_ = now_;
+}
+
+void Life::slow(const InjectedEvent& event) {
+  slow_.push_back({event.kind, event.factor, event.nodes, now_ + to_nanoseconds(event.lasts)});
+  post(slow_.back().until, Event::Kind::recovered);
+  const char* what = event.kind == InjectedEvent::Kind::straggler ? "straggler"
+                     : event.kind == InjectedEvent::Kind::network ? "network slower"
+                                                                  : "storage slower";
+  log(what, "", event.kind == InjectedEvent::Kind::straggler ? event.nodes : 0,
+      fmt::format("factor {:g}", event.factor));
+  if (state_ == State::training) cut(false), begin_segment();
+}
+
+/// When the next slowdown of a kind comes; of all nodes that there may be, for stragglers.
+void Life::schedule(Event::Kind kind) {
+  const Faults& faults = scenario_.faults;
+  const auto& slowdown = kind == Event::Kind::slow_node      ? faults.straggler
+                         : kind == Event::Kind::slow_network ? faults.network
+                                                             : faults.storage;
+  if (!slowdown) return;
+  int count = 0;
+  for (const auto& pool : scenario_.pools) count += pool.most;
+  const double wait = slowdown->every.si / (kind == Event::Kind::slow_node ? count : 1) * slow_nodes_.exponential();
+  if (wait < 8e9) post(now_ + to_nanoseconds(Seconds{wait}), kind);
+}
+
+void Life::slowdown_came(Event::Kind kind) {
+  using Kind = InjectedEvent::Kind;
+  schedule(kind);
+  const Faults& faults = scenario_.faults;
+  if (kind == Event::Kind::slow_network)
+    return slow({Kind::network, {}, 0, 1, faults.network->factor, faults.network->lasts});
+  if (kind == Event::Kind::slow_storage)
+    return slow({Kind::storage, {}, 0, 1, faults.storage->factor, faults.storage->lasts});
+  std::uint64_t most = 0, training = 0;
+  for (const auto& pool : scenario_.pools) most += static_cast<std::uint64_t>(pool.most);
+  for (const int members : fleet_.members()) training += static_cast<std::uint64_t>(members);
+  // What falls on a node that is not there hits nobody.
+  if (slow_nodes_.below(most) < training)
+    slow({Kind::straggler, {}, 0, 1, faults.straggler->factor, faults.straggler->lasts});
+}
+
+std::vector<const StepDistribution*> Life::used() const {
+  std::vector<std::pair<double, const StepDistribution*>> by_steps;
+  for (const auto& [steps, count] : used_) by_steps.emplace_back(-count, steps);
+  std::sort(by_steps.begin(), by_steps.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second->mean < b.second->mean;
+  });
+  std::vector<const StepDistribution*> used;
+  for (const auto& [count, steps] : by_steps) used.push_back(steps);
+  return used;
+}
+
+}  // namespace ganymede

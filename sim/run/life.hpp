@@ -1,0 +1,161 @@
+#pragma once
+// The life of a run: requests, boots, training, interruptions, checkpoints, what the policy decides and what becomes of
+// it, as discrete events. Between two of them a segment of training is a formula, so that a run costs as much as it has
+// events, whatever its number of steps.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <queue>
+#include <string>
+#include <vector>
+
+#include "sim/run/controller.hpp"
+#include "sim/run/fleet.hpp"
+#include "sim/run/result.hpp"
+#include "sim/run/training.hpp"
+
+namespace ganymede {
+
+class Life {
+ public:
+  /// Both must outlive this.
+  Life(const Scenario& scenario, StepTimes& times);
+
+  /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
+  void run();
+
+  // Afterwards.
+  Nanoseconds end() const { return now_; }
+  const Fleet& fleet() const { return fleet_; }
+  Training& training() { return training_; }
+  const std::vector<RunEvent>& events() const { return events_; }
+  std::int64_t losses() const { return losses_; }
+  int most_gpus() const { return most_gpus_; }
+  double moved_usd() const { return moved_usd_; }
+  /// Distributions that the run has used, those of most steps first.
+  std::vector<const StepDistribution*> used() const;
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  enum class State {
+    idle,      ///< nothing trains
+    starting,  ///< the training program starts, or loads a checkpoint
+    training,
+    saving,  ///< a checkpoint before all nodes go
+  };
+  struct Event {
+    enum class Kind {
+      grant,
+      ready,
+      notice,
+      last_save,
+      taken,
+      crash,
+      capacity,
+      resume,
+      reached,
+      slow_node,
+      slow_network,
+      slow_storage,
+      recovered,
+      injected,
+      out_of_credits,
+      look,
+    };
+    Nanoseconds at;
+    std::uint64_t order;  // events of one time come in the order in which they were made
+    Kind kind;
+    std::size_t index = 0;         // of a node, a pool or an injected event
+    std::uint64_t generation = 0;  // of the segment or pause that it ends; stale ones are dropped
+  };
+  struct Later {
+    bool operator()(const Event& a, const Event& b) const { return a.at != b.at ? a.at > b.at : a.order > b.order; }
+  };
+  /// Something is slow until a time.
+  struct Slow {
+    InjectedEvent::Kind kind;
+    double factor;
+    int nodes;
+    Nanoseconds until;
+  };
+
+  // life.cpp
+  void post(Nanoseconds at, Event::Kind kind, std::size_t index = 0, std::uint64_t generation = 0);
+  void handle(const Event& event);
+  void log(std::string what, std::string pool = "", int nodes = 0, std::string detail = "", std::int64_t times = 1);
+  void draw_stages();
+  std::size_t stage_at(double done) const;
+  Configuration configuration() const;
+  void begin_segment();
+  void cut(bool lost);
+  void reached();
+  void pause(State state, Nanoseconds length);
+  void resume();
+  void start(bool lost_state);
+  void reconcile();
+  void account_waiting();
+  void slow(const InjectedEvent& event);
+  void schedule(Event::Kind kind);
+  void slowdown_came(Event::Kind kind);
+  [[noreturn]] void never(const std::string& why) const;
+  void check_hope(const Event& event);
+  Nanoseconds write_time() const;
+  Nanoseconds read_time() const;
+  double steps_between_checkpoints(const StepDistribution& steps) const;
+
+  // life_nodes.cpp
+  void request(std::size_t pool, int nodes);
+  void grant(std::size_t node);
+  void grant_waiting(std::size_t pool);
+  bool available(std::size_t pool) const;
+  void ready(std::size_t node);
+  void give_notice(std::size_t node, Nanoseconds at);
+  void lose(std::size_t node, bool crash);
+  void capacity_changed(std::size_t pool);
+  void inject(const InjectedEvent& event);
+  void save_before_end();
+
+  // life_policy.cpp
+  void look();
+  Observation observe() const;
+  void apply(const Decision& decision);
+  void release(std::size_t pool, int nodes);
+
+  const Scenario& scenario_;
+  StepTimes& times_;
+  std::unique_ptr<Controller> controller_;
+  Fleet fleet_;
+  Training training_;
+  RandomStream delays_, picks_, slow_nodes_;
+  std::vector<RandomStream> lifetimes_;  // by pool
+
+  std::priority_queue<Event, std::vector<Event>, Later> queue_;
+  std::uint64_t order_ = 0, generation_ = 0;
+  Nanoseconds now_ = 0, accounted_ = 0;
+  State state_ = State::idle;
+  bool done_ = false;
+  Decision decision_;
+  bool loads_ = false;         // the next start reads a checkpoint
+  bool started_ = false;       // has ever trained
+  bool lost_since_ = false;    // the next start is a restoration
+  Nanoseconds load_from_ = 0;  // of the pause under way: the part at its end that reads a checkpoint
+  Nanoseconds pause_end_ = 0;
+  std::vector<double> stage_ends_;  // in the target's unit
+  std::size_t stage_ = 0;
+  double target_ = 0;
+  std::vector<Slow> slow_;
+  bool credits_left_ = true;
+  std::vector<bool> away_;     // by pool: the dataset is not there yet
+  std::vector<double> speed_;  // by pool, of one GPU, against the first
+
+  std::vector<RunEvent> events_;
+  std::map<const StepDistribution*, double> used_;
+  std::vector<std::string> warnings_;
+  std::int64_t losses_ = 0, idle_looks_ = 0, tries_ = 0;
+  double tried_durable_ = -1;
+  int most_gpus_ = 0;
+  double moved_usd_ = 0;
+};
+
+}  // namespace ganymede

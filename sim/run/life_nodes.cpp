@@ -1,0 +1,179 @@
+// The nodes of a run: requested, granted, taken back, lost.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "sim/run/life.hpp"
+
+namespace ganymede {
+
+void Life::request(std::size_t pool, int nodes) {
+  if (nodes <= 0) return;
+  log("requested", scenario_.pools[pool].name, nodes);
+  for (int i = 0; i < nodes; ++i) {
+    const std::size_t node = fleet_.add(pool, now_);
+    const Nanoseconds queue = draw(scenario_.provisioning.queue, delays_);
+    if (queue == 0)
+      grant(node);
+    else
+      post(now_ + queue, Event::Kind::grant, node);
+  }
+}
+
+bool Life::available(std::size_t pool) const {
+  const auto& capacity = scenario_.pools[pool].capacity;
+  if (!capacity) return true;
+  int held = 0;
+  for (const std::size_t index : fleet_.alive()) held += fleet_[index].pool == pool && fleet_[index].held() ? 1 : 0;
+  return held < capacity->at(to_seconds(now_));
+}
+
+void Life::grant(std::size_t index) {
+  Node& node = fleet_[index];
+  if (node.state != Node::State::queued && node.state != Node::State::waiting) return;  // given up meanwhile
+  const ScenarioPool& pool = scenario_.pools[node.pool];
+  if (!available(node.pool)) {
+    if (node.state == Node::State::queued) log("waiting", pool.name, 1);
+    node.state = Node::State::waiting;
+    return;
+  }
+  node.state = Node::State::booting;
+  node.granted = now_;
+  const bool own = !scenario_.boot_given;
+  Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
+  boot += draw(scenario_.provisioning.image_pull, delays_);
+  post(now_ + boot, Event::Kind::ready, index);
+  if (pool.lifetimes) {
+    const Nanoseconds life = draw(*pool.lifetimes, lifetimes_[node.pool]);
+    if (life != kNever) {
+      const Nanoseconds notice = std::min(life, to_nanoseconds(pool.notice));
+      post(now_ + life - notice, Event::Kind::notice, index);
+    }
+  }
+  if (scenario_.faults.crash) {
+    const Nanoseconds life =
+        draw(Lifetimes{Lifetimes::Kind::exponential, *scenario_.faults.crash, Seconds{0}, ""}, lifetimes_[node.pool]);
+    if (life != kNever) post(now_ + life, Event::Kind::crash, index);
+  }
+}
+
+void Life::grant_waiting(std::size_t pool) {
+  const std::vector<std::size_t> alive = fleet_.alive();
+  for (const std::size_t index : alive)
+    if (fleet_[index].pool == pool && fleet_[index].state == Node::State::waiting && available(pool)) grant(index);
+}
+
+void Life::ready(std::size_t index) {
+  Node& node = fleet_[index];
+  if (node.state != Node::State::booting) return;  // lost while it booted
+  node.state = Node::State::ready;
+  const PoolCount count = fleet_.count(node.pool);
+  if (started_) log("provisioned", scenario_.pools[node.pool].name, 1);
+  if (count.booting == 0) look();
+  reconcile();
+}
+
+/// `at`: when it goes; kNever: after the pool's notice.
+void Life::give_notice(std::size_t index, Nanoseconds at) {
+  Node& node = fleet_[index];
+  if (!node.held() || node.noticed) return;
+  const ScenarioPool& pool = scenario_.pools[node.pool];
+  node.noticed = true;
+  if (at == kNever) at = now_ + to_nanoseconds(pool.notice);
+  node.warned = at > now_;
+  if (at > now_) log("notice", pool.name, 1);
+  post(at, Event::Kind::taken, index);
+  const Nanoseconds write = write_time();
+  if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && at - write >= now_)
+    post(at - write, Event::Kind::last_save, index);
+  if (at > now_) look();
+}
+
+/// Before the noticed nodes go: where nobody stays to hold the weights, or the run cannot go on with fewer, a
+/// checkpoint keeps them.
+void Life::save_before_end() {
+  if (state_ != State::training) return;
+  bool some_stay = false;
+  bool some_go = false;
+  for (const std::size_t index : fleet_.alive())
+    if (fleet_[index].member) (fleet_[index].noticed ? some_go : some_stay) = true;
+  if (!some_go || (some_stay && decision_.elastic)) return;
+  cut(false);
+  pause(State::saving, write_time());
+}
+
+void Life::lose(std::size_t index, bool crash) {
+  Node& node = fleet_[index];
+  if (!node.held()) return;  // released meanwhile
+  const bool member = node.member;
+  const bool warned = node.warned;
+  const std::size_t pool = node.pool;
+  bool others = false;
+  for (const std::size_t other : fleet_.alive()) others = others || (other != index && fleet_[other].member);
+  log(crash ? "crashed" : "lost", scenario_.pools[pool].name, 1);
+  ++losses_;
+  if (member) {
+    // With notice the others hold the weights and go on; a crash, or the end of all, takes what is not durable along.
+    const bool survives = others && warned && !crash && decision_.elastic;
+    if (state_ == State::training) {
+      cut(!survives);
+    } else if (!survives) {
+      ++generation_;
+      training_.lose();
+    }
+    state_ = State::idle;
+    loads_ = loads_ || !survives;
+    lost_since_ = true;
+    // All start anew.
+    fleet_.remove(index, now_, true);
+    for (const std::size_t other : fleet_.alive()) fleet_[other].member = false;
+    if (survives) {
+      start(loads_);
+      look();
+      return;
+    }
+  } else {
+    fleet_.remove(index, now_, true);
+  }
+  look();
+  reconcile();
+}
+
+/// At the start, and whenever a recording's next row comes.
+void Life::capacity_changed(std::size_t p) {
+  const ScenarioPool& pool = scenario_.pools[p];
+  const Seconds next = pool.capacity->next_after(to_seconds(now_));
+  if (next.si >= 0) post(to_nanoseconds(next), Event::Kind::capacity, p);
+  std::vector<std::size_t> held;
+  for (const std::size_t index : fleet_.alive())
+    if (fleet_[index].pool == p && fleet_[index].held() && !fleet_[index].noticed) held.push_back(index);
+  const auto capacity = static_cast<std::size_t>(pool.capacity->at(to_seconds(now_)));
+  while (held.size() > capacity) {
+    const std::size_t pick = picks_.below(held.size());
+    const std::size_t index = held[pick];
+    held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
+    // The recording says when nodes were gone, so the notice comes now and the node goes that much later.
+    give_notice(index, kNever);
+  }
+  if (now_ > 0) grant_waiting(p);
+}
+
+void Life::inject(const InjectedEvent& event) {
+  using Kind = InjectedEvent::Kind;
+  if (event.kind != Kind::interruption && event.kind != Kind::crash) return slow(event);
+  std::vector<std::size_t> held;
+  for (const std::size_t index : fleet_.alive())
+    if (fleet_[index].pool == event.pool && fleet_[index].held() && !fleet_[index].noticed) held.push_back(index);
+  for (int i = 0; i < event.nodes && !held.empty(); ++i) {
+    const std::size_t pick = picks_.below(held.size());
+    const std::size_t index = held[pick];
+    held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
+    if (event.kind == Kind::crash)
+      lose(index, true);
+    else
+      give_notice(index, kNever);
+  }
+}
+
+}  // namespace ganymede

@@ -1,0 +1,247 @@
+// "platform" of a scenario: one pool, or several with the links between them; and what a policy may use besides.
+
+#include <algorithm>
+#include <set>
+
+#include "common/file.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/overlay.hpp"
+#include "sim/run/scenario_parts.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr std::int64_t kMaxNodes = 65536;
+// Every message of a step is simulated: a ring of 512 workers takes some ten seconds, and the cost grows with their
+// square.
+constexpr int kMaxWorkers = 65536;
+
+constexpr double kSecondsOfAMonth = 730 * 3600.0;
+
+// What moving data costs between two regions of one provider where a scenario states no link. AWS 2026, "EGRESS-BLOGS"
+// of the catalog: 0.02 USD/GB inside the United States.
+constexpr double kUsdPerGb = 0.02;
+
+/// Where `instance` has a price.
+std::vector<std::string> priced_regions(const Instance& instance) {
+  std::set<std::string> regions;
+  for (const auto& price : instance.prices) regions.insert(price.region);
+  return {regions.begin(), regions.end()};
+}
+
+std::string default_name(const Pool& pool) {
+  return fmt::format("{} {} {}", pool.instance, pool.region, to_string(pool.market));
+}
+
+Lifetimes read_lifetimes(const JsonNode& node) {
+  JsonObject in(node);
+  Lifetimes lifetimes;
+  lifetimes.source = "the scenario";
+  const JsonNode what = in.one_of("mean", "bathtub");
+  if (what.pointer().ends_with("/mean")) {
+    lifetimes.mean = what.as_positive<Seconds>();
+  } else {
+    lifetimes.kind = Lifetimes::Kind::bathtub;
+    lifetimes.most = what.as_positive<Seconds>();
+  }
+  in.finish();
+  return lifetimes;
+}
+
+Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
+  const std::filesystem::path file = node.directory() / node.as_string();
+  Series series = read_series(file);
+  fingerprint.replace(node.pointer(), read_file(file));
+  return series;
+}
+
+/// Spot nodes are taken back as often as their price's source says, where the scenario says nothing.
+void default_lifetimes(ScenarioPool& pool) {
+  if (pool.pool.market != Market::spot) return;
+  // EC2: two minutes. Google Cloud: 30 s. Both from their documentation; Azure documents 30 s too.
+  pool.notice = Seconds{pool.platform->provider == "aws" ? 120.0 : 30.0};
+  if (!pool.price.interrupted_per_month) return;
+  pool.lifetimes = Lifetimes{Lifetimes::Kind::exponential,
+                             Seconds{kSecondsOfAMonth / -portable_log(1 - *pool.price.interrupted_per_month)},
+                             Seconds{0}, "the catalog's interruption rate"};
+}
+
+void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) {
+  default_lifetimes(pool);
+  if (auto lifetimes = in.optional("lifetimes")) pool.lifetimes = read_lifetimes(*lifetimes);
+  if (auto notice = in.optional("notice")) pool.notice = notice->as_quantity<Seconds>();
+  if (auto capacity = in.optional("capacity")) {
+    pool.capacity = read_recording(*capacity, fingerprint);
+    pool.lifetimes.reset();  // the recording says who is taken back
+  }
+  if (auto prices = in.optional("prices")) pool.prices = read_recording(*prices, fingerprint);
+  if (auto carbon = in.optional("carbon")) pool.carbon = read_recording(*carbon, fingerprint);
+}
+
+void read_size(JsonObject& in, ScenarioPool& pool, const Instance& instance) {
+  auto nodes = in.optional("nodes");
+  pool.pool.nodes = nodes ? static_cast<int>(nodes->as_integer(1, kMaxNodes)) : 1;
+  if (nodes && instance.available && pool.pool.nodes > *instance.available)
+    nodes->expected(fmt::format("at most {}: the platform has no more of {}", *instance.available, instance.name));
+  auto most = in.optional("max_nodes");
+  pool.most = most ? static_cast<int>(most->as_integer(pool.pool.nodes, kMaxNodes)) : pool.pool.nodes;
+  if (most && instance.available && pool.most > *instance.available)
+    most->expected(fmt::format("at most {}: the platform has no more of {}", *instance.available, instance.name));
+  auto gpus = in.optional("gpus_per_node");
+  pool.pool.gpus_per_node = gpus ? static_cast<int>(gpus->as_integer(1, kMaxNodes)) : instance.gpus;
+  if (gpus && pool.pool.gpus_per_node > instance.gpus)
+    gpus->expected(fmt::format("at most {}: {} has no more GPUs", instance.gpus, instance.name));
+  if (std::int64_t{pool.most} * pool.pool.gpus_per_node > kMaxWorkers)
+    in.node().fail(fmt::format("found {} nodes with {} GPUs each, expected at most {} GPUs in one run", pool.most,
+                               pool.pool.gpus_per_node, kMaxWorkers));
+}
+
+ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, Fingerprint& fingerprint) {
+  ScenarioPool pool;
+  PlatformChoice choice = read_platform_choice(in);
+  pool.catalog = choice.catalog;
+  pool.platform = std::make_shared<const Platform>(std::move(choice.platform));
+  const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
+  fingerprint.replace(at + "/catalog", is_provider(pool.catalog) ? std::string(catalog_text(pool.catalog))
+                                                                 : read_file(choice.folder / pool.catalog));
+  if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
+
+  const JsonNode instance_at = in.required("instance");
+  const Instance& instance = pool.platform->instance(instance_at.as_string(), &instance_at);
+  pool.pool.instance = instance.name;
+  read_size(in, pool, instance);
+
+  auto market = in.optional("market");
+  pool.pool.market = market ? read_market(*market) : Market::on_demand;
+  auto region = in.optional("region");
+  if (region) {
+    pool.pool.region = region->as_string();
+  } else {
+    const auto regions = priced_regions(instance);
+    if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
+    if (regions.size() > 1) {
+      for (const char* key : {"name", "lifetimes", "notice", "capacity", "prices", "carbon"}) in.optional(key);
+      in.finish();  // a misspelt key is the better explanation
+      in.node().fail(
+          fmt::format("the key \"region\" is missing; {} has prices in {}", instance.name, list_of(regions)));
+    }
+    pool.pool.region = regions.front();
+  }
+  if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), pool.pool.region) == allowed.end())
+    (region ? *region : instance_at)
+        .fail(fmt::format("{} is not among the allowed regions {}", pool.pool.region, list_of(allowed)));
+  pool.price = pool.platform->price(instance, pool.pool.region, pool.pool.market, region ? &*region : &instance_at,
+                                    market ? &*market : nullptr);
+  auto name = in.optional("name");
+  pool.name = name ? name->as_string() : default_name(pool.pool);
+  read_hazards(in, pool, fingerprint);
+  return pool;
+}
+
+void read_links(const JsonNode& node, Scenario& scenario) {
+  for (const JsonNode& entry : node.as_array()) {
+    JsonObject in(entry);
+    const JsonNode between = in.required("between");
+    const auto ends = between.as_array();
+    if (ends.size() != 2) between.expected("the names of two pools");
+    PoolLink link;
+    link.a = find_pool(ends[0], scenario);
+    link.b = find_pool(ends[1], scenario);
+    if (link.a == link.b) between.expected("two different pools");
+    link.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
+    link.latency = in.required("latency").as_quantity<Seconds>();
+    if (auto usd = in.optional("usd_per_gb")) link.usd_per_gb = usd->as_number(0, 1000);
+    in.finish();
+    scenario.links.push_back(link);
+  }
+}
+
+bool same_place(const ScenarioPool& a, const ScenarioPool& b) {
+  return a.catalog == b.catalog && a.pool.region == b.pool.region;
+}
+
+/// Pools of several places exchange gradients over links that only the user knows.
+void check_links(const JsonNode& node, const Scenario& scenario) {
+  const auto& pools = scenario.pools;
+  for (std::size_t a = 0; a < pools.size(); ++a)
+    for (std::size_t b = a + 1; b < pools.size(); ++b) {
+      if (pools[a].name == pools[b].name)
+        node.fail(fmt::format("two pools are called \"{}\"; give them a \"name\"", pools[a].name));
+      const bool linked = std::any_of(scenario.links.begin(), scenario.links.end(), [&](const PoolLink& link) {
+        return (link.a == a && link.b == b) || (link.a == b && link.b == a);
+      });
+      if (!linked && !same_place(pools[a], pools[b]))
+        node.fail(
+            fmt::format("no link joins \"{}\" and \"{}\"; expected one in \"links\": {{\"between\": [...], "
+                        "\"bandwidth\": \"1Gbit/s\", \"latency\": \"30ms\"}}",
+                        pools[a].name, pools[b].name));
+    }
+}
+
+void offer(Scenario& scenario, const std::string& region, Market market) {
+  const ScenarioPool& first = scenario.pools.front();
+  for (const auto& pool : scenario.pools)
+    if (pool.pool.instance == first.pool.instance && pool.pool.region == region && pool.pool.market == market) return;
+  const Price* price = find_price(first.instance(), region, market);
+  if (!price) return;
+  ScenarioPool more;
+  more.catalog = first.catalog;
+  more.platform = first.platform;
+  more.pool = first.pool;
+  more.pool.region = region;
+  more.pool.market = market;
+  more.pool.nodes = 0;
+  more.most = first.most;
+  more.price = *price;
+  more.name = default_name(more.pool);
+  default_lifetimes(more);
+  if (region != first.pool.region) scenario.links.push_back({0, scenario.pools.size(), {}, {}, kUsdPerGb});
+  scenario.pools.push_back(std::move(more));
+}
+
+}  // namespace
+
+std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {
+  std::vector<std::string> names;
+  for (const auto& pool : scenario.pools) names.push_back(pool.name);
+  const std::string name = node.as_choice(names);
+  return static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
+  JsonObject in(node);
+  if (auto allowed = in.optional("allowed_regions")) {
+    for (const auto& region : allowed->as_array()) scenario.allowed_regions.push_back(region.as_string());
+    if (scenario.allowed_regions.empty()) allowed->expected("at least one region");
+  }
+  auto pools = in.optional("pools");
+  if (!pools) {
+    scenario.pools.push_back(read_pool(in, scenario.allowed_regions, fingerprint));
+    in.finish();
+    return;
+  }
+  for (const JsonNode& entry : pools->as_array()) {
+    JsonObject one(entry);
+    scenario.pools.push_back(read_pool(one, scenario.allowed_regions, fingerprint));
+    one.finish();
+  }
+  if (scenario.pools.empty()) pools->expected("at least one pool");
+  if (auto links = in.optional("links")) read_links(*links, scenario);
+  in.finish();
+  check_links(node, scenario);
+}
+
+void add_offers(Scenario& scenario) {
+  const Policy& policy = *scenario.policy.policy;
+  const Pool first = scenario.pools.front().pool;
+  if (policy.other_market)
+    offer(scenario, first.region, first.market == Market::spot ? Market::on_demand : Market::spot);
+  if (policy.other_regions)
+    for (const std::string& region : priced_regions(scenario.pools.front().instance()))
+      if (scenario.allowed_regions.empty() ||
+          std::find(scenario.allowed_regions.begin(), scenario.allowed_regions.end(), region) !=
+              scenario.allowed_regions.end())
+        offer(scenario, region, first.market);
+}
+
+}  // namespace ganymede

@@ -1,0 +1,175 @@
+#include "sim/run/worker_models.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ganymede {
+namespace {
+
+/// Of a host's memory that the operating system and the training program leave to a cache: an assumption.
+constexpr double kCacheShare = 0.7;
+
+bool same_site(const ScenarioPool& a, const ScenarioPool& b) {
+  return a.catalog == b.catalog && a.pool.region == b.pool.region;
+}
+
+std::shared_ptr<const Platform> slowed(const std::shared_ptr<const Platform>& platform, double share) {
+  if (share == 1) return platform;
+  auto copy = std::make_shared<Platform>(*platform);
+  for (auto& instance : copy->instances)
+    if (instance.nic) {
+      instance.nic->bandwidth *= share;
+      if (instance.nic->per_flow) *instance.nic->per_flow *= share;
+    }
+  copy->fabric.bandwidth *= share;
+  return copy;
+}
+
+const StepModel& model_at(const WorkloadModel& workload, Bound bound) {
+  return bound == Bound::low ? workload.low : bound == Bound::high ? workload.high : workload.central;
+}
+
+std::int64_t workers_of(const Scenario& scenario, const Configuration& configuration) {
+  std::int64_t workers = 0;
+  for (std::size_t p = 0; p < configuration.nodes.size(); ++p)
+    workers += std::int64_t{configuration.nodes[p]} * scenario.pools[p].pool.gpus_per_node;
+  return workers;
+}
+
+void scale_device(StepModel& model, double factor) {
+  for (auto& phase : model.phases)
+    if (phase.stream == Stream::compute) {
+      for (auto& time : phase.device_s) time *= factor;
+      phase.flops *= factor;
+    }
+}
+
+StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
+  StepPhase stage;
+  stage.name = name;
+  stage.stream = Stream::input;
+  stage.gap_s.assign(samples, 0);
+  stage.device_s.assign(samples, seconds);
+  stage.host_s.assign(samples, 0);
+  return stage;
+}
+
+/// Reading a batch from storage as a stage before the others: all workers share its rate and its requests, and a
+/// request's latency is paid once a batch, whose requests are in flight together.
+void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
+                       std::size_t pool) {
+  const InputPath& input = scenario.input;
+  const Storage& storage = *input.storage;
+  const auto workers = static_cast<double>(workers_of(scenario, configuration));
+  const double images = models.batch[pool];
+  const double bytes = images * scenario.dataset.bytes_per_image * input.compressed;
+  const double requests = images / input.images_per_request;
+  const double rate = storage.read.si * configuration.storage / workers;
+  double time = bytes / rate;
+  const std::optional<double> iops = configuration.burst && storage.burst_iops ? storage.burst_iops : storage.iops;
+  if (iops) time = std::max(time, requests / (*iops * configuration.storage / workers));
+  const ScenarioPool& where = scenario.pools[pool];
+  if (where.instance().nic)
+    time = std::max(
+        time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count / where.pool.gpus_per_node));
+  time += storage.latency.si;
+  StepModel& model = models.by_pool[pool];
+  model.phases.insert(model.phases.begin(), input_stage("storage", model.samples, time));
+  for (auto& bucket : model.buckets) {
+    ++bucket.phase;
+    if (bucket.needed_by) ++*bucket.needed_by;
+  }
+  models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node;
+}
+
+/// Decoding on the node's processors: its stages last longer where there are fewer of them than loaders, one a worker,
+/// and unpacking compressed images comes on top.
+void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images) {
+  const int vcpus = pool.instance().vcpus;
+  const double crowd = vcpus > 0 ? std::max(1.0, static_cast<double>(pool.pool.gpus_per_node) / vcpus) : 1;
+  const double unpack = images * scenario.input.decompress.si;
+  bool first = true;
+  for (auto& phase : model.phases) {
+    if (phase.stream != Stream::input || phase.name == "storage" || phase.name == "copy") continue;
+    for (auto& time : phase.device_s) time = (time + (first ? unpack : 0)) * crowd;
+    first = false;
+  }
+  if (!first || unpack == 0) return;
+  // After all others, so that buckets keep their places.
+  model.phases.push_back(input_stage("decompress", model.samples, unpack * crowd));
+}
+
+}  // namespace
+
+Crew crew_of(const Scenario& scenario, const Configuration& configuration) {
+  Crew crew;
+  std::vector<bool> taken(scenario.pools.size(), false);
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    if (taken[p] || configuration.nodes[p] == 0) continue;
+    const ScenarioPool& first = scenario.pools[p];
+    Site site{slowed(first.platform, configuration.network), {}, crew.pool_of.size(), 0};
+    for (std::size_t q = p; q < scenario.pools.size(); ++q) {
+      const ScenarioPool& pool = scenario.pools[q];
+      if (taken[q] || configuration.nodes[q] == 0 || !same_site(first, pool)) continue;
+      taken[q] = true;
+      const Instance* instance = &site.platform->instance(pool.pool.instance);
+      const int gpus = pool.pool.gpus_per_node;
+      if (!site.groups.empty() && site.groups.back().instance == instance && site.groups.back().gpus_per_node == gpus)
+        site.groups.back().nodes += configuration.nodes[q];
+      else
+        site.groups.push_back({instance, configuration.nodes[q], gpus});
+      for (int node = 0; node < configuration.nodes[q]; ++node) {
+        crew.node_sizes.push_back(gpus);
+        crew.pool_of.insert(crew.pool_of.end(), static_cast<std::size_t>(gpus), q);
+      }
+    }
+    site.workers = crew.pool_of.size() - site.first_worker;
+    crew.sites.push_back(std::move(site));
+  }
+  return crew;
+}
+
+bool fits_cache(const Scenario& scenario) {
+  if (scenario.input.cache == InputPath::Cache::none) return false;
+  if (scenario.input.cache == InputPath::Cache::disk) return true;
+  const double bytes =
+      static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed;
+  const auto fits = [&](const ScenarioPool& pool) {
+    return !pool.instance().memory || bytes <= kCacheShare * pool.instance().memory->si;
+  };
+  return std::all_of(scenario.pools.begin(), scenario.pools.end(), fits);
+}
+
+WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
+                       const std::vector<WorkloadModel>& workloads, Bound bound) {
+  WorkerModels models;
+  const std::size_t pools = scenario.pools.size();
+  models.by_pool.resize(pools);
+  const auto recorded = static_cast<double>(scenario.trace.batches[scenario.stages[configuration.stage]].batch);
+  models.batch.assign(pools, recorded);
+  double speed_sum = 0;
+  double workers = 0;
+  for (std::size_t p = 0; p < pools; ++p) {
+    if (configuration.nodes[p] == 0) continue;
+    models.by_pool[p] = model_at(workloads[p], bound);
+    const double count = configuration.nodes[p] * scenario.pools[p].pool.gpus_per_node;
+    workers += count;
+    speed_sum += count / model_at(workloads[p], Bound::central).mean_s();
+  }
+  for (std::size_t p = 0; p < pools; ++p) {
+    if (configuration.nodes[p] == 0) continue;
+    StepModel& model = models.by_pool[p];
+    if (scenario.synchronization.by_speed) {
+      const double share = workers / speed_sum / model_at(workloads[p], Bound::central).mean_s();
+      models.batch[p] = recorded * share;
+      scale_device(model, share);
+    }
+    decode_on_host(model, scenario, scenario.pools[p], models.batch[p]);
+    if (scenario.input.storage && !configuration.cached && scenario.dataset.bytes_per_image > 0)
+      read_from_storage(models, scenario, configuration, p);
+  }
+  return models;
+}
+
+}  // namespace ganymede

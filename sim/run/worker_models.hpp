@@ -1,0 +1,38 @@
+#pragma once
+// What each worker of a configuration does in a step: the workload's phases, the way of its data included.
+
+#include <string>
+#include <vector>
+
+#include "calibration/workload_model.hpp"
+#include "sim/run/communication.hpp"
+#include "sim/run/step_distribution.hpp"
+
+namespace ganymede {
+
+/// The workers of a configuration in the order in which the fabric counts them.
+struct Crew {
+  std::vector<Site> sites;
+  std::vector<std::size_t> pool_of;  ///< by worker
+  std::vector<int> node_sizes;       ///< workers of each node
+};
+
+Crew crew_of(const Scenario& scenario, const Configuration& configuration);
+
+enum class Bound { central, low, high };
+
+/// One model a pool (empty where it has no node).
+struct WorkerModels {
+  std::vector<StepModel> by_pool;
+  std::vector<double> batch;  ///< images of a worker, by pool
+  double reads = 0;           ///< requests to storage of all workers a step
+  std::vector<std::string> warnings;
+};
+
+WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
+                       const std::vector<WorkloadModel>& workloads, Bound bound);
+
+/// Whether the dataset fits where the scenario says that it is kept after the first epoch.
+bool fits_cache(const Scenario& scenario);
+
+}  // namespace ganymede
