@@ -67,6 +67,7 @@ double predicted_rate(const Observation&, const PolicyMemory& memory, double gpu
   const double known = recall(memory, "rate/gpus", 0);
   if (known <= 0) return 0;
   const double rate = recall(memory, "rate/rate", 0);
+  if (gpus == known) return rate;
   // rate(n) = r n / (1 + c (n - 1)).
   double c = 0;
   if (const double waiting = recall(memory, "rate/waiting", 0); known > 1) c = waiting / ((1 - waiting) * (known - 1));
@@ -77,7 +78,7 @@ double predicted_rate(const Observation&, const PolicyMemory& memory, double gpu
     const double denominator = a * (other - 1) - b * (known - 1);
     if (denominator != 0) {
       const double fitted = (b - a) / denominator;
-      if (fitted >= 0 && fitted < 1) c = fitted;
+      c = std::max(0.0, fitted);
     }
   }
   const double one = rate * (1 + c * (known - 1)) / known;

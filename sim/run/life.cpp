@@ -58,9 +58,18 @@ void Life::draw_stages() {
   stage_ends_.back() = target_;
 }
 
+/// What rounding may leave of a target: a small part of a step.
+double Life::slack() const {
+  if (scenario_.target == Target::steps) return 1e-5;
+  const std::vector<int> members = fleet_.members();
+  double workers = 1;
+  for (std::size_t p = 0; p < members.size(); ++p) workers += members[p] * scenario_.pools[p].pool.gpus_per_node;
+  return 1e-5 * scenario_.batch().batch * workers;
+}
+
 std::size_t Life::stage_at(double done) const {
   std::size_t stage = 0;
-  while (stage + 1 < stage_ends_.size() && done >= stage_ends_[stage] - 1e-6) ++stage;
+  while (stage + 1 < stage_ends_.size() && done >= stage_ends_[stage] - slack()) ++stage;
   return stage;
 }
 
@@ -188,7 +197,10 @@ Configuration Life::configuration() const {
   if (scenario_.input.storage) {
     const double images =
         scenario_.target == Target::steps ? done * static_cast<double>(scenario_.batch().batch) * workers : done;
-    configuration.cached = fits_cache(scenario_) && images >= static_cast<double>(scenario_.dataset.images) - 1e-6;
+    configuration.cached =
+        fits_cache(scenario_) &&
+        images >= static_cast<double>(scenario_.dataset.images) -
+                      slack() * (scenario_.target == Target::steps ? scenario_.batch().batch * workers : 1);
     configuration.burst = !configuration.cached && credits_left_ && scenario_.input.storage->burst_iops.has_value();
   }
   return configuration;
@@ -257,9 +269,11 @@ void Life::begin_segment() {
   double until = stage_ends_[stage];
   if (scenario_.input.storage && !segment.configuration.cached && fits_cache(scenario_)) {
     const double first_epoch = scenario_.target == Target::steps ? std::ceil(images / steps.images) : images;
-    if (done < first_epoch) until = std::min(until, first_epoch);
+    if (done < first_epoch - slack()) until = std::min(until, first_epoch);
   }
-  const double left = std::max(1.0, std::ceil((until - done) / segment.per_step - 1e-6));
+  // Whole steps, those counted that other segments have begun.
+  const double so_far = training_.steps();
+  const double left = std::max(1e-9, std::ceil(so_far + (until - done) / segment.per_step - 1e-6) - so_far);
   constexpr double kLongest_s = 9e9;
   if (!(to_seconds(now_).si + left * (segment.step_ns + (segment.every > 0 ? segment.write_ns / segment.every : 0)) /
                                   kNanosecondsPerSecond <
@@ -299,7 +313,7 @@ void Life::cut(bool lost) {
 /// The segment's last step is done: the target, a stage or the first epoch is complete.
 void Life::reached() {
   cut(false);
-  if (training_.done(now_) < target_ - 1e-6) return begin_segment();
+  if (training_.done(now_) < target_ - slack()) return begin_segment();
   if (scenario_.checkpoints.every != Checkpoints::Every::never) return pause(State::saving, write_time());
   training_.finish();
   done_ = true;
@@ -318,7 +332,7 @@ void Life::resume() {
   if (state_ == State::saving) {
     training_.save();
     log("checkpoint", "", 0, "");
-    if (training_.done(now_) >= target_ - 1e-6) {
+    if (training_.done(now_) >= target_ - slack()) {
       done_ = true;
       log("finished");
       return;
@@ -340,11 +354,11 @@ void Life::resume() {
 /// Starts the training program on all nodes that are ready.
 void Life::start(bool load) {
   Nanoseconds length = draw(scenario_.provisioning.framework_start, delays_);
-  const std::vector<int> before = fleet_.members();
   int nodes = 0;
-  for (const std::size_t index : fleet_.alive()) {
+  const std::vector<std::size_t> chosen = crew();
+  for (const std::size_t index : fleet_.alive()) fleet_[index].member = false;
+  for (const std::size_t index : chosen) {
     Node& node = fleet_[index];
-    if (node.state != Node::State::ready) continue;
     node.member = true;
     node.joined = true;
     ++nodes;
@@ -379,27 +393,42 @@ void Life::start(bool load) {
   if (length + loading == 0) resume();
 }
 
+/// Who would train now: of each pool as many ready nodes as the policy wants, those under notice last.
+std::vector<std::size_t> Life::crew() const {
+  std::vector<std::size_t> chosen;
+  std::vector<int> wanted = decision_.nodes;
+  for (const bool noticed : {false, true})
+    for (const std::size_t index : fleet_.alive()) {
+      const Node& node = fleet_[index];
+      if (node.state != Node::State::ready || node.noticed != noticed || wanted[node.pool] <= 0) continue;
+      --wanted[node.pool];
+      chosen.push_back(index);
+    }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
 /// Who is ready trains, if the policy has it so and nobody is on the way.
 void Life::reconcile() {
   if (done_ || state_ == State::saving || state_ == State::starting) return;
-  bool complete = true, on_the_way = false, newcomers = false;
-  int ready = 0;
+  bool on_the_way = false;
+  std::size_t wanted = 0;
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     const PoolCount count = fleet_.count(p);
-    complete = complete && count.ready >= decision_.nodes[p];
     on_the_way = on_the_way || count.booting > 0 || count.queued > 0;
-    ready += count.ready;
+    wanted += static_cast<std::size_t>(decision_.nodes[p]);
   }
-  for (const std::size_t index : fleet_.alive())
-    newcomers = newcomers || (fleet_[index].state == Node::State::ready && !fleet_[index].member);
+  const std::vector<std::size_t> chosen = crew();
   if (state_ == State::training) {
     if (decision_.pause) return cut(false);
-    if (!newcomers || on_the_way) return;
+    const bool all_train =
+        std::all_of(chosen.begin(), chosen.end(), [&](std::size_t index) { return fleet_[index].member; });
+    if (all_train || on_the_way) return;
     cut(false);
     return start(false);
   }
-  if (decision_.pause || ready == 0) return;
-  if (decision_.elastic ? on_the_way : !complete) return;
+  if (decision_.pause || chosen.empty()) return;
+  if (decision_.elastic ? on_the_way : chosen.size() < wanted) return;
   start(loads_ || !started_);
 }
 

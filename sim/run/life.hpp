@@ -85,6 +85,7 @@ class Life {
   void handle(const Event& event);
   void log(std::string what, std::string pool = "", int nodes = 0, std::string detail = "", std::int64_t times = 1);
   void draw_stages();
+  double slack() const;
   std::size_t stage_at(double done) const;
   Configuration configuration() const;
   void begin_segment();
@@ -94,6 +95,7 @@ class Life {
   void resume();
   void start(bool lost_state);
   void reconcile();
+  std::vector<std::size_t> crew() const;
   void account_waiting();
   void slow(const InjectedEvent& event);
   void schedule(Event::Kind kind);

@@ -84,7 +84,7 @@ void Life::give_notice(std::size_t index, Nanoseconds at) {
   node.warned = at > now_;
   if (at > now_) log("notice", pool.name, 1);
   post(at, Event::Kind::taken, index);
-  const Nanoseconds write = write_time();
+  const Nanoseconds write = write_time() + 1;  // complete before, not as it goes
   if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && at - write >= now_)
     post(at - write, Event::Kind::last_save, index);
   if (at > now_) look();

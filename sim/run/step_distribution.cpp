@@ -44,6 +44,7 @@ void slow_down(StepModel& model, double factor) {
     if (phase.stream == Stream::compute)
       for (auto* times : {&phase.gap_s, &phase.device_s, &phase.host_s})
         for (double& time : *times) time *= factor;
+  for (double& time : model.tail_s) time *= factor;
 }
 
 /// Everything that one simulation of a configuration needs.

@@ -32,7 +32,7 @@ struct Segment {
   Nanoseconds time_of(double steps) const;
   /// Steps up to the last complete checkpoint of so many.
   double durable_steps(std::int64_t checkpoints) const {
-    return (every - since) + static_cast<double>(checkpoints - 1) * every;
+    return (every > since ? every - since : 0) + static_cast<double>(checkpoints - 1) * every;
   }
 };
 

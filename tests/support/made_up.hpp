@@ -63,7 +63,8 @@ inline StepTrace constant_trace(std::size_t count, double unit = 1e-3, const std
 }
 
 /// One- and four-GPU nodes with the GPU of a made-up trace; prices 3.60 and 10.80 USD/h, boot 90 s, billed by the
-/// second from 60 s on. The reduction of a bucket moves its bytes at 900 GB/s.
+/// second from 60 s on. The reduction of a bucket moves its bytes at 900 GB/s. A checkpoint of the made-up GAN, three
+/// times its 16 MB of weights, takes a second to write to "disk" and half of one to read.
 inline std::string made_up_platform() {
   return R"({ "schema": "ganymede.platform/1", "provider": "private", "name": "lab",
   "gpus": { "GPU-X": { "family": "X", "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s",
@@ -89,6 +90,9 @@ inline std::string made_up_platform() {
                  { "region": "room-1", "market": "on-demand", "per_hour": "7.20USD/h", "as_of": "undated" } ] } },
   "regions": { "room-1": { "carbon": "400g/kWh", "pue": 1.5 } },
   "fabric": { "kind": "switch", "latency": "1us" },
+  "storage": { "disk": { "read": "96MB/s", "write": "48MB/s" },
+               "slow": { "read": "1MB/s", "write": "48MB/s", "iops": 1000, "latency": "1ms" },
+               "burst": { "read": "1GB/s", "write": "48MB/s", "iops": 6400, "burst_iops": 64000, "burst_credits": 640000 } },
   "provisioning": { "boot": "90s" },
   "billing": { "granularity": "1s", "minimum": "60s" } })";
 }
