@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
   cli::add_calibrate(app, shared);
   cli::add_simulate(app, shared);
   cli::add_sweep(app, shared);
+  cli::add_learn(app, shared);
   cli::add_allreduce(app, shared);
   cli::add_import(app, shared);
   cli::add_doctor(app, shared);

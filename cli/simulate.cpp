@@ -18,7 +18,7 @@ struct SimulateOptions {
   std::vector<std::string> assignments;
 };
 
-void simulate_command(const SimulateOptions& options, const Shared& shared) {
+void simulate_command(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
   auto overrides = parse_assignments(options.assignments);
@@ -26,9 +26,9 @@ void simulate_command(const SimulateOptions& options, const Shared& shared) {
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
   const Scenario scenario = load_scenario(options.scenario, overrides);
   const std::string json = run_child([&] { return result_json(simulate(scenario)); });
-  if (shared.format == "json") return emit(shared, json);
   const auto run = nlohmann::json::parse(json);
-  emit(shared, shared.format == "csv" ? run_csv(run) : run_text(run));
+  emit(shared, shared.format == "json" ? json : shared.format == "csv" ? run_csv(run) : run_text(run));
+  if (!run["goals"]["met"].get<bool>()) shared.exit_code = kGateMissed;
 }
 
 }  // namespace
@@ -41,9 +41,11 @@ void add_simulate(CLI::App& app, Shared& shared) {
       "Examples:\n"
       "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
       "  ganymede simulate scenario.json --set /platform/nodes=2 --set /synchronization/scheme=reduce-to-one\n"
+      "  ganymede simulate scenario.json --set /platform/market=spot --set /policy/name=spot-first\n"
       "  ganymede simulate scenario.json --format json -o result.json\n"
       "\n"
-      "Simulate one training run: how long, how busy, how much, and where each GPU-second went.");
+      "Simulate one training run: how long, how busy, how much, what happened when, and where each GPU-second went.\n"
+      "Exit code 4: the scenario's deadline or budget is missed.");
   command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file")->required();
   command
       ->add_option("--fidelity", options->fidelity,

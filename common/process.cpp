@@ -3,27 +3,37 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cassert>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <new>
 
 #include "common/errors.hpp"
 
 namespace ganymede {
 namespace {
 
+constexpr std::size_t kNone = SIZE_MAX;
+
 struct Child {
   pid_t pid = 0;
   int pipe = -1;
-  std::size_t index = 0;
+  int place = 0;  // in Children::at_
   std::string received;
+};
+
+/// Before the text of an outcome.
+struct Header {
+  std::uint64_t index = 0, kind = 0, size = 0;
 };
 
 void write_all(int fd, const std::string& text) {
@@ -35,92 +45,168 @@ void write_all(int fd, const std::string& text) {
   }
 }
 
-/// The first byte on the pipe is the kind, the rest the text.
-[[noreturn]] void be_child(pid_t parent, int pipe, const std::function<std::string(std::size_t)>& work,
-                           std::size_t index) {
+ChildOutcome outcome_of(const std::function<std::string(std::size_t)>& work, std::size_t index) {
   using Kind = ChildOutcome::Kind;
-  // Whoever wanted the answer may be killed: do not compute on for nobody.
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(1);
-  Kind kind = Kind::ok;
-  std::string text;
   try {
-    text = work(index);
+    return {Kind::ok, work(index)};
   } catch (const ConfigError& error) {
-    kind = Kind::config_error, text = error.what();
+    return {Kind::config_error, error.what()};
   } catch (const Infeasible& error) {
-    kind = Kind::infeasible, text = error.what();
+    return {Kind::infeasible, error.what()};
   } catch (const std::exception& error) {
-    kind = Kind::failure, text = error.what();
+    return {Kind::failure, error.what()};
   } catch (...) {  // must not unwind into the parent's code, which would then run twice
-    kind = Kind::failure, text = "an exception of unknown type";
+    return {Kind::failure, "an exception of unknown type"};
   }
-  write_all(pipe, std::string(1, static_cast<char>('0' + static_cast<int>(kind))) + text);
-  // Not exit(): the parent's buffers and atexit handlers are not ours to run.
-  ::_exit(0);
 }
 
-Child start(const std::function<std::string(std::size_t)>& work, std::size_t index) {
-  int ends[2];
-  if (::pipe(ends) != 0) throw Failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
-  std::fflush(nullptr);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) throw Failure(fmt::format("cannot start a child process: {}", std::strerror(errno)));
-  if (pid == 0) {
-    ::close(ends[0]);
-    be_child(parent, ends[1], work, index);
-  }
-  ::close(ends[1]);
-  return {pid, ends[0], index, {}};
-}
+class Children {
+  using Shared = std::atomic<std::size_t>;
 
-ChildOutcome reap(Child& child) {
-  ::close(child.pipe);
-  int status = 0;
-  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+ public:
+  Children(std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work, ChildUse use)
+      : count_(count), work_(work), use_(use), outcomes_(count), done_(count, false) {
+    size_ = sizeof(Shared) * (1 + static_cast<std::size_t>(jobs));
+    void* memory = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw Failure("cannot share memory with child processes");
+    next_ = new (memory) Shared(0);
+    at_ = next_ + 1;
+    for (int place = 0; place < jobs; ++place) {
+      new (at_ + place) Shared(kNone);
+      free_.push_back(place);
+    }
   }
-  if (WIFSIGNALED(status))
-    return {ChildOutcome::Kind::failure, fmt::format("the simulation crashed ({})", ::strsignal(WTERMSIG(status)))};
-  if (WEXITSTATUS(status) != 0 || child.received.empty())
-    return {ChildOutcome::Kind::failure, fmt::format("the simulation ended with exit status {}", WEXITSTATUS(status))};
-  return {static_cast<ChildOutcome::Kind>(child.received[0] - '0'), child.received.substr(1)};
-}
+  ~Children() { ::munmap(next_, size_); }
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
 
-/// Reads what there is; false at the end of the pipe.
-bool receive(Child& child) {
-  char buffer[1 << 16];
-  const ssize_t got = ::read(child.pipe, buffer, sizeof buffer);
-  if (got < 0 && errno == EINTR) return true;
-  if (got > 0) child.received.append(buffer, static_cast<std::size_t>(got));
-  return got > 0;
-}
+  std::vector<ChildOutcome> run(const std::function<void(std::size_t)>& finished,
+                                const std::function<void(std::size_t, const ChildOutcome&)>& landed) {
+    finished_ = &finished;
+    landed_ = &landed;
+    while (landed_count_ < count_) {
+      while (!free_.empty() && *next_ < count_) start();
+      wait();
+    }
+    while (!running_.empty()) wait();
+    return std::move(outcomes_);
+  }
+
+ private:
+  [[noreturn]] void be_child(pid_t parent, int pipe, int place) {
+    // Whoever wanted the answer may be killed: do not compute on for nobody.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    do {
+      const std::size_t index = next_->fetch_add(1);
+      if (index >= count_) break;
+      at_[place] = index;
+      const ChildOutcome outcome = outcome_of(work_, index);
+      const Header header{index, static_cast<std::uint64_t>(outcome.kind), outcome.text.size()};
+      write_all(pipe, std::string(reinterpret_cast<const char*>(&header), sizeof header) + outcome.text);
+    } while (use_ == ChildUse::reused);
+    // Not exit(): the parent's buffers and atexit handlers are not ours to run.
+    ::_exit(0);
+  }
+
+  void start() {
+    int ends[2];
+    if (::pipe(ends) != 0) throw Failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    std::fflush(nullptr);
+    const int place = free_.back();
+    free_.pop_back();
+    at_[place] = kNone;
+    const pid_t parent = ::getpid();
+    const pid_t pid = ::fork();
+    if (pid < 0) throw Failure(fmt::format("cannot start a child process: {}", std::strerror(errno)));
+    if (pid == 0) {
+      ::close(ends[0]);
+      be_child(parent, ends[1], place);
+    }
+    ::close(ends[1]);
+    running_.push_back({pid, ends[0], place, {}});
+  }
+
+  void wait() {
+    std::vector<pollfd> polled;
+    for (const auto& child : running_) polled.push_back({child.pipe, POLLIN, 0});
+    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR)
+      throw Failure("cannot wait for child processes");
+    for (std::size_t i = polled.size(); i-- > 0;) {
+      if (polled[i].revents == 0) continue;
+      const bool open = receive(running_[i]);
+      take_outcomes(running_[i]);
+      if (open) continue;
+      reap(running_[i]);
+      running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+  }
+
+  void take_outcomes(Child& child) {
+    for (;;) {
+      Header header;
+      if (child.received.size() < sizeof header) return;
+      std::memcpy(&header, child.received.data(), sizeof header);
+      if (child.received.size() < sizeof header + header.size) return;
+      land(header.index, {static_cast<ChildOutcome::Kind>(header.kind), child.received.substr(sizeof header, header.size)});
+      child.received.erase(0, sizeof header + header.size);
+    }
+  }
+
+  void land(std::size_t index, ChildOutcome outcome) {
+    outcomes_[index] = std::move(outcome);
+    done_[index] = true;
+    ++landed_count_;
+    if (*landed_) (*landed_)(index, outcomes_[index]);
+    if (*finished_) (*finished_)(landed_count_);
+  }
+
+  /// A child that ended: by itself, or in the middle of a piece.
+  void reap(Child& child) {
+    ::close(child.pipe);
+    int status = 0;
+    while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+    }
+    const std::size_t at = at_[child.place];
+    free_.push_back(child.place);
+    if (at == kNone || done_[at]) return;
+    land(at, {ChildOutcome::Kind::failure,
+              WIFSIGNALED(status) ? fmt::format("the simulation crashed ({})", ::strsignal(WTERMSIG(status)))
+                                  : fmt::format("the simulation ended with exit status {}", WEXITSTATUS(status))});
+  }
+
+  /// Reads what there is; false at the end of the pipe.
+  static bool receive(Child& child) {
+    char buffer[1 << 16];
+    const ssize_t got = ::read(child.pipe, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) return true;
+    if (got > 0) child.received.append(buffer, static_cast<std::size_t>(got));
+    return got > 0;
+  }
+
+  std::size_t count_;
+  const std::function<std::string(std::size_t)>& work_;
+  ChildUse use_;
+  std::vector<ChildOutcome> outcomes_;
+  std::vector<bool> done_;
+  std::size_t landed_count_ = 0;
+  // Shared with the children: the next piece of work, and by child the one that it is at.
+  Shared* next_ = nullptr;
+  Shared* at_ = nullptr;
+  std::size_t size_ = 0;
+  std::vector<int> free_;
+  std::vector<Child> running_;
+  const std::function<void(std::size_t)>* finished_ = nullptr;
+  const std::function<void(std::size_t, const ChildOutcome&)>* landed_ = nullptr;
+};
 
 }  // namespace
 
 std::vector<ChildOutcome> run_children(std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work,
-                                       const std::function<void(std::size_t)>& finished) {
+                                       const std::function<void(std::size_t)>& finished, ChildUse use,
+                                       const std::function<void(std::size_t, const ChildOutcome&)>& landed) {
   assert(jobs >= 1);
-  std::vector<ChildOutcome> outcomes(count);
-  std::vector<Child> running;
-  std::size_t started = 0;
-  std::size_t done = 0;
-  while (done < count) {
-    while (started < count && running.size() < static_cast<std::size_t>(jobs))
-      running.push_back(start(work, started++));
-    std::vector<pollfd> polled;
-    for (const auto& child : running) polled.push_back({child.pipe, POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR)
-      throw Failure("cannot wait for child processes");
-    for (std::size_t i = polled.size(); i-- > 0;) {
-      if (polled[i].revents == 0 || receive(running[i])) continue;
-      outcomes[running[i].index] = reap(running[i]);
-      running.erase(running.begin() + static_cast<std::ptrdiff_t>(i));
-      ++done;
-      if (finished) finished(done);
-    }
-  }
-  return outcomes;
+  return Children(count, jobs, work, use).run(finished, landed);
 }
 
 std::string run_child(const std::function<std::string()>& work) {

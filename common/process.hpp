@@ -15,12 +15,19 @@ struct ChildOutcome {
   std::string text;  ///< what `work` returned, or the message of what it threw
 };
 
-/// Runs work(0) … work(count - 1), each in a forked child, at most `jobs` (>= 1) at once, and returns what they
-/// returned, in order. An exception in a child comes back as its kind and message; a crash as a failure that names the
-/// signal. `finished` is called in this process after each child with the number done. The result does not depend on
-/// `jobs`.
-std::vector<ChildOutcome> run_children(std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work,
-                                       const std::function<void(std::size_t done)>& finished = {});
+enum class ChildUse {
+  once,   ///< a child for each piece of work: SimGrid allows one engine a process
+  reused  ///< one child does many, and keeps what it learned; one that crashes loses the piece it was at
+};
+
+/// Runs work(0) … work(count - 1) in forked children, at most `jobs` (>= 1) at once, and returns what they returned, in
+/// order. An exception in a child comes back as its kind and message; a crash as a failure that names the signal.
+/// `finished` is called in this process after each piece with the number done, `landed` with its index and outcome. The
+/// result does not depend on `jobs`.
+std::vector<ChildOutcome> run_children(
+    std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work,
+    const std::function<void(std::size_t done)>& finished = {}, ChildUse use = ChildUse::once,
+    const std::function<void(std::size_t index, const ChildOutcome& outcome)>& landed = {});
 
 /// One child; throws what it threw.
 std::string run_child(const std::function<std::string()>& work);

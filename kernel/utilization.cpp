@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -66,7 +67,8 @@ void UtilizationSampler::run() {
 void UtilizationSampler::sample() {
   const double wall = wall_s(), cpu = cpu_s(), wait = processor_wait_s();
   result_.samples["cpu"].push_back((cpu - last_cpu_s_) / (wall - last_wall_s_));
-  result_.samples["cpu_wait"].push_back((wait - last_wait_s_) / (wall - last_wall_s_));
+  // Threads that ended meanwhile take their waiting along.
+  result_.samples["cpu_wait"].push_back(std::max(0.0, wait - last_wait_s_) / (wall - last_wall_s_));
   result_.samples["memory_bytes"].push_back(resident_bytes());
   if (gpu_ != nullptr)
     if (const auto sample = gpu_->sample()) {

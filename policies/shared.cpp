@@ -45,22 +45,33 @@ double weighted_gpus(const Observation& seen, std::span<const int> nodes) {
   return sum;
 }
 
-// Two points of the same stage determine the speed of one GPU and c; with one point the share of exposed communication
-// and straggling that was measured with it says c.
+// A step of n GPUs takes t (1 + c (n - 1)), so their speed is n / (1 + c (n - 1)) times that of one. Two points of the
+// same stage determine t and c; with one point, the share of it that was spent waiting says c; with a single GPU, which
+// waits for nobody, what a further GPU cost in seconds of a step when that was last known.
 void learn_rate(const Observation& seen, PolicyMemory& memory) {
   if (!seen.training || seen.rate <= 0 || seen.training_gpus == 0) return;
   const double gpus = seen.training_gpus;
   const double known_gpus = recall(memory, "rate/gpus", 0);
   if (known_gpus == gpus) {
-    const double known = memory["rate/rate"];
-    if (std::abs(seen.rate / known - 1) > kSameSpeed) memory.erase("rate/other_gpus");
+    if (std::abs(seen.rate / memory["rate/rate"] - 1) > kSameSpeed) memory.erase("rate/other_gpus");
   } else if (known_gpus > 0) {
     memory["rate/other_gpus"] = known_gpus;
     memory["rate/other_rate"] = memory["rate/rate"];
   }
   memory["rate/gpus"] = gpus;
   memory["rate/rate"] = seen.rate;
-  memory["rate/waiting"] = std::min(0.95, seen.exposed + seen.straggler);
+  memory["rate/step_s"] = seen.step_s;
+  const double waiting = std::min(0.95, seen.exposed + seen.straggler);
+  double c = gpus > 1 ? waiting / ((1 - waiting) * (gpus - 1)) : 0;
+  if (const double other = recall(memory, "rate/other_gpus", 0); other > 0 && other != gpus) {
+    const double a = gpus / seen.rate, b = other / memory["rate/other_rate"];
+    const double denominator = a * (other - 1) - b * (gpus - 1);
+    if (denominator != 0) c = std::max(0.0, (b - a) / denominator);
+  } else if (gpus == 1) {
+    c = recall(memory, "rate/overhead_s", 0) / seen.step_s;
+  }
+  memory["rate/c"] = c;
+  memory["rate/overhead_s"] = c * seen.step_s / (1 + c * (gpus - 1));
 }
 
 double predicted_rate(const Observation&, const PolicyMemory& memory, double gpus) {
@@ -68,19 +79,7 @@ double predicted_rate(const Observation&, const PolicyMemory& memory, double gpu
   if (known <= 0) return 0;
   const double rate = recall(memory, "rate/rate", 0);
   if (gpus == known) return rate;
-  // rate(n) = r n / (1 + c (n - 1)).
-  double c = 0;
-  if (const double waiting = recall(memory, "rate/waiting", 0); known > 1) c = waiting / ((1 - waiting) * (known - 1));
-  if (const double other = recall(memory, "rate/other_gpus", 0); other > 0 && other != known) {
-    const double other_rate = recall(memory, "rate/other_rate", 0);
-    // known / rate (…): (1 + c (n-1)) = r n / rate for both points.
-    const double a = known / rate, b = other / other_rate;
-    const double denominator = a * (other - 1) - b * (known - 1);
-    if (denominator != 0) {
-      const double fitted = (b - a) / denominator;
-      c = std::max(0.0, fitted);
-    }
-  }
+  const double c = recall(memory, "rate/c", 0);
   const double one = rate * (1 + c * (known - 1)) / known;
   return gpus < 1 ? one * gpus : one * gpus / (1 + c * (gpus - 1));
 }

@@ -83,6 +83,55 @@ std::string provenance_lines(const std::vector<const Json*>& runs) {
 
 }  // namespace
 
+namespace {
+
+/// What happened when, without what every run has; long lists are cut in the middle.
+std::string events_text(const Json& run) {
+  constexpr std::size_t kMost = 24;
+  const Json& events = run["events"];
+  if (events.size() <= 3) return "";
+  Table table({">at", "event", "nodes", "of"});
+  for (std::size_t i = 0; i < events.size(); ++i) {
+    if (events.size() > kMost && i == kMost / 2) {
+      table.add({"...", fmt::format("{} more", events.size() - kMost), "", ""});
+      i = events.size() - kMost / 2;
+    }
+    const Json& event = events[i];
+    std::string what = event["event"].get<std::string>();
+    if (event.contains("times")) what += fmt::format(" x{}", event["times"].dump());
+    if (event.contains("detail")) what += ", " + event["detail"].get<std::string>();
+    table.add({clock(event["at_s"].get<double>()), what, event.contains("nodes") ? event["nodes"].dump() : "",
+               event.contains("pool") ? event["pool"].get<std::string>() : ""});
+  }
+  return table.text() + "\n";
+}
+
+/// The goals, the pools where there are several, and the events.
+std::string life_text(const Json& run) {
+  std::string out;
+  const Json& goals = run["goals"];
+  const char* verdict = goals["met"].get<bool>() ? "met" : "MISSED";
+  if (!goals["deadline_s"].is_null())
+    out += fmt::format("deadline {}: the run takes {}\n", clock(goals["deadline_s"].get<double>()),
+                       clock(number(run, "/time/total_s")));
+  if (!goals["budget_usd"].is_null())
+    out += fmt::format("budget {} USD: the run costs {} USD\n", goals["budget_usd"].get<std::string>(),
+                       text(run, "/cost/total_usd"));
+  if (!out.empty()) out += fmt::format("-> {}\n\n", verdict);
+  if (run["pools"].size() > 1) {
+    Table pools({"pool", "GPU", ">node-hours", ">GPU-hours", ">lost", ">USD"});
+    for (const auto& pool : run["pools"])
+      pools.add({pool["pool"], pool["gpu"], fmt::format("{:.3f}", pool["node_hours"].get<double>()),
+                 fmt::format("{:.3f}", pool["gpu_seconds"]["total"].get<double>() / 3600),
+                 percent(pool["gpu_seconds"]["lost"].get<double>() / pool["gpu_seconds"]["total"].get<double>()),
+                 pool["usd"]});
+    out += pools.text() + "\n";
+  }
+  return out + events_text(run);
+}
+
+}  // namespace
+
 std::string run_text(const Json& run) {
   std::string out =
       fmt::format("{}, {}: {} x {}, scheme {}\n\n", text(run, "/run/platform"), text(run, "/run/allocation"),
@@ -100,6 +149,11 @@ std::string run_text(const Json& run) {
                            run["time"]["images"].get<std::int64_t>())});
   summary.add({"GPU busy", percent(number(run, "/utilization/gpu_busy")),
                fmt::format("{} while training", percent(busy(run)))});
+  if (run["life"]["losses"] != 0)
+    summary.add({"nodes lost", run["life"]["losses"].dump(),
+                 fmt::format("{} of training lost with them", clock(number(run, "/life/lost_training_s")))});
+  if (!run["life"]["staleness"].is_null())
+    summary.add({"staleness", fmt::format("{:.1f}", number(run, "/life/staleness")), "updates by others in between"});
   summary.add({"GPU FLOP rate used", percent(number(run, "/utilization/gpu_flops")), ""});
   summary.add({"busiest link", percent(number(run, "/utilization/network")), ""});
   summary.add({"GPU memory", to_string(Bytes{number(run, "/utilization/memory_bytes")}), ""});
@@ -107,7 +161,7 @@ std::string run_text(const Json& run) {
   if (!run["energy"].is_null())
     summary.add({"energy of the GPUs", fmt::format("{:.4f} kWh", number(run, "/energy/kwh")),
                  fmt::format("{:.4f} kg CO2e", number(run, "/energy/kg_co2e"))});
-  out += summary.text() + "\n";
+  out += summary.text() + "\n" + life_text(run);
 
   Table gpu_seconds({"GPU-seconds", ">s", ">share"});
   const double total = number(run, "/gpu_seconds/total");
@@ -136,7 +190,7 @@ namespace {
 Table flat_table(const std::vector<const Json*>& runs) {
   Table table({"platform", "market", "allocation", "gpu", "gpus", "scheme", "seed", "total_s", "low_s", "high_s",
                "step_mean_s", "gpu_busy", "gpu_flops", "exposed_communication_s", "gpu_hours", "total_usd", "inputs",
-               "scenario_hash"});
+               "scenario_hash", "policy", "mode", "losses", "lost_training_s", "goals_met"});
   for (const Json* pointer : runs) {
     const Json& run = *pointer;
     const auto& interval = run["time"]["interval_s"];
@@ -146,7 +200,8 @@ Table flat_table(const std::vector<const Json*>& runs) {
                run["time"]["step_mean_s"].dump(), run["utilization"]["gpu_busy"].dump(),
                run["utilization"]["gpu_flops"].dump(), run["gpu_seconds"]["exposed_communication"].dump(),
                run["gpu_hours"].dump(), text(run, "/cost/total_usd"), text(run, "/provenance/inputs"),
-               text(run, "/provenance/scenario_hash")});
+               text(run, "/provenance/scenario_hash"), text(run, "/run/policy"), text(run, "/run/mode"),
+               run["life"]["losses"].dump(), run["life"]["lost_training_s"].dump(), run["goals"]["met"].dump()});
   }
   return table;
 }
@@ -182,8 +237,9 @@ double images_per_s(const Json& run) { return number(run, "/time/images") / trai
 
 }  // namespace
 
-std::string sweep_text(const Json& sweep) {
-  const auto runs = runs_of(sweep);
+namespace {
+
+std::string runs_table(const std::vector<const Json*>& runs) {
   const auto faster = [](const Json* a, const Json* b) {
     return number(*a, "/time/total_s") < number(*b, "/time/total_s");
   };
@@ -214,8 +270,74 @@ std::string sweep_text(const Json& sweep) {
   }
   return table.text() +
          "\ntime: from request to last step, with boot; training, speed-up, GPU busy and exposed communication: "
-         "without it.\n" +
-         provenance_lines(runs);
+         "without it.\n";
+}
+
+std::string spread(const Json& values, auto&& shown) {
+  return fmt::format("{} ({} .. {})", shown(values["median"].template get<double>()),
+                     shown(values["p5"].template get<double>()), shown(values["p95"].template get<double>()));
+}
+
+std::string hours(double value) { return fmt::format("{:.2f}", value); }
+
+std::string ranking_text(const Json& ranking) {
+  std::string out = fmt::format("\n{}, {}, {}:\n", text(ranking, "/platform"), text(ranking, "/allocation"),
+                                text(ranking, "/scheme"));
+  Table table({"by", ">place", "policy", ">median", "difference", ""});
+  for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"}, std::pair{"gpu_hours", "GPU-hours"}}) {
+    int place = 0;
+    if (place == 0 && std::string_view(key) != "time_s") table.rule();
+    for (const Json& row : ranking[key]) {
+      const double median = row["median"].get<double>();
+      const std::string shown = std::string_view(key) == "time_s" ? clock(median) : std::string_view(key) == "usd" ? usd(median) + " USD" : hours(median);
+      std::string difference = "reference", noise;
+      if (const Json& d = row["difference"]; d.is_object()) {
+        difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * d["mean"].get<double>(),
+                                 100 * d["interval"][0].get<double>(), 100 * d["interval"][1].get<double>(),
+                                 text(row, "/against"));
+        noise = d["beyond_noise"].get<bool>() ? "" : "within the noise";
+      } else if (text(row, "/policy") != text(row, "/against")) {
+        difference = "too few seeds to tell";
+      }
+      table.add({place == 0 ? name : "", std::to_string(place + 1), text(row, "/policy"), shown, difference, noise});
+      ++place;
+    }
+  }
+  return out + table.text();
+}
+
+/// Runs that differ in their seed alone as one row: median (5th .. 95th percentile).
+std::string groups_text(const Json& sweep) {
+  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost", ">goals met"});
+  for (const Json& group : sweep["groups"])
+    table.add({text(group, "/platform") + (text(group, "/market") == "on-demand" ? "" : " " + text(group, "/market")),
+               text(group, "/allocation"), text(group, "/scheme"), text(group, "/policy"), group["runs"].dump(),
+               spread(group["time_s"], clock), spread(group["usd"], usd), spread(group["gpu_hours"], hours),
+               fmt::format("{:.1f}", number(group, "/losses_mean")), clock(number(group, "/lost_training_s_mean")),
+               percent(number(group, "/met_share"))});
+  std::string out = table.text() + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
+  for (const Json& ranking : sweep["rankings"]) out += ranking_text(ranking);
+  return out + "\n";
+}
+
+std::string failures_text(const Json& sweep) {
+  if (!sweep.contains("failed") || sweep["failed"].empty()) return "";
+  std::string out = fmt::format("{} runs have no result:\n", sweep["failed"].size());
+  std::map<std::string, std::pair<int, std::string>> by_reason;
+  for (const Json& run : sweep["failed"]) {
+    auto& [count, first] = by_reason[text(run, "/policy") + ": " + text(run, "/kind")];
+    if (count++ == 0) first = text(run, "/run") + ": " + text(run, "/reason");
+  }
+  for (const auto& [reason, of] : by_reason) out += fmt::format("  {} ({} runs), e.g. {}\n", reason, of.first, of.second);
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string sweep_text(const Json& sweep) {
+  const auto runs = runs_of(sweep);
+  const bool grouped = sweep.contains("groups") && (sweep["groups"].size() < runs.size() || !sweep["rankings"].empty());
+  return (grouped ? groups_text(sweep) : runs_table(runs)) + failures_text(sweep) + provenance_lines(runs);
 }
 
 }  // namespace ganymede

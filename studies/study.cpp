@@ -3,13 +3,19 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <algorithm>
+#include <fstream>
+#include <map>
 #include <set>
+#include <sstream>
 
+#include "common/file.hpp"
 #include "common/process.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/run/simulate.hpp"
+#include "studies/summary.hpp"
 
 namespace ganymede {
 namespace {
@@ -25,7 +31,11 @@ struct StudyPlatform {
   std::string market;
   std::string gpu;       // either a GPU to be held by the cheapest instances …
   std::string instance;  // … or an instance
+  nlohmann::json more;   // members of a scenario's pool, as they stand
 };
+
+/// A file that `node` names, so that a scenario made of it finds it from anywhere.
+std::string found(const JsonNode& node) { return (node.directory() / node.as_string()).string(); }
 
 std::vector<std::string> priced_regions(const Platform& platform) {
   std::set<std::string> regions;
@@ -57,13 +67,19 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
     entry.gpu = what.as_choice(gpu_names(entry.platform));
   else
     entry.instance = entry.platform.instance(what.as_string(), &what).name;
+  entry.more = nlohmann::json::object();
+  for (const char* key : {"max_nodes", "notice", "lifetimes"})
+    if (auto value = in.optional(key)) entry.more[key] = value->value();
+  for (const char* key : {"capacity", "prices", "carbon"})
+    if (auto file = in.optional(key)) entry.more[key] = found(*file);
   in.finish();
   return entry;
 }
 
 /// The "platform" object of the scenario with `count` GPUs.
 nlohmann::json place(const StudyPlatform& entry, int count) {
-  nlohmann::json platform = {{"catalog", entry.catalog}, {"region", entry.region}, {"market", entry.market}};
+  nlohmann::json platform = entry.more;
+  platform.update({{"catalog", entry.catalog}, {"region", entry.region}, {"market", entry.market}});
   if (!entry.overlay.empty()) platform["overlay"] = entry.overlay;
   if (entry.instance.empty()) {
     const std::string gpus[] = {entry.gpu};
@@ -105,6 +121,60 @@ auto labelled(const std::string& label, Work&& work) {
 
 }  // namespace
 
+namespace {
+
+std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
+  std::vector<std::uint64_t> seeds;
+  if (node.is_object()) {
+    JsonObject in(node);
+    const std::uint64_t first = in.required("first").as_seed();
+    const auto count = static_cast<std::uint64_t>(in.required("count").as_integer(1, 1'000'000));
+    in.finish();
+    for (std::uint64_t i = 0; i < count; ++i) seeds.push_back(first + i);
+    return seeds;
+  }
+  for (const auto& seed : node.as_array()) seeds.push_back(seed.as_seed());
+  if (seeds.empty()) node.expected("at least one seed");
+  return seeds;
+}
+
+/// Each as a scenario's "policy".
+std::vector<nlohmann::json> read_policies(const JsonNode& node) {
+  std::vector<nlohmann::json> policies;
+  for (const auto& entry : node.as_array()) {
+    nlohmann::json policy = entry.is_string() ? nlohmann::json{{"name", entry.as_string()}} : entry.value();
+    if (!policy.is_object() || !policy.contains("name")) entry.expected("a policy's name, or an object with its \"name\"");
+    if (policy.contains("table")) policy["table"] = found(entry.child("table"));
+    if (policy.contains("command"))
+      for (auto& word : policy["command"]) {
+        const auto beside = entry.directory() / word.get<std::string>();
+        if (std::filesystem::is_regular_file(beside)) word = beside.string();
+      }
+    policies.push_back(std::move(policy));
+  }
+  if (policies.empty()) node.expected("at least one policy");
+  return policies;
+}
+
+/// What all runs of a study have in common, as members of a scenario.
+nlohmann::json read_common(JsonObject& in) {
+  nlohmann::json common = {{"schema", "ganymede.scenario/1"}};
+  nlohmann::json workload = in.required("workload").value();
+  // A path in the workload starts where the study says, whatever the working directory.
+  if (workload.is_object() && workload.contains("trace") && workload["trace"].is_string())
+    workload["trace"] = found(in.required("workload").child("trace"));
+  common["workload"] = workload;
+  common["synchronization"] = nlohmann::json::object();
+  if (auto sync = in.optional("synchronization")) common["synchronization"] = sync->value();
+  auto overlap = in.optional("overlap");
+  if (overlap) common["synchronization"]["overlap"] = overlap->as_bool();
+  for (const char* key : {"storage", "checkpoint", "provisioning", "faults", "deadline", "budget", "fidelity"})
+    if (auto node = in.optional(key)) common[key] = node->value();
+  return common;
+}
+
+}  // namespace
+
 Study load_study(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
   const JsonNode node = JsonNode::load(file, overrides);
   JsonObject in(node);
@@ -112,7 +182,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   Study study;
   study.name = in.required("name").as_string();
   if (auto about = in.optional("about")) study.about = about->as_string();
-  const JsonNode workload = in.required("workload");
+  nlohmann::json common = read_common(in);
   std::vector<StudyPlatform> platforms;
   const JsonNode platform_list = in.required("platforms");
   for (const auto& entry : platform_list.as_array()) platforms.push_back(read_platform_entry(entry));
@@ -122,53 +192,102 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   for (const auto& count : gpus.as_array()) counts.push_back(static_cast<int>(count.as_integer(1, kMaxGpus)));
   if (counts.empty()) gpus.expected("at least one count");
   const std::vector<std::string> schemes = read_schemes(in.required("schemes"));
-  std::vector<std::uint64_t> seeds;
-  const JsonNode seed_list = in.required("seeds");
-  for (const auto& seed : seed_list.as_array()) seeds.push_back(seed.as_seed());
-  if (seeds.empty()) seed_list.expected("at least one seed");
-  auto overlap = in.optional("overlap");
-  const bool overlapped = overlap ? overlap->as_bool() : true;
+  std::vector<nlohmann::json> policies = {{{"name", "fixed"}}};
+  if (auto list = in.optional("policies")) policies = read_policies(*list);
+  const std::vector<std::uint64_t> seeds = read_seeds(in.required("seeds"));
   in.finish();
 
-  // A path in the workload starts where the study says, whatever the working directory.
-  nlohmann::json workload_json = workload.value();
-  if (workload_json.is_object() && workload_json.contains("trace") && workload_json["trace"].is_string()) {
-    const JsonNode trace = workload.child("trace");
-    workload_json["trace"] = (trace.directory() / trace.as_string()).string();
-  }
-  for (const auto& entry : platforms) {
-    for (const int count : counts) {
-      for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s) {
-        for (const std::uint64_t seed : seeds) {
-          StudyRun run{fmt::format("{} {}, {} x {}{}, seed {}", entry.platform.name, entry.region, count,
-                                   entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s], seed),
-                       {}};
-          run.scenario = labelled(run.label, [&] {
-            const nlohmann::json scenario = {{"schema", "ganymede.scenario/1"},
-                                             {"workload", workload_json},
-                                             {"platform", place(entry, count)},
-                                             {"synchronization", {{"scheme", schemes[s]}, {"overlap", overlapped}}},
-                                             {"seed", seed}};
-            return read_scenario(JsonNode::wrap(scenario, file.string(), ""));
+  for (const auto& entry : platforms)
+    for (const int count : counts)
+      for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
+        for (const auto& policy : policies) {
+          std::string label =
+              fmt::format("{} {}, {} x {}{}", entry.platform.name, entry.region, count,
+                          entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
+          if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
+          const auto base = labelled(fmt::format("{}, seed {}", label, seeds.front()), [&] {
+            nlohmann::json scenario = common;
+            scenario["platform"] = place(entry, count);
+            scenario["synchronization"]["scheme"] = schemes[s];
+            scenario["policy"] = policy;
+            scenario["seed"] = seeds.front();
+            return std::make_shared<const Scenario>(read_scenario(JsonNode::wrap(scenario, file.string(), "")));
           });
-          study.runs.push_back(std::move(run));
+          for (const std::uint64_t seed : seeds)
+            study.runs.push_back({fmt::format("{}, seed {}", label, seed), base, seed});
         }
-      }
-    }
-  }
   return study;
 }
 
-std::string run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress) {
+namespace {
+
+/// Results of an earlier, interrupted sweep, by scenario hash. A last line that was cut short counts for nothing.
+std::map<std::string, std::string> read_journal(const std::filesystem::path& journal) {
+  std::map<std::string, std::string> known;
+  if (journal.empty() || !std::filesystem::exists(journal)) return known;
+  std::istringstream lines(read_file(journal));
+  for (std::string line; std::getline(lines, line);) {
+    const auto run = nlohmann::ordered_json::parse(line, nullptr, false);
+    if (run.is_object() && run.contains("provenance"))
+      known[run["provenance"]["scenario_hash"].get<std::string>()] = line;
+  }
+  return known;
+}
+
+}  // namespace
+
+StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
+                       const std::filesystem::path& journal) {
+  std::vector<std::string> texts(study.runs.size());
+  std::vector<std::size_t> to_do;
+  const auto known = read_journal(journal);
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const auto found_in = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
+    if (found_in == known.end())
+      to_do.push_back(i);
+    else
+      texts[i] = found_in->second;
+  }
+  std::ofstream kept;
+  if (!journal.empty()) kept.open(journal, std::ios::app);
+  const auto one_line = [](const std::string& text) { return nlohmann::ordered_json::parse(text).dump(); };
+  const bool message = std::any_of(study.runs.begin(), study.runs.end(),
+                                   [](const StudyRun& run) { return run.base->fidelity == Fidelity::message; });
   const auto outcomes = run_children(
-      study.runs.size(), jobs, [&](std::size_t i) { return result_json(simulate(study.runs[i].scenario)); }, progress);
-  for (std::size_t i = 0; i < outcomes.size(); ++i) rethrow(outcomes[i], study.runs[i].label + ": ");
+      to_do.size(), jobs, [&](std::size_t i) { return result_json(simulate(study.runs[to_do[i]].scenario())); },
+      [&](std::size_t done) {
+        if (progress) progress(done + study.runs.size() - to_do.size());
+      },
+      message ? ChildUse::once : ChildUse::reused,
+      [&](std::size_t, const ChildOutcome& outcome) {
+        if (kept.is_open() && outcome.kind == ChildOutcome::Kind::ok) kept << one_line(outcome.text) + "\n" << std::flush;
+      });
+  StudyOutcome result;
+  auto failures = nlohmann::ordered_json::array();
+  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+    const StudyRun& run = study.runs[to_do[i]];
+    if (outcomes[i].kind == ChildOutcome::Kind::config_error) rethrow(outcomes[i], run.label + ": ");
+    texts[to_do[i]] = outcomes[i].kind == ChildOutcome::Kind::ok ? outcomes[i].text : "";
+    if (outcomes[i].kind == ChildOutcome::Kind::ok) continue;
+    const bool endless = outcomes[i].kind == ChildOutcome::Kind::infeasible;
+    ++(endless ? result.endless : result.failed);
+    if (result.first_reason.empty()) result.first_reason = run.label + ": " + outcomes[i].text;
+    failures.push_back({{"run", run.label},
+                        {"policy", run.base->policy.policy->name},
+                        {"seed", run.seed},
+                        {"kind", endless ? "infeasible" : "failure"},
+                        {"reason", outcomes[i].text}});
+  }
   nlohmann::ordered_json out;
   out["schema"] = "ganymede.sweep/1";
   out["study"] = study.name;
   out["runs"] = nlohmann::ordered_json::array();
-  for (const auto& outcome : outcomes) out["runs"].push_back(nlohmann::ordered_json::parse(outcome.text));
-  return out.dump(2) + "\n";
+  for (const auto& text : texts)
+    if (!text.empty()) out["runs"].push_back(nlohmann::ordered_json::parse(text));
+  out["failed"] = std::move(failures);
+  summarize(out);
+  result.json = out.dump(2) + "\n";
+  return result;
 }
 
 }  // namespace ganymede

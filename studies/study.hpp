@@ -1,10 +1,11 @@
 #pragma once
-// A study, `ganymede.study/1`: platforms x GPU counts x schemes x seeds over one workload. It expands into plain
-// scenarios.
+// A study, `ganymede.study/1`: platforms x GPU counts x schemes x policies x seeds over one workload. It expands into
+// plain scenarios.
 
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,26 +13,38 @@
 
 namespace ganymede {
 
-/// One run of a study.
+/// One run of a study. Runs that differ in their seed alone share a scenario.
 struct StudyRun {
   std::string label;  ///< "aws us-east-1, 2 x V100, ring, seed 1"
-  Scenario scenario;
+  std::shared_ptr<const Scenario> base;
+  std::uint64_t seed = 0;
+  Scenario scenario() const { return with_seed(*base, seed); }
 };
 
 struct Study {
   std::string name;
   std::string about;
-  std::vector<StudyRun>
-      runs;  ///< platform by platform, then count, scheme, seed; one GPU has no scheme and stands once
+  /// Platform by platform, then count, scheme, policy, seed; one GPU has no scheme and stands once.
+  std::vector<StudyRun> runs;
 };
 
 /// Reads a study and all the scenarios it stands for. Each platform entry names a GPU, whose counts go on the cheapest
 /// instances that hold them, or an instance. ConfigError as for a scenario, with the run's label before the message.
 Study load_study(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
-/// Simulates every run, `jobs` child processes at once: the text of `ganymede.sweep/1`, the same bytes whatever `jobs`.
-/// A run that fails is named in the exception, after the others have ended. `progress` is called with the number of
-/// runs done.
-std::string run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {});
+/// What a study came to.
+struct StudyOutcome {
+  std::string json;         ///< `ganymede.sweep/1`, the same bytes whatever the number of jobs
+  std::size_t failed = 0;   ///< runs that went wrong: a crash, a policy that failed
+  std::size_t endless = 0;  ///< runs that would never finish
+  std::string first_reason; ///< of these
+};
+
+/// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that never
+/// finishes is listed with its reason among the results; one whose input is wrong is a ConfigError that names it, after
+/// the others have ended. `progress` is called with the number of runs done. With a `journal` every result is appended
+/// to that file as it comes, and those that stand there already are taken from it.
+StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
+                       const std::filesystem::path& journal = {});
 
 }  // namespace ganymede

@@ -28,10 +28,10 @@ double mtbf_of(const Scenario& scenario, const std::vector<int>& nodes) {
 
 }  // namespace
 
-Life::Life(const Scenario& scenario, StepTimes& times)
+Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controller> controller)
     : scenario_(scenario),
       times_(times),
-      controller_(make_controller(scenario)),
+      controller_(controller ? std::move(controller) : make_controller(scenario)),
       fleet_(scenario),
       training_(scenario),
       delays_(scenario.seed, "run/delays"),

@@ -19,8 +19,8 @@ namespace ganymede {
 
 class Life {
  public:
-  /// Both must outlive this.
-  Life(const Scenario& scenario, StepTimes& times);
+  /// Both must outlive this. `controller` decides instead of the scenario's policy, if there is one.
+  Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controller> controller = nullptr);
 
   /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
   void run();

@@ -234,9 +234,16 @@ Scenario read_scenario(const JsonNode& node) {
   read_goals(in, scenario);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
-  scenario.hash = fingerprint.hash();
+  scenario.seedless = fingerprint.hash_without({"seed"});
+  scenario = with_seed(std::move(scenario), scenario.seed);
   scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint"});
   check_memory(scenario);
+  return scenario;
+}
+
+Scenario with_seed(Scenario scenario, std::uint64_t seed) {
+  scenario.seed = seed;
+  scenario.hash = fmt::format("{:016x}", fnv1a(fmt::format("{} {}", scenario.seedless, seed)));
   return scenario;
 }
 

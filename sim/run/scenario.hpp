@@ -140,6 +140,7 @@ struct PolicyChoice {
 struct Scenario {
   std::string file;
   std::string hash;     ///< of the scenario, its trace and its platforms: 16 hexadecimal digits
+  std::string seedless; ///< the same without the seed
   std::string physics;  ///< the same without seed, policy, faults and goals: what the steps' times depend on
 
   StepTrace trace;
@@ -174,6 +175,8 @@ struct Scenario {
 
 /// ConfigError with file and pointer for anything that is wrong, Infeasible if the model does not fit the GPU's memory.
 Scenario read_scenario(const JsonNode& node);
+/// The same scenario with another seed.
+Scenario with_seed(Scenario scenario, std::uint64_t seed);
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
 /// GPU memory of one worker, from the trace: the sum over its kinds, without those on the host ("host...").

@@ -18,8 +18,7 @@ class Fingerprint {
   void replace(const std::string& pointer, std::string_view content) {
     content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(fnv1a(content));
   }
-  std::string hash() const { return hexadecimal(fnv1a(content_.dump())); }
-  /// Without these members.
+  /// Of all but these members.
   std::string hash_without(std::initializer_list<const char*> keys) const {
     auto rest = content_;
     for (const char* key : keys) rest.erase(key);

@@ -53,6 +53,16 @@ const char* name_of(Mode mode) {
   return "";
 }
 
+/// The policy's name, and what is set otherwise than it would be: "predictive (usd_per_hour_waited 50)".
+std::string policy_text(const PolicyChoice& choice) {
+  std::string settings;
+  for (std::size_t i = 0; i < choice.settings.size(); ++i)
+    if (const PolicySetting& setting = choice.policy->settings[i]; choice.settings[i] != setting.otherwise)
+      settings += fmt::format("{}{} {:g}", settings.empty() ? "" : ", ", setting.name, choice.settings[i]);
+  if (choice.blind) settings += settings.empty() ? "blind" : ", blind";
+  return std::string(choice.policy->name) + (settings.empty() ? "" : " (" + settings + ")");
+}
+
 void describe(Result& result, const Scenario& scenario) {
   const ScenarioPool& first = scenario.pools.front();
   const auto joined = [&](auto&& text) {
@@ -75,7 +85,7 @@ void describe(Result& result, const Scenario& scenario) {
   result.mode = name_of(scenario.synchronization.mode);
   result.placement =
       scenario.synchronization.placement == Placement::component_split ? "component-split" : "data-parallel";
-  result.policy = scenario.policy.policy->name;
+  result.policy = policy_text(scenario.policy);
   result.fidelity = scenario.fidelity == Fidelity::message ? "message" : "sampled";
   for (const std::size_t stage : scenario.stages)
     result.memory = std::max(result.memory, gpu_memory(scenario.trace.batches[stage]));

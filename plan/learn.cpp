@@ -1,0 +1,95 @@
+#include "plan/learn.hpp"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/errors.hpp"
+#include "sim/run/life.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Decides by the table under training, and updates it with what each decision led to.
+class Learner : public Controller {
+ public:
+  Learner(const Scenario& scenario, const LearnOptions& options, double explore, PolicyTable& table)
+      : Controller(scenario), options_(options), explore_(explore), table_(table), random_(scenario.seed, "plan/learn") {}
+
+  /// The run is over.
+  void finish(double now_s, double spent_usd) { learn(now_s, spent_usd, 0); }
+
+ private:
+  Decision ask(const Observation& seen) override {
+    Decision decision{.nodes = requested_nodes(seen)};
+    const PoolView& first = seen.pools[0];
+    const bool unsettled = !seen.training || first.starting + first.waiting > 0;
+    if (unsettled) {
+      if (first.held() + first.waiting > 0) decision.nodes[0] = first.held() + first.waiting;
+      return decision;
+    }
+    const std::string state = q_state(seen);
+    auto& row = table_.try_emplace(state, std::vector<double>(kQActions, 0)).first->second;
+    const double best = *std::max_element(row.begin(), row.end());
+    learn(seen.now.si, seen.spent_usd, best);
+    std::size_t action = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
+    if (random_.uniform() < explore_) action = random_.below(kQActions);
+    last_ = {state, action, seen.now.si, seen.spent_usd};
+    decision.nodes[0] = q_nodes(seen, action);
+    return decision;
+  }
+
+  void learn(double now_s, double spent_usd, double best_after) {
+    if (!last_) return;
+    const double cost = (now_s - last_->now_s) / 3600 * options_.usd_per_hour_waited + spent_usd - last_->spent_usd;
+    double& value = table_[last_->state][last_->action];
+    value += options_.rate * (-cost + best_after - value);
+    last_.reset();
+  }
+
+  struct Step {
+    std::string state;
+    std::size_t action;
+    double now_s, spent_usd;
+  };
+  const LearnOptions& options_;
+  double explore_;
+  PolicyTable& table_;
+  RandomStream random_;
+  std::optional<Step> last_;
+};
+
+}  // namespace
+
+std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
+                          const std::function<void(std::size_t)>& progress) {
+  PolicyTable table;
+  int finished = 0;
+  for (int episode = 0; episode < options.episodes; ++episode) {
+    Scenario run = with_seed(scenario, options.first_seed + static_cast<std::uint64_t>(episode));
+    run.policy.policy = find_policy("q-learning");
+    StepTimes times(run);
+    const double share = static_cast<double>(episode) / std::max(1, options.episodes - 1);
+    auto learner = std::make_unique<Learner>(run, options, options.explore * (1 - 0.9 * share), table);
+    Learner& taught = *learner;
+    Life life(run, times, std::move(learner));
+    try {
+      life.run();
+      taught.finish(to_seconds(life.end()).si, life.fleet().spent_usd(life.end()));
+      ++finished;
+    } catch (const Infeasible&) {  // this episode teaches nothing
+    }
+    if (progress) progress(static_cast<std::size_t>(episode) + 1);
+  }
+  if (finished == 0) throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
+  nlohmann::ordered_json out;
+  out["schema"] = "ganymede.q-table/1";
+  out["scenario"] = scenario.seedless;
+  out["episodes"] = options.episodes;
+  out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
+  out["values"] = nlohmann::ordered_json::object();
+  for (const auto& [state, row] : table) out["values"][state] = row;
+  return out.dump(2) + "\n";
+}
+
+}  // namespace ganymede
