@@ -48,15 +48,14 @@ Case random_case(std::uint64_t seed) {
   }
   made.trace = made_up_trace(scale);
   const auto nodes = static_cast<int>(1 + random.below(4));
-  made.scenario = {{"schema", "ganymede.scenario/1"},
-                   {"workload",
-                    {{"trace", "t.json"},
-                     {"batch_per_gpu", 64},
-                     {"steps", static_cast<std::int64_t>(100 + random.below(2000))}}},
-                   {"platform", {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", "one"}, {"nodes", nodes}}},
-                   {"synchronization",
-                    {{"scheme", random.below(2) == 0 ? "ring" : "recursive-doubling"}, {"overlap", random.below(2) == 0}}},
-                   {"seed", seed}};
+  made.scenario = {
+      {"schema", "ganymede.scenario/1"},
+      {"workload",
+       {{"trace", "t.json"}, {"batch_per_gpu", 64}, {"steps", static_cast<std::int64_t>(100 + random.below(2000))}}},
+      {"platform", {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", "one"}, {"nodes", nodes}}},
+      {"synchronization",
+       {{"scheme", random.below(2) == 0 ? "ring" : "recursive-doubling"}, {"overlap", random.below(2) == 0}}},
+      {"seed", seed}};
   return made;
 }
 
@@ -83,9 +82,8 @@ double miss(std::uint64_t seed, const std::filesystem::path& folder) {
 
 int measure(int count, int jobs, std::uint64_t first) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("coverage-{}", first);
-  const auto outcomes = run_children(static_cast<std::size_t>(count), jobs, [&](std::size_t i) {
-    return fmt::format("{}", miss(first + i, folder));
-  });
+  const auto outcomes = run_children(static_cast<std::size_t>(count), jobs,
+                                     [&](std::size_t i) { return fmt::format("{}", miss(first + i, folder)); });
   std::filesystem::remove_all(folder);
   std::map<std::string, std::pair<int, int>> by_kind;
   int held = 0;
@@ -114,7 +112,9 @@ int measure(int count, int jobs, std::uint64_t first) {
 }  // namespace ganymede
 
 int main(int argc, char** argv) {
-  const auto number = [&](int at, long otherwise) { return argc > at ? std::strtol(argv[at], nullptr, 10) : otherwise; };
+  const auto number = [&](int at, long otherwise) {
+    return argc > at ? std::strtol(argv[at], nullptr, 10) : otherwise;
+  };
   return ganymede::measure(static_cast<int>(number(1, 2000)), static_cast<int>(number(2, 2)),
-                        static_cast<std::uint64_t>(number(3, 1)));
+                           static_cast<std::uint64_t>(number(3, 1)));
 }

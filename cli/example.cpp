@@ -1,4 +1,5 @@
 #include "cli/command.hpp"
+#include "cli/example_policy.hpp"
 #include "common/errors.hpp"
 
 namespace ganymede::cli {
@@ -21,18 +22,25 @@ constexpr const char* kScenario = R"({
     "region": "us-east-1",
     "instance": "p3.8xlarge",
     "nodes": 1,
+    // "max_nodes": 4, // that a policy may rent at once; default: nodes
     "gpus_per_node": 4, // default: all that the instance has
     "market": "on-demand" // `ganymede list markets`
+    // Of spot nodes, where the catalog's rate is not wanted: "lifetimes": { "mean": "4h", "back_after": "1h" },
+    // "notice": "120s", or a recording of what could be had: "capacity": "nodes.csv" (time_s,nodes).
   },
 
   "synchronization": {
-    "mode": "all-reduce",
+    "mode": "all-reduce", // `ganymede list modes`
     "scheme": "ring", // `ganymede list schemes`
     "overlap": true, // reduce gradients while the backward pass goes on
     "compression": "none"
   },
 
-  "policy": { "name": "fixed" }, // `ganymede list policies`
+  // "storage": { "dataset": "gp3", "checkpoint": "s3" }, // without it the data is local and nothing is checkpointed
+  // "checkpoint": { "every": "10min" }, // or "1epoch", or "daly"
+  // "faults": { "crash": { "every": "500h" }, "events": [ { "at": "2h", "kind": "interruption" } ] },
+  // "deadline": "12h", "budget": "100USD", // missed: exit code 4
+  "policy": { "name": "fixed" }, // `ganymede list policies`; docs/policies.md has their settings
   "fidelity": { "mode": "sampled", "precision": 0.005 }, // "message" simulates every step
   "seed": 1
 }
@@ -62,7 +70,9 @@ constexpr const char* kStudy = R"({
   "gpus": [1, 2, 4],
   "schemes": ["ring", "reduce-to-one"],
   "overlap": true,
-  "seeds": [1]
+  // "policies": ["fixed", "spot-first", { "name": "predictive", "usd_per_hour_waited": 20 }],
+  // Also "synchronization", "storage", "checkpoint", "provisioning", "faults", "deadline", "budget" as in a scenario.
+  "seeds": [1] // or { "first": 1, "count": 100 }
 }
 )";
 
@@ -118,15 +128,19 @@ void add_example(CLI::App& app, Shared& shared) {
                                      "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
                                      "  ganymede example study -o study.json\n"
                                      "  ganymede example platform -o lab.json\n"
+                                     "  ganymede example policy -o policy.py\n"
                                      "\n"
                                      "Print a commented, valid file to start from.");
   auto what = std::make_shared<std::string>();
-  command->add_option("what", *what, "scenario, study or platform")
+  command->add_option("what", *what, "scenario, study, platform or policy (a program for the policy external)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "study", "platform"}));
+      ->check(CLI::IsMember({"scenario", "study", "platform", "policy"}));
   add_output(*command, shared);
   command->callback([what, &shared] {
-    emit(shared, *what == "scenario" ? kScenario : *what == "study" ? kStudy : kPlatform);
+    emit(shared, *what == "scenario"   ? kScenario
+                 : *what == "study"    ? kStudy
+                 : *what == "platform" ? kPlatform
+                                       : kExamplePolicy);
   });
 }
 

@@ -38,22 +38,21 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
   if (!journal.empty() && std::filesystem::exists(journal))
     remark(shared, fmt::format("going on from {}", journal.string()));
-  const StudyOutcome outcome =
-      run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal);
+  const StudyOutcome outcome = run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal);
   if (outcome.failed + outcome.endless == study.runs.size()) {
     if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
     throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);
   }
   const auto sweep = nlohmann::json::parse(outcome.json);
-  emit(shared, shared.format == "json"  ? outcome.json
-               : shared.format == "csv" ? sweep_csv(sweep)
-                                        : highlighted(shared, fmt::format("{}{}{}\n\n{}", study.name,
-                                                                          study.about.empty() ? "" : ": ", study.about,
-                                                                          sweep_text(sweep))));
+  emit(shared, shared.format == "json" ? outcome.json
+               : shared.format == "csv"
+                   ? sweep_csv(sweep)
+                   : highlighted(shared, fmt::format("{}{}{}\n\n{}", study.name, study.about.empty() ? "" : ": ",
+                                                     study.about, sweep_text(sweep))));
   if (!journal.empty()) std::filesystem::remove(journal);
   if (outcome.failed > 0)
-    throw Failure(fmt::format("{} of {} runs failed; the first: {}", outcome.failed, study.runs.size(),
-                              outcome.first_reason));
+    throw Failure(
+        fmt::format("{} of {} runs failed; the first: {}", outcome.failed, study.runs.size(), outcome.first_reason));
 }
 
 }  // namespace
@@ -68,8 +67,10 @@ void add_sweep(CLI::App& app, Shared& shared) {
       "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
       "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n"
       "\n"
-      "Simulate a study: platforms x GPU counts x schemes x policies x seeds; with several seeds the distribution of time\n"
-      "and cost, with several policies their ranking and whether it is beyond the noise. With -o, an interrupted sweep\n"
+      "Simulate a study: platforms x GPU counts x schemes x policies x seeds; with several seeds the distribution of "
+      "time\n"
+      "and cost, with several policies their ranking and whether it is beyond the noise. With -o, an interrupted "
+      "sweep\n"
       "keeps what is done in FILE.partial, and the same command goes on from there.");
   command->add_option("study", options->study, "a ganymede.study/1 file")->required();
   command->add_option("--seed", options->seed, "use this seed instead of the study's");

@@ -148,7 +148,8 @@ class Children {
       if (child.received.size() < sizeof header) return;
       std::memcpy(&header, child.received.data(), sizeof header);
       if (child.received.size() < sizeof header + header.size) return;
-      land(header.index, {static_cast<ChildOutcome::Kind>(header.kind), child.received.substr(sizeof header, header.size)});
+      land(header.index,
+           {static_cast<ChildOutcome::Kind>(header.kind), child.received.substr(sizeof header, header.size)});
       child.received.erase(0, sizeof header + header.size);
     }
   }

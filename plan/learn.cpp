@@ -14,7 +14,11 @@ namespace {
 class Learner : public Controller {
  public:
   Learner(const Scenario& scenario, const LearnOptions& options, double explore, PolicyTable& table)
-      : Controller(scenario), options_(options), explore_(explore), table_(table), random_(scenario.seed, "plan/learn") {}
+      : Controller(scenario),
+        options_(options),
+        explore_(explore),
+        table_(table),
+        random_(scenario.seed, "plan/learn") {}
 
   /// The run is over.
   void finish(double now_s, double spent_usd) { learn(now_s, spent_usd, 0); }

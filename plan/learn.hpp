@@ -18,8 +18,8 @@ struct LearnOptions {
 };
 
 /// A table for `q-learning`, as `ganymede.q-table/1`: tabular Q-learning (Watkins & Dayan, 1992) over simulated runs of
-/// the scenario. A decision's cost is the money and the waiting until the next one. The same bytes for the same scenario
-/// and options.
+/// the scenario. A decision's cost is the money and the waiting until the next one. The same bytes for the same
+/// scenario and options.
 std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
                           const std::function<void(std::size_t)>& progress = {});
 

@@ -9,9 +9,8 @@ Decision decide_budget(const PolicyCall& call) {
   learn_rate(seen, call.memory);
   const int sure = cheapest(seen, false);
   const int spot = cheapest(seen, true);
-  const int first = spot >= 0 && seen.pools[static_cast<std::size_t>(spot)].refused_for.si < 600 ? spot
-                    : sure >= 0                                                                  ? sure
-                                                                                                 : spot;
+  const bool on_spot = spot >= 0 && (sure < 0 || !refuses(call, spot));
+  const int first = on_spot ? spot : sure;
   if (!seen.budget_usd || !call.memory.contains("rate/rate")) return all_in(seen, first, asked_nodes(seen));
   const PoolView& pool = seen.pools[static_cast<std::size_t>(first)];
   const double money = *seen.budget_usd - seen.spent_usd;

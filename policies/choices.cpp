@@ -63,4 +63,11 @@ std::size_t place_now(const Observation& seen) {
 
 bool refused(const PoolView& pool) { return pool.waiting > 0 && pool.refused_for.si > 600; }
 
+bool refuses(const PolicyCall& call, int pool) {
+  constexpr double kRetry_s = 3600;
+  if (refused(call.seen.pools[static_cast<std::size_t>(pool)])) call.memory["refused_at"] = call.seen.now.si;
+  const auto at = call.memory.find("refused_at");
+  return at != call.memory.end() && call.seen.now.si - at->second < kRetry_s;
+}
+
 }  // namespace ganymede

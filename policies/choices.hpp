@@ -33,4 +33,8 @@ std::size_t place_now(const Observation& seen);
 /// Its requests have not been met for ten minutes.
 bool refused(const PoolView& pool);
 
+/// The pool has refused a request for ten minutes, or did so less than an hour ago: without remembering, a policy that
+/// withdraws its request would ask again at once.
+bool refuses(const PolicyCall& call, int pool);
+
 }  // namespace ganymede

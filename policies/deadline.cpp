@@ -24,7 +24,7 @@ Decision decide_deadline(const PolicyCall& call) {
   const double change = (seen.restart + seen.boot).si;
   int pool = sure;
   // Spot has to leave room for one loss: its restart, and the work since the last durable checkpoint.
-  if (spot >= 0 && seen.pools[static_cast<std::size_t>(spot)].refused_for.si < 300) {
+  if (spot >= 0 && !refuses(call, spot)) {
     const PoolView& view = seen.pools[static_cast<std::size_t>(spot)];
     const double rate = predicted_rate(seen, call.memory, view.most * view.gpus_per_node);
     const double slack = left - time_left(seen, rate) * (1 + call.settings[0]);

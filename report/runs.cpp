@@ -188,20 +188,44 @@ std::string run_text(const Json& run) {
 namespace {
 
 Table flat_table(const std::vector<const Json*>& runs) {
-  Table table({"platform", "market", "allocation", "gpu", "gpus", "scheme", "seed", "total_s", "low_s", "high_s",
-               "step_mean_s", "gpu_busy", "gpu_flops", "exposed_communication_s", "gpu_hours", "total_usd", "inputs",
-               "scenario_hash", "policy", "mode", "losses", "lost_training_s", "goals_met"});
+  Table table({"platform",    "market",
+               "allocation",  "gpu",
+               "gpus",        "scheme",
+               "seed",        "total_s",
+               "low_s",       "high_s",
+               "step_mean_s", "gpu_busy",
+               "gpu_flops",   "exposed_communication_s",
+               "gpu_hours",   "total_usd",
+               "inputs",      "scenario_hash",
+               "policy",      "mode",
+               "losses",      "lost_training_s",
+               "goals_met"});
   for (const Json* pointer : runs) {
     const Json& run = *pointer;
     const auto& interval = run["time"]["interval_s"];
-    table.add({text(run, "/run/platform"), text(run, "/run/market"), text(run, "/run/allocation"),
-               text(run, "/run/gpu"), run["run"]["gpus"].dump(), text(run, "/run/scheme"),
-               run["provenance"]["seed"].dump(), run["time"]["total_s"].dump(), interval[0].dump(), interval[1].dump(),
-               run["time"]["step_mean_s"].dump(), run["utilization"]["gpu_busy"].dump(),
-               run["utilization"]["gpu_flops"].dump(), run["gpu_seconds"]["exposed_communication"].dump(),
-               run["gpu_hours"].dump(), text(run, "/cost/total_usd"), text(run, "/provenance/inputs"),
-               text(run, "/provenance/scenario_hash"), text(run, "/run/policy"), text(run, "/run/mode"),
-               run["life"]["losses"].dump(), run["life"]["lost_training_s"].dump(), run["goals"]["met"].dump()});
+    table.add({text(run, "/run/platform"),
+               text(run, "/run/market"),
+               text(run, "/run/allocation"),
+               text(run, "/run/gpu"),
+               run["run"]["gpus"].dump(),
+               text(run, "/run/scheme"),
+               run["provenance"]["seed"].dump(),
+               run["time"]["total_s"].dump(),
+               interval[0].dump(),
+               interval[1].dump(),
+               run["time"]["step_mean_s"].dump(),
+               run["utilization"]["gpu_busy"].dump(),
+               run["utilization"]["gpu_flops"].dump(),
+               run["gpu_seconds"]["exposed_communication"].dump(),
+               run["gpu_hours"].dump(),
+               text(run, "/cost/total_usd"),
+               text(run, "/provenance/inputs"),
+               text(run, "/provenance/scenario_hash"),
+               text(run, "/run/policy"),
+               text(run, "/run/mode"),
+               run["life"]["losses"].dump(),
+               run["life"]["lost_training_s"].dump(),
+               run["goals"]["met"].dump()});
   }
   return table;
 }
@@ -284,12 +308,15 @@ std::string ranking_text(const Json& ranking) {
   std::string out = fmt::format("\n{}, {}, {}:\n", text(ranking, "/platform"), text(ranking, "/allocation"),
                                 text(ranking, "/scheme"));
   Table table({"by", ">place", "policy", ">median", "difference", ""});
-  for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"}, std::pair{"gpu_hours", "GPU-hours"}}) {
+  for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"},
+                                  std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
     int place = 0;
     if (place == 0 && std::string_view(key) != "time_s") table.rule();
     for (const Json& row : ranking[key]) {
       const double median = row["median"].get<double>();
-      const std::string shown = std::string_view(key) == "time_s" ? clock(median) : std::string_view(key) == "usd" ? usd(median) + " USD" : hours(median);
+      const std::string shown = std::string_view(key) == "time_s" ? clock(median)
+                                : std::string_view(key) == "usd"  ? usd(median) + " USD"
+                                                                  : hours(median);
       std::string difference = "reference", noise;
       if (const Json& d = row["difference"]; d.is_object()) {
         difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * d["mean"].get<double>(),
@@ -308,14 +335,16 @@ std::string ranking_text(const Json& ranking) {
 
 /// Runs that differ in their seed alone as one row: median (5th .. 95th percentile).
 std::string groups_text(const Json& sweep) {
-  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost", ">goals met"});
+  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
+               ">goals met"});
   for (const Json& group : sweep["groups"])
     table.add({text(group, "/platform") + (text(group, "/market") == "on-demand" ? "" : " " + text(group, "/market")),
                text(group, "/allocation"), text(group, "/scheme"), text(group, "/policy"), group["runs"].dump(),
                spread(group["time_s"], clock), spread(group["usd"], usd), spread(group["gpu_hours"], hours),
                fmt::format("{:.1f}", number(group, "/losses_mean")), clock(number(group, "/lost_training_s_mean")),
                percent(number(group, "/met_share"))});
-  std::string out = table.text() + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
+  std::string out =
+      table.text() + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
   for (const Json& ranking : sweep["rankings"]) out += ranking_text(ranking);
   return out + "\n";
 }
@@ -328,7 +357,8 @@ std::string failures_text(const Json& sweep) {
     auto& [count, first] = by_reason[text(run, "/policy") + ": " + text(run, "/kind")];
     if (count++ == 0) first = text(run, "/run") + ": " + text(run, "/reason");
   }
-  for (const auto& [reason, of] : by_reason) out += fmt::format("  {} ({} runs), e.g. {}\n", reason, of.first, of.second);
+  for (const auto& [reason, of] : by_reason)
+    out += fmt::format("  {} ({} runs), e.g. {}\n", reason, of.first, of.second);
   return out + "\n";
 }
 

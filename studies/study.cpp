@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
 #include <algorithm>
 #include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -143,7 +143,8 @@ std::vector<nlohmann::json> read_policies(const JsonNode& node) {
   std::vector<nlohmann::json> policies;
   for (const auto& entry : node.as_array()) {
     nlohmann::json policy = entry.is_string() ? nlohmann::json{{"name", entry.as_string()}} : entry.value();
-    if (!policy.is_object() || !policy.contains("name")) entry.expected("a policy's name, or an object with its \"name\"");
+    if (!policy.is_object() || !policy.contains("name"))
+      entry.expected("a policy's name, or an object with its \"name\"");
     if (policy.contains("table")) policy["table"] = found(entry.child("table"));
     if (policy.contains("command"))
       for (auto& word : policy["command"]) {
@@ -201,9 +202,8 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
     for (const int count : counts)
       for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
         for (const auto& policy : policies) {
-          std::string label =
-              fmt::format("{} {}, {} x {}{}", entry.platform.name, entry.region, count,
-                          entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
+          std::string label = fmt::format("{} {}, {} x {}{}", entry.platform.name, entry.region, count,
+                                          entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
           if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
           const auto base = labelled(fmt::format("{}, seed {}", label, seeds.front()), [&] {
             nlohmann::json scenario = common;
@@ -260,7 +260,8 @@ StudyOutcome run_study(const Study& study, int jobs, const std::function<void(st
       },
       message ? ChildUse::once : ChildUse::reused,
       [&](std::size_t, const ChildOutcome& outcome) {
-        if (kept.is_open() && outcome.kind == ChildOutcome::Kind::ok) kept << one_line(outcome.text) + "\n" << std::flush;
+        if (kept.is_open() && outcome.kind == ChildOutcome::Kind::ok)
+          kept << one_line(outcome.text) + "\n" << std::flush;
       });
   StudyOutcome result;
   auto failures = nlohmann::ordered_json::array();

@@ -27,6 +27,7 @@ constexpr Measure kMeasures[] = {
        return std::strtod(run["cost"]["total_usd"].get_ref<const std::string&>().c_str(), nullptr);
      }},
     {"gpu_hours", [](const Json& run) { return run["gpu_hours"].get<double>(); }},
+    {"kg_co2e", [](const Json& run) { return run["energy"].is_null() ? 0 : run["energy"]["kg_co2e"].get<double>(); }},
 };
 
 /// Of sorted values, interpolated between neighbours.
@@ -54,7 +55,8 @@ Json group_json(const Runs& runs) {
     std::vector<double> values;
     for (const Json* run : runs) values.push_back(measure.of(*run));
     std::sort(values.begin(), values.end());
-    group[measure.name] = {{"median", quantile(values, 0.5)}, {"p5", quantile(values, 0.05)}, {"p95", quantile(values, 0.95)}};
+    group[measure.name] = {
+        {"median", quantile(values, 0.5)}, {"p5", quantile(values, 0.05)}, {"p95", quantile(values, 0.95)}};
   }
   double losses = 0, met = 0, lost = 0;
   for (const Json* run : runs) {
@@ -123,11 +125,11 @@ void summarize(Json& sweep) {
       if (policies[base].first != "fixed") base = order.front().second;
       Json rows = Json::array();
       for (const auto& [median, i] : order)
-        rows.push_back({{"policy", policies[i].first},
-                        {"median", median},
-                        {"against", policies[base].first},
-                        {"difference", i == base ? Json(nullptr)
-                                                 : compare(policies[i].second, policies[base].second, measure)}});
+        rows.push_back(
+            {{"policy", policies[i].first},
+             {"median", median},
+             {"against", policies[base].first},
+             {"difference", i == base ? Json(nullptr) : compare(policies[i].second, policies[base].second, measure)}});
       ranking[measure.name] = std::move(rows);
     }
     rankings.push_back(std::move(ranking));

@@ -37,6 +37,7 @@ Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controlle
       delays_(scenario.seed, "run/delays"),
       picks_(scenario.seed, "run/picks"),
       slow_nodes_(scenario.seed, "run/slowdowns"),
+      empty_until_(scenario.pools.size(), 0),
       away_(scenario.pools.size(), false) {
   for (const auto& pool : scenario.pools) {
     lifetimes_.emplace_back(scenario.seed, "run/lifetimes/" + pool.name);
@@ -151,6 +152,8 @@ void Life::handle(const Event& event) {
       return lose(event.index, true);
     case Kind::capacity:
       return capacity_changed(event.index);
+    case Kind::back:
+      return grant_waiting(event.index);
     case Kind::resume:
       return resume();
     case Kind::reached:

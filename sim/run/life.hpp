@@ -47,6 +47,7 @@ class Life {
   struct Event {
     enum class Kind {
       grant,
+      back,
       ready,
       notice,
       last_save,
@@ -148,8 +149,9 @@ class Life {
   double target_ = 0;
   std::vector<Slow> slow_;
   bool credits_left_ = true;
-  std::vector<bool> away_;     // by pool: the dataset is not there yet
-  std::vector<double> speed_;  // by pool, of one GPU, against the first
+  std::vector<Nanoseconds> empty_until_;  // by pool: no node is to be had
+  std::vector<bool> away_;                // by pool: the dataset is not there yet
+  std::vector<double> speed_;             // by pool, of one GPU, against the first
 
   std::vector<RunEvent> events_;
   std::map<const StepDistribution*, double> used_;

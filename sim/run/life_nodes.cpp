@@ -22,6 +22,7 @@ void Life::request(std::size_t pool, int nodes) {
 }
 
 bool Life::available(std::size_t pool) const {
+  if (now_ < empty_until_[pool]) return false;
   const auto& capacity = scenario_.pools[pool].capacity;
   if (!capacity) return true;
   int held = 0;
@@ -52,8 +53,9 @@ void Life::grant(std::size_t index) {
     }
   }
   if (scenario_.faults.crash) {
-    const Nanoseconds life =
-        draw(Lifetimes{Lifetimes::Kind::exponential, *scenario_.faults.crash, Seconds{0}, ""}, lifetimes_[node.pool]);
+    Lifetimes crashes;
+    crashes.mean = *scenario_.faults.crash;
+    const Nanoseconds life = draw(crashes, lifetimes_[node.pool]);
     if (life != kNever) post(now_ + life, Event::Kind::crash, index);
   }
 }
@@ -112,6 +114,11 @@ void Life::lose(std::size_t index, bool crash) {
   bool others = false;
   for (const std::size_t other : fleet_.alive()) others = others || (other != index && fleet_[other].member);
   log(crash ? "crashed" : "lost", scenario_.pools[pool].name, 1);
+  if (const auto& lifetimes = scenario_.pools[pool].lifetimes; !crash && lifetimes && lifetimes->back_after.si > 0) {
+    const Nanoseconds back = now_ + to_nanoseconds(lifetimes->back_after * lifetimes_[pool].exponential());
+    empty_until_[pool] = std::max(empty_until_[pool], back);
+    post(back, Event::Kind::back, pool);
+  }
   ++losses_;
   if (member) {
     // With notice the others hold the weights and go on; a crash, or the end of all, takes what is not durable along.

@@ -39,7 +39,8 @@ struct Lifetimes {
   };
   Kind kind = Kind::exponential;
   Seconds mean{0}, most{0};
-  std::string source;  ///< for people
+  Seconds back_after{0};  ///< mean time after which the pool has nodes again; 0: at once
+  std::string source;     ///< for people
 };
 
 /// One thing that may be rented: what the scenario asks for, or what its policy may use besides.
@@ -139,9 +140,9 @@ struct PolicyChoice {
 
 struct Scenario {
   std::string file;
-  std::string hash;     ///< of the scenario, its trace and its platforms: 16 hexadecimal digits
-  std::string seedless; ///< the same without the seed
-  std::string physics;  ///< the same without seed, policy, faults and goals: what the steps' times depend on
+  std::string hash;      ///< of the scenario, its trace and its platforms: 16 hexadecimal digits
+  std::string seedless;  ///< the same without the seed
+  std::string physics;   ///< the same without seed, policy, faults and goals: what the steps' times depend on
 
   StepTrace trace;
   std::vector<std::size_t> stages;   ///< entries of trace.batches, one a stage of a growing model; else one

@@ -44,6 +44,7 @@ Lifetimes read_lifetimes(const JsonNode& node) {
     lifetimes.kind = Lifetimes::Kind::bathtub;
     lifetimes.most = what.as_positive<Seconds>();
   }
+  if (auto back = in.optional("back_after")) lifetimes.back_after = back->as_quantity<Seconds>();
   in.finish();
   return lifetimes;
 }
@@ -61,9 +62,9 @@ void default_lifetimes(ScenarioPool& pool) {
   // EC2: two minutes. Google Cloud: 30 s. Both from their documentation; Azure documents 30 s too.
   pool.notice = Seconds{pool.platform->provider == "aws" ? 120.0 : 30.0};
   if (!pool.price.interrupted_per_month) return;
-  pool.lifetimes = Lifetimes{Lifetimes::Kind::exponential,
-                             Seconds{kSecondsOfAMonth / -portable_log(1 - *pool.price.interrupted_per_month)},
-                             Seconds{0}, "the catalog's interruption rate"};
+  pool.lifetimes.emplace();
+  pool.lifetimes->mean = Seconds{kSecondsOfAMonth / -portable_log(1 - *pool.price.interrupted_per_month)};
+  pool.lifetimes->source = "the catalog's interruption rate";
 }
 
 void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) {
@@ -195,6 +196,10 @@ void offer(Scenario& scenario, const std::string& region, Market market) {
   more.price = *price;
   more.name = default_name(more.pool);
   default_lifetimes(more);
+  // What the scenario says of its market holds there too, for want of anything better.
+  if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario")
+    more.lifetimes = first.lifetimes;
+  if (market == first.pool.market) more.notice = first.notice;
   if (region != first.pool.region) scenario.links.push_back({0, scenario.pools.size(), {}, {}, kUsdPerGb});
   scenario.pools.push_back(std::move(more));
 }

@@ -44,6 +44,33 @@ TEST(RunChildren, EachIsAProcessOfItsOwn) {
   EXPECT_NE(outcomes[0].text, std::to_string(::getpid()));
 }
 
+TEST(RunChildren, AReusedChildKeepsWhatItLearnedAndACrashLosesOnePiece) {
+  for (const int jobs : {1, 3}) {
+    int done = 0;
+    std::size_t landed = 0;
+    const auto outcomes = run_children(
+        20, jobs,
+        [&](std::size_t i) {
+          if (i == 7) ::raise(SIGSEGV);
+          if (i == 9) ::_exit(3);
+          return std::to_string(++done);
+        },
+        {}, ChildUse::reused, [&](std::size_t, const ChildOutcome&) { ++landed; });
+    EXPECT_EQ(landed, 20U);
+    EXPECT_EQ(done, 0);
+    int most = 0;
+    for (std::size_t i = 0; i < outcomes.size(); ++i) {
+      if (i == 7 || i == 9) continue;
+      ASSERT_EQ(outcomes[i].kind, Kind::ok) << i;
+      most = std::max(most, std::stoi(outcomes[i].text));
+    }
+    EXPECT_GT(most, 1);
+    EXPECT_EQ(outcomes[7].kind, Kind::failure);
+    EXPECT_THAT(outcomes[7].text, testing::HasSubstr("crashed"));
+    EXPECT_EQ(outcomes[9].text, "the simulation ended with exit status 3");
+  }
+}
+
 TEST(RunChildren, NothingToDoIsDone) {
   EXPECT_TRUE(run_children(0, 4, [](std::size_t) { return std::string(); }).empty());
 }

@@ -20,7 +20,7 @@ std::vector<std::string> labels(const Study& study) {
 }
 
 std::string place(const StudyRun& run) {
-  const Pool& pool = run.scenario.pools[0].pool;
+  const Pool& pool = run.base->pools[0].pool;
   return fmt::format("{} x {}, {} each", pool.nodes, pool.instance, pool.gpus_per_node);
 }
 
@@ -61,8 +61,8 @@ TEST(Study, PutsOneV100OfAwsOnTheOneGpuInstance) {
   content["platforms"] = {{{"catalog", "aws"}, {"region", "us-east-1"}, {"gpu", "V100"}}};
   const Study study = StudyFiles().load(content);
   EXPECT_EQ(place(study.runs[0]), "1 x p3.2xlarge, 1 each");
-  EXPECT_EQ(study.runs[0].scenario.workers(), 1);
-  EXPECT_EQ(study.runs[1].scenario.workers(), 4);
+  EXPECT_EQ(study.runs[0].scenario().workers(), 1);
+  EXPECT_EQ(study.runs[1].scenario().workers(), 4);
 }
 
 TEST(Study, TakesAnInstanceByName) {
@@ -78,7 +78,7 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
   content["overlap"] = false;
   content["seeds"] = {18446744073709551615U};
   const Study study = StudyFiles().load(content);
-  const Scenario& two = study.runs[1].scenario;
+  const Scenario two = study.runs[1].scenario();
   EXPECT_EQ(two.steps, 2 * 469);  // two epochs of 60,000 images at 128 a step
   EXPECT_EQ(two.images, 2 * 60000);
   EXPECT_EQ(two.seed, UINT64_MAX);
@@ -89,19 +89,19 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
 // Wherever the program was started: trace and platform are found from the file that names them.
 TEST(Study, FindsItsFilesFromAnyWorkingDirectory) {
   const StudyFiles files;
-  const std::string hash = files.load(StudyFiles::basic()).runs[1].scenario.hash;
+  const std::string hash = files.load(StudyFiles::basic()).runs[1].scenario().hash;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(files.folder().path());
-  EXPECT_EQ(files.load(StudyFiles::basic()).runs[1].scenario.hash, hash);
+  EXPECT_EQ(files.load(StudyFiles::basic()).runs[1].scenario().hash, hash);
   // On the command line a path starts at the working directory.
-  EXPECT_EQ(files.load(StudyFiles::basic(), {{"/workload/trace", "traces/t.json"}}).runs[1].scenario.hash, hash);
+  EXPECT_EQ(files.load(StudyFiles::basic(), {{"/workload/trace", "traces/t.json"}}).runs[1].scenario().hash, hash);
   std::filesystem::current_path(before);
 }
 
 TEST(Study, GivesTheSameBytesWhateverTheNumberOfProcesses) {
   const Study study = StudyFiles().load(StudyFiles::basic());
-  const std::string alone = run_study(study, 1);
-  EXPECT_TRUE(run_study(study, 2) == alone);
+  const std::string alone = run_study(study, 1).json;
+  EXPECT_TRUE(run_study(study, 2).json == alone);
   const Json sweep = Json::parse(alone);
   EXPECT_EQ(sweep["schema"], "ganymede.sweep/1");
   EXPECT_EQ(sweep["study"], "small");
@@ -120,11 +120,12 @@ TEST(Study, ReportsProgress) {
 
 TEST(Study, NamesTheRunThatFails) {
   Study study = StudyFiles().load(StudyFiles::basic());
-  auto& pool = study.runs[1].scenario.pools[0];
-  Platform bare = *pool.platform;
+  Scenario broken = study.runs[1].scenario();
+  Platform bare = *broken.pools[0].platform;
   for (auto& instance : bare.instances) instance.nic.reset();
-  pool.platform = std::make_shared<const Platform>(bare);
-  study.runs[1].scenario.physics = "bare";
+  broken.pools[0].platform = std::make_shared<const Platform>(bare);
+  broken.physics = "bare";
+  study.runs[1].base = std::make_shared<const Scenario>(broken);
   EXPECT_THAT(message_of<ConfigError>([&] { run_study(study, 2); }),
               testing::StartsWith("lab room-1, 2 x X, ring, seed 1: "));
 }

@@ -1,0 +1,188 @@
+// Runs and sweeps as a user starts them: goals, policies of the user's own, sweeps that were interrupted.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+const std::string kSource = GANYMEDE_SOURCE_DIR;
+
+class Runs : public testing::Test {
+ protected:
+  std::string scenario(const Json& changes = Json::object()) const {
+    Json content = Json::parse(R"({ "schema": "ganymede.scenario/1",
+      "workload": { "batch_per_gpu": 64, "steps": 3000000 },
+      "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.2xlarge", "nodes": 2, "max_nodes": 4 },
+      "synchronization": { "scheme": "ring" }, "seed": 1 })");
+    content["workload"]["trace"] = kSource + "/traces/recorded/mlp-gan-cpu.json";
+    content.merge_patch(changes);
+    return scratch_.write("scenario.json", content.dump());
+  }
+  Outcome with_policy(const std::string& program) const {
+    const std::string file = scratch_.write("policy.py", program);
+    return run_program(
+        "simulate " +
+        scenario({{"policy", {{"name", "external"}, {"command", {"python3", "policy.py"}}, {"limit", "2s"}}}}) +
+        " --format json");
+  }
+  Scratch scratch_;
+};
+
+TEST_F(Runs, AMissedGoalIsExitCode4AfterTheResult) {
+  const Outcome missed = run_program("simulate " + scenario({{"deadline", "10min"}}));
+  EXPECT_EQ(missed.code, 4);
+  EXPECT_THAT(missed.out, AllOf(HasSubstr("deadline 0:10:00"), HasSubstr("MISSED")));
+  EXPECT_EQ(run_program("simulate " + scenario({{"deadline", "100h"}, {"budget", "900USD"}})).code, 0);
+}
+
+TEST_F(Runs, GoalsThatCannotBeMeantAreRefused) {
+  const Outcome past = run_program("simulate " + scenario({{"deadline", "0s"}}));
+  EXPECT_EQ(past.code, 2);
+  EXPECT_THAT(past.err, HasSubstr("/deadline: a deadline of 0 is already past"));
+  const Outcome poor = run_program("simulate " + scenario({{"budget", "0.50USD"}}));
+  EXPECT_EQ(poor.code, 2);
+  EXPECT_THAT(poor.err, HasSubstr("/budget: 0.50 USD do not pay for one hour"));
+}
+
+TEST_F(Runs, ARunThatNeverFinishesIsExitCode3) {
+  const Outcome outcome = run_program("simulate " + scenario({{"faults", {{"crash", {{"every", "60s"}}}}}}));
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("never finishes"));
+}
+
+TEST_F(Runs, ABadRecordingIsLocated) {
+  const auto reject = [&](const char* rows, const char* what) {
+    scratch_.write("capacity.csv", rows);
+    const Outcome outcome = run_program("simulate " + scenario({{"platform", {{"capacity", "capacity.csv"}}}}));
+    EXPECT_EQ(outcome.code, 2) << rows;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("capacity.csv:"), HasSubstr(what))) << rows;
+  };
+  reject("time_s,nodes\n0,2\n100,1\n50,2\n", "capacity.csv:4: the time 50 s does not come after 100 s");
+  reject("time_s,nodes\n0,2\n100,\n", "a gap in the recording");
+  reject("time_s,nodes\n0,2\n,2\n", "a gap in the recording");
+  reject("time_s,nodes\n0,-2\n", "found \"-2\"");
+  reject("time_s,nodes\n0,two\n", "found \"two\"");
+  reject("time_s,nodes\n0,2,3\n", "expected two columns");
+  reject("0,2\n", "expected a header");
+  reject("time_s,nodes\n", "no rows");
+}
+
+// The program that `example policy` prints decides on a run.
+TEST_F(Runs, TheExamplePolicyDecides) {
+  const Outcome example = run_program("example policy");
+  ASSERT_EQ(example.code, 0);
+  const Outcome outcome = with_policy(example.out);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json run = Json::parse(outcome.out);
+  EXPECT_EQ(run["run"]["policy"], "external");
+  EXPECT_EQ(with_policy(example.out).out, outcome.out);  // the same bytes again
+  // It takes what the scenario asks for, as `fixed` does.
+  const Json fixed = Json::parse(run_program("simulate " + scenario() + " --format json").out);
+  EXPECT_EQ(run["time"]["total_s"], fixed["time"]["total_s"]);
+}
+
+TEST_F(Runs, AnExternalPolicyGetsWhatItAsksFor) {
+  const Outcome outcome = with_policy(R"(import sys, json
+for line in sys.stdin:
+    seen = json.loads(line)
+    name = list(seen["pools"])[0]
+    assert "rate_per_s" in seen and "usd_per_hour" in seen["pools"][name]
+    print(json.dumps({"nodes": {name: 1 if seen["now_s"] < 600 else 4}}), flush=True)
+)");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json run = Json::parse(outcome.out);
+  EXPECT_THAT(run["events"].dump(), AllOf(HasSubstr("resized"), HasSubstr("\"at_s\":600.0,\"event\":\"requested\"")));
+}
+
+TEST_F(Runs, AnExternalPolicyThatFailsIsAFailedRun) {
+  const auto fails = [&](const char* program, const char* why) {
+    const Outcome outcome = with_policy(program);
+    EXPECT_EQ(outcome.code, 1) << program;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("the external policy python3"), HasSubstr(why))) << program;
+    EXPECT_EQ(outcome.out, "") << program;
+  };
+  fails("import time; time.sleep(60)", "gave no answer within 2 s");
+  fails("raise SystemExit(7)", "ended with exit status 7 before it had answered");
+  fails("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9");
+  fails("print('what?', flush=True)\nimport time; time.sleep(60)", "answered what?, expected one line such as");
+  fails("print('{\"nodes\": {\"p9.huge\": 1}}', flush=True)\nimport time; time.sleep(60)",
+        "a pool that exists instead of \"p9.huge\"");
+  fails("print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": -1}}', flush=True)\nimport time; time.sleep(60)",
+        "a whole number of nodes");
+  fails("print('x' * 2000000, flush=True)\nimport time; time.sleep(60)", "more than 1 MiB");
+  const Outcome many = with_policy(
+      "print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": 5}}', flush=True)\nimport time; time.sleep(60)");
+  EXPECT_EQ(many.code, 1);
+  EXPECT_THAT(many.err, HasSubstr("asks for 5 nodes of \"p3.2xlarge us-east-1 on-demand\", which has at most 4"));
+  const Outcome absent =
+      run_program("simulate " + scenario({{"policy", {{"name", "external"}, {"command", {"no-such-program"}}}}}));
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, HasSubstr("could not be started"));
+}
+
+TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
+  const std::string whole = (scratch_ / "whole.json").string();
+  const std::string sweep = "sweep " + kSource + "/studies/spot-deadline.json --format json " +
+                            "--set '/policies=[\"fixed\",\"spot-first\"]' --set '/seeds={\"first\":1,\"count\":6}' -o ";
+  ASSERT_EQ(run_program(sweep + whole + " --jobs 2").code, 0);
+  const Json all = Json::parse(content_of(whole));
+  ASSERT_EQ(all["runs"].size(), 12U);
+  // As an interruption leaves it: some results, the last one cut short. One is marked, to be known again.
+  const std::string again = (scratch_ / "again.json").string();
+  Json marked = all["runs"][3];
+  marked["run"]["gpu"] = "kept";
+  const std::string cut = all["runs"][5].dump();
+  scratch_.write("again.json.partial",
+                 all["runs"][0].dump() + "\n" + marked.dump() + "\n" + cut.substr(0, cut.size() / 2));
+  const Outcome resumed = run_program(sweep + again + " --jobs 2");
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("going on from"));
+  Json result = Json::parse(content_of(again));
+  EXPECT_EQ(result["runs"][3]["run"]["gpu"], "kept");
+  result["runs"][3] = all["runs"][3];
+  EXPECT_EQ(result["runs"], all["runs"]);
+  EXPECT_FALSE(std::filesystem::exists(again + ".partial"));
+}
+
+TEST_F(Runs, ASweepListsRunsThatFailAndKeepsTheOthers) {
+  scratch_.write("dies.py", "raise SystemExit(7)");
+  const std::string policies =
+      "[\"fixed\",{\"name\":\"external\",\"command\":[\"python3\",\"" + (scratch_ / "dies.py").string() + "\"]}]";
+  const Outcome outcome =
+      run_program("sweep " + kSource + "/studies/growing-network.json --format json --set '/policies=" + policies +
+                  "' --set '/seeds=[1,2]'");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("2 of 4 runs failed"), HasSubstr("external, seed 1")));
+  const Json sweep = Json::parse(outcome.out);
+  EXPECT_EQ(sweep["runs"].size(), 2U);
+  EXPECT_EQ(sweep["failed"].size(), 2U);
+  EXPECT_EQ(sweep["failed"][0]["seed"], 1);
+}
+
+TEST_F(Runs, ALearnedTableIsTheSameAgainAndIsUsed) {
+  const std::string learn = "learn " + kSource + "/studies/policies/q-scenario.json --episodes 50";
+  const Outcome first = run_program(learn);
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(run_program(learn).out, first.out);
+  const std::string table = scratch_.write("table.json", first.out);
+  const Outcome used =
+      run_program("simulate " + kSource + "/studies/policies/q-scenario.json --set /policy/name=q-learning" +
+                  " --set /policy/table=" + table);
+  EXPECT_EQ(used.code, 0) << used.err;
+  const Outcome none =
+      run_program("simulate " + kSource + "/studies/policies/q-scenario.json --set /policy/name=q-learning");
+  EXPECT_EQ(none.code, 2);
+  EXPECT_THAT(none.err, HasSubstr("\"table\" is missing"));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,96 @@
+// Each policy where it beats `fixed` beyond the noise, where it loses, and without what it would steer by.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "policies/policy.hpp"
+#include "studies/study.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kSeeds = 100;
+/// Seeds that no table was trained on: those of `learn` start at a million.
+constexpr int kFirstSeed = 5000;
+
+struct Contest {
+  const char* policy;
+  const char* wins_at;  ///< study
+  const char* wins_by;  ///< measure
+  const char* loses_at;
+  const char* loses_by;
+};
+
+constexpr Contest kContests[] = {
+    {"resource-aware", "growing-network", "usd", "spot-deadline", "usd"},
+    {"predictive", "growing-network", "usd", "spot-deadline", "usd"},
+    {"q-learning", "growing-network", "usd", "spot-deadline", "usd"},
+    {"kubernetes-autoscaler", "growing-network", "usd", "growing-network", "time_s"},
+    {"spot-first", "spot-deadline", "time_s", "spot-deadline", "usd"},
+    {"uniform-progress", "spot-deadline", "time_s", "spot-deadline", "usd"},
+    {"deadline", "spot-deadline", "time_s", "spot-deadline", "usd"},
+    {"budget", "spot-deadline", "time_s", "spot-deadline", "usd"},
+    {"cheapest-region", "regions", "usd", "regions", "time_s"},
+    {"carbon-aware", "regions", "kg_co2e", "spot-deadline", "usd"},
+};
+
+/// The policy against `fixed` by one measure: its mean difference with its interval.
+Json compare(const Contest& contest, const char* study, const char* measure, bool blind) {
+  Json policy = {{"name", contest.policy}, {"blind", blind}};
+  if (std::string_view(contest.policy) == "q-learning") policy["table"] = "policies/q-table.json";
+  const auto file = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "studies" / (std::string(study) + ".json");
+  // Paths of an override start at the working directory.
+  if (policy.contains("table")) policy["table"] = (file.parent_path() / policy["table"].get<std::string>()).string();
+  const Json policies = {"fixed", policy};
+  const Json seeds = {{"first", kFirstSeed}, {"count", kSeeds}};
+  const Study read = load_study(file, {{"/policies", policies.dump()}, {"/seeds", seeds.dump()}});
+  const Json sweep = Json::parse(run_study(read, 2).json);
+  EXPECT_TRUE(sweep["failed"].empty()) << sweep["failed"].dump();
+  for (const Json& row : sweep["rankings"][0][measure])
+    if (row["policy"] != "fixed") return row["difference"];
+  return nullptr;
+}
+
+class Contests : public testing::TestWithParam<Contest> {};
+
+TEST_P(Contests, ThePolicyWinsBeyondTheNoise) {
+  const Contest& contest = GetParam();
+  const Json difference = compare(contest, contest.wins_at, contest.wins_by, false);
+  EXPECT_EQ(difference["seeds"], kSeeds);
+  EXPECT_LT(difference["interval"][1].get<double>(), 0) << difference.dump();
+}
+
+TEST_P(Contests, AndLosesElsewhere) {
+  const Contest& contest = GetParam();
+  const Json difference = compare(contest, contest.loses_at, contest.loses_by, false);
+  EXPECT_GT(difference["interval"][0].get<double>(), 0) << difference.dump();
+}
+
+TEST_P(Contests, AndDoesNotWinBlind) {
+  const Contest& contest = GetParam();
+  const Json difference = compare(contest, contest.wins_at, contest.wins_by, true);
+  EXPECT_GE(difference["interval"][1].get<double>(), 0) << difference.dump();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Contests, testing::ValuesIn(kContests), [](const auto& test) {
+  std::string name = test.param.policy;
+  std::erase(name, '-');
+  return name;
+});
+
+TEST(ContestsOf, EveryPolicy) {
+  for (const Policy& policy : policies()) {
+    if (policy.name == "fixed" || !policy.decide) continue;
+    EXPECT_TRUE(std::any_of(std::begin(kContests), std::end(kContests), [&](const Contest& contest) {
+      return contest.policy == policy.name;
+    })) << policy.name;
+  }
+}
+
+}  // namespace
+}  // namespace ganymede
