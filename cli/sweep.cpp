@@ -43,7 +43,9 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
     if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
     throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);
   }
-  const auto sweep = nlohmann::json::parse(outcome.json);
+  const auto sweep = nlohmann::json::parse(shared.format == "table" ? outcome.brief
+                                           : shared.format == "csv" ? outcome.json
+                                                                    : "null");
   emit(shared, shared.format == "json" ? outcome.json
                : shared.format == "csv"
                    ? sweep_csv(sweep)

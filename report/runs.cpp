@@ -366,7 +366,9 @@ std::string failures_text(const Json& sweep) {
 
 std::string sweep_text(const Json& sweep) {
   const auto runs = runs_of(sweep);
-  const bool grouped = sweep.contains("groups") && (sweep["groups"].size() < runs.size() || !sweep["rankings"].empty());
+  bool grouped = sweep.contains("rankings") && !sweep["rankings"].empty();
+  if (sweep.contains("groups"))
+    for (const Json& group : sweep["groups"]) grouped = grouped || group["runs"] > 1;
   return (grouped ? groups_text(sweep) : runs_table(runs)) + failures_text(sweep) + provenance_lines(runs);
 }
 

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <sstream>
 
@@ -221,73 +222,126 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
 
 namespace {
 
+/// A run's result in one line, and what the summary needs of it.
+struct Landed {
+  std::string line;
+  RunFacts facts;
+};
+
 /// Results of an earlier, interrupted sweep, by scenario hash. A last line that was cut short counts for nothing.
-std::map<std::string, std::string> read_journal(const std::filesystem::path& journal) {
-  std::map<std::string, std::string> known;
+std::map<std::string, Landed> read_journal(const std::filesystem::path& journal) {
+  std::map<std::string, Landed> known;
   if (journal.empty() || !std::filesystem::exists(journal)) return known;
   std::istringstream lines(read_file(journal));
   for (std::string line; std::getline(lines, line);) {
     const auto run = nlohmann::ordered_json::parse(line, nullptr, false);
     if (run.is_object() && run.contains("provenance"))
-      known[run["provenance"]["scenario_hash"].get<std::string>()] = line;
+      known[run["provenance"]["scenario_hash"].get<std::string>()] = {line, facts_of(run)};
   }
   return known;
+}
+
+// What a child answers: the facts in one line, the result in the next. Tab-separated, doubles to the last bit.
+std::string answer_of(const Result& result) {
+  const std::string line = result_line(result);
+  const RunFacts facts = facts_of(nlohmann::ordered_json::parse(line));
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}", facts.place, facts.policy, facts.seed, facts.time_s,
+                     facts.usd, facts.gpu_hours, facts.kg_co2e, facts.losses, facts.lost_training_s, facts.met ? 1 : 0,
+                     line);
+}
+
+Landed read_answer(const std::string& text) {
+  Landed landed;
+  const std::size_t end = text.find('\n');
+  std::istringstream cells(text.substr(0, end));
+  RunFacts& facts = landed.facts;
+  std::getline(cells, facts.place, '\t');
+  std::getline(cells, facts.policy, '\t');
+  cells >> facts.seed >> facts.time_s >> facts.usd >> facts.gpu_hours >> facts.kg_co2e >> facts.losses >>
+      facts.lost_training_s >> facts.met;
+  landed.line = text.substr(end + 1);
+  return landed;
+}
+
+/// The sweep with these of its runs.
+std::string sweep_json(const Study& study, const std::vector<Landed>& landed, const std::vector<std::size_t>& which,
+                       const nlohmann::ordered_json& failures, const Summary& summary) {
+  std::string runs;
+  for (const std::size_t i : which) runs += (runs.empty() ? "\n    " : ",\n    ") + landed[i].line;
+  return fmt::format(
+      "{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [{}],\n  \"failed\": {},\n  \"groups\": "
+      "{},\n  "
+      "\"rankings\": {}\n}}\n",
+      nlohmann::json(study.name).dump(), runs, failures.dump(2), summary.groups.dump(2), summary.rankings.dump(2));
 }
 
 }  // namespace
 
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
                        const std::filesystem::path& journal) {
-  std::vector<std::string> texts(study.runs.size());
+  std::vector<std::optional<Landed>> found_or_run(study.runs.size());
   std::vector<std::size_t> to_do;
-  const auto known = read_journal(journal);
+  auto known = read_journal(journal);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
-    const auto found_in = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
-    if (found_in == known.end())
+    const auto earlier = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
+    if (earlier == known.end())
       to_do.push_back(i);
     else
-      texts[i] = found_in->second;
+      found_or_run[i] = earlier->second;
   }
   std::ofstream kept;
   if (!journal.empty()) kept.open(journal, std::ios::app);
-  const auto one_line = [](const std::string& text) { return nlohmann::ordered_json::parse(text).dump(); };
   const bool message = std::any_of(study.runs.begin(), study.runs.end(),
                                    [](const StudyRun& run) { return run.base->fidelity == Fidelity::message; });
-  const auto outcomes = run_children(
-      to_do.size(), jobs, [&](std::size_t i) { return result_json(simulate(study.runs[to_do[i]].scenario())); },
+  std::map<const Scenario*, Scenario> own;  // of a child: copied once, then only their seed changes
+  const auto work = [&](std::size_t i) {
+    const StudyRun& run = study.runs[to_do[i]];
+    Scenario& scenario = own.try_emplace(run.base.get(), *run.base).first->second;
+    set_seed(scenario, run.seed);
+    return answer_of(simulate(scenario));
+  };
+  StudyOutcome result;
+  std::vector<ChildOutcome> bad(to_do.size());
+  run_children(
+      to_do.size(), jobs, work,
       [&](std::size_t done) {
         if (progress) progress(done + study.runs.size() - to_do.size());
       },
       message ? ChildUse::once : ChildUse::reused,
-      [&](std::size_t, const ChildOutcome& outcome) {
-        if (kept.is_open() && outcome.kind == ChildOutcome::Kind::ok)
-          kept << one_line(outcome.text) + "\n" << std::flush;
+      [&](std::size_t i, const ChildOutcome& outcome) {
+        bad[i] = outcome;
+        if (outcome.kind != ChildOutcome::Kind::ok) return;
+        Landed landed = read_answer(outcome.text);
+        if (kept.is_open()) kept << landed.line + "\n" << std::flush;
+        found_or_run[to_do[i]] = std::move(landed);
       });
-  StudyOutcome result;
   auto failures = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
+  for (std::size_t i = 0; i < bad.size(); ++i) {
     const StudyRun& run = study.runs[to_do[i]];
-    if (outcomes[i].kind == ChildOutcome::Kind::config_error) rethrow(outcomes[i], run.label + ": ");
-    texts[to_do[i]] = outcomes[i].kind == ChildOutcome::Kind::ok ? outcomes[i].text : "";
-    if (outcomes[i].kind == ChildOutcome::Kind::ok) continue;
-    const bool endless = outcomes[i].kind == ChildOutcome::Kind::infeasible;
+    if (bad[i].kind == ChildOutcome::Kind::ok) continue;
+    if (bad[i].kind == ChildOutcome::Kind::config_error) rethrow(bad[i], run.label + ": ");
+    const bool endless = bad[i].kind == ChildOutcome::Kind::infeasible;
     ++(endless ? result.endless : result.failed);
-    if (result.first_reason.empty()) result.first_reason = run.label + ": " + outcomes[i].text;
+    if (result.first_reason.empty()) result.first_reason = run.label + ": " + bad[i].text;
     failures.push_back({{"run", run.label},
                         {"policy", run.base->policy.policy->name},
                         {"seed", run.seed},
                         {"kind", endless ? "infeasible" : "failure"},
-                        {"reason", outcomes[i].text}});
+                        {"reason", bad[i].text}});
   }
-  nlohmann::ordered_json out;
-  out["schema"] = "ganymede.sweep/1";
-  out["study"] = study.name;
-  out["runs"] = nlohmann::ordered_json::array();
-  for (const auto& text : texts)
-    if (!text.empty()) out["runs"].push_back(nlohmann::ordered_json::parse(text));
-  out["failed"] = std::move(failures);
-  summarize(out);
-  result.json = out.dump(2) + "\n";
+  std::vector<Landed> landed;
+  std::vector<RunFacts> facts;
+  std::vector<std::size_t> all;
+  for (auto& run : found_or_run)
+    if (run) {
+      all.push_back(landed.size());
+      facts.push_back(run->facts);
+      landed.push_back(std::move(*run));
+    }
+  const Summary summary = summarize(facts);
+  result.json = sweep_json(study, landed, all, failures, summary);
+  const bool grouped = summary.groups.size() < landed.size() || !summary.rankings.empty();
+  result.brief = sweep_json(study, landed, grouped ? summary.firsts : all, failures, summary);
   return result;
 }
 

@@ -35,6 +35,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
 /// What a study came to.
 struct StudyOutcome {
   std::string json;          ///< `ganymede.sweep/1`, the same bytes whatever the number of jobs
+  std::string brief;         ///< the same for tables: of runs that differ in their seed alone, the first
   std::size_t failed = 0;    ///< runs that went wrong: a crash, a policy that failed
   std::size_t endless = 0;   ///< runs that would never finish
   std::string first_reason;  ///< of these

@@ -17,18 +17,13 @@ using Json = nlohmann::ordered_json;
 
 struct Measure {
   const char* name;
-  double (*of)(const Json& run);
+  double RunFacts::*value;
 };
 
-constexpr Measure kMeasures[] = {
-    {"time_s", [](const Json& run) { return run["time"]["total_s"].get<double>(); }},
-    {"usd",
-     [](const Json& run) {
-       return std::strtod(run["cost"]["total_usd"].get_ref<const std::string&>().c_str(), nullptr);
-     }},
-    {"gpu_hours", [](const Json& run) { return run["gpu_hours"].get<double>(); }},
-    {"kg_co2e", [](const Json& run) { return run["energy"].is_null() ? 0 : run["energy"]["kg_co2e"].get<double>(); }},
-};
+constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s},
+                                 {"usd", &RunFacts::usd},
+                                 {"gpu_hours", &RunFacts::gpu_hours},
+                                 {"kg_co2e", &RunFacts::kg_co2e}};
 
 /// Of sorted values, interpolated between neighbours.
 double quantile(const std::vector<double>& values, double share) {
@@ -38,47 +33,40 @@ double quantile(const std::vector<double>& values, double share) {
   return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
 }
 
-std::string place_of(const Json& run) {
-  const Json& r = run["run"];
-  std::string key;
-  for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement"})
-    key += r[part].get<std::string>() + "|";
-  return key;
-}
-
-using Runs = std::vector<const Json*>;
+using Runs = std::vector<const RunFacts*>;
 
 Json group_json(const Runs& runs) {
-  Json group = (*runs.front())["run"];
+  Json group = Json::parse(runs.front()->place);
+  group["policy"] = runs.front()->policy;
   group["runs"] = runs.size();
   for (const Measure& measure : kMeasures) {
     std::vector<double> values;
-    for (const Json* run : runs) values.push_back(measure.of(*run));
+    for (const RunFacts* run : runs) values.push_back(run->*measure.value);
     std::sort(values.begin(), values.end());
     group[measure.name] = {
         {"median", quantile(values, 0.5)}, {"p5", quantile(values, 0.05)}, {"p95", quantile(values, 0.95)}};
   }
-  double losses = 0, met = 0, lost = 0;
-  for (const Json* run : runs) {
-    losses += (*run)["life"]["losses"].get<double>();
-    lost += (*run)["life"]["lost_training_s"].get<double>();
-    met += (*run)["goals"]["met"].get<bool>() ? 1 : 0;
-  }
   const auto count = static_cast<double>(runs.size());
-  group["losses_mean"] = losses / count;
-  group["lost_training_s_mean"] = lost / count;
-  group["met_share"] = met / count;
+  double losses = 0, met = 0, lost = 0;
+  for (const RunFacts* run : runs) {
+    losses += run->losses / count;
+    lost += run->lost_training_s / count;
+    met += (run->met ? 1 : 0) / count;
+  }
+  group["losses_mean"] = losses;
+  group["lost_training_s_mean"] = lost;
+  group["met_share"] = met;
   return group;
 }
 
 /// Relative differences of `runs` to `base` on common seeds.
 Json compare(const Runs& runs, const Runs& base, const Measure& measure) {
   std::map<std::uint64_t, double> of_base;
-  for (const Json* run : base) of_base[(*run)["provenance"]["seed"].get<std::uint64_t>()] = measure.of(*run);
+  for (const RunFacts* run : base) of_base[run->seed] = run->*measure.value;
   std::vector<double> differences;
-  for (const Json* run : runs) {
-    const auto other = of_base.find((*run)["provenance"]["seed"].get<std::uint64_t>());
-    if (other != of_base.end() && other->second > 0) differences.push_back(measure.of(*run) / other->second - 1);
+  for (const RunFacts* run : runs) {
+    const auto other = of_base.find(run->seed);
+    if (other != of_base.end() && other->second > 0) differences.push_back(run->*measure.value / other->second - 1);
   }
   if (differences.size() < 2) return nullptr;
   const auto count = static_cast<double>(differences.size());
@@ -94,48 +82,71 @@ Json compare(const Runs& runs, const Runs& base, const Measure& measure) {
 
 }  // namespace
 
-void summarize(Json& sweep) {
+RunFacts facts_of(const Json& run) {
+  RunFacts facts;
+  Json place = run["run"];
+  facts.policy = place["policy"].get<std::string>();
+  place.erase("policy");
+  place.erase("gpus");  // at most at once: that depends on the policy
+  facts.place = place.dump();
+  facts.seed = run["provenance"]["seed"].get<std::uint64_t>();
+  facts.time_s = run["time"]["total_s"].get<double>();
+  facts.usd = std::strtod(run["cost"]["total_usd"].get_ref<const std::string&>().c_str(), nullptr);
+  facts.gpu_hours = run["gpu_hours"].get<double>();
+  if (!run["energy"].is_null()) facts.kg_co2e = run["energy"]["kg_co2e"].get<double>();
+  facts.losses = run["life"]["losses"].get<double>();
+  facts.lost_training_s = run["life"]["lost_training_s"].get<double>();
+  facts.met = run["goals"]["met"].get<bool>();
+  return facts;
+}
+
+Summary summarize(const std::vector<RunFacts>& all) {
+  Summary summary;
+  summary.groups = Json::array();
+  summary.rankings = Json::array();
   // In the order in which they came.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, Runs>>>> places;
-  for (const Json& run : sweep["runs"]) {
-    const std::string place = place_of(run);
-    const std::string policy = run["run"]["policy"].get<std::string>();
-    auto at = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.first == place; });
-    if (at == places.end()) at = places.insert(places.end(), {place, {}});
-    auto of = std::find_if(at->second.begin(), at->second.end(), [&](const auto& p) { return p.first == policy; });
-    if (of == at->second.end()) of = at->second.insert(at->second.end(), {policy, {}});
+  for (const RunFacts& run : all) {
+    auto at = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.first == run.place; });
+    if (at == places.end()) at = places.insert(places.end(), {run.place, {}});
+    auto of = std::find_if(at->second.begin(), at->second.end(), [&](const auto& p) { return p.first == run.policy; });
+    if (of == at->second.end()) {
+      of = at->second.insert(at->second.end(), {run.policy, {}});
+      summary.firsts.push_back(static_cast<std::size_t>(&run - all.data()));
+    }
     of->second.push_back(&run);
   }
-  Json groups = Json::array();
-  Json rankings = Json::array();
   for (const auto& [place, policies] : places) {
-    for (const auto& [policy, runs] : policies) groups.push_back(group_json(runs));
+    std::vector<double> medians[std::size(kMeasures)];
+    for (const auto& [policy, runs] : policies) {
+      summary.groups.push_back(group_json(runs));
+      for (std::size_t m = 0; m < std::size(kMeasures); ++m)
+        medians[m].push_back(summary.groups.back()[kMeasures[m].name]["median"].get<double>());
+    }
     if (policies.size() < 2) continue;
-    Json ranking = {{"platform", (*policies.front().second.front())["run"]["platform"]},
-                    {"allocation", (*policies.front().second.front())["run"]["allocation"]},
-                    {"scheme", (*policies.front().second.front())["run"]["scheme"]}};
-    for (const Measure& measure : kMeasures) {
+    const Json of = Json::parse(place);
+    Json ranking = {{"platform", of["platform"]}, {"allocation", of["allocation"]}, {"scheme", of["scheme"]}};
+    for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
       std::vector<std::pair<double, std::size_t>> order;
-      std::size_t base = 0;
+      std::size_t base = policies.size();
       for (std::size_t i = 0; i < policies.size(); ++i) {
-        order.emplace_back(group_json(policies[i].second)[measure.name]["median"].get<double>(), i);
+        order.emplace_back(medians[m][i], i);
         if (policies[i].first == "fixed") base = i;
       }
       std::sort(order.begin(), order.end());
-      if (policies[base].first != "fixed") base = order.front().second;
+      if (base == policies.size()) base = order.front().second;
       Json rows = Json::array();
       for (const auto& [median, i] : order)
-        rows.push_back(
-            {{"policy", policies[i].first},
-             {"median", median},
-             {"against", policies[base].first},
-             {"difference", i == base ? Json(nullptr) : compare(policies[i].second, policies[base].second, measure)}});
-      ranking[measure.name] = std::move(rows);
+        rows.push_back({{"policy", policies[i].first},
+                        {"median", median},
+                        {"against", policies[base].first},
+                        {"difference", i == base ? Json(nullptr)
+                                                 : compare(policies[i].second, policies[base].second, kMeasures[m])}});
+      ranking[kMeasures[m].name] = std::move(rows);
     }
-    rankings.push_back(std::move(ranking));
+    summary.rankings.push_back(std::move(ranking));
   }
-  sweep["groups"] = std::move(groups);
-  sweep["rankings"] = std::move(rankings);
+  return summary;
 }
 
 }  // namespace ganymede

@@ -1,16 +1,36 @@
 #pragma once
 // What many runs say together: distributions over seeds, and which policy is better by more than the noise.
 
-#include <nlohmann/json_fwd.hpp>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 namespace ganymede {
 
-/// Adds to a `ganymede.sweep/1`:
-///   "groups": runs that differ in their seed alone, with the median, 5th and 95th percentile of time, cost,
-///   GPU-hours and carbon (0 where it is not known), mean losses and share of met goals;
-///   "rankings": where several policies ran on the same platform, allocation and scheme: for each of these
-///   the policies from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both
-///   finished: the mean of the relative differences with its 95 % interval (Student's t), and whether that excludes 0.
-void summarize(nlohmann::ordered_json& sweep);
+/// What a summary needs to know of a run.
+struct RunFacts {
+  std::string place;  ///< platform, allocation, scheme …: the result's "run" without its policy, as JSON
+  std::string policy;
+  std::uint64_t seed = 0;
+  double time_s = 0, usd = 0, gpu_hours = 0, kg_co2e = 0;
+  double losses = 0, lost_training_s = 0;
+  bool met = true;
+};
+/// Of a `ganymede.result/1`.
+RunFacts facts_of(const nlohmann::ordered_json& run);
+
+struct Summary {
+  /// Runs that differ in their seed alone: number, median, 5th and 95th percentile of time, cost, GPU-hours and carbon
+  /// (0 where it is not known), mean losses and share of met goals.
+  nlohmann::ordered_json groups;
+  /// Where several policies ran on the same platform, allocation and scheme: for each of these measures the policies
+  /// from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both finished: the
+  /// mean of the relative differences with its 95 % interval (Student's t), and whether that excludes 0.
+  nlohmann::ordered_json rankings;
+  /// The first run of each group.
+  std::vector<std::size_t> firsts;
+};
+Summary summarize(const std::vector<RunFacts>& runs);
 
 }  // namespace ganymede

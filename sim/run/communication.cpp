@@ -203,6 +203,12 @@ double Communication::messages_a_step() const {
   return sum;
 }
 
+double Communication::simulated_a_step() const {
+  double sum = 0;
+  for (const auto& site : inside_) sum += site->simulated_a_step();
+  return sum;
+}
+
 Seconds Communication::busiest_link() const {
   Seconds busiest{0};
   for (const auto& site : inside_) busiest = std::max(busiest, site->busiest_link());

@@ -44,6 +44,8 @@ class SiteCommunication {
   /// all-reduces then start at their last arrival, which can only be too late.
   bool starts_late() const { return late_; }
   double messages_a_step() const { return messages_; }
+  /// Of these, those that a step costs to simulate.
+  double simulated_a_step() const { return after_last_.empty() ? messages_ : 0; }
   /// Seconds a step for which the busiest link is needed at its full bandwidth.
   Seconds busiest_link() const { return busiest_link_; }
 
@@ -76,6 +78,7 @@ class Communication {
   Seconds to_neighbour(Bytes bytes) const;
   bool starts_late() const;
   double messages_a_step() const;
+  double simulated_a_step() const;
   Seconds busiest_link() const;
   /// That cross between sites in a step, of all of them together.
   Bytes between_sites() const;

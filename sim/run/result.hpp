@@ -86,5 +86,7 @@ struct Result {
 
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
+/// The same in one line.
+std::string result_line(const Result& result);
 
 }  // namespace ganymede

@@ -43,9 +43,7 @@ Json event_json(const RunEvent& event) {
   return out;
 }
 
-}  // namespace
-
-std::string result_json(const Result& result) {
+Json to_json(const Result& result) {
   Json out;
   out["schema"] = "ganymede.result/1";
   out["run"] = {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
@@ -95,7 +93,12 @@ std::string result_json(const Result& result) {
                        {"software", result.software},
                        {"prices_as_of", result.prices_as_of},
                        {"warnings", result.warnings}};
-  return out.dump(2) + "\n";
+  return out;
 }
+
+}  // namespace
+
+std::string result_json(const Result& result) { return to_json(result).dump(2) + "\n"; }
+std::string result_line(const Result& result) { return to_json(result).dump(); }
 
 }  // namespace ganymede

@@ -235,15 +235,19 @@ Scenario read_scenario(const JsonNode& node) {
   scenario.seed = in.required("seed").as_seed();
   in.finish();
   scenario.seedless = fingerprint.hash_without({"seed"});
-  scenario = with_seed(std::move(scenario), scenario.seed);
+  set_seed(scenario, scenario.seed);
   scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint"});
   check_memory(scenario);
   return scenario;
 }
 
-Scenario with_seed(Scenario scenario, std::uint64_t seed) {
+void set_seed(Scenario& scenario, std::uint64_t seed) {
   scenario.seed = seed;
   scenario.hash = fmt::format("{:016x}", fnv1a(fmt::format("{} {}", scenario.seedless, seed)));
+}
+
+Scenario with_seed(Scenario scenario, std::uint64_t seed) {
+  set_seed(scenario, seed);
   return scenario;
 }
 

@@ -176,6 +176,7 @@ struct Scenario {
 
 /// ConfigError with file and pointer for anything that is wrong, Infeasible if the model does not fit the GPU's memory.
 Scenario read_scenario(const JsonNode& node);
+void set_seed(Scenario& scenario, std::uint64_t seed);
 /// The same scenario with another seed.
 Scenario with_seed(Scenario scenario, std::uint64_t seed);
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});

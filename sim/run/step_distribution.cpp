@@ -27,7 +27,7 @@ constexpr int kEqualSteps = 6;
 constexpr std::size_t kBlocksAtLeast = 30;  // effective samples behind an interval
 constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
 constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
-constexpr double kWorkerStepsAtMost = 2e6;  // likewise: some seconds
+constexpr double kWorkerStepsAtMost = 5e6;  // likewise: a second
 constexpr double kMessagesOfARun = 1e8;     // of message fidelity: some minutes, and a duration kept of each step
 constexpr std::size_t kTailNeeds = 50;      // samples
 
@@ -257,7 +257,8 @@ void Workbench::sample_steps(StepProcess& process, StepDistribution& out) {
                     "\"sampled\" or fewer steps",
                     scenario_.file, scenario_.steps, messages));
   const double affordable =
-      std::min(kMessagesAtMost / (messages + 1e-9), kWorkerStepsAtMost / static_cast<double>(workers)) /
+      std::min(kMessagesAtMost / ((communication_ ? communication_->simulated_a_step() : 0) + 1e-9),
+               kWorkerStepsAtMost / static_cast<double>(workers)) /
       static_cast<double>(length);
   const auto blocks_at_most = static_cast<std::size_t>(
       std::clamp(affordable, static_cast<double>(kBlocksAtLeast), static_cast<double>(kBlocksAtMost)));
