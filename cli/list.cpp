@@ -50,8 +50,13 @@ Rows schemes() {
 Rows models() { return rows_of(kernel::models()); }
 Rows policy_rows() { return rows_of(policies()); }
 
-// The one mode so far; asynchronous and local ones will bring a table of their own.
-Rows modes() { return {{"all-reduce", "synchronous steps: gradients are summed over all workers before each update"}}; }
+Rows modes() {
+  return {
+      {"all-reduce", "synchronous steps: gradients are summed over all workers before each update"},
+      {"async-parameter-server", "each worker pushes gradients and fetches weights on its own; staleness is reported"},
+      {"local-sgd", "local_steps steps each, then weights are averaged: federated where pools are regions"},
+      {"gossip", "after each step a worker averages weights with one neighbour"}};
+}
 
 /// "35 instances in 5 regions, prices of 2025-04-04 to 2026-07-20".
 std::string summary_of(const Platform& platform) {

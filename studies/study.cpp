@@ -266,13 +266,18 @@ Landed read_answer(const std::string& text) {
 /// The sweep with these of its runs.
 std::string sweep_json(const Study& study, const std::vector<Landed>& landed, const std::vector<std::size_t>& which,
                        const nlohmann::ordered_json& failures, const Summary& summary) {
-  std::string runs;
-  for (const std::size_t i : which) runs += (runs.empty() ? "\n    " : ",\n    ") + landed[i].line;
-  return fmt::format(
-      "{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [{}],\n  \"failed\": {},\n  \"groups\": "
-      "{},\n  "
-      "\"rankings\": {}\n}}\n",
-      nlohmann::json(study.name).dump(), runs, failures.dump(2), summary.groups.dump(2), summary.rankings.dump(2));
+  std::string out = fmt::format("{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [",
+                                nlohmann::json(study.name).dump());
+  std::size_t size = out.size();
+  for (const std::size_t i : which) size += landed[i].line.size() + 8;
+  out.reserve(size + 65536);
+  const char* before = "\n    ";
+  for (const std::size_t i : which) {
+    out.append(before).append(landed[i].line);
+    before = ",\n    ";
+  }
+  return out.append(fmt::format("],\n  \"failed\": {},\n  \"groups\": {},\n  \"rankings\": {}\n}}\n", failures.dump(2),
+                                summary.groups.dump(2), summary.rankings.dump(2)));
 }
 
 }  // namespace
@@ -309,8 +314,10 @@ StudyOutcome run_study(const Study& study, int jobs, const std::function<void(st
       },
       message ? ChildUse::once : ChildUse::reused,
       [&](std::size_t i, const ChildOutcome& outcome) {
-        bad[i] = outcome;
-        if (outcome.kind != ChildOutcome::Kind::ok) return;
+        if (outcome.kind != ChildOutcome::Kind::ok) {
+          bad[i] = outcome;
+          return;
+        }
         Landed landed = read_answer(outcome.text);
         if (kept.is_open()) kept << landed.line + "\n" << std::flush;
         found_or_run[to_do[i]] = std::move(landed);

@@ -76,6 +76,11 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
         if (structure.buckets[bucket].phase == index) ready[bucket] = std::max(ready[bucket], chain[pair]);
     }
   }
+  for (std::size_t pair = 0; pair < pairs; ++pair) {
+    const Seconds tail{models_[2 * pair]->tail_s[rows[2 * pair]]};
+    chain[pair] += tail;
+    step.workers[2 * pair].compute += tail;
+  }
   Seconds end = *std::max_element(chain.begin(), chain.end());
   for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
     if (wait_before_[bucket] == structure.phases.size()) end = std::max(end, ready[bucket] + reduce_s_[bucket]);
