@@ -133,9 +133,12 @@ std::string life_text(const Json& run) {
 }  // namespace
 
 std::string run_text(const Json& run) {
-  std::string out =
-      fmt::format("{}, {}: {} x {}, scheme {}\n\n", text(run, "/run/platform"), text(run, "/run/allocation"),
-                  run["run"]["gpus"].get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
+  std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
+                                run["run"]["gpus"].get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
+  for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
+    if (const auto value = run["run"][key].get<std::string>(); !value.empty() && value != usual) out += ", " + value;
+  if (const auto policy = text(run, "/run/policy"); !policy.empty() && policy != "fixed") out += ", policy " + policy;
+  out += "\n\n";
   const auto& interval = run["time"]["interval_s"];
   const auto& cost_interval = run["cost"]["interval_usd"];
   Table summary({"what", ">value", "interval"});

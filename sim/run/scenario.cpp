@@ -177,6 +177,15 @@ void read_goals(JsonObject& in, Scenario& scenario) {
   }
 }
 
+/// A policy without the goal that it steers by rents what is asked for.
+void check_goals(Scenario& scenario) {
+  const std::string_view name = scenario.policy.policy->name;
+  const bool by_time = name == "deadline" || name == "uniform-progress";
+  if ((by_time && !scenario.deadline) || (name == "budget" && !scenario.budget))
+    scenario.warnings.push_back(fmt::format("the policy {} steers by a \"{}\", which the scenario does not state", name,
+                                            by_time ? "deadline" : "budget"));
+}
+
 void check_memory(const Scenario& scenario) {
   for (const auto& pool : scenario.pools) {
     Bytes needed{0};
@@ -232,6 +241,7 @@ Scenario read_scenario(const JsonNode& node) {
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario, fingerprint);
   if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);
   read_goals(in, scenario);
+  check_goals(scenario);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
   scenario.seedless = fingerprint.hash_without({"seed"});

@@ -62,7 +62,10 @@ std::shared_ptr<const PolicyTable> read_table(const JsonNode& at, Fingerprint& f
 }
 
 void read_command(JsonObject& in, PolicyChoice& choice) {
-  const JsonNode command = in.required("command");
+  const auto given = in.optional("command");
+  if (!given)
+    in.node().fail("the key \"command\" is missing: a program and its arguments; `ganymede example policy` prints one");
+  const JsonNode& command = *given;
   for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
   if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
   // A path that lies beside the scenario; else a word for the search path.
@@ -160,8 +163,9 @@ void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpr
   if (auto every = in.optional("every")) choice.every = every->as_positive<Seconds>();
   if (auto blind = in.optional("blind")) choice.blind = blind->as_bool();
   if (choice.policy->learns) {
-    const JsonNode table = in.required("table");
-    choice.table = read_table(table, fingerprint);
+    const auto table = in.optional("table");
+    if (!table) node.fail("the key \"table\" is missing: a file that `ganymede learn` has written");
+    choice.table = read_table(*table, fingerprint);
   }
   if (!choice.policy->decide) read_command(in, choice);
   in.finish();

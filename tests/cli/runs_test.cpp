@@ -181,7 +181,7 @@ TEST_F(Runs, ALearnedTableIsTheSameAgainAndIsUsed) {
   const Outcome none =
       run_program("simulate " + kSource + "/studies/policies/q-scenario.json --set /policy/name=q-learning");
   EXPECT_EQ(none.code, 2);
-  EXPECT_THAT(none.err, HasSubstr("\"table\" is missing"));
+  EXPECT_THAT(none.err, HasSubstr("/policy: the key \"table\" is missing: a file that `ganymede learn`"));
 }
 
 }  // namespace
