@@ -60,7 +60,8 @@ void Training::account(double steps, double nanoseconds, std::vector<Account>& i
     const PoolStep& pool = segment_.steps->pools[p];
     GpuNanoseconds rest = workers * duration;
     const auto share = [&](GpuUse use, Seconds each) {
-      const auto wanted = static_cast<GpuNanoseconds>(std::max(0.0, each.si * steps) * kNanosecondsPerSecond + 0.5);
+      const auto wanted =
+          static_cast<GpuNanoseconds>(std::round(std::max(0.0, each.si * steps) * kNanosecondsPerSecond));
       const GpuNanoseconds given = std::min(rest, wanted);
       into[p][index(use)] += given;
       rest -= given;

@@ -10,7 +10,6 @@
 namespace ganymede {
 namespace {
 
-using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
