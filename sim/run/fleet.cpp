@@ -30,7 +30,11 @@ double integral(const Series& series, Nanoseconds from, Nanoseconds to) {
 
 }  // namespace
 
-Fleet::Fleet(const Scenario& scenario) : scenario_(scenario), lost_(scenario.pools.size(), 0) {}
+Fleet::Fleet(const Scenario& scenario)
+    : scenario_(scenario),
+      lost_(scenario.pools.size(), 0),
+      fresh_(scenario.pools.size(), 0),
+      members_(scenario.pools.size(), 0) {}
 
 std::size_t Fleet::add(std::size_t pool, Nanoseconds now) {
   Node node;
@@ -38,7 +42,42 @@ std::size_t Fleet::add(std::size_t pool, Nanoseconds now) {
   node.requested = now;
   nodes_.push_back(node);
   alive_.push_back(nodes_.size() - 1);
+  ++on_the_way_;
   return nodes_.size() - 1;
+}
+
+void Fleet::wait(std::size_t index) {
+  Node& node = nodes_[index];
+  if (node.state == Node::State::queued) --on_the_way_;
+  node.state = Node::State::waiting;
+}
+
+void Fleet::grant(std::size_t index, Nanoseconds now) {
+  Node& node = nodes_[index];
+  if (node.state == Node::State::waiting) ++on_the_way_;
+  node.state = Node::State::booting;
+  node.granted = now;
+  ++fresh_[node.pool];
+}
+
+void Fleet::make_ready(std::size_t index) {
+  nodes_[index].state = Node::State::ready;
+  --on_the_way_;
+}
+
+void Fleet::notice(std::size_t index, bool warned) {
+  nodes_[index].noticed = true;
+  nodes_[index].warned = warned;
+}
+
+void Fleet::set_member(std::size_t index, bool member) {
+  Node& node = nodes_[index];
+  if (node.member != member) members_[node.pool] += member ? 1 : -1;
+  node.member = member;
+  if (member && !node.joined) {
+    node.joined = true;
+    --fresh_[node.pool];
+  }
 }
 
 PoolCount Fleet::count(std::size_t pool) const {
@@ -77,17 +116,12 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
     spent_ += pool.prices ? integral(*pool.prices, node.granted, now) / 3600
                           : in_hours(now - node.granted) * price(node.pool, now);
   }
+  if (node.state == Node::State::queued || node.state == Node::State::booting) --on_the_way_;
+  set_member(index, false);
+  if (node.held() && !node.joined) --fresh_[node.pool];
   node.state = Node::State::gone;
-  node.member = false;
   if (lost) ++lost_[node.pool];
   alive_.erase(std::find(alive_.begin(), alive_.end(), index));
-}
-
-std::vector<int> Fleet::members() const {
-  std::vector<int> members(scenario_.pools.size(), 0);
-  for (const std::size_t index : alive_)
-    if (nodes_[index].member) ++members[nodes_[index].pool];
-  return members;
 }
 
 double Fleet::price(std::size_t pool, Nanoseconds now) const {

@@ -44,17 +44,30 @@ class Fleet {
   explicit Fleet(const Scenario& scenario);
 
   std::size_t add(std::size_t pool, Nanoseconds now);
-  Node& operator[](std::size_t index) { return nodes_[index]; }
   const Node& operator[](std::size_t index) const { return nodes_[index]; }
   std::size_t size() const { return nodes_.size(); }
   /// Indices of the nodes that are not gone, oldest first.
   const std::vector<std::size_t>& alive() const { return alive_; }
 
+  // A node's life; each keeps the counts below.
+  void wait(std::size_t index);
+  void grant(std::size_t index, Nanoseconds now);
+  void make_ready(std::size_t index);
+  void notice(std::size_t index, bool warned);
+  /// It trains, or no longer does.
+  void set_member(std::size_t index, bool member);
+
+  /// Nodes of any pool that are queued or booting.
+  int on_the_way() const { return on_the_way_; }
+  /// Nodes held that have not trained yet, and nodes that train.
+  int fresh(std::size_t pool) const { return fresh_[pool]; }
+  int training(std::size_t pool) const { return members_[pool]; }
+
   PoolCount count(std::size_t pool) const;
   /// Takes a node away: released, lost or never granted.
   void remove(std::size_t index, Nanoseconds now, bool lost);
-  /// Nodes of each pool that are members.
-  std::vector<int> members() const;
+  /// Nodes of each pool that train.
+  const std::vector<int>& members() const { return members_; }
 
   /// Dollars an hour of one node.
   double price(std::size_t pool, Nanoseconds now) const;
@@ -71,8 +84,9 @@ class Fleet {
   const Scenario& scenario_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> alive_;
-  std::vector<int> lost_;  // by pool
-  double spent_ = 0;       // of nodes that are gone
+  std::vector<int> lost_, fresh_, members_;  // by pool
+  int on_the_way_ = 0;
+  double spent_ = 0;  // of nodes that are gone
 };
 
 }  // namespace ganymede

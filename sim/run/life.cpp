@@ -179,11 +179,10 @@ void Life::start(bool load) {
   Nanoseconds length = draw(scenario_.provisioning.framework_start, delays_);
   int nodes = 0;
   const std::vector<std::size_t> chosen = crew();
-  for (const std::size_t index : fleet_.alive()) fleet_[index].member = false;
+  for (const std::size_t index : fleet_.alive()) fleet_.set_member(index, false);
   for (const std::size_t index : chosen) {
-    Node& node = fleet_[index];
-    node.member = true;
-    node.joined = true;
+    const Node& node = fleet_[index];
+    fleet_.set_member(index, true);
     ++nodes;
     if (away_[node.pool]) {
       // Dataset and checkpoint follow once to a new region.
@@ -234,13 +233,9 @@ std::vector<std::size_t> Life::crew() const {
 /// Who is ready trains, if the policy has it so and nobody is on the way.
 void Life::reconcile() {
   if (done_ || state_ == State::saving || state_ == State::starting) return;
-  bool on_the_way = false;
+  const bool on_the_way = fleet_.on_the_way() > 0;
   std::size_t wanted = 0;
-  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
-    const PoolCount count = fleet_.count(p);
-    on_the_way = on_the_way || count.booting > 0 || count.queued > 0;
-    wanted += static_cast<std::size_t>(decision_.nodes[p]);
-  }
+  for (const int nodes : decision_.nodes) wanted += static_cast<std::size_t>(nodes);
   const std::vector<std::size_t> chosen = crew();
   if (state_ == State::training) {
     if (decision_.pause) return cut(false);
@@ -262,24 +257,17 @@ void Life::account_waiting() {
   const Nanoseconds loading =
       state_ == State::starting ? std::max<Nanoseconds>(0, now_ - std::max(accounted_, load_from_)) : 0;
   const Nanoseconds time = now_ - accounted_;
-  std::vector<std::int64_t> fresh(scenario_.pools.size(), 0), members(scenario_.pools.size(), 0);
-  for (const std::size_t index : fleet_.alive()) {
-    const Node& node = fleet_[index];
-    if (!node.held()) continue;
-    if (!node.joined) ++fresh[node.pool];
-    if (node.member) ++members[node.pool];
-  }
-  for (std::size_t p = 0; p < fresh.size(); ++p) {
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     const ScenarioPool& pool = scenario_.pools[p];
     Ledger& ledger = training_.ledger(p);
-    ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * fresh[p] * pool.instance().gpus);
+    ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * fleet_.fresh(p) * pool.instance().gpus);
     if (state_ == State::starting) {
-      const GpuNanoseconds gpus = GpuNanoseconds{members[p]} * pool.pool.gpus_per_node;
+      const GpuNanoseconds gpus = GpuNanoseconds{fleet_.training(p)} * pool.pool.gpus_per_node;
       ledger.add(GpuUse::provisioning, gpus * (time - loading));
       ledger.add(GpuUse::checkpoint, gpus * loading);
     }
     if (state_ == State::saving)
-      ledger.add(GpuUse::checkpoint, GpuNanoseconds{time} * members[p] * pool.pool.gpus_per_node);
+      ledger.add(GpuUse::checkpoint, GpuNanoseconds{time} * fleet_.training(p) * pool.pool.gpus_per_node);
   }
   accounted_ = now_;
 }

@@ -31,16 +31,15 @@ bool Life::available(std::size_t pool) const {
 }
 
 void Life::grant(std::size_t index) {
-  Node& node = fleet_[index];
+  const Node& node = fleet_[index];
   if (node.state != Node::State::queued && node.state != Node::State::waiting) return;  // given up meanwhile
   const ScenarioPool& pool = scenario_.pools[node.pool];
   if (!available(node.pool)) {
     if (node.state == Node::State::queued) log("waiting", pool.name, 1);
-    node.state = Node::State::waiting;
+    fleet_.wait(index);
     return;
   }
-  node.state = Node::State::booting;
-  node.granted = now_;
+  fleet_.grant(index, now_);
   const bool own = !scenario_.boot_given;
   Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
   boot += draw(scenario_.provisioning.image_pull, delays_);
@@ -67,23 +66,23 @@ void Life::grant_waiting(std::size_t pool) {
 }
 
 void Life::ready(std::size_t index) {
-  Node& node = fleet_[index];
+  const Node& node = fleet_[index];
   if (node.state != Node::State::booting) return;  // lost while it booted
-  node.state = Node::State::ready;
-  const PoolCount count = fleet_.count(node.pool);
+  fleet_.make_ready(index);
   if (started_) log("provisioned", scenario_.pools[node.pool].name, 1);
-  if (count.booting == 0) look();
+  // Nothing changes while others are on the way.
+  if (fleet_.on_the_way() > 0) return;
+  look();
   reconcile();
 }
 
 /// `at`: when it goes; kNever: after the pool's notice.
 void Life::give_notice(std::size_t index, Nanoseconds at) {
-  Node& node = fleet_[index];
+  const Node& node = fleet_[index];
   if (!node.held() || node.noticed) return;
   const ScenarioPool& pool = scenario_.pools[node.pool];
-  node.noticed = true;
   if (at == kNever) at = now_ + to_nanoseconds(pool.notice);
-  node.warned = at > now_;
+  fleet_.notice(index, at > now_);
   if (at > now_) log("notice", pool.name, 1);
   post(at, Event::Kind::taken, index);
   const Nanoseconds write = write_time() + 1;  // complete before, not as it goes
@@ -106,7 +105,7 @@ void Life::save_before_end() {
 }
 
 void Life::lose(std::size_t index, bool crash) {
-  Node& node = fleet_[index];
+  const Node& node = fleet_[index];
   if (!node.held()) return;  // released meanwhile
   const bool member = node.member;
   const bool warned = node.warned;
@@ -134,7 +133,7 @@ void Life::lose(std::size_t index, bool crash) {
     lost_since_ = true;
     // All start anew.
     fleet_.remove(index, now_, true);
-    for (const std::size_t other : fleet_.alive()) fleet_[other].member = false;
+    for (const std::size_t other : fleet_.alive()) fleet_.set_member(other, false);
     if (survives) {
       start(loads_);
       look();
