@@ -147,7 +147,9 @@ std::vector<nlohmann::json> read_policies(const JsonNode& node) {
     if (!policy.is_object() || !policy.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     if (policy.contains("table")) policy["table"] = found(entry.child("table"));
-    if (policy.contains("command"))
+    if (policy.contains("command") && policy["command"].is_string())
+      policy["command"] = shell_command(policy["command"].get<std::string>(), entry.directory());
+    if (policy.contains("command") && policy["command"].is_array())
       for (auto& word : policy["command"]) {
         const auto beside = entry.directory() / word.get<std::string>();
         if (std::filesystem::is_regular_file(beside)) word = beside.string();

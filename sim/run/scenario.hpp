@@ -181,6 +181,9 @@ void set_seed(Scenario& scenario, std::uint64_t seed);
 Scenario with_seed(Scenario scenario, std::uint64_t seed);
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
+/// The words that have the shell run `line`, started in `folder`.
+std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder);
+
 /// GPU memory of one worker, from the trace: the sum over its kinds, without those on the host ("host...").
 Bytes gpu_memory(const TraceBatch& batch);
 

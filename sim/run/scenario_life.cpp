@@ -66,17 +66,26 @@ void read_command(JsonObject& in, PolicyChoice& choice) {
   if (!given)
     in.node().fail("the key \"command\" is missing: a program and its arguments; `ganymede example policy` prints one");
   const JsonNode& command = *given;
-  for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
-  if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
-  // A path that lies beside the scenario; else a word for the search path.
-  for (auto& word : choice.command) {
-    const std::filesystem::path beside = command.directory() / word;
-    if (std::filesystem::path(word).is_relative() && std::filesystem::is_regular_file(beside)) word = beside.string();
+  if (command.is_string()) {
+    choice.command = shell_command(command.as_string(), command.directory());
+  } else {
+    for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
+    if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
+    // A path that lies beside the scenario; else a word for the search path.
+    for (auto& word : choice.command) {
+      const std::filesystem::path beside = command.directory() / word;
+      if (std::filesystem::path(word).is_relative() && std::filesystem::is_regular_file(beside)) word = beside.string();
+    }
   }
   if (auto limit = in.optional("limit")) choice.limit = limit->as_positive<Seconds>();
 }
 
 }  // namespace
+
+std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder) {
+  const std::string start = folder.empty() ? "." : folder.string();
+  return {"/bin/sh", "-c", "cd \"$0\" && exec " + line, start};
+}
 
 void read_storage(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);

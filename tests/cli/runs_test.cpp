@@ -85,6 +85,12 @@ TEST_F(Runs, TheExamplePolicyDecides) {
   const Json run = Json::parse(outcome.out);
   EXPECT_EQ(run["run"]["policy"], "external");
   EXPECT_EQ(with_policy(example.out).out, outcome.out);  // the same bytes again
+  // As a line for the shell, from any directory.
+  const Outcome line =
+      run_program("simulate " + scenario({{"policy", {{"name", "external"}, {"command", "python3 policy.py"}}}}) +
+                  " --format json");
+  ASSERT_EQ(line.code, 0) << line.err;
+  EXPECT_EQ(Json::parse(line.out)["time"], run["time"]);
   // It takes what the scenario asks for, as `fixed` does.
   const Json fixed = Json::parse(run_program("simulate " + scenario() + " --format json").out);
   EXPECT_EQ(run["time"]["total_s"], fixed["time"]["total_s"]);

@@ -83,6 +83,21 @@ INSTANTIATE_TEST_SUITE_P(All, Contests, testing::ValuesIn(kContests), [](const a
   return name;
 });
 
+// A learned policy on seeds that it was not trained on, against the one that fits while it runs: docs/policies.md says
+// what it is worth.
+TEST(ContestsOf, TheLearnedPolicyIsJudgedAgainstThePredictiveOne) {
+  const auto file = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "studies/growing-network.json";
+  const Json policies = {"predictive",
+                         {{"name", "q-learning"}, {"table", (file.parent_path() / "policies/q-table.json").string()}}};
+  const Json seeds = {{"first", kFirstSeed}, {"count", kSeeds}};
+  const Study study = load_study(file, {{"/policies", policies.dump()}, {"/seeds", seeds.dump()}});
+  const Json sweep = Json::parse(run_study(study, 2).json);
+  const Json& last = sweep["rankings"][0]["usd"][1];
+  EXPECT_EQ(last["policy"], "q-learning");
+  EXPECT_EQ(last["against"], "predictive");
+  EXPECT_NEAR(last["difference"]["mean"].get<double>(), 0.68, 0.05) << last.dump();
+}
+
 TEST(ContestsOf, EveryPolicy) {
   for (const Policy& policy : policies()) {
     if (policy.name == "fixed" || !policy.decide) continue;
