@@ -61,6 +61,7 @@ struct Observation {
   double straggler = 0, input_stall = 0;
   double cpu = 0;            ///< share of the vCPUs at work
   double memory = 0;         ///< share of the GPU's memory in use
+  double host_memory = 0;    ///< share of the host's memory that the dataset's cache takes
   Seconds restart{0};        ///< what a change of the allocation costs: stop, start, load
   Seconds boot{0};           ///< from a grant to a usable node
   Seconds since_durable{0};  ///< training that a sudden loss would cost now
@@ -74,6 +75,9 @@ struct Decision {
   std::vector<int> nodes;  ///< by pool; noticed nodes do not count
   bool elastic = true;     ///< train with what there is while more is awaited; else only with all of it
   bool pause = false;      ///< keep what is held but do not train
+  /// Shares of each node's vCPUs and memory that the job reserves: fewer processors decode more slowly, less memory may
+  /// not hold the dataset's cache.
+  double cpus = 1, memory = 1;
 };
 
 /// A number that a scenario may set beside the policy's name.

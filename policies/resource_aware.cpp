@@ -12,10 +12,13 @@ bool too_early(const PolicyCall& call, double cooldown) {
   return last != call.memory.end() && call.seen.now.si - last->second < cooldown;
 }
 
-}  // namespace
+/// Of processors and memory, what is used and half as much again, in eighths; never less than one.
+double reserve(double used) { return std::clamp(std::ceil(1.5 * used * 8) / 8, 0.125, 1.0); }
 
-// settings: low, high, cooldown
-Decision decide_resource_aware(const PolicyCall& call) {
+/// Waiting for input so long means too few processors.
+constexpr double kStall = 0.02;
+
+Decision nodes_for(const PolicyCall& call) {
   const Observation& seen = call.seen;
   const int now = nodes_now(seen);
   if (unsettled(seen) || too_early(call, call.settings[2])) return with_first(seen, now);
@@ -40,6 +43,22 @@ Decision decide_resource_aware(const PolicyCall& call) {
     return change(call, more);
   }
   return with_first(seen, now);
+}
+
+}  // namespace
+
+// settings: low, high, cooldown
+Decision decide_resource_aware(const PolicyCall& call) {
+  const Observation& seen = call.seen;
+  Decision decision = nodes_for(call);
+  // What was reserved before there is anything new to see.
+  const auto recall = [&](const char* name) { return call.memory.try_emplace(name, 1).first->second; };
+  decision.cpus = recall("cpus");
+  decision.memory = recall("memory");
+  if (unsettled(seen)) return decision;
+  decision.cpus = call.memory["cpus"] = seen.input_stall > kStall ? 1 : reserve(seen.cpu);
+  decision.memory = call.memory["memory"] = seen.host_memory > 0 ? reserve(seen.host_memory) : 1;
+  return decision;
 }
 
 }  // namespace ganymede

@@ -153,6 +153,12 @@ class ExternalPolicy : public Controller {
         if (!answer[key].is_boolean()) expected(fmt::format("\"{}\" as true or false", key));
         *flag = answer[key].get<bool>();
       }
+    for (const auto& [key, share] : {std::pair{"cpus", &decision.cpus}, std::pair{"memory", &decision.memory}})
+      if (answer.contains(key)) {
+        if (!answer[key].is_number() || !(answer[key].get<double>() > 0 && answer[key].get<double>() <= 1))
+          expected(fmt::format("\"{}\" as a share above 0, at most 1", key));
+        *share = answer[key].get<double>();
+      }
     return decision;
   }
 
@@ -212,7 +218,7 @@ std::string observation_json(const Scenario& scenario, const Observation& seen) 
   for (const auto& [name, share] :
        {std::pair{"gpu_busy", seen.gpu_busy}, std::pair{"exposed_communication", seen.exposed},
         std::pair{"straggler", seen.straggler}, std::pair{"input_stall", seen.input_stall}, std::pair{"cpu", seen.cpu},
-        std::pair{"memory", seen.memory}})
+        std::pair{"memory", seen.memory}, std::pair{"host_memory", seen.host_memory}})
     out[name] = share;
   out["restart_s"] = seen.restart.si;
   out["boot_s"] = seen.boot.si;

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/run/life.hpp"
+#include "sim/run/worker_models.hpp"
 
 namespace ganymede {
 namespace {
@@ -79,6 +80,7 @@ Observation Life::observe() const {
   seen.straggler = sum.straggler.si / all;
   seen.input_stall = sum.stall.si / all;
   if (vcpus > 0) seen.cpu = std::min(1.0, steps.host.si / (steps.mean.si * vcpus));
+  if (segment.configuration.cached) seen.host_memory = std::min(1.0, cache_share(scenario_));
   seen.memory = gpu_memory(scenario_.trace.batches[scenario_.stages[segment.configuration.stage]]).si /
                 scenario_.pools[0].gpu().memory.si;
   return seen;
@@ -115,6 +117,7 @@ void Life::release(std::size_t pool, int nodes) {
 }
 
 void Life::apply(const Decision& decision) {
+  const bool other_share = decision.cpus != decision_.cpus || decision.memory != decision_.memory;
   decision_ = decision;
   if (state_ == State::saving) return;  // heard again when the checkpoint is written
   std::vector<int> surplus(scenario_.pools.size(), 0);
@@ -140,6 +143,8 @@ void Life::apply(const Decision& decision) {
   }
   for (std::size_t p = 0; p < surplus.size(); ++p)
     if (surplus[p] > 0) release(p, surplus[p]);
+  // Limits of processors and memory change while it runs.
+  if (other_share && !members_change && state_ == State::training) cut(false), begin_segment();
   if (!members_change || done_) return;
   if (members_stay == 0) {
     if (training_.done(now_) > training_.durable()) training_.lose();

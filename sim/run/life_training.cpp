@@ -25,6 +25,8 @@ double mtbf_of(const Scenario& scenario, const std::vector<int>& nodes) {
 Configuration Life::configuration() const {
   Configuration configuration;
   configuration.nodes = fleet_.members();
+  configuration.cpus = decision_.cpus;
+  configuration.memory = decision_.memory;
   const double done = training_.done(now_);
   configuration.stage = stage_at(done);
   for (const Slow& slow : slow_) {
@@ -43,7 +45,7 @@ Configuration Life::configuration() const {
     const double images =
         scenario_.target == Target::steps ? done * static_cast<double>(scenario_.batch().batch) * workers : done;
     configuration.cached =
-        fits_cache(scenario_) &&
+        fits_cache(scenario_, decision_.memory) &&
         images >= static_cast<double>(scenario_.dataset.images) -
                       slack() * (scenario_.target == Target::steps ? scenario_.batch().batch * workers : 1);
     configuration.burst = !configuration.cached && credits_left_ && scenario_.input.storage->burst_iops.has_value();
@@ -112,7 +114,7 @@ void Life::begin_segment() {
   if (stage != stage_ && started_) log("stage", "", 0, scenario_.trace.batches[scenario_.stages[stage]].stage);
   stage_ = stage;
   double until = stage_ends_[stage];
-  if (scenario_.input.storage && !segment.configuration.cached && fits_cache(scenario_)) {
+  if (scenario_.input.storage && !segment.configuration.cached && fits_cache(scenario_, decision_.memory)) {
     const double first_epoch = scenario_.target == Target::steps ? std::ceil(images / steps.images) : images;
     if (done < first_epoch - slack()) until = std::min(until, first_epoch);
   }

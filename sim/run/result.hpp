@@ -59,7 +59,8 @@ struct Result {
   double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
   double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
   std::optional<double>
-      cpu;             ///< share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated
+      cpu;  ///< share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated
+  std::optional<double> cpu_reserved, memory_reserved;  ///< of the training nodes' vCPUs and memory, shares over time
   double network = 0;  ///< of the busiest link, its share of the time that gradients keep busy
   Bytes memory;        ///< of one GPU
 

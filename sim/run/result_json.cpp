@@ -62,6 +62,8 @@ Json to_json(const Result& result) {
                         {"gpu_flops", result.gpu_flops},
                         {"cpu", result.cpu ? Json(*result.cpu) : Json(nullptr)},
                         {"network", result.network},
+                        {"cpu_reserved", result.cpu_reserved ? Json(*result.cpu_reserved) : Json(nullptr)},
+                        {"memory_reserved", result.memory_reserved ? Json(*result.memory_reserved) : Json(nullptr)},
                         {"memory_bytes", result.memory.si}};
   out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);
   out["gpu_hours"] = result.gpu_seconds.hours();

@@ -185,6 +185,8 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
   result.gpu_busy = all > 0 ? std::min(1.0, totals.device_s / all) : 0;
   result.gpu_flops = peak > 0 ? totals.flops / peak : 0;
   result.network = totals.link_s / total_s;
+  if (totals.vcpu_s > 0) result.cpu_reserved = totals.vcpu_reserved_s / totals.vcpu_s;
+  if (totals.memory_byte_s > 0) result.memory_reserved = totals.memory_reserved_byte_s / totals.memory_byte_s;
   if (vcpus && vcpu_s > 0) {
     result.cpu = totals.host_s / vcpu_s;
     if (*result.cpu > 1)

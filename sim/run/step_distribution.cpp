@@ -47,9 +47,10 @@ StepDistribution from_json(const Json& in) {
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
   std::string key = scenario.physics;
   for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
-  return key + fmt::format(" stage {} {}{} {} {} {} {}", configuration.stage, configuration.cached ? "cached" : "read",
-                           configuration.burst ? " burst" : "", configuration.network, configuration.storage,
-                           configuration.slow, configuration.slow_factor);
+  return key + fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage,
+                           configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
+                           configuration.network, configuration.storage, configuration.slow, configuration.slow_factor,
+                           configuration.cpus);
 }
 
 StepDistribution measure(const Scenario& scenario, const Configuration& configuration,

@@ -24,6 +24,8 @@ struct Configuration {
   double network = 1, storage = 1;  ///< share of their rates
   int slow = 0;                     ///< workers that take `slow_factor` times as long
   double slow_factor = 1;
+  double cpus = 1;    ///< share of the vCPUs that the job may use
+  double memory = 1;  ///< of the host's memory; the steps know it only by `cached`
   auto operator<=>(const Configuration&) const = default;
 };
 

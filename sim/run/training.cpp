@@ -129,6 +129,15 @@ std::int64_t Training::cut(Nanoseconds now, bool lost, double relative_error) {
   totals_.between_bytes += place.steps * d.between_sites.si;
   totals_.stale_steps += place.steps * d.staleness;
   totals_.checkpoints += place.checkpoints;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    const Instance& instance = scenario_.pools[p].instance();
+    const double node_s = segment_.configuration.nodes[p] * elapsed / kNanosecondsPerSecond;
+    const double bytes = instance.memory ? instance.memory->si : 0;
+    totals_.vcpu_s += node_s * instance.vcpus;
+    totals_.vcpu_reserved_s += node_s * instance.vcpus * segment_.configuration.cpus;
+    totals_.memory_byte_s += node_s * bytes;
+    totals_.memory_reserved_byte_s += node_s * bytes * segment_.configuration.memory;
+  }
   error_.sampling_s += training_s * d.half_width;
   error_.own_s2 += place.steps * d.own_variance;
   error_.measured_s += training_s * relative_error;

@@ -85,9 +85,9 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
 
 /// Decoding on the node's processors: its stages last longer where there are fewer of them than loaders, one a worker,
 /// and unpacking compressed images comes on top.
-void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images) {
+void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images, double cpus) {
   const int vcpus = pool.instance().vcpus;
-  const double crowd = vcpus > 0 ? std::max(1.0, static_cast<double>(pool.pool.gpus_per_node) / vcpus) : 1;
+  const double crowd = vcpus > 0 ? std::max(1.0, pool.pool.gpus_per_node / (vcpus * cpus)) : 1;
   const double unpack = images * scenario.input.decompress.si;
   bool first = true;
   for (auto& phase : model.phases) {
@@ -130,15 +130,19 @@ Crew crew_of(const Scenario& scenario, const Configuration& configuration) {
   return crew;
 }
 
-bool fits_cache(const Scenario& scenario) {
-  if (scenario.input.cache == InputPath::Cache::none) return false;
-  if (scenario.input.cache == InputPath::Cache::disk) return true;
+double cache_share(const Scenario& scenario) {
+  if (!scenario.input.storage || scenario.input.cache != InputPath::Cache::memory) return 0;
   const double bytes =
       static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed;
-  const auto fits = [&](const ScenarioPool& pool) {
-    return !pool.instance().memory || bytes <= kCacheShare * pool.instance().memory->si;
-  };
-  return std::all_of(scenario.pools.begin(), scenario.pools.end(), fits);
+  double share = 0;
+  for (const ScenarioPool& pool : scenario.pools)
+    if (pool.instance().memory) share = std::max(share, bytes / (kCacheShare * pool.instance().memory->si));
+  return share;
+}
+
+bool fits_cache(const Scenario& scenario, double memory) {
+  if (scenario.input.cache == InputPath::Cache::none) return false;
+  return cache_share(scenario) <= memory;
 }
 
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
@@ -165,7 +169,7 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
       models.batch[p] = recorded * share;
       scale_device(model, share);
     }
-    decode_on_host(model, scenario, scenario.pools[p], models.batch[p]);
+    decode_on_host(model, scenario, scenario.pools[p], models.batch[p], configuration.cpus);
     if (scenario.input.storage && !configuration.cached && scenario.dataset.bytes_per_image > 0)
       read_from_storage(models, scenario, configuration, p);
   }

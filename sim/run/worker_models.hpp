@@ -32,7 +32,9 @@ struct WorkerModels {
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
                        const std::vector<WorkloadModel>& workloads, Bound bound);
 
-/// Whether the dataset fits where the scenario says that it is kept after the first epoch.
-bool fits_cache(const Scenario& scenario);
+/// Of the host's memory, what a cache of the dataset takes; 0 where nothing is cached in memory or known of it.
+double cache_share(const Scenario& scenario);
+/// Whether the dataset fits where the scenario says that it is kept after the first epoch, in a share of the memory.
+bool fits_cache(const Scenario& scenario, double memory = 1);
 
 }  // namespace ganymede

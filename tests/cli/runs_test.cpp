@@ -124,6 +124,8 @@ TEST_F(Runs, AnExternalPolicyThatFailsIsAFailedRun) {
         "a pool that exists instead of \"p9.huge\"");
   fails("print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": -1}}', flush=True)\nimport time; time.sleep(60)",
         "a whole number of nodes");
+  fails("print('{\"nodes\": {}, \"cpus\": 2}', flush=True)\nimport time; time.sleep(60)",
+        "\"cpus\" as a share above 0");
   fails("print('x' * 2000000, flush=True)\nimport time; time.sleep(60)", "more than 1 MiB");
   const Outcome many = with_policy(
       "print('{\"nodes\": {\"p3.2xlarge us-east-1 on-demand\": 5}}', flush=True)\nimport time; time.sleep(60)");

@@ -215,6 +215,18 @@ TEST_F(Life, TheFirstEpochIsReadFromStorage) {
   EXPECT_NEAR(number(run(content), "/time/total_s"), kBoot + 2 * kSteps * (64 / 1e3 + 1e-3), 0.2);
 }
 
+// A loader that takes 0.4 of the host's time needs one of eight processors, and 47 MB of images a part of the memory.
+TEST_F(Life, ResourceAwareReservesTheProcessorsAndMemoryThatAreUsed) {
+  Json content = one_node();
+  content["storage"] = {{"dataset", "disk"}, {"images_per_request", 64}};
+  const Json fixed = run(content);
+  EXPECT_EQ(number(fixed, "/utilization/cpu_reserved"), 1);
+  content["policy"] = {{"name", "resource-aware"}};
+  const Json aware = run(content);
+  EXPECT_LT(number(aware, "/utilization/cpu_reserved"), 0.5);
+  EXPECT_NEAR(number(aware, "/time/total_s"), number(fixed, "/time/total_s"), 1);
+}
+
 // 64 requests a step: 64,000 a second do not bind the step of 10 ms, 6,400 just do; here a request is a tenth of that.
 TEST_F(Life, BurstCreditsRunOut) {
   Json content = one_node();
