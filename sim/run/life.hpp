@@ -122,6 +122,7 @@ class Life {
   // life_policy.cpp
   void look();
   Observation observe() const;
+  PoolView view_of(std::size_t pool) const;
   void apply(const Decision& decision);
   void release(std::size_t pool, int nodes);
 

@@ -14,6 +14,38 @@ double rate_of(const Segment& segment) { return segment.per_step / segment.steps
 
 }  // namespace
 
+PoolView Life::view_of(std::size_t p) const {
+  const ScenarioPool& pool = scenario_.pools[p];
+  const PoolCount count = fleet_.count(p);
+  PoolView view;
+  view.market = pool.pool.market;
+  view.gpus_per_node = pool.pool.gpus_per_node;
+  view.requested = pool.pool.nodes;
+  view.most = pool.most;
+  view.ready = count.ready;
+  view.starting = count.booting;
+  view.waiting = count.waiting + count.queued;
+  view.noticed = count.noticed;
+  view.lost = count.lost;
+  if (count.waiting > 0) view.refused_for = to_seconds(now_ - count.waiting_since);
+  view.usd_per_hour = fleet_.price(p, now_);
+  view.speed = speed_[p];
+  if (pool.carbon)
+    view.g_per_kwh = pool.carbon->at(to_seconds(now_));
+  else if (const Region* region = pool.platform->region(pool.pool.region); region && region->carbon)
+    view.g_per_kwh = region->carbon->si;
+  if (pool.gpu().peak) view.gpu_watts = pool.gpu().peak->si * pool.instance().gpus;
+  if (away_[p])
+    for (const PoolLink& link : scenario_.links)
+      if (link.a == p || link.b == p) {
+        const double bytes = static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image +
+                             scenario_.checkpoints.bytes.si;
+        view.usd_to_enter = bytes / 1e9 * link.usd_per_gb;
+        break;
+      }
+  return view;
+}
+
 Observation Life::observe() const {
   Observation seen;
   seen.now = to_seconds(now_);
@@ -29,36 +61,7 @@ Observation Life::observe() const {
   seen.boot = scenario_.provisioning.queue.median + scenario_.provisioning.image_pull.median +
               (scenario_.boot_given ? scenario_.provisioning.boot.median
                                     : scenario_.pools[0].platform->boot(scenario_.pools[0].instance()).median);
-  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
-    const ScenarioPool& pool = scenario_.pools[p];
-    const PoolCount count = fleet_.count(p);
-    PoolView& view = seen.pools.emplace_back();
-    view.market = pool.pool.market;
-    view.gpus_per_node = pool.pool.gpus_per_node;
-    view.requested = pool.pool.nodes;
-    view.most = pool.most;
-    view.ready = count.ready;
-    view.starting = count.booting;
-    view.waiting = count.waiting + count.queued;
-    view.noticed = count.noticed;
-    view.lost = count.lost;
-    if (count.waiting > 0) view.refused_for = to_seconds(now_ - count.waiting_since);
-    view.usd_per_hour = fleet_.price(p, now_);
-    view.speed = speed_[p];
-    if (pool.carbon)
-      view.g_per_kwh = pool.carbon->at(seen.now);
-    else if (const Region* region = pool.platform->region(pool.pool.region); region && region->carbon)
-      view.g_per_kwh = region->carbon->si;
-    if (pool.gpu().peak) view.gpu_watts = pool.gpu().peak->si * pool.instance().gpus;
-    if (away_[p])
-      for (const PoolLink& link : scenario_.links)
-        if (link.a == p || link.b == p) {
-          const double bytes = static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image +
-                               scenario_.checkpoints.bytes.si;
-          view.usd_to_enter = bytes / 1e9 * link.usd_per_gb;
-          break;
-        }
-  }
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) seen.pools.push_back(view_of(p));
   if (!training_.under_way()) return seen;
   const Segment& segment = training_.segment();
   const StepDistribution& steps = *segment.steps;
