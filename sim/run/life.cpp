@@ -35,7 +35,8 @@ Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controlle
       away_(scenario.pools.size(), false) {
   for (const auto& pool : scenario.pools) {
     lifetimes_.emplace_back(scenario.seed, "run/lifetimes/" + pool.name);
-    away_[speed_.size()] = pool.pool.region != scenario.pools[0].pool.region;
+    // Pools that the scenario asks for have their data; one that a policy may use besides has it where it was.
+    away_[speed_.size()] = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
     speed_.push_back(times.known(0, 0).mean_s / times.known(speed_.size(), 0).mean_s);
   }
   target_ = static_cast<double>(scenario.target == Target::steps ? scenario.steps : scenario.images);
@@ -174,7 +175,18 @@ void Life::handle(const Event& event) {
   }
 }
 
-/// Starts the training program on all nodes that are ready.
+/// What it costs to move dataset and checkpoint to a region where they are not yet.
+double Life::usd_to_enter(std::size_t pool) const {
+  const auto link = std::find_if(scenario_.links.begin(), scenario_.links.end(),
+                                 [&](const PoolLink& of) { return of.a == pool || of.b == pool; });
+  if (!away_[pool] || link == scenario_.links.end()) return 0;
+  const double bytes =
+      static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image * scenario_.input.compressed +
+      scenario_.checkpoints.bytes.si;
+  return bytes / 1e9 * link->usd_per_gb;
+}
+
+/// Starts the training program on the nodes that are to train; there is at least one.
 void Life::start(bool load) {
   Nanoseconds length = draw(scenario_.provisioning.framework_start, delays_);
   int nodes = 0;
@@ -184,18 +196,8 @@ void Life::start(bool load) {
     const Node& node = fleet_[index];
     fleet_.set_member(index, true);
     ++nodes;
-    if (away_[node.pool]) {
-      // Dataset and checkpoint follow once to a new region.
-      away_[node.pool] = false;
-      for (const PoolLink& link : scenario_.links)
-        if (link.b == node.pool || link.a == node.pool) {
-          const double bytes = static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image *
-                                   scenario_.input.compressed +
-                               scenario_.checkpoints.bytes.si;
-          moved_usd_ += bytes / 1e9 * link.usd_per_gb;
-          break;
-        }
-    }
+    moved_usd_ += usd_to_enter(node.pool);
+    away_[node.pool] = false;
   }
   if (nodes > 1 || scenario_.pools[0].pool.gpus_per_node > 1)
     length += draw(scenario_.provisioning.communicator_start, delays_);
@@ -215,15 +217,19 @@ void Life::start(bool load) {
   if (length + loading == 0) resume();
 }
 
-/// Who would train now: of each pool as many ready nodes as the policy wants, those under notice last.
+/// Who would train now: of each pool as many ready nodes as the policy wants; and while these are too few, nodes under
+/// notice, of whatever pool: the policy may have turned to another already.
 std::vector<std::size_t> Life::crew() const {
   std::vector<std::size_t> chosen;
   std::vector<int> wanted = decision_.nodes;
+  int missing = 0;
+  for (const int nodes : wanted) missing += nodes;
   for (const bool noticed : {false, true})
     for (const std::size_t index : fleet_.alive()) {
       const Node& node = fleet_[index];
-      if (node.state != Node::State::ready || node.noticed != noticed || wanted[node.pool] <= 0) continue;
-      --wanted[node.pool];
+      if (node.state != Node::State::ready || node.noticed != noticed || missing == 0) continue;
+      if (!noticed && wanted[node.pool]-- <= 0) continue;
+      --missing;
       chosen.push_back(index);
     }
   std::sort(chosen.begin(), chosen.end());

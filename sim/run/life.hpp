@@ -94,7 +94,8 @@ class Life {
   void reached();
   void pause(State state, Nanoseconds length);
   void resume();
-  void start(bool lost_state);
+  void start(bool load);
+  double usd_to_enter(std::size_t pool) const;
   void reconcile();
   std::vector<std::size_t> crew() const;
   void account_waiting();

@@ -134,10 +134,14 @@ void Life::lose(std::size_t index, bool crash) {
     // All start anew.
     fleet_.remove(index, now_, true);
     for (const std::size_t other : fleet_.alive()) fleet_.set_member(other, false);
-    if (survives) {
+    if (survives && !crew().empty()) {
       start(loads_);
       look();
       return;
+    }
+    if (survives) {  // the policy wants none of those that hold the weights
+      training_.lose();
+      loads_ = true;
     }
   } else {
     fleet_.remove(index, now_, true);

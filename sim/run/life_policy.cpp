@@ -35,14 +35,7 @@ PoolView Life::view_of(std::size_t p) const {
   else if (const Region* region = pool.platform->region(pool.pool.region); region && region->carbon)
     view.g_per_kwh = region->carbon->si;
   if (pool.gpu().peak) view.gpu_watts = pool.gpu().peak->si * pool.instance().gpus;
-  if (away_[p])
-    for (const PoolLink& link : scenario_.links)
-      if (link.a == p || link.b == p) {
-        const double bytes = static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image +
-                             scenario_.checkpoints.bytes.si;
-        view.usd_to_enter = bytes / 1e9 * link.usd_per_gb;
-        break;
-      }
+  view.usd_to_enter = usd_to_enter(p);
   return view;
 }
 

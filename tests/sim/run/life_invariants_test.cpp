@@ -50,15 +50,20 @@ Json random_scenario() {
   Json& platform = content["platform"];
   const bool four = *rc::gen::arbitrary<bool>();
   platform = {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", four ? "four" : "one"}};
+  // Sold on spot and on demand, so that policies may go from one to the other.
+  if (*rc::gen::inRange(0, 3) == 0)
+    platform = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}, {"market", "spot"}};
   platform["nodes"] = *rc::gen::inRange(1, 4);
   platform["max_nodes"] = 4;
-  if (four) platform["gpus_per_node"] = *rc::gen::inRange(1, 5);
+  if (platform["instance"] == "four") platform["gpus_per_node"] = *rc::gen::inRange(1, 5);
   platform["notice"] = seconds(0, 200);
-  if (*rc::gen::arbitrary<bool>()) platform["lifetimes"] = {{"mean", seconds(300, 20'000)}};
+  if (*rc::gen::arbitrary<bool>())
+    platform["lifetimes"] = {{"mean", seconds(300, 20'000)}, {"back_after", seconds(0, 2'000)}};
   if (*rc::gen::inRange(0, 4) == 0) platform["lifetimes"] = {{"bathtub", "24h"}};
   if (*rc::gen::inRange(0, 4) == 0) platform["capacity"] = "c.csv";
-  content["storage"] = {{"checkpoint", "disk"}};
-  if (*rc::gen::arbitrary<bool>()) content["storage"]["dataset"] = one_of({"disk", "burst"});
+  const bool aws = platform["catalog"] == "aws";
+  content["storage"] = {{"checkpoint", aws ? "s3" : "disk"}};
+  if (*rc::gen::arbitrary<bool>()) content["storage"]["dataset"] = aws ? "gp2" : one_of({"disk", "burst"});
   if (*rc::gen::inRange(0, 4) != 0)
     content["checkpoint"] = {{"every", one_of({"10s", "60s", "10min", "1epoch", "daly"})},
                              {"on_notice", *rc::gen::arbitrary<bool>()}};
