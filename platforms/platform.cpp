@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 
 namespace ganymede {
 namespace {
@@ -81,8 +82,8 @@ const Storage& Platform::storage_class(std::string_view wanted, const JsonNode* 
 }
 
 const Price& Platform::price(const Instance& instance, std::string_view region, Market market,
-                             const JsonNode* region_at, const JsonNode* market_at) const {
-  if (const Price* found = find_price(instance, region, market)) return *found;
+                             const JsonNode* region_at, const JsonNode* market_at, std::string_view zone) const {
+  if (const Price* found = find_price(instance, region, market, zone)) return *found;
   const auto markets = priced_markets(instance, region);
   if (markets.empty())
     fail(region_at, fmt::format("the catalog {} has no price of {} in region \"{}\"{}", name, instance.name, region,
@@ -103,10 +104,25 @@ Delay Platform::boot(const Instance& instance) const {
   return instance.boot ? Delay{*instance.boot, provisioning.boot.spread} : provisioning.boot;
 }
 
-const Price* find_price(const Instance& instance, std::string_view region, Market market) {
-  const auto found = std::find_if(instance.prices.begin(), instance.prices.end(),
-                                  [&](const Price& price) { return price.region == region && price.market == market; });
-  return found == instance.prices.end() ? nullptr : &*found;
+const Price* find_price(const Instance& instance, std::string_view region, Market market, std::string_view zone) {
+  const Price* of_region = nullptr;
+  for (const Price& price : instance.prices) {
+    if (price.region != region || price.market != market) continue;
+    if (price.zone == zone) return &price;
+    if (price.zone.empty()) of_region = &price;
+  }
+  return of_region;
+}
+
+const StorageRates& Storage::rates_in(std::string_view region) const {
+  for (const auto& [where, there] : regions)
+    if (where == region) return there;
+  return rates;
+}
+
+MicroUsdPerHour Ownership::per_hour() const {
+  const double hours = life_years * 8766 * utilization * overcommit;
+  return {std::llround(static_cast<double>(capital.value) / hours + static_cast<double>(staff.value) / overcommit)};
 }
 
 std::string Platform::fabric_label(const Instance& instance, int nodes, int gpus_per_node) const {

@@ -15,18 +15,15 @@
 
 #include "common/json.hpp"
 #include "common/units.hpp"
+#include "platforms/billing.hpp"
 
 namespace ganymede {
 
-/// Where a fact came from. A catalog's entries carry it; a user's file may leave it out.
-struct Origin {
-  std::string source;       ///< who published it and when, or "assumption: ..."
-  std::string unconfirmed;  ///< not empty: why the value must not be trusted yet; a result repeats it as a warning
-  std::string notes;        ///< anything else worth knowing
-};
-
+/// What trains: a GPU, a TPU chip, or all processors of a host as one device.
 struct Gpu {
-  std::string name;    ///< "V100-PCIE-16GB"
+  enum class Kind { gpu, tpu, cpu };
+  std::string name;  ///< "V100-PCIE-16GB"
+  Kind kind = Kind::gpu;
   std::string family;  ///< "V100"; the name itself where the file gives none
   Bytes memory;
   FlopsPerSecond fp32;                   ///< peak of one GPU, a multiply-add counts as 2
@@ -94,9 +91,11 @@ Market read_market(const JsonNode& node);  ///< an unknown name: ConfigError wit
 
 struct Price {
   std::string region;
+  std::string zone;  ///< empty: of any zone of the region
   Market market = Market::on_demand;
-  MicroUsdPerHour per_hour;  ///< of the whole instance
-  std::string as_of;         ///< "2026-07-20", or "undated"
+  MicroUsdPerHour per_hour;  ///< of the whole instance, without electricity where the platform sells that apart
+  std::optional<Ownership> ownership;  ///< what `per_hour` was worked out from, where somebody owns the machine
+  std::string as_of;                   ///< "2026-07-20", or "undated"
   /// Spot: the share of such nodes that is taken back within a month; absent: not known.
   std::optional<double> interrupted_per_month;
   Origin origin;
@@ -109,18 +108,23 @@ struct Instance {
   int vcpus = 0;                      ///< 0: not stated
   std::optional<Bytes> memory;        ///< the host's
   std::optional<GpuLinks> gpu_links;  ///< absent: messages inside the node go over the host links
-  std::optional<Link> host_link;  ///< between the host and each of its GPUs; absent: copies to the GPU are not timed
-  std::optional<Nic> nic;         ///< absent: usable alone, not with other nodes
-  std::optional<int> available;   ///< how many of these there are; absent: no stated limit
-  std::optional<Seconds> boot;    ///< from request to a running host; absent: the platform's
-  std::vector<Price> prices;      ///< at most one for a region and market
+  std::optional<Link> host_link;    ///< between the host and each of its GPUs; absent: copies to the GPU are not timed
+  std::optional<Nic> nic;           ///< absent: usable alone, not with other nodes
+  std::optional<int> available;     ///< how many of these there are; absent: no stated limit
+  std::optional<Seconds> boot;      ///< from request to a running host; absent: the platform's
+  std::optional<Watts> idle, peak;  ///< power of the host without its GPUs; both or neither
+  std::string retired;              ///< not empty: why it can no longer be rented; old runs still can
+  /// Prices of equal parts of a month of 730 h as shares of the list price, for what is used on demand; empty: none.
+  std::vector<double> sustained_use;
+  std::vector<Price> prices;  ///< at most one for a region, zone and market
   Origin origin;
 };
 
 struct Region {
   std::string name;
   std::optional<GramsPerKwh> carbon;
-  std::optional<double> pue;  ///< power of the building over power of the computers, at least 1
+  std::optional<double> pue;        ///< power of the building over power of the computers, at least 1
+  std::optional<MicroUsd> per_kwh;  ///< electricity that a run pays for; absent: in the instances' prices
   Origin origin;
 };
 
@@ -154,16 +158,30 @@ struct Fabric {
   Origin origin;
 };
 
+/// What storage costs; a month has 730 h.
+struct StorageRates {
+  std::optional<MicroUsd> per_gb_month;    ///< per 1e9 bytes kept for a month; absent: not known
+  std::optional<MicroUsd> per_iops_month;  ///< per I/O a second above `Storage::iops`, where that can be had
+  std::optional<MicroUsd> per_mbps_month;  ///< per 1e6 bytes a second above `Storage::read`, likewise
+  std::optional<MicroUsd> per_1000_put, per_1000_get;  ///< requests
+};
+
 struct Storage {
   std::string name;
   BytesPerSecond read, write;
-  std::optional<double> iops;
-  Seconds latency{0};  ///< of a request, to its first byte
+  std::optional<double> iops;  ///< I/O operations a second
+  bool provisioned = false;    ///< its IOPS are those that are provisioned, and all of them are charged
+  Seconds latency{0};          ///< of a request, to its first byte
   /// Above `iops` and `read` while credits last, which grow back when they are not used.
   std::optional<double> burst_iops;
   double burst_credits = 0;  ///< I/O operations
-  MicroUsd per_gb_month;     ///< per 1e9 bytes kept for a month; default 0
+  StorageRates rates;
+  std::vector<std::pair<std::string, StorageRates>> regions;  ///< where they differ
+  bool object_store = false;                                  ///< requests are charged; else a volume of a size
+  std::optional<Bytes> minimum;                               ///< the smallest volume that is sold
   Origin origin;
+
+  const StorageRates& rates_in(std::string_view region) const;
 };
 
 /// A time that varies: lognormal, `spread` the standard deviation of its logarithm.
@@ -182,13 +200,6 @@ struct Provisioning {
   Origin origin;
 };
 
-/// Default: each second is billed, from the first.
-struct Billing {
-  Seconds granularity{1};
-  Seconds minimum{0};
-  Origin origin;
-};
-
 struct Platform {
   std::string file;      ///< where it was read, for messages
   std::string provider;  ///< default "private"
@@ -203,6 +214,8 @@ struct Platform {
   Fabric fabric;
   Provisioning provisioning;
   Billing billing;
+  EgressPrices transfer;
+  Services services;
 
   // Lookups. What is not there is a ConfigError that names what there is and the nearest: 'the catalog "aws" has no
   // instance "p3.3xlarge"; did you mean "p3.2xlarge"?', placed at the JSON value `at` that asked for it, if given.
@@ -210,7 +223,8 @@ struct Platform {
   const Storage& storage_class(std::string_view name, const JsonNode* at = nullptr) const;
   /// The price of `instance`, one of this platform's. The region is looked for first, then the market in it.
   const Price& price(const Instance& instance, std::string_view region, Market market,
-                     const JsonNode* region_at = nullptr, const JsonNode* market_at = nullptr) const;
+                     const JsonNode* region_at = nullptr, const JsonNode* market_at = nullptr,
+                     std::string_view zone = "") const;
 
   const Gpu& gpu_of(const Instance& instance) const;  ///< never fails: checked while reading
   /// "measured" where each link that messages between those GPUs may cross is; else the least sure label among them:
@@ -220,9 +234,11 @@ struct Platform {
   Delay boot(const Instance& instance) const;         ///< the instance's own or the platform's
 };
 
-/// nullptr where the instance has no price there.
-const Price* find_price(const Instance& instance, std::string_view region, Market market);
+/// That of the zone, if one is named and has its own, else the region's; nullptr where there is none.
+const Price* find_price(const Instance& instance, std::string_view region, Market market, std::string_view zone = "");
 
+/// YYYY-MM-DD, a day of the calendar.
+bool is_date(std::string_view text);
 /// "12.34USD", at most six decimals.
 MicroUsd read_money(const JsonNode& node);
 /// "90s", or { "median": "90s", "spread": 0.3 }.

@@ -28,4 +28,11 @@ GpuLinks read_gpu_links(const JsonNode& node, int gpus);
 Nic read_nic(const JsonNode& node);
 Fabric read_fabric(const JsonNode& node);
 
+// read_prices.cpp
+std::vector<Price> read_prices(const JsonNode& node);
+Storage read_storage(const std::string& name, const JsonNode& node);
+Billing read_billing(const JsonNode& node);
+EgressPrices read_transfer(const JsonNode& node);
+Services read_services(const JsonNode& node);
+
 }  // namespace ganymede

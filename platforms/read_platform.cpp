@@ -4,9 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <set>
 
 #include "platforms/read_parts.hpp"
 
@@ -17,13 +14,16 @@ namespace {
 constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMaxVcpus = 65536;
 constexpr int kMaxNodes = 65536;  // the design's limit on a pool
-constexpr double kMaxIops = 1e9;
 constexpr double kMaxPue = 10;
 
 Gpu read_gpu(const std::string& name, const JsonNode& node) {
   JsonObject in(node);
   Gpu gpu;
   gpu.name = name;
+  if (const auto kind = in.optional("kind")) {
+    const std::string what = kind->as_choice({"gpu", "tpu", "cpu"});
+    gpu.kind = what == "gpu" ? Gpu::Kind::gpu : what == "tpu" ? Gpu::Kind::tpu : Gpu::Kind::cpu;
+  }
   const auto family = in.optional("family");
   gpu.family = family ? family->as_string() : name;
   gpu.memory = in.required("memory").as_positive<Bytes>();
@@ -43,51 +43,6 @@ Gpu read_gpu(const std::string& name, const JsonNode& node) {
   return gpu;
 }
 
-bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
-
-/// YYYY-MM-DD, a day of the calendar.
-bool is_date(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto number = [&](std::size_t from, std::size_t length) {
-    int value = -1;
-    const char* end = text.data() + from + length;
-    const auto [stop, error] = std::from_chars(text.data() + from, end, value);
-    return error == std::errc() && stop == end ? value : -1;
-  };
-  const int year = number(0, 4);
-  const int month = number(5, 2);
-  const int day = number(8, 2);
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
-  constexpr std::array<int, 12> kDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return day <= kDays[static_cast<std::size_t>(month - 1)] + (month == 2 && is_leap(year) ? 1 : 0);
-}
-
-Price read_price(const JsonNode& node) {
-  JsonObject in(node);
-  Price price;
-  price.region = in.required("region").as_string();
-  price.market = read_market(in.required("market"));
-  price.per_hour = in.required("per_hour").as_quantity<MicroUsdPerHour>();
-  const JsonNode as_of = in.required("as_of");
-  price.as_of = as_of.as_string();
-  if (price.as_of != "undated" && !is_date(price.as_of)) as_of.expected("a date as YYYY-MM-DD, or \"undated\"");
-  if (const auto share = in.optional("interrupted_per_month")) price.interrupted_per_month = share->as_number(0, 0.999);
-  price.origin = read_origin(in);
-  in.finish();
-  return price;
-}
-
-std::vector<Price> read_prices(const JsonNode& node) {
-  std::vector<Price> prices;
-  std::set<std::pair<std::string, Market>> seen;
-  for (const JsonNode& row : node.as_array()) {
-    const Price& price = prices.emplace_back(read_price(row));
-    if (!seen.emplace(price.region, price.market).second)
-      row.fail(fmt::format("a second {} price in region \"{}\"; keep one", to_string(price.market), price.region));
-  }
-  return prices;
-}
-
 Instance read_instance(const std::string& name, const JsonNode& node, const std::vector<std::string>& gpu_names) {
   JsonObject in(node);
   Instance instance;
@@ -102,6 +57,18 @@ Instance read_instance(const std::string& name, const JsonNode& node, const std:
   if (const auto count = in.optional("available"))
     instance.available = static_cast<int>(count->as_integer(1, kMaxNodes));
   if (const auto boot = in.optional("boot")) instance.boot = boot->as_quantity<Seconds>();
+  if (const auto power = in.optional("power")) {
+    JsonObject watts(*power);
+    instance.idle = watts.required("idle").as_quantity<Watts>();
+    instance.peak = watts.required("peak").as_positive<Watts>();
+    if (*instance.idle > *instance.peak) power->fail("idle is above peak");
+    watts.finish();
+  }
+  if (const auto why = in.optional("retired")) instance.retired = why->as_string();
+  if (const auto shares = in.optional("sustained_use")) {
+    instance.sustained_use = shares->as_numbers(0, 1);
+    if (instance.sustained_use.empty()) shares->expected("shares of the list price, as [1, 0.8, 0.6, 0.4]");
+  }
   if (const auto prices = in.optional("prices")) instance.prices = read_prices(*prices);
   instance.origin = read_origin(in);
   in.finish();
@@ -118,43 +85,13 @@ Region read_region(const std::string& name, const JsonNode& node) {
   region.name = name;
   if (const auto carbon = in.optional("carbon")) region.carbon = carbon->as_quantity<GramsPerKwh>();
   if (const auto pue = in.optional("pue")) region.pue = pue->as_number(1, kMaxPue);
+  if (const auto money = in.optional("per_kwh")) region.per_kwh = read_money(*money);
   region.origin = read_origin(in);
   in.finish();
   return region;
 }
 
-/// "0.08USD". Read as a price per hour, whose text is the same but for its end, so that there is one exact decimal
-/// reader.
-
-Storage read_storage(const std::string& name, const JsonNode& node) {
-  JsonObject in(node);
-  Storage storage;
-  storage.name = name;
-  storage.read = in.required("read").as_positive<BytesPerSecond>();
-  storage.write = in.required("write").as_positive<BytesPerSecond>();
-  if (const auto iops = in.optional("iops")) storage.iops = iops->as_number(1, kMaxIops);
-  storage.latency = seconds_or(in, "latency", Seconds{0});
-  if (const auto burst = in.optional("burst_iops")) storage.burst_iops = burst->as_number(1, kMaxIops);
-  if (const auto credits = in.optional("burst_credits")) storage.burst_credits = credits->as_number(0, 1e15);
-  if (const auto money = in.optional("per_gb_month")) storage.per_gb_month = read_money(*money);
-  storage.origin = read_origin(in);
-  in.finish();
-  return storage;
-}
-
 }  // namespace
-
-MicroUsd read_money(const JsonNode& node) {
-  const std::string text = node.as_string();
-  try {
-    if (text.size() >= 3 && text.compare(text.size() - 3, 3, "USD") == 0) {
-      const MicroUsd money{parse_quantity<MicroUsdPerHour>(text + "/h").value};
-      if (money >= MicroUsd{}) return money;
-    }
-  } catch (const std::invalid_argument&) {
-  }
-  node.expected("an amount like \"0.08USD\", zero or more, with at most six decimals");
-}
 
 Delay read_delay(const JsonNode& node) {
   if (!node.is_object()) return {node.as_quantity<Seconds>(), 0};
@@ -183,16 +120,6 @@ Provisioning read_provisioning(const JsonNode& node) {
   provisioning.origin = read_origin(in);
   in.finish();
   return provisioning;
-}
-
-Billing read_billing(const JsonNode& node) {
-  JsonObject in(node);
-  Billing billing;
-  if (const auto granularity = in.optional("granularity")) billing.granularity = granularity->as_positive<Seconds>();
-  billing.minimum = seconds_or(in, "minimum", billing.minimum);
-  billing.origin = read_origin(in);
-  in.finish();
-  return billing;
 }
 
 /// A map whose keys are the file's: each member through `read`.
@@ -246,6 +173,8 @@ Platform read_platform(const JsonNode& root) {
   if (const auto storage = in.optional("storage")) platform.storage = read_map<Storage>(*storage, read_storage);
   if (const auto provisioning = in.optional("provisioning")) platform.provisioning = read_provisioning(*provisioning);
   if (const auto billing = in.optional("billing")) platform.billing = read_billing(*billing);
+  if (const auto transfer = in.optional("transfer")) platform.transfer = read_transfer(*transfer);
+  if (const auto services = in.optional("services")) platform.services = read_services(*services);
   in.finish();
   return platform;
 }

@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
+#include <iterator>
+#include <map>
 #include <utility>
 
 #include "common/errors.hpp"
@@ -30,6 +33,122 @@ Seconds billed_time(Seconds metered, const BillingRule& rule) {
   const std::int64_t time = std::max(whole_nanoseconds(metered), whole_nanoseconds(rule.minimum));
   const std::int64_t units = time / granularity + (time % granularity != 0 ? 1 : 0);
   return static_cast<double>(units) * rule.granularity;
+}
+
+std::int64_t Rental::billed_until(const BillingRule& rule) const {
+  if (interrupted && to - from < whole_nanoseconds(rule.free_if_interrupted)) return from;
+  return from + whole_nanoseconds(billed_time(Seconds{static_cast<double>(to - from) * 1e-9}, rule));
+}
+
+namespace {
+
+__extension__ typedef __int128 Wide;
+
+constexpr std::int64_t kMonth = 730 * 3'600'000'000'000;
+constexpr Wide kNanosecondsPerHour = 3'600'000'000'000;
+
+/// price x time / hour, to the nearest micro-dollar, halves up.
+MicroUsd amount(std::int64_t price, Wide node_nanoseconds) {
+  Wide product;
+  if (__builtin_mul_overflow(Wide{price}, node_nanoseconds, &product) ||
+      (product + kNanosecondsPerHour / 2) / kNanosecondsPerHour > INT64_MAX)
+    throw Failure("an item of the bill does not fit");
+  return {static_cast<std::int64_t>((product + kNanosecondsPerHour / 2) / kNanosecondsPerHour)};
+}
+
+BillItem hours(const std::string& pool, MicroUsdPerHour price, Wide node_nanoseconds) {
+  return {.item = "instance-hours",
+          .pool = pool,
+          .quantity = static_cast<double>(node_nanoseconds) / static_cast<double>(kNanosecondsPerHour),
+          .unit = "h",
+          .unit_price = {price.value},
+          .usd = amount(price.value, node_nanoseconds)};
+}
+
+/// How long so many rentals ran at once, for each count and month: `time[month][count]`.
+std::map<std::int64_t, std::map<std::int64_t, Wide>> concurrency(std::span<const Rental> rentals,
+                                                                 const BillingRule& rule) {
+  std::map<std::int64_t, std::int64_t> changes;
+  for (const Rental& rental : rentals) {
+    const std::int64_t until = rental.billed_until(rule);
+    if (until == rental.from) continue;
+    ++changes[rental.from];
+    --changes[until];
+  }
+  std::map<std::int64_t, std::map<std::int64_t, Wide>> time;
+  std::int64_t count = 0, at = 0;
+  for (const auto& [when, change] : changes) {
+    while (count > 0 && at < when) {
+      const std::int64_t month = at / kMonth;
+      const std::int64_t until = std::min(when, (month + 1) * kMonth);
+      time[month][count] += until - at;
+      at = until;
+    }
+    at = when;
+    count += change;
+  }
+  return time;
+}
+
+}  // namespace
+
+std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
+                                     const BillingRule& rule) {
+  std::vector<BillItem> items;
+  if (rule.sustained_use.empty()) {
+    Wide billed = 0;
+    for (const Rental& rental : rentals) billed += rental.billed_until(rule) - rental.from;
+    if (billed > 0) items.push_back(hours(pool, price, billed));
+    return items;
+  }
+  std::vector<Wide> by_part(rule.sustained_use.size(), 0);
+  const auto part = kMonth / static_cast<std::int64_t>(by_part.size());
+  for (const auto& [month, of_month] : concurrency(rentals, rule)) {
+    // The k-th of what runs at once runs whenever at least k do: from the highest count down, `levels` of them alike.
+    Wide used = 0;
+    for (auto entry = of_month.rbegin(); entry != of_month.rend(); ++entry) {
+      used += entry->second;
+      const auto below = std::next(entry);
+      const std::int64_t levels = entry->first - (below == of_month.rend() ? 0 : below->first);
+      Wide left = used;
+      for (std::size_t i = 0; i < by_part.size() && left > 0; ++i) {
+        const Wide here = i + 1 == by_part.size() ? left : std::min<Wide>(left, part);
+        by_part[i] += levels * here;
+        left -= here;
+      }
+    }
+  }
+  for (std::size_t i = 0; i < by_part.size(); ++i) {
+    if (by_part[i] == 0) continue;
+    const double share = rule.sustained_use[i];
+    BillItem item = hours(pool, {std::llround(static_cast<double>(price.value) * share)}, by_part[i]);
+    if (share != 1) item.item += fmt::format(" at {:g} % (sustained use)", 100 * share);
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
+BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price) {
+  const double usd = quantity * static_cast<double>(unit_price.value);
+  if (!(std::abs(usd) < 9e18)) throw Failure(fmt::format("the amount of \"{}\" does not fit", item));
+  return {.item = std::move(item),
+          .pool = std::move(pool),
+          .quantity = quantity,
+          .unit = std::move(unit),
+          .unit_price = unit_price,
+          .usd = {std::llround(usd)}};
+}
+
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double gb,
+                             std::span<const PriceTier> tiers) {
+  std::vector<BillItem> items;
+  double done = 0;
+  for (const PriceTier& tier : tiers) {
+    const double end = tier.up_to ? std::min(gb, *tier.up_to) : gb;
+    if (end > done) items.push_back(charge(item, pool, end - done, "GB", tier.price));
+    done = std::max(done, end);
+  }
+  return items;
 }
 
 BillItem instance_hours(std::string pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,

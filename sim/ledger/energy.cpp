@@ -1,6 +1,7 @@
 #include "sim/ledger/energy.hpp"
 
 #include <cassert>
+#include <cmath>
 
 namespace ganymede {
 namespace {
@@ -16,6 +17,12 @@ Energy gpu_energy(const GpuPower& power, double busy, std::int64_t gpus, Seconds
   const Joules at_the_meter = static_cast<double>(gpus) * (drawn * time) * pue;
   const double kwh = at_the_meter.si / kJoulesPerKwh;
   return {.kwh = kwh, .kg_co2e = kwh * carbon.si / kGramsPerKg};
+}
+
+double capped_clock(const GpuPower& power, Watts cap) {
+  assert(cap > power.idle);
+  if (cap >= power.peak) return 1;
+  return std::cbrt((cap - power.idle) / (power.peak - power.idle));
 }
 
 }  // namespace ganymede

@@ -1,10 +1,7 @@
 #include "sim/run/fleet.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <map>
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
@@ -13,20 +10,6 @@ namespace ganymede {
 namespace {
 
 double in_hours(Nanoseconds time) { return to_seconds(time).si / 3600; }
-
-/// The integral of a series over a time, in its unit times seconds.
-double integral(const Series& series, Nanoseconds from, Nanoseconds to) {
-  double sum = 0;
-  Seconds at = to_seconds(from);
-  const Seconds end = to_seconds(to);
-  while (at < end) {
-    const Seconds next = series.next_after(at);
-    const Seconds until = next.si < 0 ? end : std::min(next, end);
-    sum += series.at(at) * (until - at).si;
-    at = until;
-  }
-  return sum;
-}
 
 }  // namespace
 
@@ -60,8 +43,9 @@ void Fleet::grant(std::size_t index, Nanoseconds now) {
   ++fresh_[node.pool];
 }
 
-void Fleet::make_ready(std::size_t index) {
+void Fleet::make_ready(std::size_t index, Nanoseconds now) {
   nodes_[index].state = Node::State::ready;
+  nodes_[index].readied = now;
   --on_the_way_;
 }
 
@@ -113,7 +97,7 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   if (node.granted != kNever) {
     node.gone = now;
     const ScenarioPool& pool = scenario_.pools[node.pool];
-    spent_ += pool.prices ? integral(*pool.prices, node.granted, now) / 3600
+    spent_ += pool.prices ? integral(*pool.prices, to_seconds(node.granted), to_seconds(now)) / 3600
                           : in_hours(now - node.granted) * price(node.pool, now);
   }
   if (node.state == Node::State::queued || node.state == Node::State::booting) --on_the_way_;
@@ -121,6 +105,7 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   if (node.held() && !node.joined) --fresh_[node.pool];
   node.state = Node::State::gone;
   if (lost) ++lost_[node.pool];
+  node.interrupted = lost && node.noticed;
   alive_.erase(std::find(alive_.begin(), alive_.end(), index));
 }
 
@@ -136,7 +121,7 @@ double Fleet::spent_usd(Nanoseconds now) const {
     if (nodes_[index].held()) {
       const Node& node = nodes_[index];
       const ScenarioPool& pool = scenario_.pools[node.pool];
-      sum += pool.prices ? integral(*pool.prices, node.granted, now) / 3600
+      sum += pool.prices ? integral(*pool.prices, to_seconds(node.granted), to_seconds(now)) / 3600
                          : in_hours(now - node.granted) * price(node.pool, now);
     }
   return sum;
@@ -149,46 +134,25 @@ Nanoseconds Fleet::held(std::size_t pool, Nanoseconds end) const {
   return sum;
 }
 
-Bill Fleet::bill(Nanoseconds end, double shift) const {
-  Bill bill;
-  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
-    const ScenarioPool& pool = scenario_.pools[p];
-    const BillingRule rule{pool.platform->billing.granularity, pool.platform->billing.minimum};
-    // Nodes that were rented equally long are one entry.
-    std::map<std::pair<Nanoseconds, Nanoseconds>, std::int64_t> rented;  // by grant (if it matters) and time
-    for (const Node& node : nodes_) {
-      if (node.pool != p || node.granted == kNever) continue;
-      Nanoseconds time = std::min(node.gone, end) - node.granted;
-      if (node.gone >= end && shift != 0)
-        time = std::max<Nanoseconds>(0, time + static_cast<Nanoseconds>(shift * kNanosecondsPerSecond));
-      ++rented[{pool.prices ? node.granted : 0, time}];
-    }
-    if (rented.empty()) continue;
-    BillItem item{.item = "instance-hours",
-                  .pool = pool.name,
-                  .quantity = 0,
-                  .unit = "h",
-                  .unit_price = {pool.price.per_hour.value},
-                  .usd = {}};
-    for (const auto& [entry, nodes] : rented) {
-      const auto& [granted, time] = entry;
-      if (!pool.prices) {
-        const BillItem one = instance_hours(pool.name, nodes, pool.price.per_hour, to_seconds(time), rule);
-        item.quantity += one.quantity;
-        if (__builtin_add_overflow(item.usd.value, one.usd.value, &item.usd.value))
-          throw Failure("the bill's total does not fit");
-        continue;
-      }
-      const Seconds billed = billed_time(to_seconds(time), rule);
-      const double usd = integral(*pool.prices, granted, granted + to_nanoseconds(billed)) / 3600;
-      item.quantity += static_cast<double>(nodes) * billed.si / 3600;
-      item.usd += MicroUsd{nodes * std::llround(usd * 1e6)};
-    }
-    if (pool.prices)
-      item.unit_price = {item.quantity > 0 ? std::llround(static_cast<double>(item.usd.value) / item.quantity) : 0};
-    bill.items.push_back(std::move(item));
+std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, Nanoseconds shift) const {
+  const Billing& billing = scenario_.pools[pool].platform->billing;
+  std::vector<Rental> rentals;
+  for (const Node& node : nodes_) {
+    if (node.pool != pool || node.granted == kNever) continue;
+    const Nanoseconds from = billing.start == Billing::Start::request ? node.requested
+                             : billing.start == Billing::Start::boot  ? node.granted
+                                                                      : node.readied;
+    const Nanoseconds to = node.gone < end ? node.gone : std::max(from, end + shift);
+    if (from >= to && (from == kNever || node.gone < end)) continue;
+    rentals.push_back({from, to, node.interrupted});
   }
-  return bill;
+  return rentals;
+}
+
+int Fleet::held_at_end(std::size_t pool, Nanoseconds end) const {
+  int held = 0;
+  for (const Node& node : nodes_) held += node.pool == pool && node.granted != kNever && node.gone >= end ? 1 : 0;
+  return held;
 }
 
 std::optional<double> Fleet::carbon(std::size_t pool, Nanoseconds end) const {
@@ -200,7 +164,7 @@ std::optional<double> Fleet::carbon(std::size_t pool, Nanoseconds end) const {
   double grams = 0, seconds = 0;
   for (const Node& node : nodes_)
     if (node.pool == pool && node.granted != kNever) {
-      grams += integral(*of.carbon, node.granted, std::min(node.gone, end));
+      grams += integral(*of.carbon, to_seconds(node.granted), to_seconds(std::min(node.gone, end)));
       seconds += to_seconds(std::min(node.gone, end) - node.granted).si;
     }
   return seconds > 0 ? grams / seconds : of.carbon->at(Seconds{0});

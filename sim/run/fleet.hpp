@@ -21,11 +21,12 @@ struct Node {
   };
   std::size_t pool = 0;
   State state = State::queued;
-  bool member = false;   ///< of what trains
-  bool joined = false;   ///< has trained
-  bool noticed = false;  ///< will be taken back
-  bool warned = false;   ///< and has been told some time before
-  Nanoseconds requested = 0, granted = kNever, gone = kNever;
+  bool member = false;       ///< of what trains
+  bool joined = false;       ///< has trained
+  bool noticed = false;      ///< will be taken back
+  bool warned = false;       ///< and has been told some time before
+  bool interrupted = false;  ///< taken back by the provider
+  Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
 
   bool held() const { return state == State::booting || state == State::ready; }
 };
@@ -52,7 +53,7 @@ class Fleet {
   // A node's life; each keeps the counts below.
   void wait(std::size_t index);
   void grant(std::size_t index, Nanoseconds now);
-  void make_ready(std::size_t index);
+  void make_ready(std::size_t index, Nanoseconds now);
   void notice(std::size_t index, bool warned);
   /// It trains, or no longer does.
   void set_member(std::size_t index, bool member);
@@ -73,8 +74,10 @@ class Fleet {
   double price(std::size_t pool, Nanoseconds now) const;
   /// Gone nodes' cost and that of the others up to `now`, without rounding of the time: what a controller can add up.
   double spent_usd(Nanoseconds now) const;
-  /// The bill if the nodes that are held at the end of the run leave `shift` seconds later (earlier if negative).
-  Bill bill(Nanoseconds end, double shift) const;
+  /// What the provider meters of a pool's nodes if those that are held at the end of the run leave `shift` later
+  /// (earlier if negative).
+  std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, Nanoseconds shift) const;
+  int held_at_end(std::size_t pool, Nanoseconds end) const;
   /// Node-nanoseconds held of a pool.
   Nanoseconds held(std::size_t pool, Nanoseconds end) const;
   /// Mean carbon intensity of a pool's region over the time that its nodes were held; none where nothing is known.

@@ -68,7 +68,7 @@ void Life::grant_waiting(std::size_t pool) {
 void Life::ready(std::size_t index) {
   const Node& node = fleet_[index];
   if (node.state != Node::State::booting) return;  // lost while it booted
-  fleet_.make_ready(index);
+  fleet_.make_ready(index, now_);
   if (started_) log("provisioned", scenario_.pools[node.pool].name, 1);
   // Nothing changes while others are on the way.
   if (fleet_.on_the_way() > 0) return;

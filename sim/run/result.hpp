@@ -1,6 +1,7 @@
 #pragma once
 // What a simulated run comes to: the typed form of `ganymede.result/1`.
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,7 +35,15 @@ struct PoolUse {
   std::string pool, gpu;
   GpuSeconds gpu_seconds;
   double node_hours = 0;
-  MicroUsd usd;
+  MicroUsd usd;               ///< of its instance-hours
+  std::optional<double> kwh;  ///< none where the platform states no power
+};
+
+/// Where the money for instance-hours went; the parts sum to those items of the bill exactly.
+struct CostByUse {
+  std::array<MicroUsd, kGpuUseNames.size()> by_gpu_use{};
+  MicroUsd idle_tail;             ///< nodes held after the last step
+  MicroUsd minimum_and_rounding;  ///< billed, not used
 };
 
 struct Result {
@@ -74,8 +83,11 @@ struct Result {
   std::optional<MicroUsd> budget;
   bool met = true;  ///< deadline and budget, where there are any
   Bill bill;
-  Interval cost_usd;             ///< in dollars, at the ends of interval_s
-  std::optional<Energy> energy;  ///< none where the platform states no power
+  CostByUse cost_by_use;
+  Interval cost_usd;                 ///< in dollars, at the ends of interval_s
+  std::optional<Energy> energy;      ///< none where the platform states no power
+  double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 of hosts whose power is not stated
+  std::string grid;                  ///< where the carbon intensities come from
   std::vector<RunEvent> events;
 
   std::string hash;

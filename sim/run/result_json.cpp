@@ -30,7 +30,16 @@ Json cost_json(const Result& result) {
                             {"quantity", item.quantity},
                             {"unit", item.unit},
                             {"unit_price_usd", decimal(item.unit_price)},
-                            {"usd", decimal(item.usd)}});
+                            {"usd", decimal(item.usd)},
+                            {"provider", item.provider},
+                            {"region", item.region},
+                            {"market", item.market}});
+  Json uses;
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    uses[std::string(kGpuUseNames[use])] = decimal(result.cost_by_use.by_gpu_use[use]);
+  uses["idle_tail"] = decimal(result.cost_by_use.idle_tail);
+  uses["minimum_and_rounding"] = decimal(result.cost_by_use.minimum_and_rounding);
+  out["instance_hours_by_use"] = std::move(uses);
   return out;
 }
 
@@ -68,8 +77,12 @@ Json to_json(const Result& result) {
   out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);
   out["gpu_hours"] = result.gpu_seconds.hours();
   out["cost"] = cost_json(result);
-  out["energy"] =
-      result.energy ? Json{{"kwh", result.energy->kwh}, {"kg_co2e", result.energy->kg_co2e}} : Json(nullptr);
+  out["energy"] = result.energy ? Json{{"kwh", result.energy->kwh},
+                                       {"kg_co2e", result.energy->kg_co2e},
+                                       {"gpu_kwh", result.gpu_kwh},
+                                       {"host_kwh", result.host_kwh},
+                                       {"grid", result.grid}}
+                                : Json(nullptr);
   out["events"] = Json::array();
   for (const auto& event : result.events) out["events"].push_back(event_json(event));
   out["pools"] = Json::array();

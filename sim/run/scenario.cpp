@@ -177,6 +177,20 @@ void read_goals(JsonObject& in, Scenario& scenario) {
   }
 }
 
+void read_power_cap(const JsonNode& node, Scenario& scenario) {
+  scenario.power_cap = node.as_positive<Watts>();
+  for (const ScenarioPool& pool : scenario.pools) {
+    const Gpu& gpu = pool.gpu();
+    if (!gpu.idle || !gpu.peak)
+      node.fail(fmt::format("the catalog {} states no power of {}", pool.platform->name, gpu.name));
+    if (*scenario.power_cap <= *gpu.idle)
+      node.expected(fmt::format("more than {} draws when it is idle, {}", gpu.name, to_string(*gpu.idle)));
+    if (*scenario.power_cap >= *gpu.peak)
+      scenario.warnings.push_back(fmt::format("the power cap of {} changes nothing: {} draws {} at most",
+                                              to_string(*scenario.power_cap), gpu.name, to_string(*gpu.peak)));
+  }
+}
+
 /// A policy without the goal that it steers by rents what is asked for.
 void check_goals(Scenario& scenario) {
   const std::string_view name = scenario.policy.policy->name;
@@ -239,6 +253,8 @@ Scenario read_scenario(const JsonNode& node) {
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
   add_offers(scenario);
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario, fingerprint);
+  if (auto billing = in.optional("billing")) read_charges(*billing, scenario);
+  if (auto cap = in.optional("power_cap")) read_power_cap(*cap, scenario);
   if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);
   read_goals(in, scenario);
   check_goals(scenario);
@@ -246,7 +262,8 @@ Scenario read_scenario(const JsonNode& node) {
   in.finish();
   scenario.seedless = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
-  scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint"});
+  scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint",
+                                               "billing", "/platform/region", "/platform/market", "/platform/zone"});
   check_memory(scenario);
   return scenario;
 }

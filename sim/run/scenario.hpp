@@ -48,8 +48,9 @@ struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own
   std::string catalog;
   std::shared_ptr<const Platform> platform;
-  Pool pool;     ///< nodes: asked for by the scenario; 0 where only the policy may
-  int most = 0;  ///< nodes at once
+  std::string zone;  ///< of the region; empty: any, all its pools in one
+  Pool pool;         ///< nodes: asked for by the scenario; 0 where only the policy may
+  int most = 0;      ///< nodes at once
   Price price;
   std::optional<Lifetimes> lifetimes;    ///< spot
   Seconds notice{0};                     ///< before a node is taken back
@@ -66,6 +67,7 @@ struct PoolLink {
   BytesPerSecond bandwidth{0};
   Seconds latency{0};
   double usd_per_gb = 0;  ///< of what crosses it, 1e9 bytes
+  enum class Between { zones, regions, clouds } between = Between::regions;
 };
 
 enum class Mode { all_reduce, async_parameter_server, local_sgd, gossip };
@@ -83,14 +85,21 @@ struct Synchronization {
   Seconds secure_cpu_per_gb{0};  ///< CPU time of masking or encrypting 1e9 bytes of it
 };
 
+/// How much of a storage is rented, beyond what is kept in it.
+struct Volume {
+  Bytes size{0};                          ///< 0: what is kept in it
+  double extra_iops = 0, extra_mbps = 0;  ///< above what comes with it; MB are 1e6 bytes
+};
+
 /// Between storage and GPU.
 struct InputPath {
   enum class Cache { memory, disk, none };
   std::optional<Storage> storage;  ///< none: the dataset is local
-  Cache cache = Cache::memory;     ///< what holds it after the first epoch, where it fits
-  int prefetch = 2;                ///< batches
-  double compressed = 1;           ///< bytes as stored over `bytes_per_image`
-  Seconds decompress{0};           ///< CPU time of one image
+  Volume volume;
+  Cache cache = Cache::memory;  ///< what holds it after the first epoch, where it fits
+  int prefetch = 2;             ///< batches
+  double compressed = 1;        ///< bytes as stored over `bytes_per_image`
+  Seconds decompress{0};        ///< CPU time of one image
   double images_per_request = 1;
 };
 
@@ -101,6 +110,7 @@ struct Checkpoints {
   std::int64_t epochs = 0;
   Bytes bytes{0};
   std::optional<Storage> storage;
+  Volume volume;
   bool on_notice = true;  ///< one more before a node goes that has given notice, if the time suffices
 };
 
@@ -125,6 +135,19 @@ struct Faults {
   std::optional<Seconds> crash;  ///< mean time between crashes of one node
   std::optional<Slowdown> straggler, network, storage;
   std::vector<InjectedEvent> events;
+};
+
+/// What a run is charged for besides its nodes' hours, and how.
+struct Charges {
+  bool free_tiers = false;
+  bool kubernetes = false, load_balancer = false;
+  Seconds idle_tail{0};     ///< that the last nodes are held after the last step
+  Bytes download{0};        ///< to the internet
+  bool whole_term = false;  ///< reserved nodes: what is left of the term after the run is charged too
+  /// Of each node.
+  std::optional<Storage> boot_disk;
+  Bytes boot_disk_size{0};
+  bool boot_disk_kept = false;  ///< of an interrupted node, until the next one of its pool comes or the run ends
 };
 
 /// The policy and what it is set to.
@@ -163,6 +186,8 @@ struct Scenario {
   bool boot_given = false;    ///< by the scenario: then it also stands instead of an instance's own
   Faults faults;
   PolicyChoice policy;
+  Charges charges;
+  std::optional<Watts> power_cap;  ///< of each GPU
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
   Fidelity fidelity = Fidelity::sampled;

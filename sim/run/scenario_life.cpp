@@ -92,13 +92,13 @@ void read_storage(const JsonNode& node, Scenario& scenario) {
   const Platform& platform = *scenario.pools.front().platform;
   InputPath& input = scenario.input;
   if (auto name = in.optional("dataset")) {
-    input.storage = platform.storage_class(name->as_string(), &*name);
+    input.storage = read_volume(*name, platform, input.volume);
     if (scenario.dataset.bytes_per_image <= 0)
       scenario.warnings.emplace_back(
           "the dataset's \"bytes_per_image\" is not stated: reading it from storage takes no time");
   }
   if (auto name = in.optional("checkpoint"))
-    scenario.checkpoints.storage = platform.storage_class(name->as_string(), &*name);
+    scenario.checkpoints.storage = read_volume(*name, platform, scenario.checkpoints.volume);
   if (auto cache = in.optional("cache")) {
     const std::string kind = cache->as_choice({"memory", "disk", "none"});
     input.cache = kind == "memory" ? InputPath::Cache::memory

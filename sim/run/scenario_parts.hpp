@@ -18,10 +18,17 @@ class Fingerprint {
   void replace(const std::string& pointer, std::string_view content) {
     content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(fnv1a(content));
   }
-  /// Of all but these members.
+  /// Of all but these members; "/…": pointers to members of members.
   std::string hash_without(std::initializer_list<const char*> keys) const {
     auto rest = content_;
-    for (const char* key : keys) rest.erase(key);
+    for (const std::string_view key : keys) {
+      const std::size_t last = key.find_last_of('/');
+      if (last == std::string_view::npos) {
+        rest.erase(std::string(key));
+      } else if (const nlohmann::json::json_pointer parent{std::string(key.substr(0, last))}; rest.contains(parent)) {
+        rest[parent].erase(std::string(key.substr(last + 1)));
+      }
+    }
     return hexadecimal(fnv1a(rest.dump()));
   }
 
@@ -34,6 +41,14 @@ class Fingerprint {
 void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
 /// What the policy may use besides, once it is known.
 void add_offers(Scenario& scenario);
+
+// scenario_charges.cpp
+void read_charges(const JsonNode& node, Scenario& scenario);
+/// What stands under "storage": a class's name, or an object with its size and what is provisioned.
+Storage read_volume(const JsonNode& node, const Platform& platform, Volume& volume);
+/// What leaving a pool's place for another's costs by the catalog, for each 1e9 bytes; none: not known.
+std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);
+PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 
 // scenario_life.cpp
 void read_storage(const JsonNode& node, Scenario& scenario);

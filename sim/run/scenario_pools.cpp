@@ -18,10 +18,6 @@ constexpr int kMaxWorkers = 65536;
 
 constexpr double kSecondsOfAMonth = 730 * 3600.0;
 
-// What moving data costs between two regions of one provider where a scenario states no link. AWS 2026, "EGRESS-BLOGS"
-// of the catalog: 0.02 USD/GB inside the United States.
-constexpr double kUsdPerGb = 0.02;
-
 /// Where `instance` has a price.
 std::vector<std::string> priced_regions(const Instance& instance) {
   std::set<std::string> regions;
@@ -29,8 +25,8 @@ std::vector<std::string> priced_regions(const Instance& instance) {
   return {regions.begin(), regions.end()};
 }
 
-std::string default_name(const Pool& pool) {
-  return fmt::format("{} {} {}", pool.instance, pool.region, to_string(pool.market));
+std::string default_name(const Pool& pool, const std::string& zone = "") {
+  return fmt::format("{} {} {}", pool.instance, zone.empty() ? pool.region : zone, to_string(pool.market));
 }
 
 Lifetimes read_lifetimes(const JsonNode& node) {
@@ -121,7 +117,7 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
     const auto regions = priced_regions(instance);
     if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
     if (regions.size() > 1) {
-      for (const char* key : {"name", "lifetimes", "notice", "capacity", "prices", "carbon"}) in.optional(key);
+      for (const char* key : {"name", "zone", "lifetimes", "notice", "capacity", "prices", "carbon"}) in.optional(key);
       in.finish();  // a misspelt key is the better explanation
       in.node().fail(
           fmt::format("the key \"region\" is missing; {} has prices in {}", instance.name, list_of(regions)));
@@ -131,10 +127,11 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), pool.pool.region) == allowed.end())
     (region ? *region : instance_at)
         .fail(fmt::format("{} is not among the allowed regions {}", pool.pool.region, list_of(allowed)));
+  if (auto zone = in.optional("zone")) pool.zone = zone->as_string();
   pool.price = pool.platform->price(instance, pool.pool.region, pool.pool.market, region ? &*region : &instance_at,
-                                    market ? &*market : nullptr);
+                                    market ? &*market : nullptr, pool.zone);
   auto name = in.optional("name");
-  pool.name = name ? name->as_string() : default_name(pool.pool);
+  pool.name = name ? name->as_string() : default_name(pool.pool, pool.zone);
   read_hazards(in, pool, fingerprint);
   return pool;
 }
@@ -151,14 +148,26 @@ void read_links(const JsonNode& node, Scenario& scenario) {
     if (link.a == link.b) between.expected("two different pools");
     link.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
     link.latency = in.required("latency").as_quantity<Seconds>();
-    if (auto usd = in.optional("usd_per_gb")) link.usd_per_gb = usd->as_number(0, 1000);
+    const ScenarioPool& a = scenario.pools[link.a];
+    const ScenarioPool& b = scenario.pools[link.b];
+    link.between = between_places(a, b);
+    if (auto usd = in.optional("usd_per_gb")) {
+      link.usd_per_gb = usd->as_number(0, 1000);
+    } else if (const auto price = transfer_price(a, b, link.between)) {
+      link.usd_per_gb = *price;
+    } else {
+      scenario.warnings.push_back(
+          fmt::format("no price is known of data between \"{}\" and \"{}\", and none is in "
+                      "the bill (\"usd_per_gb\" of the link says it)",
+                      a.name, b.name));
+    }
     in.finish();
     scenario.links.push_back(link);
   }
 }
 
 bool same_place(const ScenarioPool& a, const ScenarioPool& b) {
-  return a.catalog == b.catalog && a.pool.region == b.pool.region;
+  return a.catalog == b.catalog && a.pool.region == b.pool.region && a.zone == b.zone;
 }
 
 /// Pools of several places exchange gradients over links that only the user knows.
@@ -200,7 +209,14 @@ void offer(Scenario& scenario, const std::string& region, Market market) {
   if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario")
     more.lifetimes = first.lifetimes;
   if (market == first.pool.market) more.notice = first.notice;
-  if (region != first.pool.region) scenario.links.push_back({0, scenario.pools.size(), {}, {}, kUsdPerGb});
+  if (region != first.pool.region) {
+    const auto moving = transfer_price(first, more, PoolLink::Between::regions);
+    scenario.links.push_back({0, scenario.pools.size(), {}, {}, moving.value_or(0), PoolLink::Between::regions});
+    const std::string warning =
+        fmt::format("no price is known of data between regions of {}, and none is in the bill", first.platform->name);
+    if (!moving && std::find(scenario.warnings.begin(), scenario.warnings.end(), warning) == scenario.warnings.end())
+      scenario.warnings.push_back(warning);
+  }
   scenario.pools.push_back(std::move(more));
 }
 

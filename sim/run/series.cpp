@@ -39,6 +39,17 @@ Seconds Series::next_after(Seconds time) const {
   return after == rows.end() ? Seconds{-1} : after->at;
 }
 
+double integral(const Series& series, Seconds from, Seconds to) {
+  double sum = 0;
+  while (from < to) {
+    const Seconds next = series.next_after(from);
+    const Seconds until = next.si < 0 ? to : std::min(next, to);
+    sum += series.at(from) * (until - from).si;
+    from = until;
+  }
+  return sum;
+}
+
 Series read_series(const std::filesystem::path& file) {
   std::istringstream lines(read_file(file));
   Series series;

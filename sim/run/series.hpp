@@ -22,6 +22,9 @@ struct Series {
   Seconds next_after(Seconds time) const;
 };
 
+/// Of the series over a time, in its unit times seconds.
+double integral(const Series& series, Seconds from, Seconds to);
+
 /// Reads a CSV of two columns with a header: time_s and a value, such as `nodes`. Missing or further columns, an empty
 /// cell, a value below zero, a time that does not come after the one before: ConfigError with file and line. A file
 /// without rows is one too.

@@ -7,18 +7,18 @@
 #include <set>
 
 #include "calibration/statistics.hpp"
+#include "sim/run/costs.hpp"
 #include "sim/run/life.hpp"
 
 namespace ganymede {
 namespace {
-
-double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
 /// What makes the results of this pool less sure than its own numbers say.
 std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisioning& provisioning) {
   const Instance& instance = pool.instance();
   const Platform& platform = *pool.platform;
   const Gpu& gpu = pool.gpu();
+  std::vector<std::string> warnings;
   std::vector<std::pair<std::string, const Origin*>> facts = {{gpu.name, &gpu.origin},
                                                               {instance.name, &instance.origin},
                                                               {"price", &pool.price.origin},
@@ -28,12 +28,12 @@ std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisionin
     facts.emplace_back("fabric", &platform.fabric.origin);
     if (instance.nic) facts.emplace_back("NIC", &instance.nic->origin);
   }
+  if (!instance.retired.empty()) warnings.push_back(fmt::format("retired: {}: {}", instance.name, instance.retired));
   const bool inside = pool.pool.gpus_per_node > 1 && !instance.gpu_links;
   const bool staged = pool.most > 1 && instance.nic && !instance.nic->gpu_direct;
   if (instance.host_link && (inside || staged)) facts.emplace_back("host link", &instance.host_link->origin);
   if (const Region* region = platform.region(pool.pool.region)) facts.emplace_back("region", &region->origin);
   if (pool.pool.gpus_per_node > 1 && instance.gpu_links) facts.emplace_back("GPU links", &instance.gpu_links->origin);
-  std::vector<std::string> warnings;
   for (const auto& [what, origin] : facts)
     if (!origin->unconfirmed.empty()) warnings.push_back(fmt::format("unconfirmed: {}: {}", what, origin->unconfirmed));
   return warnings;
@@ -148,36 +148,73 @@ void intervals(Result& result, const Training& training, Nanoseconds end) {
   result.interval_s = {std::max(0.0, total - measured - error.low_s), total + measured + error.high_s};
 }
 
+/// GPUs by how busy they are, hosts by how busy their processors are.
+void add_energy(Result& result, const Scenario& scenario, Life& life) {
+  const Nanoseconds end = life.end();
+  double kwh = 0, kg = 0;
+  bool known = true, hosts = true;
+  for (PoolUse& use : result.pools)
+    for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+      const ScenarioPool& pool = scenario.pools[p];
+      if (pool.name != use.pool) continue;
+      const Gpu& gpu = pool.gpu();
+      const Instance& instance = pool.instance();
+      const auto carbon = life.fleet().carbon(p, end);
+      const Region* region = pool.platform->region(pool.pool.region);
+      if (!gpu.idle || !gpu.peak || (!carbon && !(region && region->per_kwh))) {
+        known = false;
+        continue;
+      }
+      if (!carbon) known = false;
+      const double pue = region ? region->pue.value_or(1) : 1;
+      const GramsPerKwh intensity{carbon.value_or(0)};
+      const Seconds held{use.node_hours * 3600};
+      const Watts peak = scenario.power_cap ? std::min(*gpu.peak, *scenario.power_cap) : *gpu.peak;
+      const double busy = std::min(1.0, life.training().device_s(p) / use.gpu_seconds.total_seconds());
+      Energy used = gpu_energy({*gpu.idle, peak}, busy, instance.gpus, held, pue, intensity);
+      result.gpu_kwh += used.kwh;
+      use.kwh = used.kwh;
+      kg += used.kg_co2e;
+      if (instance.idle) {
+        used = gpu_energy({*instance.idle, *instance.peak}, std::min(1.0, result.cpu.value_or(busy)), 1, held, pue,
+                          intensity);
+        result.host_kwh += used.kwh;
+        *use.kwh += used.kwh;
+        kg += used.kg_co2e;
+      } else if (gpu.kind != Gpu::Kind::cpu) {
+        hosts = false;
+      }
+      kwh += *use.kwh;
+      if (region && !region->origin.source.empty())
+        result.grid += fmt::format("{}{}: {}", result.grid.empty() ? "" : "; ", region->name, region->origin.source);
+    }
+  if (known)
+    result.energy = Energy{kwh, kg};
+  else
+    add_warnings(result,
+                 {"energy is not estimated: the platform states no GPU power or no grid carbon for this region"});
+  if (known && !hosts)
+    add_warnings(result, {"energy is of the GPUs alone: the platform states no power of their hosts"});
+}
+
 void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
   Training& training = life.training();
   const StepTotals& totals = training.totals();
   const Fleet& fleet = life.fleet();
   const Nanoseconds end = life.end();
-  double peak = 0, vcpu_s = 0, kwh = 0, kg = 0;
-  bool energy = true, vcpus = true;
+  double peak = 0, vcpu_s = 0;
+  bool vcpus = true;
   Bytes stored{0};
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     const ScenarioPool& pool = scenario.pools[p];
-    const Nanoseconds held = fleet.held(p, end);
+    const Nanoseconds held = held_with_tail(scenario, fleet, p, end);
     if (held == 0) continue;
     training.ledger(p).hold(pool.instance().gpus, held);
-    PoolUse use{pool.name, pool.gpu().name, training.ledger(p).close(), to_seconds(held).si / 3600, {}};
+    PoolUse use{pool.name, pool.gpu().name, training.ledger(p).close(), to_seconds(held).si / 3600, {}, {}};
     result.gpu_seconds += use.gpu_seconds;
     peak += peak_rate(scenario.trace, pool.gpu()).si * use.gpu_seconds.total_seconds();
     vcpus = vcpus && pool.instance().vcpus > 0;
     vcpu_s += to_seconds(held).si * pool.instance().vcpus;
-    const Gpu& gpu = pool.gpu();
-    const auto carbon = fleet.carbon(p, end);
-    if (gpu.idle && gpu.peak && carbon) {
-      const Region* region = pool.platform->region(pool.pool.region);
-      const double busy = std::min(1.0, training.device_s(p) / use.gpu_seconds.total_seconds());
-      const Energy used = gpu_energy({*gpu.idle, *gpu.peak}, busy, pool.instance().gpus, to_seconds(held),
-                                     region ? region->pue.value_or(1) : 1, GramsPerKwh{*carbon});
-      kwh += used.kwh;
-      kg += used.kg_co2e;
-    } else {
-      energy = false;
-    }
     result.pools.push_back(std::move(use));
   }
   const double total_s = to_seconds(end).si;
@@ -194,57 +231,7 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
                                         "than this",
                                         *result.cpu, scenario.pools[0].pool.instance)});
   }
-  if (energy)
-    result.energy = Energy{kwh, kg};
-  else
-    add_warnings(result,
-                 {"energy is not estimated: the platform states no GPU power or no grid carbon for this region"});
-}
-
-/// Rented volumes for as long as the run lasts, and data that moves between regions.
-void other_costs(Bill& bill, const Scenario& scenario, const Life& life, const StepTotals& totals) {
-  constexpr double kHoursOfAMonth = 730;
-  const double hours = to_seconds(life.end()).si / 3600;
-  const auto keep = [&](const Storage& storage, const char* what, double bytes) {
-    if (bytes <= 0 || storage.per_gb_month.value == 0) return;
-    const double months = bytes / 1e9 * hours / kHoursOfAMonth;
-    bill.items.push_back({.item = "storage",
-                          .pool = fmt::format("{} ({})", storage.name, what),
-                          .quantity = months,
-                          .unit = "GB-month",
-                          .unit_price = storage.per_gb_month,
-                          .usd = {std::llround(months * static_cast<double>(storage.per_gb_month.value))}});
-  };
-  if (scenario.input.storage)
-    keep(*scenario.input.storage, "dataset",
-         static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed);
-  if (scenario.checkpoints.storage && scenario.checkpoints.every != Checkpoints::Every::never)
-    keep(*scenario.checkpoints.storage, "checkpoint", scenario.checkpoints.bytes.si);
-  double price = 0;
-  for (const PoolLink& link : scenario.links) price = std::max(price, link.usd_per_gb);
-  const double usd = life.moved_usd() + totals.between_bytes / 1e9 * price;
-  if (usd > 0)
-    bill.items.push_back({.item = "data transfer",
-                          .pool = "between regions",
-                          .quantity = price > 0 ? usd / price : 0,
-                          .unit = "GB",
-                          .unit_price = {std::llround(price * 1e6)},
-                          .usd = {std::llround(usd * 1e6)}});
-}
-
-void costs(Result& result, const Scenario& scenario, Life& life) {
-  const StepTotals& totals = life.training().totals();
-  const Nanoseconds end = life.end();
-  const auto bill_at = [&](double total_s) {
-    Bill bill = life.fleet().bill(end, total_s - to_seconds(end).si);
-    other_costs(bill, scenario, life, totals);
-    return bill;
-  };
-  result.bill = bill_at(to_seconds(end).si);
-  result.cost_usd = {dollars(bill_at(result.interval_s.low).total()), dollars(bill_at(result.interval_s.high).total())};
-  for (PoolUse& pool : result.pools)
-    for (const BillItem& item : result.bill.items)
-      if (item.item == "instance-hours" && item.pool == pool.pool) pool.usd += item.usd;
+  add_energy(result, scenario, life);
 }
 
 Result simulate(const Scenario& scenario, StepTimes& times) {
@@ -276,7 +263,7 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
   result.events = life.events();
   intervals(result, training, life.end());
   use_of_hardware(result, scenario, life);
-  costs(result, scenario, life);
+  add_costs(result, scenario, life);
   result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
                (!scenario.budget || result.bill.total() <= *scenario.budget);
   return result;

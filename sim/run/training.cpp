@@ -126,6 +126,7 @@ std::int64_t Training::cut(Nanoseconds now, bool lost, double relative_error) {
   totals_.host_s += place.steps * d.host.si;
   totals_.flops += place.steps * d.flops;
   totals_.link_s += place.steps * d.busiest_link.si;
+  totals_.reads += place.steps * d.reads;
   totals_.between_bytes += place.steps * d.between_sites.si;
   totals_.stale_steps += place.steps * d.staleness;
   totals_.checkpoints += place.checkpoints;

@@ -49,6 +49,7 @@ struct StepTotals {
   double steps = 0, training_s = 0;
   double device_s = 0, host_s = 0, flops = 0, link_s = 0;
   double between_bytes = 0;
+  double reads = 0;                                      ///< requests to the dataset's storage
   double stale_steps = 0;                                ///< staleness times steps
   double vcpu_s = 0, vcpu_reserved_s = 0;                ///< of the nodes that trained
   double memory_byte_s = 0, memory_reserved_byte_s = 0;  ///< of their hosts

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sim/ledger/energy.hpp"
+
 namespace ganymede {
 namespace {
 
@@ -11,7 +13,7 @@ namespace {
 constexpr double kCacheShare = 0.7;
 
 bool same_site(const ScenarioPool& a, const ScenarioPool& b) {
-  return a.catalog == b.catalog && a.pool.region == b.pool.region;
+  return a.catalog == b.catalog && a.pool.region == b.pool.region && a.zone == b.zone;
 }
 
 std::shared_ptr<const Platform> slowed(const std::shared_ptr<const Platform>& platform, double share) {
@@ -43,6 +45,19 @@ void scale_device(StepModel& model, double factor) {
       for (auto& time : phase.device_s) time *= factor;
       phase.flops *= factor;
     }
+}
+
+/// A capped GPU runs phases that its arithmetic limits at a lower clock; those that memory limits keep their time.
+void cap_power(StepModel& model, const Scenario& scenario, std::size_t stage, const Gpu& gpu) {
+  const double clock = capped_clock({*gpu.idle, *gpu.peak}, *scenario.power_cap);
+  if (clock == 1) return;
+  const double ridge = peak_rate(scenario.trace, gpu).si / gpu.memory_bandwidth.si;
+  for (const TracePhase& recorded : scenario.trace.batches[scenario.stages[stage]].phases) {
+    if (recorded.flops <= ridge * (recorded.bytes_read + recorded.bytes_written)) continue;
+    for (StepPhase& phase : model.phases)
+      if (phase.name == recorded.name && phase.stream == Stream::compute)
+        for (double& time : phase.device_s) time /= clock;
+  }
 }
 
 StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
@@ -169,6 +184,7 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
       models.batch[p] = recorded * share;
       scale_device(model, share);
     }
+    if (scenario.power_cap) cap_power(model, scenario, configuration.stage, scenario.pools[p].gpu());
     decode_on_host(model, scenario, scenario.pools[p], models.batch[p], configuration.cpus);
     if (scenario.input.storage && !configuration.cached && scenario.dataset.bytes_per_image > 0)
       read_from_storage(models, scenario, configuration, p);

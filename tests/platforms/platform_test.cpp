@@ -67,7 +67,7 @@ TEST(Platform, ReadsTheDesignsExample) {
   EXPECT_EQ(lab.region("room-1")->pue, 1.5);
   EXPECT_EQ(lab.fabric.latency, 1_us);
   EXPECT_EQ(lab.storage_class("nfs").write, 1_GB_per_s);
-  EXPECT_EQ(lab.storage_class("nfs").per_gb_month, MicroUsd{0});
+  EXPECT_EQ(lab.storage_class("nfs").rates.per_gb_month, MicroUsd{0});
   EXPECT_EQ(lab.boot(node).median, 60_s);
   EXPECT_EQ(lab.billing.minimum, 60_s);
 }
@@ -102,7 +102,7 @@ TEST(Platform, ANicIsGpuDirectWithoutRendezvousUnlessItSaysOtherwise) {
 TEST(Platform, KeepsMoneyExactToTheMicroDollar) {
   const Platform lab = parse(replaced(replaced(kLab, "2.00USD/h", "0.000001USD/h"), "\"0USD\"", "\"0.023USD\""));
   EXPECT_EQ(lab.price(lab.instance("node"), "room-1", Market::on_demand).per_hour.value, 1);
-  EXPECT_EQ(lab.storage_class("nfs").per_gb_month.value, 23'000);
+  EXPECT_EQ(lab.storage_class("nfs").rates.per_gb_month->value, 23'000);
 }
 
 struct Bad {

@@ -1,0 +1,71 @@
+#pragma once
+// What a provider charges for besides its instances' hours, and how it meters them: rules as data.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/units.hpp"
+
+namespace ganymede {
+
+/// Where a fact came from. A catalog's entries carry it; a user's file may leave it out.
+struct Origin {
+  std::string source;       ///< who published it and when, or "assumption: ..."
+  std::string unconfirmed;  ///< not empty: why the value must not be trusted yet; a result repeats it as a warning
+  std::string notes;        ///< anything else worth knowing
+};
+
+/// Default: each second is billed, from the first, once an instance is granted.
+struct Billing {
+  enum class Start {
+    request,  ///< from the request on, a provider's queue included
+    boot,     ///< from the grant on
+    ready,    ///< once the host runs
+  };
+  Seconds granularity{1};
+  Seconds minimum{0};
+  Start start = Start::boot;
+  /// A spot instance that the provider takes back within so long is not charged. 0: all are.
+  Seconds free_if_interrupted{0};
+  Origin origin;
+};
+
+/// A price for volume: it holds for the units from the last tier's end up to `up_to`, none: for all that follow.
+struct PriceTier {
+  std::optional<double> up_to;  ///< GB (1e9 bytes) a month
+  MicroUsd price;               ///< for one GB
+};
+
+/// Data that leaves a place, for each 1e9 bytes. Absent: not known, which a result says where it is used.
+struct EgressPrices {
+  /// Between zones of one region, each direction: both ends are charged.
+  std::optional<MicroUsd> zone;
+  std::optional<MicroUsd> region;  ///< to another region of the provider
+  std::vector<PriceTier> internet;
+  double free_gb_month = 0;  ///< to the internet, where a scenario counts free tiers
+  Origin origin;
+};
+
+/// Around the instances.
+struct Services {
+  std::optional<MicroUsdPerHour> control_plane;  ///< of a managed Kubernetes cluster
+  Seconds control_plane_free{0};                 ///< a month, where a scenario counts free tiers
+  std::optional<MicroUsdPerHour> load_balancer;
+  Origin origin;
+};
+
+/// What a private cloud's machine costs whoever owns it: its price is worked out from this, without electricity, which
+/// a run pays for as it is used.
+struct Ownership {
+  MicroUsd capital;        ///< bought for
+  double life_years = 1;   ///< written off over, at 8766 h each
+  double utilization = 1;  ///< share of that life in which somebody uses it
+  double overcommit = 1;   ///< instances sold on hardware for one
+  MicroUsdPerHour staff;   ///< share of the people who run it
+
+  /// capital / (life x utilization x overcommit) + staff / overcommit, of an hour in use, to the nearest micro-dollar.
+  MicroUsdPerHour per_hour() const;
+};
+
+}  // namespace ganymede

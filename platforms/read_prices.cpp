@@ -1,0 +1,203 @@
+// Reading of what things cost: prices, storage, billing rules, transfer and services.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <set>
+#include <tuple>
+
+#include "platforms/read_parts.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kMaxIops = 1e9;
+
+bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
+
+/// YYYY-MM-DD, a day of the calendar.
+bool is_day(std::string_view text) {
+  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
+  const auto number = [&](std::size_t from, std::size_t length) {
+    int value = -1;
+    const char* end = text.data() + from + length;
+    const auto [stop, error] = std::from_chars(text.data() + from, end, value);
+    return error == std::errc() && stop == end ? value : -1;
+  };
+  const int year = number(0, 4);
+  const int month = number(5, 2);
+  const int day = number(8, 2);
+  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
+  constexpr std::array<int, 12> kDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+  return day <= kDays[static_cast<std::size_t>(month - 1)] + (month == 2 && is_leap(year) ? 1 : 0);
+}
+
+Ownership read_ownership(const JsonNode& node) {
+  JsonObject in(node);
+  Ownership ownership;
+  ownership.capital = read_money(in.required("capital"));
+  ownership.life_years = in.required("life_years").as_number(1e-3, 1000);
+  if (const auto share = in.optional("utilization")) ownership.utilization = share->as_number(1e-3, 1);
+  if (const auto times = in.optional("overcommit")) ownership.overcommit = times->as_number(1, 1000);
+  if (const auto staff = in.optional("staff")) ownership.staff = staff->as_quantity<MicroUsdPerHour>();
+  in.finish();
+  return ownership;
+}
+
+Price read_price(const JsonNode& node) {
+  JsonObject in(node);
+  Price price;
+  price.region = in.required("region").as_string();
+  if (const auto zone = in.optional("zone")) price.zone = zone->as_string();
+  price.market = read_market(in.required("market"));
+  const JsonNode amount = in.one_of("per_hour", "ownership");
+  if (amount.is_object()) {
+    price.ownership = read_ownership(amount);
+    price.per_hour = price.ownership->per_hour();
+  } else {
+    price.per_hour = amount.as_quantity<MicroUsdPerHour>();
+  }
+  const JsonNode as_of = in.required("as_of");
+  price.as_of = as_of.as_string();
+  if (price.as_of != "undated" && !is_date(price.as_of)) as_of.expected("a date as YYYY-MM-DD, or \"undated\"");
+  if (const auto share = in.optional("interrupted_per_month")) price.interrupted_per_month = share->as_number(0, 0.999);
+  price.origin = read_origin(in);
+  in.finish();
+  return price;
+}
+
+std::optional<MicroUsd> optional_money(JsonObject& in, std::string_view key) {
+  const auto node = in.optional(key);
+  return node ? std::optional<MicroUsd>(read_money(*node)) : std::nullopt;
+}
+
+std::optional<MicroUsdPerHour> optional_rate(JsonObject& in, std::string_view key) {
+  const auto node = in.optional(key);
+  return node ? std::optional<MicroUsdPerHour>(node->as_quantity<MicroUsdPerHour>()) : std::nullopt;
+}
+
+/// What stands there instead of `otherwise`.
+StorageRates read_rates(JsonObject& in, StorageRates otherwise) {
+  if (const auto money = optional_money(in, "per_gb_month")) otherwise.per_gb_month = money;
+  if (const auto money = optional_money(in, "per_iops_month")) otherwise.per_iops_month = money;
+  if (const auto money = optional_money(in, "per_mbps_month")) otherwise.per_mbps_month = money;
+  if (const auto money = optional_money(in, "per_1000_put")) otherwise.per_1000_put = money;
+  if (const auto money = optional_money(in, "per_1000_get")) otherwise.per_1000_get = money;
+  return otherwise;
+}
+
+std::vector<PriceTier> read_tiers(const JsonNode& node) {
+  std::vector<PriceTier> tiers;
+  for (const JsonNode& row : node.as_array()) {
+    JsonObject in(row);
+    if (!tiers.empty() && !tiers.back().up_to) row.fail("stands behind a tier without \"up_to_gb\", which has no end");
+    PriceTier tier;
+    const auto end = in.optional("up_to_gb");
+    const double start = tiers.empty() ? 0 : *tiers.back().up_to;
+    if (end) tier.up_to = end->as_number(0, 1e15);
+    if (end && *tier.up_to <= start) end->expected(fmt::format("more than {:g}, where the tier before ends", start));
+    tier.price = read_money(in.required("per_gb"));
+    in.finish();
+    tiers.push_back(tier);
+  }
+  if (tiers.empty()) node.expected("at least one tier");
+  if (tiers.back().up_to) node.fail("the last tier has an end; leave out its \"up_to_gb\"");
+  return tiers;
+}
+
+}  // namespace
+
+bool is_date(std::string_view text) { return is_day(text); }
+
+MicroUsd read_money(const JsonNode& node) {
+  const std::string text = node.as_string();
+  try {
+    if (text.size() >= 3 && text.compare(text.size() - 3, 3, "USD") == 0) {
+      const MicroUsd money{parse_quantity<MicroUsdPerHour>(text + "/h").value};
+      if (money >= MicroUsd{}) return money;
+    }
+  } catch (const std::invalid_argument&) {
+  }
+  node.expected("an amount like \"0.08USD\", zero or more, with at most six decimals");
+}
+
+std::vector<Price> read_prices(const JsonNode& node) {
+  std::vector<Price> prices;
+  std::set<std::tuple<std::string, std::string, Market>> seen;
+  for (const JsonNode& row : node.as_array()) {
+    const Price& price = prices.emplace_back(read_price(row));
+    if (!seen.emplace(price.region, price.zone, price.market).second)
+      row.fail(fmt::format("a second {} price in {} \"{}\"; keep one", to_string(price.market),
+                           price.zone.empty() ? "region" : "zone", price.zone.empty() ? price.region : price.zone));
+  }
+  return prices;
+}
+
+Storage read_storage(const std::string& name, const JsonNode& node) {
+  JsonObject in(node);
+  Storage storage;
+  storage.name = name;
+  if (const auto kind = in.optional("kind")) storage.object_store = kind->as_choice({"volume", "object"}) == "object";
+  storage.read = in.required("read").as_positive<BytesPerSecond>();
+  storage.write = in.required("write").as_positive<BytesPerSecond>();
+  if (const auto iops = in.optional("iops")) storage.iops = iops->as_number(1, kMaxIops);
+  if (const auto all = in.optional("provisioned")) storage.provisioned = all->as_bool();
+  storage.latency = seconds_or(in, "latency", Seconds{0});
+  if (const auto burst = in.optional("burst_iops")) storage.burst_iops = burst->as_number(1, kMaxIops);
+  if (const auto credits = in.optional("burst_credits")) storage.burst_credits = credits->as_number(0, 1e15);
+  storage.minimum = optional_positive<Bytes>(in, "minimum");
+  storage.rates = read_rates(in, {});
+  if (const auto regions = in.optional("regions"))
+    for (const auto& [region, member] : regions->as_map()) {
+      JsonObject there(member);
+      storage.regions.emplace_back(region, read_rates(there, storage.rates));
+      there.finish();
+    }
+  storage.origin = read_origin(in);
+  in.finish();
+  return storage;
+}
+
+Billing read_billing(const JsonNode& node) {
+  JsonObject in(node);
+  Billing billing;
+  if (const auto granularity = in.optional("granularity")) billing.granularity = granularity->as_positive<Seconds>();
+  billing.minimum = seconds_or(in, "minimum", billing.minimum);
+  if (const auto starts = in.optional("starts")) {
+    const std::string at = starts->as_choice({"request", "boot", "ready"});
+    billing.start = at == "request" ? Billing::Start::request
+                    : at == "boot"  ? Billing::Start::boot
+                                    : Billing::Start::ready;
+  }
+  billing.free_if_interrupted = seconds_or(in, "free_if_interrupted_within", Seconds{0});
+  billing.origin = read_origin(in);
+  in.finish();
+  return billing;
+}
+
+EgressPrices read_transfer(const JsonNode& node) {
+  JsonObject in(node);
+  EgressPrices transfer;
+  transfer.zone = optional_money(in, "zone");
+  transfer.region = optional_money(in, "region");
+  if (const auto tiers = in.optional("internet")) transfer.internet = read_tiers(*tiers);
+  if (const auto free = in.optional("free_gb_month")) transfer.free_gb_month = free->as_number(0, 1e12);
+  transfer.origin = read_origin(in);
+  in.finish();
+  return transfer;
+}
+
+Services read_services(const JsonNode& node) {
+  JsonObject in(node);
+  Services services;
+  services.control_plane = optional_rate(in, "control_plane");
+  services.control_plane_free = seconds_or(in, "control_plane_free", Seconds{0});
+  services.load_balancer = optional_rate(in, "load_balancer");
+  services.origin = read_origin(in);
+  in.finish();
+  return services;
+}
+
+}  // namespace ganymede

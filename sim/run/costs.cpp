@@ -1,0 +1,322 @@
+#include "sim/run/costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kHoursOfAMonth = 730;
+/// Bytes of a part of an object that is written in parts, each a request: the AWS CLI's default.
+constexpr double kPartBytes = 8 * 1048576.0;
+
+double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
+
+/// The parts of a bill that depend on when the run ends.
+class BillOfRun {
+ public:
+  BillOfRun(const Result& result, const Scenario& scenario, Life& life, Nanoseconds shift)
+      : result_(result), scenario_(scenario), life_(life), shift_(shift) {}
+
+  Bill make() {
+    for (std::size_t p = 0; p < scenario_.pools.size(); ++p) instances(p);
+    commitments();
+    boot_disks();
+    volumes();
+    requests();
+    transfer();
+    services();
+    electricity();
+    return std::move(bill_);
+  }
+
+  /// What the bill lacks.
+  const std::set<std::string>& warnings() const { return warnings_; }
+
+ private:
+  void instances(std::size_t p);
+  void series_hours(const ScenarioPool& pool, const std::vector<Rental>& rentals, const BillingRule& rule);
+  void commitments();
+  void boot_disks();
+  void volumes();
+  void volume(const Storage& storage, const Volume& volume, const char* what, double bytes);
+  void requests();
+  void transfer();
+  void services();
+  void electricity();
+
+  void add(BillItem item, const ScenarioPool& of, bool market = false) {
+    item.provider = of.platform->provider;
+    item.region = of.pool.region;
+    if (market) item.market = to_string(of.pool.market);
+    bill_.items.push_back(std::move(item));
+  }
+  /// Where it is rented from somebody.
+  void no_price(const Storage& storage, const ScenarioPool& of) {
+    if (of.platform->provider != "private")
+      warnings_.insert(
+          fmt::format("no price is known of {} of {}, and none is in the bill", storage.name, of.platform->name));
+  }
+  const ScenarioPool& first() const { return scenario_.pools.front(); }
+  double hours() const {
+    return std::max(0.0, (to_seconds(life_.end() + shift_) + scenario_.charges.idle_tail).si) / 3600;
+  }
+  double months() const { return hours() / kHoursOfAMonth; }
+
+  const Result& result_;
+  const Scenario& scenario_;
+  Life& life_;
+  Nanoseconds shift_;
+  Bill bill_;
+  std::set<std::string> warnings_;
+};
+
+BillingRule rule_of(const ScenarioPool& pool) {
+  const Billing& billing = pool.platform->billing;
+  BillingRule rule{billing.granularity, billing.minimum, {}, {}};
+  if (pool.pool.market == Market::spot) rule.free_if_interrupted = billing.free_if_interrupted;
+  if (pool.pool.market == Market::on_demand) rule.sustained_use = pool.instance().sustained_use;
+  return rule;
+}
+
+std::vector<Rental> rentals_of(const Scenario& scenario, const Life& life, std::size_t p, Nanoseconds shift) {
+  return life.fleet().rentals(p, life.end(), shift + to_nanoseconds(scenario.charges.idle_tail));
+}
+
+void BillOfRun::instances(std::size_t p) {
+  const ScenarioPool& pool = scenario_.pools[p];
+  const std::vector<Rental> rentals = rentals_of(scenario_, life_, p, shift_);
+  const BillingRule rule = rule_of(pool);
+  if (pool.prices) return series_hours(pool, rentals, rule);
+  for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) add(std::move(item), pool, true);
+}
+
+/// At prices that change while they are rented.
+void BillOfRun::series_hours(const ScenarioPool& pool, const std::vector<Rental>& rentals, const BillingRule& rule) {
+  BillItem item{.item = "instance-hours", .pool = pool.name, .quantity = 0, .unit = "h", .unit_price = {}, .usd = {}};
+  for (const Rental& rental : rentals) {
+    const Nanoseconds until = rental.billed_until(rule);
+    item.quantity += to_seconds(until - rental.from).si / 3600;
+    item.usd += {std::llround(integral(*pool.prices, to_seconds(rental.from), to_seconds(until)) / 3600 * 1e6)};
+  }
+  if (item.quantity <= 0) return;
+  item.unit_price = {std::llround(static_cast<double>(item.usd.value) / item.quantity)};
+  add(std::move(item), pool, true);
+}
+
+/// Of reserved nodes, the rest of the term that was bought.
+void BillOfRun::commitments() {
+  if (!scenario_.charges.whole_term) return;
+  for (const ScenarioPool& pool : scenario_.pools) {
+    const Market market = pool.pool.market;
+    if (market != Market::reserved_1y && market != Market::reserved_3y) continue;
+    double used = 0;
+    for (const BillItem& item : bill_.items)
+      if (item.pool == pool.name && item.unit == "h") used += item.quantity;
+    const double term = (market == Market::reserved_1y ? 1 : 3) * 8760.0 * pool.pool.nodes;
+    if (term > used)
+      add(charge("unused commitment", pool.name, term - used, "h", {pool.price.per_hour.value}), pool, true);
+  }
+}
+
+void BillOfRun::boot_disks() {
+  if (!scenario_.charges.boot_disk) return;
+  const Storage& disk = *scenario_.charges.boot_disk;
+  const Nanoseconds end = life_.end() + shift_ + to_nanoseconds(scenario_.charges.idle_tail);
+  const double gb = std::max(scenario_.charges.boot_disk_size, disk.minimum.value_or(Bytes{0})).si / 1e9;
+  const Fleet& fleet = life_.fleet();
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    double seconds = 0;
+    for (std::size_t i = 0; i < fleet.size(); ++i) {
+      const Node& node = fleet[i];
+      if (node.pool != p || node.granted == kNever) continue;
+      Nanoseconds until = node.gone < life_.end() ? node.gone : end;
+      if (node.interrupted && scenario_.charges.boot_disk_kept) {
+        until = end;  // unless another takes its place
+        for (std::size_t j = i + 1; j < fleet.size(); ++j)
+          if (fleet[j].pool == p && fleet[j].granted != kNever && fleet[j].granted >= node.gone)
+            until = std::min(until, fleet[j].granted);
+      }
+      seconds += to_seconds(std::max<Nanoseconds>(0, until - node.granted)).si;
+    }
+    const ScenarioPool& pool = scenario_.pools[p];
+    const auto price = disk.rates_in(pool.pool.region).per_gb_month;
+    if (!price) no_price(disk, pool);
+    if (seconds > 0 && price && price->value > 0)
+      add(charge("boot disk", fmt::format("{} ({})", disk.name, pool.name), gb * seconds / 3600 / kHoursOfAMonth,
+                 "GB-month", *price),
+          pool);
+  }
+}
+
+void BillOfRun::volume(const Storage& storage, const Volume& volume, const char* what, double bytes) {
+  const StorageRates& rates = storage.rates_in(first().pool.region);
+  const std::string name = fmt::format("{} ({})", storage.name, what);
+  bytes = std::max(bytes, volume.size.si);
+  if (bytes <= 0) return;
+  if (!storage.object_store && storage.minimum) bytes = std::max(bytes, storage.minimum->si);
+  if (!rates.per_gb_month) no_price(storage, first());
+  if (rates.per_gb_month && rates.per_gb_month->value > 0)
+    add(charge("storage", name, bytes / 1e9 * months(), "GB-month", *rates.per_gb_month), first());
+  if (volume.extra_iops > 0)
+    add(charge("provisioned IOPS", name, volume.extra_iops * months(), "IOPS-month", *rates.per_iops_month), first());
+  if (volume.extra_mbps > 0)
+    add(charge("provisioned throughput", name, volume.extra_mbps * months(), "MB/s-month", *rates.per_mbps_month),
+        first());
+}
+
+void BillOfRun::volumes() {
+  const double dataset =
+      static_cast<double>(scenario_.dataset.images) * scenario_.dataset.bytes_per_image * scenario_.input.compressed;
+  if (scenario_.input.storage) volume(*scenario_.input.storage, scenario_.input.volume, "dataset", dataset);
+  if (scenario_.checkpoints.storage && scenario_.checkpoints.every != Checkpoints::Every::never)
+    volume(*scenario_.checkpoints.storage, scenario_.checkpoints.volume, "checkpoint", scenario_.checkpoints.bytes.si);
+}
+
+void BillOfRun::requests() {
+  const StepTotals& totals = life_.training().totals();
+  const auto charged = [&](const Storage& storage, const char* what, double count, bool put) {
+    const StorageRates& rates = storage.rates_in(first().pool.region);
+    const auto& price = put ? rates.per_1000_put : rates.per_1000_get;
+    if (storage.object_store && price && count > 0)
+      add(charge(put ? "write requests" : "read requests", fmt::format("{} ({})", storage.name, what), count / 1000,
+                 "1000 requests", *price),
+          first());
+  };
+  if (scenario_.input.storage) charged(*scenario_.input.storage, "dataset", std::round(totals.reads), false);
+  if (scenario_.checkpoints.storage)
+    charged(
+        *scenario_.checkpoints.storage, "checkpoint",
+        static_cast<double>(totals.checkpoints) * std::max(1.0, std::ceil(scenario_.checkpoints.bytes.si / kPartBytes)),
+        true);
+}
+
+void BillOfRun::transfer() {
+  const StepTotals& totals = life_.training().totals();
+  // Of the links that join the places where nodes were: on their ring each carries the same.
+  double sum = 0, most = 0;
+  int links = 0;
+  bool zones = true;
+  for (const PoolLink& link : scenario_.links) {
+    most = std::max(most, link.usd_per_gb);
+    if (life_.fleet().held(link.a, life_.end()) == 0 || life_.fleet().held(link.b, life_.end()) == 0) continue;
+    sum += link.usd_per_gb;
+    zones = zones && link.between == PoolLink::Between::zones;
+    ++links;
+  }
+  const double price = links > 0 ? sum / links : most;
+  const double usd = life_.moved_usd() + totals.between_bytes / 1e9 * price;
+  if (usd > 0 && price > 0)
+    add(charge("data transfer", links > 0 && zones ? "between zones" : "between regions", usd / price, "GB",
+               {std::llround(price * 1e6)}),
+        first());
+  if (scenario_.charges.download.si > 0) {
+    const EgressPrices& rates = first().platform->transfer;
+    const double free = scenario_.charges.free_tiers ? rates.free_gb_month : 0;
+    for (BillItem& item : tiered("data transfer", "to the internet",
+                                 std::max(0.0, scenario_.charges.download.si / 1e9 - free), rates.internet))
+      add(std::move(item), first());
+  }
+}
+
+void BillOfRun::services() {
+  const Services& services = first().platform->services;
+  if (scenario_.charges.kubernetes) {
+    const double free = scenario_.charges.free_tiers ? services.control_plane_free.si / 3600 * std::ceil(months()) : 0;
+    if (hours() > free)
+      add(charge("control plane", "managed Kubernetes", hours() - free, "h", {services.control_plane->value}), first());
+  }
+  if (scenario_.charges.load_balancer)
+    add(charge("load balancer", "managed Kubernetes", hours(), "h", {services.load_balancer->value}), first());
+}
+
+/// Where it is not in the price of the nodes.
+void BillOfRun::electricity() {
+  const double stretch = hours() * 3600 / (to_seconds(life_.end()) + scenario_.charges.idle_tail).si;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    const ScenarioPool& pool = scenario_.pools[p];
+    const Region* region = pool.platform->region(pool.pool.region);
+    if (!region || !region->per_kwh) continue;
+    for (const PoolUse& use : result_.pools)
+      if (use.pool == pool.name && use.kwh)
+        add(charge("electricity", pool.name, *use.kwh * stretch, "kWh", *region->per_kwh), pool);
+  }
+}
+
+/// Splits what the nodes of a pool cost by what they did meanwhile; the parts sum to `amount` exactly.
+void split(CostByUse& uses, const PoolUse& pool, MicroUsd amount, const std::vector<Rental>& rentals,
+           const BillingRule& rule, double tail_ns, int gpus) {
+  double metered = 0, billed = 0;
+  for (const Rental& rental : rentals) {
+    const Nanoseconds until = rental.billed_until(rule);
+    if (until == rental.from) continue;
+    metered += static_cast<double>(rental.to - rental.from);
+    billed += static_cast<double>(until - rental.from);
+  }
+  if (billed <= 0) return;
+  const auto part = [&](double nanoseconds) {
+    return MicroUsd{std::llround(static_cast<double>(amount.value) * (nanoseconds / billed))};
+  };
+  tail_ns = std::min(tail_ns, metered);
+  const MicroUsd rounding = part(billed - metered), tail = part(tail_ns);
+  uses.minimum_and_rounding += rounding;
+  uses.idle_tail += tail;
+  // What the meter saw and the GPUs' account did not, or the other way round, is time before the nodes were ready.
+  const GpuSeconds& account = pool.gpu_seconds;
+  std::array<double, kGpuUseNames.size()> weights{};
+  for (std::size_t use = 0; use < weights.size(); ++use)
+    weights[use] = account.seconds(static_cast<GpuUse>(use)) * 1e9 / gpus;
+  auto& idle = weights[static_cast<std::size_t>(GpuUse::idle)];
+  idle = std::max(0.0, idle - tail_ns);
+  auto& provisioning = weights[static_cast<std::size_t>(GpuUse::provisioning)];
+  provisioning = std::max(0.0, provisioning + metered - account.total_seconds() * 1e9 / gpus);
+  double sum = 0;
+  for (const double weight : weights) sum += weight;
+  MicroUsd left = amount - rounding - tail;
+  const MicroUsd whole = left;
+  const auto largest = static_cast<std::size_t>(std::max_element(weights.begin(), weights.end()) - weights.begin());
+  for (std::size_t use = 0; use < weights.size(); ++use) {
+    if (use == largest || sum <= 0) continue;
+    const MicroUsd share{std::llround(static_cast<double>(whole.value) * (weights[use] / sum))};
+    uses.by_gpu_use[use] += share;
+    left = left - share;
+  }
+  uses.by_gpu_use[largest] += left;
+}
+
+}  // namespace
+
+Nanoseconds held_with_tail(const Scenario& scenario, const Fleet& fleet, std::size_t pool, Nanoseconds end) {
+  return fleet.held(pool, end) + to_nanoseconds(scenario.charges.idle_tail) * fleet.held_at_end(pool, end);
+}
+
+void add_costs(Result& result, const Scenario& scenario, Life& life) {
+  const double end = to_seconds(life.end()).si;
+  const auto bill_at = [&](double total_s) {
+    BillOfRun run(result, scenario, life, static_cast<Nanoseconds>(std::llround((total_s - end) * 1e9)));
+    Bill bill = run.make();
+    if (total_s == end) result.warnings.insert(result.warnings.end(), run.warnings().begin(), run.warnings().end());
+    return bill;
+  };
+  result.bill = bill_at(end);
+  result.cost_usd = {dollars(bill_at(result.interval_s.low).total()), dollars(bill_at(result.interval_s.high).total())};
+  for (PoolUse& use : result.pools) {
+    for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+      const ScenarioPool& pool = scenario.pools[p];
+      if (pool.name != use.pool) continue;
+      for (const BillItem& item : result.bill.items)
+        if (item.pool == use.pool && item.item.starts_with("instance-hours")) use.usd += item.usd;
+      const double tail =
+          static_cast<double>(to_nanoseconds(scenario.charges.idle_tail)) * life.fleet().held_at_end(p, life.end());
+      split(result.cost_by_use, use, use.usd, rentals_of(scenario, life, p, 0), rule_of(pool), tail,
+            pool.instance().gpus);
+    }
+  }
+}
+
+}  // namespace ganymede
