@@ -19,6 +19,7 @@ namespace ganymede::cli {
 /// The shell's exit code of an interrupted program.
 inline constexpr int kInterrupted = 130;
 /// A user's gate (deadline, budget) is missed.
+inline constexpr int kNoPlan = 3;
 inline constexpr int kGateMissed = 4;
 
 /// Options that commands have in common; each command adds those that mean something to it.
@@ -63,10 +64,13 @@ void add_generate(CLI::App& app, Shared& shared);
 void add_calibrate(CLI::App& app, Shared& shared);
 void add_simulate(CLI::App& app, Shared& shared);
 void add_sweep(CLI::App& app, Shared& shared);
+void add_plan(CLI::App& app, Shared& shared);
 void add_learn(CLI::App& app, Shared& shared);
 void add_allreduce(CLI::App& app, Shared& shared);
 void add_import(CLI::App& app, Shared& shared);
+void add_export(CLI::App& app, Shared& shared);
 void add_doctor(CLI::App& app, Shared& shared);
+void add_catalog(CLI::App& app, Shared& shared);
 void add_list(CLI::App& app, Shared& shared);
 void add_example(CLI::App& app, Shared& shared);
 

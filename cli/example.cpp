@@ -10,8 +10,9 @@ constexpr const char* kScenario = R"({
   "schema": "ganymede.scenario/1",
 
   "workload": {
-    // Recorded by `ganymede train --trace` or `ganymede calibrate`; a relative path starts at this file.
-    "trace": "traces/recorded/mlp-gan-cpu.json",
+    // A file that `ganymede train --trace` or `ganymede calibrate` wrote (a relative path starts at this file), or one
+    // that comes with the program.
+    "trace": "recorded:mlp-gan-cpu",
     "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
     "batch_per_gpu": 64, // one that the trace has recorded
     "epochs": 20 // or "steps", or "images"
@@ -54,7 +55,7 @@ constexpr const char* kStudy = R"({
 
   // As in a scenario; a relative path starts at this file.
   "workload": {
-    "trace": "traces/recorded/mlp-gan-cpu.json",
+    "trace": "recorded:mlp-gan-cpu",
     "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },
     "batch_per_gpu": 64,
     "epochs": 20
@@ -73,6 +74,41 @@ constexpr const char* kStudy = R"({
   // "policies": ["fixed", "spot-first", { "name": "predictive", "usd_per_hour_waited": 20 }],
   // Also "synchronization", "storage", "checkpoint", "provisioning", "faults", "deadline", "budget" as in a scenario.
   "seeds": [1] // or { "first": 1, "count": 100 }
+}
+)";
+
+constexpr const char* kRequest = R"({
+  // ganymede plan request.json --save plan.json && ganymede simulate plan.json
+  "schema": "ganymede.request/1",
+
+  "workload": {
+    // A recorded trace of this model is picked; or "trace": a file of yours, or "recorded:NAME".
+    "model": "dcgan-64",
+    "batch_per_gpu": 64, // one that the trace has recorded
+    "dataset": { "name": "celeba", "images": 202599, "bytes_per_image": 12288 },
+    "epochs": 100 // or "images"
+  },
+
+  "deadline": "60h", // or a time with its zone, "2026-12-01T18:00:00+01:00", counted from "start" (default: now)
+  "budget": "500USD",
+  "objective": "cost", // or "time", "carbon"
+
+  // Everything here has a default: all clouds, all GPUs that hold the model, up to 16 of them.
+  "search": {
+    "catalogs": ["aws", "gcp", "azure"], // or the paths of platform files
+    // "gpus": ["A100", "H100"], "instances": [...], "regions": ["us-east-1", "us-central1"],
+    "markets": ["on-demand", "spot"],
+    "min_gpus": 1,
+    "max_gpus": 8,
+    "schemes": ["ring", "nccl"],
+    // "policies": ["fixed", "spot-first"],
+    "checkpoints": ["10min", "1h", "daly"], // tried where nodes may be lost
+    "seeds": 5, // runs of each candidate
+    "certainty": 0.9 // share of them that must meet deadline and budget
+  },
+
+  // Also "storage", "provisioning", "faults", "billing", "power_cap", "synchronization" as in a scenario.
+  "seed": 1
 }
 )";
 
@@ -132,12 +168,13 @@ void add_example(CLI::App& app, Shared& shared) {
                                      "\n"
                                      "Print a commented, valid file to start from.");
   auto what = std::make_shared<std::string>();
-  command->add_option("what", *what, "scenario, study, platform or policy (a program for the policy external)")
+  command->add_option("what", *what, "scenario, study, request, platform or policy (a program for the policy external)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "study", "platform", "policy"}));
+      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "policy"}));
   add_output(*command, shared);
   command->callback([what, &shared] {
     emit(shared, *what == "scenario"   ? kScenario
+                 : *what == "request"  ? kRequest
                  : *what == "study"    ? kStudy
                  : *what == "platform" ? kPlatform
                                        : kExamplePolicy);

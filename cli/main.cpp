@@ -55,6 +55,8 @@ int main(int argc, char** argv) {
       "  ganymede example scenario > scenario.json                         a commented file to start from\n"
       "  ganymede simulate scenario.json                                   time, utilization, cost of a run\n"
       "  ganymede sweep studies/first-look.json                            platforms x GPU counts x schemes\n"
+      "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD      what to rent\n"
+      "  ganymede catalog --gpu A100                                       prices, and how old they are\n"
       "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,nccl --bytes 64MiB\n"
       "  ganymede COMMAND --help                                           examples and options of a command\n",
       "ganymede");
@@ -76,10 +78,13 @@ int main(int argc, char** argv) {
   cli::add_calibrate(app, shared);
   cli::add_simulate(app, shared);
   cli::add_sweep(app, shared);
+  cli::add_plan(app, shared);
   cli::add_learn(app, shared);
   cli::add_allreduce(app, shared);
   cli::add_import(app, shared);
+  cli::add_export(app, shared);
   cli::add_doctor(app, shared);
+  cli::add_catalog(app, shared);
   cli::add_list(app, shared);
   cli::add_example(app, shared);
 

@@ -46,7 +46,7 @@ void add_simulate(CLI::App& app, Shared& shared) {
       "\n"
       "Simulate one training run: how long, how busy, how much, what happened when, and where each GPU-second went.\n"
       "Exit code 4: the scenario's deadline or budget is missed.");
-  command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file")->required();
+  command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file, or a plan")->required();
   command
       ->add_option("--fidelity", options->fidelity,
                    "sampled: simulate enough steps to know the mean; message: every step")

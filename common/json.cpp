@@ -94,8 +94,9 @@ JsonNode JsonNode::load(const std::filesystem::path& file, const std::vector<Jso
   return {std::move(document), root, ""};
 }
 
-JsonNode JsonNode::parse(std::string_view text, std::string name) {
+JsonNode JsonNode::parse(std::string_view text, std::string name, const std::vector<JsonOverride>& overrides) {
   nlohmann::json content = parse_document(text, name);
+  for (const JsonOverride& given : overrides) apply_override(content, given);
   return wrap(std::move(content), std::move(name), "");
 }
 

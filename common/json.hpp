@@ -37,7 +37,7 @@ class JsonNode {
   /// than 200 levels deep: ConfigError. So is an override that leaves a gap in an array or is not UTF-8.
   static JsonNode load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
   /// The same for text in memory; `name` stands for the file in messages.
-  static JsonNode parse(std::string_view text, std::string name);
+  static JsonNode parse(std::string_view text, std::string name, const std::vector<JsonOverride>& overrides = {});
   /// The same for a document made in memory, whose relative paths start at `directory`.
   static JsonNode wrap(nlohmann::json content, std::string name, std::filesystem::path directory);
 

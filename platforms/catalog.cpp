@@ -6,14 +6,14 @@
 #include <cassert>
 #include <map>
 
-#include "platforms/embedded.hpp"
+#include "common/embedded.hpp"
 
 namespace ganymede {
 namespace {
 
-const EmbeddedCatalog* find_embedded(std::string_view provider) {
+const EmbeddedText* find_embedded(std::string_view provider) {
   const auto all = embedded_catalogs();
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.provider == provider; });
+  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& item) { return item.name == provider; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -36,7 +36,7 @@ bool looks_like_path(std::string_view text) {
 const std::vector<std::string>& provider_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const auto& item : embedded_catalogs()) all.emplace_back(item.provider);
+    for (const auto& item : embedded_catalogs()) all.emplace_back(item.name);
     return all;
   }();
   return names;
@@ -45,7 +45,7 @@ const std::vector<std::string>& provider_names() {
 bool is_provider(std::string_view name) { return find_embedded(name) != nullptr; }
 
 std::string_view catalog_text(std::string_view provider) {
-  const EmbeddedCatalog* item = find_embedded(provider);
+  const EmbeddedText* item = find_embedded(provider);
   assert(item != nullptr);
   return item->text;
 }

@@ -237,8 +237,6 @@ struct Platform {
 /// That of the zone, if one is named and has its own, else the region's; nullptr where there is none.
 const Price* find_price(const Instance& instance, std::string_view region, Market market, std::string_view zone = "");
 
-/// YYYY-MM-DD, a day of the calendar.
-bool is_date(std::string_view text);
 /// "12.34USD", at most six decimals.
 MicroUsd read_money(const JsonNode& node);
 /// "90s", or { "median": "90s", "spread": 0.3 }.

@@ -3,36 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <set>
 #include <tuple>
 
+#include "common/dates.hpp"
 #include "platforms/read_parts.hpp"
 
 namespace ganymede {
 namespace {
 
 constexpr double kMaxIops = 1e9;
-
-bool is_leap(int year) { return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0; }
-
-/// YYYY-MM-DD, a day of the calendar.
-bool is_day(std::string_view text) {
-  if (text.size() != 10 || text[4] != '-' || text[7] != '-') return false;
-  const auto number = [&](std::size_t from, std::size_t length) {
-    int value = -1;
-    const char* end = text.data() + from + length;
-    const auto [stop, error] = std::from_chars(text.data() + from, end, value);
-    return error == std::errc() && stop == end ? value : -1;
-  };
-  const int year = number(0, 4);
-  const int month = number(5, 2);
-  const int day = number(8, 2);
-  if (year < 1 || month < 1 || month > 12 || day < 1) return false;
-  constexpr std::array<int, 12> kDays{31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-  return day <= kDays[static_cast<std::size_t>(month - 1)] + (month == 2 && is_leap(year) ? 1 : 0);
-}
 
 Ownership read_ownership(const JsonNode& node) {
   JsonObject in(node);
@@ -108,8 +88,6 @@ std::vector<PriceTier> read_tiers(const JsonNode& node) {
 }
 
 }  // namespace
-
-bool is_date(std::string_view text) { return is_day(text); }
 
 MicroUsd read_money(const JsonNode& node) {
   const std::string text = node.as_string();

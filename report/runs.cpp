@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/units.hpp"
+#include "report/numbers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede {
@@ -24,17 +25,6 @@ constexpr std::string_view kUnconfirmed = "unconfirmed: ";
 double number(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<double>(); }
 std::string text(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<std::string>(); }
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
-
-/// "1:02:03", or seconds below ten minutes.
-std::string clock(double seconds) {
-  if (seconds < 600) return fmt::format("{:.1f} s", seconds);
-  const std::int64_t whole = std::llround(seconds);
-  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
-}
-
-std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }
-std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
-std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
 
 /// GPU-seconds from the first step to the last, those of rented GPUs that train nothing included.
 double training(const Json& run) {
@@ -132,6 +122,14 @@ std::string life_text(const Json& run) {
 
 }  // namespace
 
+/// What instance-hours went into, in the order in which people ask.
+constexpr std::pair<const char*, const char*> kUses[] = {
+    {"compute", "compute"},        {"exposed communication", "exposed_communication"},
+    {"stragglers", "straggler"},   {"input stalls", "input_stall"},
+    {"checkpoints", "checkpoint"}, {"provisioning", "provisioning"},
+    {"lost work", "lost"},         {"idle GPUs", "idle"},
+    {"idle tail", "idle_tail"},    {"minimum charge and rounding", "minimum_and_rounding"}};
+
 std::string run_text(const Json& run) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
                                 run["run"]["gpus"].get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
@@ -162,8 +160,13 @@ std::string run_text(const Json& run) {
   summary.add({"GPU memory", to_string(Bytes{number(run, "/utilization/memory_bytes")}), ""});
   summary.add({"GPU-hours", fmt::format("{:.4f}", number(run, "/gpu_hours")), ""});
   if (!run["energy"].is_null())
-    summary.add({"energy of the GPUs", fmt::format("{:.4f} kWh", number(run, "/energy/kwh")),
-                 fmt::format("{:.4f} kg CO2e", number(run, "/energy/kg_co2e"))});
+    summary.add({number(run, "/energy/host_kwh") > 0 ? "energy" : "energy of the GPUs",
+                 fmt::format("{:.4f} kWh", number(run, "/energy/kwh")),
+                 fmt::format("{:.4f} kg CO2e{}", number(run, "/energy/kg_co2e"),
+                             number(run, "/energy/host_kwh") > 0
+                                 ? fmt::format("; GPUs {:.4f}, hosts {:.4f} kWh", number(run, "/energy/gpu_kwh"),
+                                               number(run, "/energy/host_kwh"))
+                                 : "")});
   out += summary.text() + "\n" + life_text(run);
 
   Table gpu_seconds({"GPU-seconds", ">s", ">share"});
@@ -185,7 +188,14 @@ std::string run_text(const Json& run) {
               item["unit_price_usd"], item["usd"]});
   bill.rule();
   bill.add({"total", "", "", "", "", text(run, "/cost/total_usd")});
-  return out + bill.text() + "\n" + provenance_lines({&run});
+  out += bill.text() + "\n";
+  std::string spent;
+  for (const auto& [name, key] : kUses) {
+    const auto amount = run["cost"]["instance_hours_by_use"][key].get<std::string>();
+    if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, amount);
+  }
+  if (!spent.empty()) out += fmt::format("of the instance-hours, USD: {}\n\n", spent);
+  return out + provenance_lines({&run});
 }
 
 namespace {

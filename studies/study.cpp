@@ -17,6 +17,7 @@
 #include "platforms/overlay.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/summary.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede {
 namespace {
@@ -36,7 +37,7 @@ struct StudyPlatform {
 };
 
 /// A file that `node` names, so that a scenario made of it finds it from anywhere.
-std::string found(const JsonNode& node) { return (node.directory() / node.as_string()).string(); }
+std::string found(const JsonNode& node) { return trace_name(node); }
 
 std::vector<std::string> priced_regions(const Platform& platform) {
   std::set<std::string> regions;

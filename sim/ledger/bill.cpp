@@ -122,6 +122,7 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
     if (by_part[i] == 0) continue;
     const double share = rule.sustained_use[i];
     BillItem item = hours(pool, {std::llround(static_cast<double>(price.value) * share)}, by_part[i]);
+    item.list_price = {price.value};
     if (share != 1) item.item += fmt::format(" at {:g} % (sustained use)", 100 * share);
     items.push_back(std::move(item));
   }

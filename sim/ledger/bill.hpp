@@ -20,6 +20,7 @@ struct BillItem {
   MicroUsd unit_price;  ///< for one unit
   MicroUsd usd;
   std::string provider = {}, region = {}, market = {};  ///< where they apply
+  MicroUsd list_price = {};                             ///< for one unit, before discounts; 0: `unit_price`
   bool operator==(const BillItem&) const = default;
 };
 

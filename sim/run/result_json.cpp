@@ -30,6 +30,7 @@ Json cost_json(const Result& result) {
                             {"quantity", item.quantity},
                             {"unit", item.unit},
                             {"unit_price_usd", decimal(item.unit_price)},
+                            {"list_price_usd", decimal(item.list_price.value > 0 ? item.list_price : item.unit_price)},
                             {"usd", decimal(item.usd)},
                             {"provider", item.provider},
                             {"region", item.region},

@@ -1,9 +1,11 @@
 #include "sim/run/scenario.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "common/file.hpp"
 #include "sim/run/scenario_parts.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede {
 namespace {
@@ -72,18 +74,27 @@ void read_stages(JsonObject& in, Scenario& scenario) {
   stages.finish();
 }
 
+/// Searches read the same trace for thousands of scenarios.
+const StepTrace& known_trace(const std::string& text, const std::string& file) {
+  static std::map<std::pair<std::string, std::uint64_t>, StepTrace> known;
+  const auto [place, fresh] = known.try_emplace({file, fnv1a(text)});
+  if (fresh) {
+    try {
+      place->second = read_step_trace(JsonNode::parse(text, file));
+    } catch (...) {
+      known.erase(place);
+      throw;
+    }
+  }
+  return place->second;
+}
+
 void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
   const JsonNode trace = in.required("trace");
-  const std::filesystem::path file = trace.directory() / trace.as_string();
-  const std::string text = [&] {
-    try {
-      return read_file(file);
-    } catch (const ConfigError& error) {
-      trace.fail(fmt::format("{}; `ganymede train --trace FILE` records one", error.what()));
-    }
-  }();
-  scenario.trace = read_step_trace(JsonNode::parse(text, file.string()));
+  const std::string file = trace_name(trace);
+  const std::string text = trace_text(trace);
+  scenario.trace = known_trace(text, file);
   fingerprint.replace("/workload/trace", text);
 
   const JsonNode batch = in.required("batch_per_gpu");
@@ -94,8 +105,7 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
     if (known.batch == wanted) scenario.stages.push_back(i);
     recorded += (recorded.empty() ? "" : ", ") + std::to_string(known.batch);
   }
-  if (scenario.stages.empty())
-    batch.expected(fmt::format("a batch size that {} has recorded ({})", file.string(), recorded));
+  if (scenario.stages.empty()) batch.expected(fmt::format("a batch size that {} has recorded ({})", file, recorded));
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
   read_target(in, scenario);
@@ -279,7 +289,16 @@ Scenario with_seed(Scenario scenario, std::uint64_t seed) {
 }
 
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
-  return read_scenario(JsonNode::load(file, overrides));
+  // A plan holds the scenario that it has chosen.
+  const std::string inside = "/chosen/scenario";
+  const JsonNode plain = JsonNode::load(file);
+  if (!plain.is_object() || plain.value().value("schema", nlohmann::json()) != "ganymede.plan/1")
+    return read_scenario(JsonNode::load(file, overrides));
+  if (!plain.value().contains(nlohmann::json::json_pointer(inside)))
+    plain.fail("the plan has chosen nothing: no candidate meets its goals");
+  std::vector<JsonOverride> moved;
+  for (const JsonOverride& given : overrides) moved.push_back({inside + given.pointer, given.value});
+  return read_scenario(JsonNode::load(file, moved).child("chosen").child("scenario"));
 }
 
 }  // namespace ganymede

@@ -204,6 +204,7 @@ Scenario read_scenario(const JsonNode& node);
 void set_seed(Scenario& scenario, std::uint64_t seed);
 /// The same scenario with another seed.
 Scenario with_seed(Scenario scenario, std::uint64_t seed);
+/// The file's, or that of the candidate which a `ganymede.plan/1` has chosen; overrides are of the scenario.
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
 /// The words that have the shell run `line`, started in `folder`.

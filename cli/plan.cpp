@@ -1,0 +1,152 @@
+// ganymede plan: what to rent for a target.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "plan/planner.hpp"
+#include "report/plans.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+/// What flags say: values for the request at their pointers.
+struct PlanFlags {
+  std::string request, plan_file;
+  std::map<std::string, std::string> texts;               ///< pointer, value
+  std::map<std::string, std::int64_t> numbers;            ///< likewise
+  std::map<std::string, std::vector<std::string>> lists;  ///< likewise
+  double certainty = 0;
+  std::string seed;
+  std::vector<std::string> assignments;
+  bool exhaustive = false;
+};
+
+/// Flags stand instead of what the file says. Relative paths in them start at the working directory, as those of --set.
+std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
+  std::vector<JsonOverride> overrides;
+  for (const auto& [pointer, value] : flags.texts)
+    if (!value.empty()) overrides.push_back({pointer, Json(value).dump()});
+  for (const auto& [pointer, value] : flags.numbers)
+    if (value != 0) overrides.push_back({pointer, std::to_string(value)});
+  for (const auto& [pointer, values] : flags.lists)
+    if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
+  if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
+  if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
+  const auto more = parse_assignments(flags.assignments);
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+JsonNode request_of(const PlanFlags& flags) {
+  const auto overrides = overrides_of(flags);
+  if (!flags.request.empty()) return JsonNode::load(flags.request, overrides);
+  if (!flags.texts.at("/workload/model").empty() || !flags.texts.at("/workload/trace").empty())
+    return JsonNode::parse(R"({ "schema": "ganymede.request/1" })", "the command line", overrides);
+  throw ConfigError(
+      "plan needs a request file, or --model (or --trace) with --images; `ganymede example request` prints a request");
+}
+
+void plan_command(const PlanFlags& flags, Shared& shared) {
+  check_output(shared);
+  if (!flags.request.empty()) keep_input(shared, flags.request);
+  const Request request = read_request(request_of(flags), format_time(now()));
+  PlanOptions options;
+  options.jobs = jobs(shared);
+  options.exhaustive = flags.exhaustive;
+  const Plan plan = make_plan(request, options);
+  const std::filesystem::path folder = shared.output.empty() ? "."
+                                       : std::filesystem::path(shared.output).parent_path().empty()
+                                           ? "."
+                                           : std::filesystem::path(shared.output).parent_path();
+  const std::string json = plan_json(request, plan, folder);
+  const Json content = Json::parse(json);
+  if (!flags.plan_file.empty()) {
+    Shared file = shared;
+    file.output = flags.plan_file;
+    const auto parent = std::filesystem::path(flags.plan_file).parent_path();
+    emit(file, plan_json(request, plan, parent.empty() ? "." : parent));
+  }
+  emit(shared, shared.format == "json" ? json : shared.format == "csv" ? plan_csv(content) : plan_text(content));
+  if (plan.best) return;
+  std::string nearest = "there is nothing to rent that was searched";
+  if (!plan.near.empty())
+    nearest = fmt::format("the nearest is {}: {}", label_of(request, plan.candidates.all[plan.near.front()]),
+                          plan.runs[plan.near.front()].reason);
+  say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
+  shared.exit_code = kNoPlan;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Shared& shared) {
+  auto flags = std::make_shared<PlanFlags>();
+  auto* command = app.add_subcommand(
+      "plan",
+      "what to rent for a target: time, money, carbon\n"
+      "Examples:\n"
+      "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
+      "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
+      "  ganymede simulate plan.json                           the chosen one, in full\n"
+      "  ganymede plan request.json --deadline 2026-12-01T18:00+01:00 --start 2026-11-28T09:00Z --gpu A100,H100\n"
+      "\n"
+      "What to rent for a target: instance, count, region, market, scheme, policy and checkpoint interval, by "
+      "simulating\n"
+      "all that bounds do not rule out. Flags stand instead of what the request says. Exit code 3: nothing meets the\n"
+      "goals. Quota and availability are not known.");
+  command->add_option("request", flags->request, "a ganymede.request/1 file; without it, flags say everything");
+  const auto text = [&](const char* flag, const char* pointer, const char* what) {
+    return command->add_option(flag, flags->texts[pointer], what);
+  };
+  const auto number = [&](const char* flag, const char* pointer, const char* what) {
+    return command->add_option(flag, flags->numbers[pointer], what)->check(CLI::PositiveNumber);
+  };
+  const auto list = [&](const char* flag, const char* pointer, const char* what) {
+    return command->add_option(flag, flags->lists[pointer], what)->delimiter(',');
+  };
+  text("--model", "/workload/model", "picks a recorded trace of it");
+  text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
+  number("--batch", "/workload/batch_per_gpu", "images a GPU and step; one that the trace has recorded");
+  number("--images", "/workload/images", "to train on");
+  number("--epochs", "/workload/epochs", "instead of images, with --dataset-images");
+  number("--dataset-images", "/workload/dataset/images", "of one epoch");
+  number("--bytes-per-image", "/workload/dataset/bytes_per_image", "as stored");
+  text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
+  text("--start", "/start", "when a deadline that is a time is counted from; default: now");
+  text("--budget", "/budget", "such as 500USD");
+  text("--objective", "/objective", "cost (default), time or carbon")->check(CLI::IsMember({"cost", "time", "carbon"}));
+  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds");
+  list("--gpu", "/search/gpus", "GPUs or families");
+  list("--instance", "/search/instances", "instance types");
+  list("--region", "/search/regions", "regions");
+  list("--market", "/search/markets", "markets; default: on-demand,spot");
+  number("--min-gpus", "/search/min_gpus", "at least so many");
+  number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
+  list("--scheme", "/search/schemes", "all-reduce schemes; default: ring,nccl");
+  list("--policy", "/search/policies", "policies; default: fixed, and on spot also spot-first");
+  list("--checkpoint", "/search/checkpoints", "intervals to try where nodes may be lost; default: 10min,1h,daly");
+  number("--seeds", "/search/seeds", "runs of each candidate; default: 5");
+  command->add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
+      ->check(CLI::Range(0.01, 1.0));
+  command->add_option("--seed", flags->seed, "of the first run");
+  command->add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");
+  command->add_flag("--exhaustive", flags->exhaustive, "leave nothing out for being beaten: slower, the same answer");
+  add_set(*command, flags->assignments);
+  add_jobs(*command, shared);
+  add_format(*command, shared, {"table", "json", "csv"});
+  add_output(*command, shared);
+  command->callback([flags, &shared] {
+    if (flags->texts["/workload/dataset/name"].empty() && flags->numbers["/workload/dataset/images"] != 0)
+      flags->texts["/workload/dataset/name"] = "the dataset";
+    plan_command(*flags, shared);
+  });
+}
+
+}  // namespace ganymede::cli

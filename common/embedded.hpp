@@ -1,0 +1,17 @@
+#pragma once
+// Files that are part of the program: see cmake/embed.cmake.
+
+#include <span>
+#include <string_view>
+
+namespace ganymede {
+
+struct EmbeddedText {
+  std::string_view name, text;
+};
+
+// Both sorted by name, which is a file's without its extension.
+std::span<const EmbeddedText> embedded_catalogs();  ///< platforms/catalog
+std::span<const EmbeddedText> embedded_traces();    ///< traces/recorded
+
+}  // namespace ganymede

@@ -1,0 +1,177 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "plan/planner.hpp"
+#include "platforms/catalog.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json measure_json(const PlanMeasure& measure) {
+  return {{"median", measure.median}, {"interval", {measure.low, measure.high}}};
+}
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::meets:
+      return "meets";
+    case Verdict::misses:
+      return "misses";
+    case Verdict::too_slow:
+      return "too slow";
+    case Verdict::too_dear:
+      return "too dear";
+    case Verdict::beaten:
+      return "beaten";
+    case Verdict::impossible:
+      return "impossible";
+  }
+  return "";
+}
+
+Json row(const Request& request, const Plan& plan, std::size_t i) {
+  const Candidate& candidate = plan.candidates.all[i];
+  const PlannedRun& run = plan.runs[i];
+  const Platform& platform = request.catalogs[candidate.catalog].platform;
+  Json out = {{"provider", platform.name},
+              {"region", candidate.region},
+              {"market", to_string(candidate.market)},
+              {"instance", candidate.instance->name},
+              {"nodes", candidate.nodes},
+              {"gpu", candidate.instance->gpu},
+              {"gpus", candidate.gpus()},
+              {"scheme", candidate.scheme},
+              {"policy", candidate.policy->name()},
+              {"checkpoint", candidate.checkpoint.empty() ? Json(nullptr) : Json(candidate.checkpoint)},
+              {"usd_per_hour", decimal(candidate.nodes *
+                                       find_price(*candidate.instance, candidate.region, candidate.market)->per_hour)},
+              {"prices_as_of", find_price(*candidate.instance, candidate.region, candidate.market)->as_of},
+              {"verdict", name_of(run.verdict)},
+              {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
+  if (!run.reason.empty()) out["reason"] = run.reason;
+  if (!run.simulated()) return out;
+  out["time_s"] = measure_json(run.time_s);
+  out["usd"] = measure_json(run.usd);
+  out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : Json(nullptr);
+  out["gpu_busy"] = run.gpu_busy;
+  out["losses_mean"] = run.losses;
+  out["met_share"] = run.met_share;
+  out["inputs"] = run.inputs;
+  out["chosen"] = plan.best == i;
+  return out;
+}
+
+Json rows(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
+  Json out = Json::array();
+  for (const std::size_t i : which) out.push_back(row(request, plan, i));
+  return out;
+}
+
+/// A path that a scenario in `folder` names to mean the same file.
+std::string seen_from(const std::filesystem::path& folder, const std::string& path) {
+  return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
+}
+
+nlohmann::json scenario_in(const Request& request, const Candidate& candidate, const std::filesystem::path& folder) {
+  nlohmann::json scenario = scenario_of(request, candidate);
+  auto& trace = scenario["workload"]["trace"];
+  if (!trace.get<std::string>().starts_with(kRecorded)) trace = seen_from(folder, trace.get<std::string>());
+  auto& catalog = scenario["platform"]["catalog"];
+  if (!is_provider(catalog.get<std::string>())) catalog = seen_from(folder, catalog.get<std::string>());
+  if (auto& policy = scenario["policy"]; policy.contains("table"))
+    policy["table"] = seen_from(folder, policy["table"].get<std::string>());
+  return scenario;
+}
+
+/// Those that meet the goals, best first; then those that miss, nearest first.
+std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& plan) {
+  std::vector<std::pair<double, std::size_t>> order;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const PlannedRun& run = plan.runs[i];
+    if (!run.simulated()) continue;
+    const double value = request.objective == Objective::time     ? run.time_s.median
+                         : request.objective == Objective::carbon ? run.kg_co2e.median
+                                                                  : run.usd.median;
+    order.emplace_back(value, i);
+  }
+  std::sort(order.begin(), order.end());
+  std::stable_partition(order.begin(), order.end(),
+                        [&](const auto& entry) { return plan.runs[entry.second].verdict == Verdict::meets; });
+  std::vector<std::size_t> indices;
+  for (const auto& [value, i] : order) indices.push_back(i);
+  return indices;
+}
+
+/// The first of each provider on each market.
+std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::size_t>& order) {
+  std::vector<std::size_t> best;
+  std::set<std::pair<std::size_t, Market>> seen;
+  for (const std::size_t i : order) {
+    const Candidate& candidate = plan.candidates.all[i];
+    if (plan.runs[i].verdict == Verdict::meets && seen.emplace(candidate.catalog, candidate.market).second)
+      best.push_back(i);
+  }
+  return best;
+}
+
+Json request_json(const Request& request) {
+  Json out = {{"model", request.trace.model},
+              {"trace", request.trace_choice},
+              {"device", request.trace.device.name},
+              {"batch_per_gpu", request.trace.batches[request.stages.back()].batch},
+              {"images", request.images},
+              {"deadline", request.deadline_text.empty() ? Json(nullptr) : Json(request.deadline_text)},
+              {"deadline_s", request.deadline ? Json(request.deadline->si) : Json(nullptr)},
+              {"start", request.start.empty() ? Json(nullptr) : Json(request.start)},
+              {"budget_usd", request.budget ? Json(decimal(*request.budget)) : Json(nullptr)},
+              {"objective", to_string(request.objective)},
+              {"seeds", request.seeds},
+              {"certainty", request.certainty},
+              {"seed", request.seed}};
+  Json catalogs = Json::array();
+  for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);
+  out["catalogs"] = std::move(catalogs);
+  return out;
+}
+
+}  // namespace
+
+std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder) {
+  const std::vector<std::size_t> order = simulated_in_order(request, plan);
+  Json out;
+  out["schema"] = "ganymede.plan/1";
+  out["request"] = request_json(request);
+  out["searched"] = {{"candidates", plan.candidates.all.size()},      {"too_slow", plan.count(Verdict::too_slow)},
+                     {"too_dear", plan.count(Verdict::too_dear)},     {"beaten", plan.count(Verdict::beaten)},
+                     {"impossible", plan.count(Verdict::impossible)}, {"simulated", plan.simulated},
+                     {"meeting", plan.count(Verdict::meets)}};
+  out["chosen"] = nullptr;
+  if (plan.best) {
+    out["chosen"] = row(request, plan, *plan.best);
+    out["chosen"]["scenario"] = scenario_in(request, plan.candidates.all[*plan.best], folder);
+    out["chosen"]["warnings"] = plan.runs[*plan.best].warnings;
+  }
+  out["best_of_each"] = rows(request, plan, best_of_each(plan, order));
+  out["pareto"] = rows(request, plan, plan.pareto);
+  out["near_misses"] = rows(request, plan, plan.near);
+  out["left_out"] = plan.candidates.left_out;
+  // Each reason once, with its first candidate.
+  std::map<std::string, std::size_t> reasons;
+  for (const PlannedRun& run : plan.runs)
+    if (run.verdict == Verdict::impossible) ++reasons[run.reason];
+  out["cannot_run"] = Json::array();
+  for (const auto& [reason, count] : reasons) out["cannot_run"].push_back({{"candidates", count}, {"reason", reason}});
+  out["simulated"] = rows(request, plan, order);
+  out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
+                       {"caveat", "quota and availability are not known and not promised"}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace ganymede

@@ -1,0 +1,65 @@
+#pragma once
+// The planner: simulates what a request could rent, leaving out what bounds prove to be no answer.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "plan/candidates.hpp"
+
+namespace ganymede {
+
+/// Median and spread over the seeds; `low` and `high` hold all stated error too.
+struct PlanMeasure {
+  double median = 0, low = 0, high = 0;
+};
+
+enum class Verdict {
+  meets,      ///< the goals, as surely as was asked
+  misses,     ///< simulated, and does not
+  too_slow,   ///< its bound is beyond the deadline
+  too_dear,   ///< its bound is beyond the budget
+  beaten,     ///< something that meets the goals is faster and cheaper than its bounds
+  impossible  ///< has no result, with the reason
+};
+
+struct PlannedRun {
+  Verdict verdict = Verdict::beaten;
+  std::string reason;  ///< of all but those that meet
+  // Of simulated ones:
+  PlanMeasure time_s, usd, kg_co2e;
+  bool carbon_known = false;
+  double gpu_busy = 0, losses = 0, met_share = 0;
+  std::string inputs;  ///< "measured" or "transferred"
+  std::vector<std::string> warnings;
+
+  bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
+};
+
+struct Plan {
+  Candidates candidates;
+  std::vector<PlannedRun> runs;     ///< one a candidate
+  std::optional<std::size_t> best;  ///< none: nothing meets the goals
+  std::vector<std::size_t> pareto;  ///< of those that meet: nothing is both faster and cheaper; fastest first
+  std::vector<std::size_t> near;    ///< the nearest that do not, nearest first
+  std::size_t simulated = 0;        ///< candidates
+  std::size_t count(Verdict verdict) const;
+};
+
+struct PlanOptions {
+  int jobs = 1;
+  bool exhaustive = false;  ///< simulates all that could meet the goals, for checking that leaving out loses nothing
+  std::function<void(std::size_t)> progress;  ///< with the number of groups done, of candidates.groups
+};
+
+/// The same for the same request, whatever the number of jobs.
+///
+/// A candidate is left out if its bounds alone miss a goal, or if one that was simulated and meets the goals is both
+/// faster and cheaper than they are: then it is neither the best by time or cost nor in the Pareto set. By carbon
+/// nothing is left out for being beaten.
+Plan make_plan(const Request& request, const PlanOptions& options);
+
+/// `ganymede.plan/1`, which `simulate` takes; files that it names are relative to `folder`, where it will lie.
+std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder);
+
+}  // namespace ganymede

@@ -1,0 +1,291 @@
+#include "plan/request.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "platforms/catalog.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "sim/run/scenario.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr int kMostGpus = 65536;
+constexpr std::int64_t kMostImages = 1'000'000'000'000;
+/// A model whose stages' lengths a scenario does not say: as scenarios vary them.
+constexpr double kStageVariation = 0.25;
+
+std::vector<std::string> strings(JsonObject& in, const char* key) {
+  std::vector<std::string> all;
+  const auto node = in.optional(key);
+  if (!node) return all;
+  if (node->is_string()) return {node->as_string()};
+  for (const JsonNode& entry : node->as_array()) all.push_back(entry.as_string());
+  if (all.empty()) node->expected("at least one");
+  return all;
+}
+
+/// The recorded trace of a model: one that was measured on a GPU before one of a CPU, then the first name.
+std::string pick_trace(const JsonNode& model, std::string& why) {
+  std::string best;
+  bool best_is_gpu = false;
+  std::set<std::string> models;
+  for (const std::string& name : recorded_names()) {
+    const std::string at = std::string(kRecorded) + name;
+    const StepTrace trace = read_step_trace(JsonNode::parse(trace_text(JsonNode::wrap(Json(at), at, "")), at));
+    models.insert(trace.model);
+    const bool gpu = trace.device.kind == "gpu";
+    if (trace.model != model.as_string() || (!best.empty() && (best_is_gpu || !gpu))) continue;
+    best = at;
+    best_is_gpu = gpu;
+    why = fmt::format("{}, which comes with the program: recorded on {} with {} {}", at, trace.device.name,
+                      trace.software.name, trace.software.version);
+  }
+  if (best.empty()) {
+    const std::vector<std::string> names(models.begin(), models.end());
+    const auto close = nearest(model.as_string(), names);
+    model.fail(
+        fmt::format("no trace of \"{}\" comes with the program, it has {}{}; `ganymede calibrate` records one for "
+                    "\"trace\"",
+                    model.as_string(), list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
+  return best;
+}
+
+void read_stages(JsonObject& in, Request& request, Json& workload) {
+  const std::size_t count = request.stages.size();
+  request.stage_shares.assign(count, 1 / static_cast<double>(count));
+  request.stage_variation = count > 1 ? kStageVariation : 0;
+  const auto node = in.optional("stages");
+  if (!node) return;
+  workload["stages"] = node->value();  // the scenario checks it
+  JsonObject stages(*node);
+  if (const auto shares = stages.optional("shares"))
+    if (const auto numbers = shares->as_numbers(0, 1); numbers.size() == count) request.stage_shares = numbers;
+  if (const auto variation = stages.optional("variation")) request.stage_variation = variation->as_number(0, 0.9);
+}
+
+void read_images(JsonObject& in, const JsonNode& workload_node, Request& request, Json& workload) {
+  if (const auto steps = in.optional("steps"))
+    steps->fail(
+        "a plan compares allocations of different sizes, on which a step trains different numbers of images; "
+        "expected \"images\" or \"epochs\"");
+  const auto images = in.optional("images");
+  const auto epochs = in.optional("epochs");
+  const auto dataset = in.optional("dataset");
+  if (dataset) workload["dataset"] = dataset->value();
+  if (images.has_value() == epochs.has_value()) workload_node.fail("expected exactly one of \"images\" and \"epochs\"");
+  if (images) {
+    request.images = images->as_integer(1, kMostImages);
+    workload["images"] = request.images;
+    return;
+  }
+  if (!dataset) epochs->fail("epochs need \"dataset\" beside them, to know how many images one has");
+  JsonObject of(*dataset);
+  const std::int64_t size = of.required("images").as_integer(1, kMostImages);
+  const std::int64_t count = epochs->as_integer(1, kMostImages / size);
+  request.images = count * size;
+  workload["epochs"] = count;
+}
+
+void read_workload(const JsonNode& node, Request& request) {
+  JsonObject in(node);
+  Json workload = Json::object();
+  const auto trace = in.optional("trace");
+  const auto model = in.optional("model");
+  if (!trace && !model) node.fail("expected \"trace\", a file or a recorded one, or \"model\", to pick a recorded one");
+  std::string picked;
+  JsonNode at = trace ? *trace : *model;
+  if (trace) {
+    picked = trace_name(*trace);
+    request.trace_choice = picked;
+  } else {
+    picked = pick_trace(*model, request.trace_choice);
+    at = JsonNode::wrap(Json(picked), node.file(), "");
+  }
+  request.trace = read_step_trace(JsonNode::parse(trace_text(at), picked));
+  if (trace && model && model->as_string() != request.trace.model)
+    model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
+  workload["trace"] = picked;
+  std::string recorded;
+  const auto batch = in.optional("batch_per_gpu");
+  const int wanted = batch ? static_cast<int>(batch->as_integer(1, 1 << 24)) : request.trace.batches.back().batch;
+  for (std::size_t i = 0; i < request.trace.batches.size(); ++i) {
+    if (request.trace.batches[i].batch == wanted) request.stages.push_back(i);
+    recorded += (recorded.empty() ? "" : ", ") + std::to_string(request.trace.batches[i].batch);
+  }
+  if (request.stages.empty()) batch->expected(fmt::format("a batch size that {} has recorded ({})", picked, recorded));
+  workload["batch_per_gpu"] = wanted;
+  read_stages(in, request, workload);
+  read_images(in, node, request, workload);
+  in.finish();
+  request.common["workload"] = std::move(workload);
+}
+
+void read_deadline(JsonObject& in, Request& request, const std::string& now) {
+  const auto start = in.optional("start");
+  const auto deadline = in.optional("deadline");
+  if (start && !parse_time(start->as_string()))
+    start->expected("a time with its zone, such as \"2026-12-01T09:00:00Z\" or \"2026-12-01T10:00+01:00\"");
+  if (!deadline) {
+    if (start) start->fail("a start without a \"deadline\" that is a time says nothing");
+    return;
+  }
+  request.deadline_text = deadline->as_string();
+  const auto end = parse_time(request.deadline_text);
+  if (!end) {
+    const bool looks_like_time = request.deadline_text.find('T') != std::string::npos;
+    if (looks_like_time)
+      deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
+    request.deadline = deadline->as_positive<Seconds>();
+    if (start) start->fail("a start has no meaning for a deadline that is a duration");
+    return;
+  }
+  request.start = start ? start->as_string() : now;
+  const std::int64_t left = *end - *parse_time(request.start);
+  if (left <= 0) deadline->fail(fmt::format("{} is not after the start, {}", request.deadline_text, request.start));
+  request.deadline = Seconds{static_cast<double>(left)};
+}
+
+/// A list whose entries must be known; the nearest is named.
+void check_known(const JsonNode& search, const char* key, const std::vector<std::string>& wanted,
+                 const std::set<std::string>& known) {
+  const std::vector<std::string> names(known.begin(), known.end());
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (known.contains(wanted[i])) continue;
+    const JsonNode list = search.child(key);
+    const auto close = nearest(wanted[i], names);
+    list.fail(fmt::format("\"{}\" is in none of the catalogs searched{}", wanted[i],
+                          close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+  }
+}
+
+void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
+  const auto node = in.optional("catalogs");
+  if (node) {
+    for (const JsonNode& entry : node->as_array()) {
+      const std::string name = entry.as_string();
+      request.catalogs.push_back({is_provider(name) ? name : (entry.directory() / name).string(),
+                                  load_catalog(name, entry.directory(), &entry)});
+    }
+    if (request.catalogs.empty()) node->expected("at least one catalog");
+  } else {
+    // Not the machines of somebody else's cellar.
+    for (const std::string& name : provider_names())
+      if (name != "private") request.catalogs.push_back({name, catalog(name)});
+  }
+  std::set<std::string> gpus, instances, regions;
+  for (const auto& entry : request.catalogs)
+    for (const Instance& instance : entry.platform.instances) {
+      const Gpu& gpu = entry.platform.gpu_of(instance);
+      gpus.insert({gpu.name, gpu.family});
+      instances.insert(instance.name);
+      for (const Price& price : instance.prices) regions.insert(price.region);
+    }
+  check_known(search, "gpus", request.gpus = strings(in, "gpus"), gpus);
+  check_known(search, "instances", request.instances = strings(in, "instances"), instances);
+  check_known(search, "regions", request.regions = strings(in, "regions"), regions);
+}
+
+std::vector<RequestPolicy> read_policies(const JsonNode& node) {
+  std::vector<std::string> names;
+  for (const Policy& policy : policies()) names.emplace_back(policy.name);
+  std::vector<RequestPolicy> all;
+  for (const JsonNode& entry : node.as_array()) {
+    RequestPolicy one;
+    one.content = entry.is_string() ? Json{{"name", entry.as_choice(names)}} : entry.value();
+    if (!one.content.is_object() || !one.content.contains("name"))
+      entry.expected("a policy's name, or an object with its \"name\"");
+    one.policy = find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
+    if (!one.policy->decide) entry.fail("a program of your own cannot be searched over; simulate it with the plan");
+    if (one.policy->learns && one.content.contains("table"))
+      one.content["table"] = (entry.directory() / one.content["table"].get<std::string>()).string();
+    all.push_back(std::move(one));
+  }
+  if (all.empty()) node.expected("at least one policy");
+  return all;
+}
+
+RequestPolicy named_policy(const char* name) { return {Json{{"name", name}}, find_policy(name)}; }
+
+void read_search(const JsonNode& node, Request& request) {
+  JsonObject in(node);
+  read_catalogs(in, node, request);
+  if (const auto markets = in.optional("markets"))
+    for (const JsonNode& entry : markets->as_array()) request.markets.push_back(read_market(entry));
+  if (request.markets.empty()) request.markets = {Market::on_demand, Market::spot};
+  if (const auto least = in.optional("min_gpus")) request.min_gpus = static_cast<int>(least->as_integer(1, kMostGpus));
+  if (const auto most = in.optional("max_gpus")) {
+    request.max_gpus = static_cast<int>(most->as_integer(1, kMostGpus));
+    if (request.max_gpus < request.min_gpus)
+      most->fail(
+          fmt::format("at most {} GPUs and at least {} contradict each other", request.max_gpus, request.min_gpus));
+  } else {
+    request.max_gpus = std::max(request.max_gpus, request.min_gpus);
+  }
+  request.schemes = {"ring", "nccl"};
+  if (const auto schemes = in.optional("schemes")) {
+    request.schemes.clear();
+    for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(read_scheme(entry).name());
+    if (request.schemes.empty()) schemes->expected("at least one scheme");
+  }
+  request.on_demand_policies = {named_policy("fixed")};
+  request.spot_policies = {named_policy("fixed"), named_policy("spot-first")};
+  if (const auto list = in.optional("policies")) {
+    request.on_demand_policies.clear();
+    request.spot_policies = read_policies(*list);
+    for (const RequestPolicy& one : request.spot_policies)
+      if (one.policy->name != "spot-first") request.on_demand_policies.push_back(one);
+  }
+  request.checkpoints = {"10min", "1h", "daly"};
+  if (const auto list = in.optional("checkpoints")) {
+    request.checkpoints = strings(in, "checkpoints");
+    for (const std::string& every : request.checkpoints) {
+      const JsonNode entry = JsonNode::wrap(Json(every), node.file(), "");
+      if (every != "daly" && !every.ends_with("epoch")) entry.as_positive<Seconds>();
+    }
+  }
+  if (const auto seeds = in.optional("seeds")) request.seeds = static_cast<int>(seeds->as_integer(1, 10'000));
+  if (const auto share = in.optional("certainty")) request.certainty = share->as_number(0.01, 1);
+  in.finish();
+}
+
+}  // namespace
+
+std::string_view to_string(Objective objective) {
+  return objective == Objective::cost ? "cost" : objective == Objective::time ? "time" : "carbon";
+}
+
+Request read_request(const JsonNode& node, const std::string& now) {
+  JsonObject in(node);
+  check_schema(in, "ganymede.request/1");
+  Request request;
+  request.file = node.file();
+  request.common = {{"schema", "ganymede.scenario/1"}};
+  read_workload(in.required("workload"), request);
+  read_deadline(in, request, now);
+  if (const auto budget = in.optional("budget")) {
+    request.budget = read_money(*budget);
+    if (request.budget->value == 0) budget->fail("nothing can be rented for nothing");
+  }
+  if (const auto objective = in.optional("objective")) {
+    const std::string what = objective->as_choice({"cost", "time", "carbon"});
+    request.objective = what == "cost" ? Objective::cost : what == "time" ? Objective::time : Objective::carbon;
+  }
+  read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request);
+  for (const char* key : {"storage", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
+    if (const auto member = in.optional(key)) request.common[key] = member->value();
+  const auto seed = in.optional("seed");
+  request.seed = seed ? seed->as_seed() : 1;
+  in.finish();
+  return request;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,200 @@
+#include "platforms/price_list.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
+
+#include "common/csv.hpp"
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "platforms/price_list_parts.hpp"
+
+namespace ganymede {
+
+std::optional<double> decimal_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+void PriceCollector::add(const std::string& instance, const std::string& where, std::string region, std::string zone,
+                         Market market, double per_hour, std::string as_of, const std::string& currency) {
+  if (!known_.contains(instance)) {
+    ++unknown_[instance];
+    return;
+  }
+  double rate = 1;
+  if (currency != "USD") {
+    const auto found = options_.exchange.find(currency);
+    if (found == options_.exchange.end())
+      throw ConfigError(
+          fmt::format("{}: found a price in {}, expected USD; --exchange {}=1.08 says what one {} is worth", where,
+                      currency, currency, currency));
+    rate = found->second;
+  }
+  if (!std::isfinite(per_hour) || per_hour < 0 || per_hour * rate > 1e9)
+    throw ConfigError(
+        fmt::format("{}: found a price of {} of {}, expected a number from 0", where, per_hour, instance));
+  if (region.empty()) throw ConfigError(fmt::format("{}: {} has a price and no region", where, instance));
+  if (as_of != "undated" && !is_date(as_of))
+    throw ConfigError(fmt::format("{}: found the date \"{}\", expected YYYY-MM-DD", where, as_of));
+  if (as_of != "undated" && as_of > options_.today)
+    throw ConfigError(
+        fmt::format("{}: found the date {}, which is in the future (today is {})", where, as_of, options_.today));
+  ListedPrice listed;
+  listed.instance = instance;
+  listed.where = where;
+  listed.price.region = std::move(region);
+  listed.price.zone = std::move(zone);
+  listed.price.market = market;
+  listed.price.per_hour = {std::llround(per_hour * rate * 1e6)};
+  listed.price.as_of = std::move(as_of);
+  listed.price.origin.source = source_;
+  if (rate != 1) listed.price.origin.notes = fmt::format("{:g} {} at {:g} USD", per_hour, currency, rate);
+  const Key key{listed.instance, listed.price.region, listed.price.zone, market};
+  const auto [place, fresh] = index_.emplace(key, prices_.size());
+  if (fresh) return prices_.push_back(std::move(listed));
+  const ListedPrice& first = prices_[place->second];
+  if (first.price.per_hour != listed.price.per_hour)
+    throw ConfigError(fmt::format("{}: a second {} price of {} in {}: {} here, {} at {}", where, to_string(market),
+                                  instance, listed.price.zone.empty() ? listed.price.region : listed.price.zone,
+                                  to_string(listed.price.per_hour), to_string(first.price.per_hour), first.where));
+}
+
+namespace {
+
+/// A price of a CSV, none where the cell is empty.
+std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row, const char* column) {
+  const std::string& cell = table.at(row, column);
+  if (cell.empty()) return std::nullopt;
+  const auto value = decimal_number(cell);
+  if (!value || !std::isfinite(*value) || *value < 0)
+    table.fail(row, column, fmt::format("found \"{}\", expected a price from 0", cell));
+  return value;
+}
+
+void read_skypilot(const CsvTable& table, const PriceListOptions& options, PriceCollector& out) {
+  // A region's spot price is that of its cheapest zone.
+  std::map<std::pair<std::string, std::string>, std::pair<double, std::string>> lowest;
+  for (const CsvTable::Row& row : table.rows()) {
+    const std::string& instance = table.at(row, "InstanceType");
+    const std::string& region = table.at(row, "Region");
+    const std::string where = fmt::format("{}: line {}", table.file(), row.line);
+    if (instance.empty()) {
+      out.pass_over(table.has("AcceleratorName") ? table.at(row, "AcceleratorName") : "");
+      continue;
+    }
+    const std::string zone = table.has("AvailabilityZone") ? table.at(row, "AvailabilityZone") : "";
+    if (const auto price = price_cell(table, row, "Price"))
+      out.add(instance, where, region, "", Market::on_demand, *price, options.as_of, "USD");
+    const auto spot = price_cell(table, row, "SpotPrice");
+    if (!spot) continue;
+    if (!zone.empty() && zone != region)
+      out.add(instance, where, region, zone, Market::spot, *spot, options.as_of, "USD");
+    const auto [place, fresh] = lowest.try_emplace({instance, region}, *spot, where);
+    if (!fresh && *spot < place->second.first) place->second = {*spot, where};
+  }
+  for (const auto& [of, price] : lowest)
+    out.add(of.first, price.second, of.second, "", Market::spot, price.first, options.as_of, "USD");
+}
+
+void read_table(const CsvTable& table, PriceCollector& out) {
+  for (const CsvTable::Row& row : table.rows()) {
+    const auto price = price_cell(table, row, "usd_per_hour");
+    if (!price) continue;  // "no price"
+    const auto market = parse_market(table.at(row, "market"));
+    if (!market)
+      table.fail(row, "market",
+                 fmt::format("found \"{}\", expected {}", table.at(row, "market"), list_of(market_names())));
+    out.add(table.at(row, "instance"), fmt::format("{}: line {}", table.file(), row.line), table.at(row, "region"),
+            table.has("zone") ? table.at(row, "zone") : "", *market, *price, table.at(row, "as_of"), "USD");
+  }
+}
+
+void read_csv(const CsvTable& table, const PriceListOptions& options, PriceCollector& out, std::string& kind) {
+  const auto all = [&](std::initializer_list<const char*> names) {
+    return std::all_of(names.begin(), names.end(), [&](const char* name) { return table.has(name); });
+  };
+  if (all({"InstanceType", "Price", "SpotPrice", "Region"})) {
+    kind = "SkyPilot catalog";
+    read_skypilot(table, options, out);
+  } else if (all({"instance", "region", "market", "usd_per_hour", "as_of"})) {
+    kind = "price table";
+    read_table(table, out);
+  } else {
+    throw ConfigError(fmt::format(
+        "{}: line 1: expected the columns instance, region, market, usd_per_hour and as_of, or those of SkyPilot's "
+        "vms.csv: InstanceType, Price, SpotPrice and Region",
+        table.file()));
+  }
+}
+
+/// The first character that is not white space.
+char first_of(std::string_view text) {
+  const std::size_t at = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
+  return at == std::string_view::npos ? '\0' : text[at];
+}
+
+}  // namespace
+
+PriceList read_price_list(const std::filesystem::path& file, const std::vector<std::string>& known,
+                          const PriceListOptions& options, std::map<std::string, int>* unknown) {
+  const std::string text = read_file(file);
+  PriceList list;
+  PriceCollector out(known, options, "UPDATE: " + file.filename().string());
+  const char first = first_of(text);
+  if (first == '{' || (first == '/' && file.extension() == ".json"))
+    list.kind = read_json_prices(text, file.string(), options, out);
+  else
+    read_csv(CsvTable::parse(text, file.string()), options, out, list.kind);
+  list.prices = out.take();
+  if (list.prices.empty())
+    throw ConfigError(fmt::format("{}: a {} without a price of any instance of the catalog; it has {} others",
+                                  file.string(), list.kind, out.unknown().size()));
+  if (unknown) *unknown = out.unknown();
+  return list;
+}
+
+Merged merge_prices(std::string_view platform, const PriceList& list) {
+  using Json = nlohmann::ordered_json;
+  Json content = Json::parse(platform, nullptr, true, true);
+  Merged merged;
+  content["sources"]["UPDATE"] = "price lists merged by ganymede catalog --update: a " + list.kind;
+  for (const ListedPrice& listed : list.prices) {
+    Json& prices = content["instances"].at(listed.instance)["prices"];
+    if (prices.is_null()) prices = Json::array();
+    const Price& price = listed.price;
+    Json entry = {{"region", price.region}};
+    if (!price.zone.empty()) entry["zone"] = price.zone;
+    entry["market"] = to_string(price.market);
+    entry["per_hour"] = decimal(price.per_hour) + "USD/h";
+    const auto same_place = [&](const Json& old) {
+      return old["region"] == price.region && old.value("zone", "") == price.zone && old["market"] == entry["market"];
+    };
+    const auto old = std::find_if(prices.begin(), prices.end(), same_place);
+    const bool fresh = old == prices.end();
+    if (!fresh && old->contains("interrupted_per_month"))
+      entry["interrupted_per_month"] = (*old)["interrupted_per_month"];
+    entry["as_of"] = price.as_of;
+    entry["source"] = price.origin.source;
+    if (!price.origin.notes.empty()) entry["notes"] = price.origin.notes;
+    if (fresh) {
+      ++merged.added;
+      prices.push_back(std::move(entry));
+    } else {
+      ++(old->value("per_hour", "") == entry["per_hour"] ? merged.same : merged.changed);
+      *old = std::move(entry);
+    }
+  }
+  merged.text = content.dump(2) + "\n";
+  return merged;
+}
+
+}  // namespace ganymede

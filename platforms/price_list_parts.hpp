@@ -1,0 +1,47 @@
+#pragma once
+// Pieces of reading price lists, shared by the files that do it.
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "platforms/price_list.hpp"
+
+namespace ganymede {
+
+/// The whole text as a number, NaN and infinity included; none if it is not one.
+std::optional<double> decimal_number(std::string_view text);
+
+/// Takes prices one by one and refuses what cannot be.
+class PriceCollector {
+ public:
+  PriceCollector(const std::vector<std::string>& known, const PriceListOptions& options, std::string source)
+      : known_(known.begin(), known.end()), options_(options), source_(std::move(source)) {}
+
+  bool knows(const std::string& instance) const { return known_.contains(instance); }
+  void pass_over(const std::string& instance) { ++unknown_[instance]; }
+  void add(const std::string& instance, const std::string& where, std::string region, std::string zone, Market market,
+           double per_hour, std::string as_of, const std::string& currency);
+  const std::map<std::string, int>& unknown() const { return unknown_; }
+  std::vector<ListedPrice> take() { return std::move(prices_); }
+
+ private:
+  using Key = std::tuple<std::string, std::string, std::string, Market>;
+  std::set<std::string> known_;
+  const PriceListOptions& options_;
+  std::string source_;
+  std::vector<ListedPrice> prices_;
+  std::map<Key, std::size_t> index_;
+  std::map<std::string, int> unknown_;
+};
+
+// price_list_json.cpp
+/// Returns the list's kind.
+std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
+                             PriceCollector& out);
+
+}  // namespace ganymede

@@ -1,0 +1,19 @@
+#include "report/numbers.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdint>
+
+namespace ganymede {
+
+std::string clock(double seconds) {
+  if (seconds < 600) return fmt::format("{:.1f} s", seconds);
+  const std::int64_t whole = std::llround(seconds);
+  return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
+}
+
+std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
+std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
+
+}  // namespace ganymede

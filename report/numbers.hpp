@@ -1,0 +1,15 @@
+#pragma once
+// How numbers are written in tables.
+
+#include <string>
+
+namespace ganymede {
+
+/// "1:02:03", or seconds below ten minutes.
+std::string clock(double seconds);
+std::string percent(double share);
+std::string usd(double amount);
+
+std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }
+
+}  // namespace ganymede

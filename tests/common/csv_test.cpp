@@ -1,0 +1,55 @@
+#include "common/csv.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Csv, ReadsQuotedCells) {
+  const CsvTable table = CsvTable::parse("\xEF\xBB\xBFname,what\r\na,\"x, \"\"y\"\"\nz\"\r\n\r\nb,\r\n", "t.csv");
+  ASSERT_EQ(table.rows().size(), 2U);
+  EXPECT_EQ(table.at(table.rows()[0], "what"), "x, \"y\"\nz");
+  EXPECT_EQ(table.at(table.rows()[1], "name"), "b");
+  EXPECT_EQ(table.at(table.rows()[1], "what"), "");
+  EXPECT_EQ(table.rows()[1].line, 5U);  // lines of the file, those inside a cell counted
+  EXPECT_TRUE(table.has("name"));
+  EXPECT_FALSE(table.has("names"));
+}
+
+TEST(Csv, NamesTheLineOfAFault) {
+  const auto error = [](const char* text) { return message_of<ConfigError>([&] { CsvTable::parse(text, "t.csv"); }); };
+  EXPECT_THAT(error("a,b\n1,2\n3\n"), HasSubstr("t.csv: line 3: found 1 cells, expected 2"));
+  EXPECT_THAT(error("a,b\n1,\"2\n"), HasSubstr("t.csv: line 2: a quote is not closed"));
+  EXPECT_THAT(error("a,a\n"), HasSubstr("line 1: two columns are called \"a\""));
+  EXPECT_THAT(error("\n\n"), HasSubstr("is empty"));
+}
+
+TEST(Dates, AreDaysOfTheCalendar) {
+  for (const char* date : {"2026-11-20", "2024-02-29", "2000-02-29"}) EXPECT_TRUE(is_date(date)) << date;
+  for (const char* date :
+       {"2026-02-29", "1900-02-29", "2026-13-01", "2026-1-1", "26-11-20", "2026-11-2x", "", "2026/11/20"})
+    EXPECT_FALSE(is_date(date)) << date;
+  EXPECT_EQ(days_between("2026-02-28", "2026-03-01"), 1);
+  EXPECT_EQ(days_between("2024-02-28", "2024-03-01"), 2);
+  EXPECT_EQ(days_between("2026-11-20", "2025-11-20"), -365);
+}
+
+TEST(Times, NeedTheirZone) {
+  EXPECT_EQ(parse_time("1970-01-01T00:00:00Z"), 0);
+  EXPECT_EQ(parse_time("2026-12-01T18:00:00+01:00"), parse_time("2026-12-01T17:00Z"));
+  EXPECT_EQ(parse_time("2026-12-01T12:30:00-04:30"), parse_time("2026-12-01T17:00:00Z"));
+  EXPECT_EQ(format_time(*parse_time("2026-12-31T23:59:59-01:00")), "2027-01-01T00:59:59Z");
+  for (const char* text : {"2026-12-01T18:00:00", "2026-12-01", "2026-12-01T24:00Z", "2026-12-01T18:60Z", "60h",
+                           "2026-12-01T18:00:00+1:00", "2026-02-30T18:00Z", "2026-12-01T18:00:00Zulu"})
+    EXPECT_EQ(parse_time(text), std::nullopt) << text;
+}
+
+}  // namespace
+}  // namespace ganymede

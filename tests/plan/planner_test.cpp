@@ -1,0 +1,236 @@
+#include "plan/planner.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "sim/run/simulate.hpp"
+#include "support/errors.hpp"
+#include "support/made_up.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+using Json = nlohmann::json;
+
+constexpr const char* kNow = "2026-11-20T12:00:00Z";
+
+/// Requests over the made-up platform ("lab") and trace, in a folder of their own.
+class Plans : public testing::Test {
+ protected:
+  Plans() {
+    folder_.add("lab.json", made_up_platform());
+    folder_.add("t.json", write_step_trace(constant_trace(40)));
+    content = Json::parse(R"({ "schema": "ganymede.request/1",
+      "workload": { "trace": "t.json", "images": 23040000 },
+      "search": { "catalogs": ["lab.json"], "schemes": ["ring"], "max_gpus": 8, "seeds": 2 } })");
+  }
+  Request request() const { return read_request(JsonNode::load(folder_.add("request.json", content.dump())), kNow); }
+  Plan plan(bool exhaustive = false, int jobs = 2) const {
+    const Request of = request();
+    PlanOptions options;
+    options.jobs = jobs;
+    options.exhaustive = exhaustive;
+    return make_plan(of, options);
+  }
+  Json json(int jobs = 2) const {
+    const Request of = request();
+    PlanOptions options;
+    options.jobs = jobs;
+    return Json::parse(plan_json(of, make_plan(of, options), folder_.path()));
+  }
+  std::string error() const {
+    return message_of<ConfigError>([&] { request(); });
+  }
+
+  Json content;
+  TemporaryFolder folder_;
+};
+
+// 23,040,000 images are 360,000 steps of 10 ms on one GPU: an hour and 90 s of boot. "one" costs 3.60 USD/h, 0.90 on
+// the spot market of room-2, where the last of the steps is followed by a checkpoint of one second.
+TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
+  content["search"]["max_gpus"] = 1;
+  content["search"]["gpus"] = {"GPU-X"};
+  const Json cheapest = json();
+  EXPECT_EQ(cheapest["chosen"]["market"], "spot");
+  EXPECT_EQ(cheapest["chosen"]["instance"], "one");
+  EXPECT_NEAR(cheapest["chosen"]["time_s"]["median"].get<double>(), 3691, 1e-6);
+  EXPECT_NEAR(cheapest["chosen"]["usd"]["median"].get<double>(), 0.9 * 3691 / 3600, 1e-6);
+  EXPECT_NEAR(cheapest["chosen"]["bounds"]["time_s"].get<double>(), 3600, 0.01);
+  EXPECT_NEAR(cheapest["chosen"]["bounds"]["usd"].get<double>(), 0.9, 1e-5);
+
+  content["search"]["markets"] = {"on-demand"};
+  EXPECT_NEAR(json()["chosen"]["usd"]["median"].get<double>(), 3.69, 1e-6);
+
+  // "other" has a faster GPU at twice the price.
+  content["search"].erase("gpus");
+  content["objective"] = "time";
+  EXPECT_EQ(json()["chosen"]["instance"], "other");
+  content["objective"] = "carbon";  // only room-1's "one" states power
+  EXPECT_EQ(json()["chosen"]["instance"], "one");
+}
+
+TEST_F(Plans, ADeadlineTakesMoreGpus) {
+  content["deadline"] = "40min";
+  content["search"]["gpus"] = {"GPU-X"};
+  const Json plan = json();
+  EXPECT_GT(plan["chosen"]["gpus"], 1);
+  EXPECT_LE(plan["chosen"]["time_s"]["median"], 2400);
+  EXPECT_GT(plan["searched"]["too_slow"], 0);
+  ASSERT_FALSE(plan["near_misses"].empty());
+  for (const Json& miss : plan["near_misses"]) EXPECT_FALSE(miss["reason"].get<std::string>().empty());
+  // The Pareto set: each is slower and cheaper than the one before, and the first is the fastest.
+  double time = 0, usd = 1e9;
+  for (const Json& row : plan["pareto"]) {
+    EXPECT_GT(row["time_s"]["median"], time);
+    EXPECT_LT(row["usd"]["median"], usd);
+    time = row["time_s"]["median"];
+    usd = row["usd"]["median"];
+  }
+  EXPECT_EQ(usd, plan["chosen"]["usd"]["median"].get<double>());
+}
+
+TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
+  content["deadline"] = "40min";
+  content["budget"] = "20USD";
+  const Json plan = json();
+  const auto file = folder_.add("plan.json", plan.dump());
+  const Scenario scenario = load_scenario(file);
+  EXPECT_EQ(scenario.deadline, Seconds{2400});
+  EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
+  const Json run = Json::parse(result_json(simulate(scenario)));
+  EXPECT_NEAR(run["time"]["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
+  EXPECT_EQ(load_scenario(file, {{"/platform/nodes", "2"}}).pools[0].pool.nodes, 2);
+}
+
+TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
+  content["budget"] = "0.10USD";
+  const Plan none = plan();
+  EXPECT_FALSE(none.best);
+  ASSERT_FALSE(none.near.empty());
+  const auto file = folder_.add("plan.json", json().dump());
+  EXPECT_THAT(message_of<ConfigError>([&] { load_scenario(file); }), HasSubstr("the plan has chosen nothing"));
+}
+
+TEST_F(Plans, AreTheSameBytesWithAnyNumberOfJobs) {
+  content["deadline"] = "40min";
+  EXPECT_EQ(json(1).dump(), json(2).dump());
+}
+
+/// A search of the clouds, with spot nodes that are lost.
+class CloudPlans : public testing::TestWithParam<const char*> {};
+
+// Bounds must lose nothing: the same best and the same Pareto set as simulating all.
+TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
+  const Request request = read_request(JsonNode::parse(GetParam(), "request.json"), kNow);
+  PlanOptions options;
+  options.jobs = 2;
+  const Plan quick = make_plan(request, options);
+  options.exhaustive = true;
+  const Plan all = make_plan(request, options);
+  EXPECT_GE(all.candidates.all.size(), 200U);
+  EXPECT_EQ(quick.best, all.best);
+  EXPECT_EQ(quick.pareto, all.pareto);
+  EXPECT_LT(quick.simulated, all.simulated);
+  EXPECT_EQ(all.count(Verdict::beaten), 0U);
+  // And they are bounds: no simulation beats them.
+  for (std::size_t i = 0; i < all.runs.size(); ++i) {
+    if (!all.runs[i].simulated()) continue;
+    EXPECT_GE(all.runs[i].time_s.median, all.candidates.all[i].bounds.time_s)
+        << label_of(request, all.candidates.all[i]);
+    EXPECT_GE(all.runs[i].usd.median, all.candidates.all[i].bounds.usd) << label_of(request, all.candidates.all[i]);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Requests, CloudPlans,
+    testing::Values(
+        R"({ "schema": "ganymede.request/1", "workload": { "model": "dcgan-64", "images": 40000000 },
+             "deadline": "20h", "budget": "60USD",
+             "search": { "catalogs": ["gcp", "aws"], "gpus": ["V100", "T4", "L4"], "regions": ["us-central1", "us-east-1"],
+                         "max_gpus": 8, "seeds": 3 } })",
+        R"({ "schema": "ganymede.request/1", "workload": { "model": "progressive-gan", "images": 20000000 },
+             "objective": "time", "budget": "30USD", "faults": { "crash": { "every": "20h" } },
+             "search": { "catalogs": ["gcp", "azure"], "gpus": ["A100", "T4"], "regions": ["us-central1", "eastus", "us-west1"],
+                         "max_gpus": 8, "seeds": 2, "policies": ["fixed", "spot-first", "cheapest-region"] } })"));
+
+TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
+  content["workload"]["steps"] = 5;
+  EXPECT_THAT(error(), HasSubstr("/workload/steps: a plan compares allocations of different sizes"));
+  content["workload"].erase("steps");
+  content["workload"]["epochs"] = 5;
+  EXPECT_THAT(error(), HasSubstr("expected exactly one of \"images\" and \"epochs\""));
+  content["workload"].erase("epochs");
+  content["workload"]["model"] = "dcgan-64";
+  EXPECT_THAT(error(), HasSubstr("t.json is a trace of made-up-gan"));
+  content["workload"].erase("model");
+  content["search"]["min_gpus"] = 16;
+  EXPECT_THAT(error(), HasSubstr("/search/max_gpus: at most 8 GPUs and at least 16 contradict each other"));
+  content["search"].erase("min_gpus");
+  content["budget"] = "0USD";
+  EXPECT_THAT(error(), HasSubstr("/budget: nothing can be rented for nothing"));
+  content["budget"] = "-5USD";
+  EXPECT_THAT(error(), HasSubstr("/budget"));
+  content.erase("budget");
+  content["search"]["gpus"] = {"GPU-Z"};
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr("/search/gpus: \"GPU-Z\" is in none of the catalogs"), HasSubstr("did you mean")));
+  content["search"].erase("gpus");
+  content["search"]["policies"] = {"external"};
+  EXPECT_THAT(error(), HasSubstr("/search/policies/0"));
+  content["search"].erase("policies");
+  content["workload"]["batch_per_gpu"] = 65;
+  EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu: found 65, expected a batch size that"));
+}
+
+TEST_F(Plans, ADeadlineIsADurationOrATimeWithItsZone) {
+  content["deadline"] = "2026-11-21T12:00:00+00:00";
+  EXPECT_EQ(request().deadline, Seconds{86400});  // from now on
+  EXPECT_EQ(request().start, kNow);
+  content["start"] = "2026-11-21T12:30:00+01:00";
+  EXPECT_EQ(request().deadline, Seconds{1800});
+  content["start"] = "2026-11-22T00:00:00Z";
+  EXPECT_THAT(error(), HasSubstr("/deadline: 2026-11-21T12:00:00+00:00 is not after the start"));
+  content["deadline"] = "2026-11-25T12:00:00";
+  EXPECT_THAT(error(), HasSubstr("expected a duration such as \"60h\", or a time with its zone"));
+  content["deadline"] = "60h";
+  EXPECT_THAT(error(), HasSubstr("/start: a start has no meaning"));
+  content["start"] = "tomorrow";
+  EXPECT_THAT(error(), HasSubstr("/start: found \"tomorrow\", expected a time with its zone"));
+  content.erase("start");
+  content["deadline"] = "0h";
+  EXPECT_THAT(error(), HasSubstr("/deadline"));
+}
+
+TEST_F(Plans, PickARecordedTraceByItsModel) {
+  content["workload"] = {{"model", "mlp-gan"}, {"images", 1000}};
+  EXPECT_THAT(request().trace_choice, StartsWith("recorded:mlp-gan-cpu, which comes with the program"));
+  content["workload"]["model"] = "dcgan-46";
+  EXPECT_THAT(error(),
+              AllOf(HasSubstr("/workload/model: no trace of \"dcgan-46\""), HasSubstr("did you mean \"dcgan-64\"?")));
+}
+
+TEST_F(Plans, SayWhatIsLeftOut) {
+  Json platform = Json::parse(made_up_platform());
+  platform["instances"]["four"]["retired"] = "gone";
+  platform["instances"]["other"].erase("prices");
+  folder_.add("lab.json", platform.dump());
+  const Json plan = json();
+  EXPECT_THAT(plan["left_out"].dump(), AllOf(HasSubstr("retired: four"), HasSubstr("no price is known: other"),
+                                             HasSubstr("of GPU memory: small")));
+}
+
+// A storage that one catalog does not have leaves its candidates out; one that none has is a mistake in the request.
+TEST_F(Plans, WhatIsWrongForAllIsWrongInTheRequest) {
+  content["search"]["markets"] = {"on-demand"};
+  content["storage"] = {{"dataset", "nowhere"}};
+  EXPECT_THAT(message_of<ConfigError>([&] { plan(); }), HasSubstr("no storage \"nowhere\""));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,221 @@
+#include "platforms/price_list.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/check.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kLab = R"({ "schema": "ganymede.platform/1", "provider": "aws", "name": "small",
+  "sources": { "OLD": "a list of 2025" },
+  "gpus": { "V100": { "memory": "16GiB", "fp32": "15.7Tflop/s", "memory_bandwidth": "900GB/s", "source": "OLD" } },
+  "instances": {
+    "p3.2xlarge": { "gpu": "V100", "gpus": 1, "source": "OLD", "prices": [
+      { "region": "us-east-1", "market": "on-demand", "per_hour": "3USD/h", "as_of": "2025-01-01", "source": "OLD" },
+      { "region": "us-east-1", "market": "spot", "per_hour": "1USD/h", "interrupted_per_month": 0.25,
+        "as_of": "2025-01-01", "source": "OLD" } ] },
+    "Standard_NC6s_v3": { "gpu": "V100", "gpus": 1, "source": "OLD" } } })";
+
+class PriceLists : public testing::Test {
+ protected:
+  PriceList read(const std::string& name, const std::string& content) {
+    unknown.clear();
+    return read_price_list(folder.add(name, content), {"p3.2xlarge", "Standard_NC6s_v3"}, options, &unknown);
+  }
+  std::string error(const std::string& name, const std::string& content) {
+    return message_of<ConfigError>([&] { read(name, content); });
+  }
+  static Platform merged(const PriceList& list) {
+    return read_platform(JsonNode::parse(merge_prices(kLab, list).text, "merged"));
+  }
+
+  TemporaryFolder folder;
+  PriceListOptions options{.today = "2026-11-20", .as_of = "undated", .exchange = {}};
+  std::map<std::string, int> unknown;
+};
+
+const Price& price(const Platform& platform, std::string_view instance, std::string_view region, Market market,
+                   std::string_view zone = "") {
+  return platform.price(platform.instance(instance), region, market, nullptr, nullptr, zone);
+}
+
+const char* const kSkyHead =
+    "InstanceType,AcceleratorName,AcceleratorCount,vCPUs,MemoryGiB,GpuInfo,Price,SpotPrice,Region,AvailabilityZone\n";
+
+TEST_F(PriceLists, SkyPilotsCatalogAsItComes) {
+  options.as_of = "2026-11-19";
+  const PriceList list = read(
+      "vms.csv",
+      std::string(kSkyHead) +
+          "p3.2xlarge,V100,1.0,8.0,61.0,\"{'Gpus': [{'Name': 'V100', 'Count': 1}]}\",3.06,0.40,us-east-1,us-east-1a\n"
+          "p3.2xlarge,V100,1.0,8.0,61.0,\"{'Gpus': []}\",3.06,0.38,us-east-1,us-east-1b\n"
+          "p3.2xlarge,V100,1.0,8.0,61.0,,3.30,,eu-west-1,eu-west-1a\n"
+          "m5.large,,,2.0,8.0,,0.096,0.03,us-east-1,us-east-1a\n");
+  EXPECT_EQ(list.kind, "SkyPilot catalog");
+  const Platform platform = merged(list);
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::on_demand).per_hour.value, 3'060'000);
+  EXPECT_EQ(price(platform, "p3.2xlarge", "eu-west-1", Market::on_demand).per_hour.value, 3'300'000);
+  const Price& region = price(platform, "p3.2xlarge", "us-east-1", Market::spot);
+  EXPECT_EQ(region.per_hour.value, 380'000);  // the cheapest zone
+  EXPECT_EQ(region.as_of, "2026-11-19");
+  EXPECT_EQ(region.interrupted_per_month, 0.25);  // kept
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot, "us-east-1a").per_hour.value, 400'000);
+  EXPECT_EQ(unknown.size(), 1U);
+  EXPECT_TRUE(unknown.contains("m5.large"));
+  EXPECT_THAT(region.origin.source, HasSubstr("vms.csv"));
+}
+
+const char* const kAws =
+    R"({ "formatVersion": "v1.0", "offerCode": "AmazonEC2", "publicationDate": "2026-11-18T17:00:00Z",
+  "products": {
+    "A": { "sku": "A", "productFamily": "Compute Instance", "attributes": { "instanceType": "p3.2xlarge",
+           "regionCode": "us-east-1", "operatingSystem": "Linux", "tenancy": "Shared", "preInstalledSw": "NA",
+           "capacitystatus": "Used" } },
+    "B": { "sku": "B", "productFamily": "Compute Instance", "attributes": { "instanceType": "p3.2xlarge",
+           "regionCode": "us-east-1", "operatingSystem": "Windows", "tenancy": "Shared", "preInstalledSw": "NA" } } },
+  "terms": {
+    "OnDemand": { "A": { "A.1": { "priceDimensions": { "A.1.6YS": { "unit": "Hrs", "pricePerUnit": { "USD": "3.0600000000" } } } } },
+                  "B": { "B.1": { "priceDimensions": { "B.1.6YS": { "unit": "Hrs", "pricePerUnit": { "USD": "9" } } } } } },
+    "Reserved": { "A": {
+      "A.2": { "termAttributes": { "LeaseContractLength": "1yr", "PurchaseOption": "No Upfront", "OfferingClass": "standard" },
+               "priceDimensions": { "A.2.6": { "unit": "Hrs", "pricePerUnit": { "USD": "1.99" } } } },
+      "A.3": { "termAttributes": { "LeaseContractLength": "1yr", "PurchaseOption": "All Upfront", "OfferingClass": "standard" },
+               "priceDimensions": { "A.3.2": { "unit": "Quantity", "pricePerUnit": { "USD": "16000" } } } } } } } })";
+
+TEST_F(PriceLists, AwsOwnPriceList) {
+  const Platform platform = merged(read("index.json", kAws));
+  const Price& list = price(platform, "p3.2xlarge", "us-east-1", Market::on_demand);
+  EXPECT_EQ(list.per_hour.value, 3'060'000);  // not that of Windows
+  EXPECT_EQ(list.as_of, "2026-11-18");
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::reserved_1y).per_hour.value, 1'990'000);
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot).per_hour.value, 1'000'000);  // as before
+}
+
+std::string azure(const std::string& price, const std::string& currency = "USD",
+                  const std::string& more = R"("type": "Consumption", "skuName": "NC6s v3")") {
+  return R"({ "BillingCurrency": "USD", "Items": [ { "currencyCode": ")" + currency + R"(", "retailPrice": )" + price +
+         R"(, "armRegionName": "eastus", "effectiveStartDate": "2024-03-01T00:00:00Z", "armSkuName": "Standard_NC6s_v3",
+         "productName": "Virtual Machines NCSv3 Series", "unitOfMeasure": "1 Hour", )" +
+         more + " } ] }";
+}
+
+TEST_F(PriceLists, AzuresRetailPrices) {
+  Platform platform = merged(read("azure.json", azure("3.06")));
+  EXPECT_EQ(price(platform, "Standard_NC6s_v3", "eastus", Market::on_demand).per_hour.value, 3'060'000);
+  EXPECT_EQ(price(platform, "Standard_NC6s_v3", "eastus", Market::on_demand).as_of, "2024-03-01");
+  platform = merged(read("azure.json", azure("0.40", "USD", R"("type": "Consumption", "skuName": "NC6s v3 Spot")")));
+  EXPECT_EQ(price(platform, "Standard_NC6s_v3", "eastus", Market::spot).per_hour.value, 400'000);
+  // A reservation's price is of the whole term: 8,760 USD over a year are 1 USD/h.
+  platform =
+      merged(read("azure.json",
+                  azure("8760", "USD", R"("type": "Reservation", "reservationTerm": "1 Year", "skuName": "NC6s v3")")));
+  EXPECT_EQ(price(platform, "Standard_NC6s_v3", "eastus", Market::reserved_1y).per_hour.value, 1'000'000);
+}
+
+TEST_F(PriceLists, OurOwnForms) {
+  const Platform platform = merged(read("mine.csv",
+                                        "instance,region,market,usd_per_hour,as_of,zone\n"
+                                        "p3.2xlarge,us-east-1,spot,0.5,2026-11-01,\n"
+                                        "p3.2xlarge,us-east-1,spot,0.45,2026-11-01,use1-az1\n"));
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot).per_hour.value, 500'000);
+  EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot, "use1-az1").per_hour.value, 450'000);
+  EXPECT_EQ(read("lab.json", kLab).prices.size(), 2U);
+}
+
+TEST_F(PriceLists, AnotherCurrencyNeedsItsRate) {
+  EXPECT_THAT(error("azure.json", azure("2.8", "EUR")),
+              AllOf(HasSubstr("azure.json: /Items/0: found a price in EUR"), HasSubstr("--exchange EUR=")));
+  options.exchange = {{"EUR", 1.1}};
+  const Platform platform = merged(read("azure.json", azure("2.8", "EUR")));
+  const Price& there = price(platform, "Standard_NC6s_v3", "eastus", Market::on_demand);
+  EXPECT_EQ(there.per_hour.value, 3'080'000);
+  EXPECT_EQ(there.origin.notes, "2.8 EUR at 1.1 USD");
+}
+
+TEST_F(PriceLists, NamesTheLineOfWhatCannotBe) {
+  const std::string head = "instance,region,market,usd_per_hour,as_of\n";
+  for (const char* bad : {"-1", "nan", "inf", "three"})
+    EXPECT_THAT(error("mine.csv", head + "p3.2xlarge,us-east-1,spot," + bad + ",2026-11-01\n"),
+                HasSubstr(std::string("mine.csv: line 2: usd_per_hour: found \"") + bad + "\""));
+  EXPECT_THAT(error("azure.json", azure("-3.06")), HasSubstr("azure.json: /Items/0: found a price of -3.06"));
+  EXPECT_THAT(error("azure.json", azure("\"NaN\"")), HasSubstr("azure.json: /Items/0: found a price of nan"));
+  EXPECT_THAT(error("mine.csv", head + "p3.2xlarge,us-east-1,spot,1,2031-01-01\n"),
+              HasSubstr("line 2: found the date 2031-01-01, which is in the future"));
+  EXPECT_THAT(error("mine.csv", head + "p3.2xlarge,us-east-1,spot,1,last week\n"), HasSubstr("expected YYYY-MM-DD"));
+  EXPECT_THAT(error("mine.csv", head + "p3.2xlarge,us-east-1,sport,1,2026-11-01\n"),
+              HasSubstr("market: found \"sport\""));
+  EXPECT_THAT(
+      error("mine.csv", head + "p3.2xlarge,us-east-1,spot,1,2026-11-01\np3.2xlarge,us-east-1,spot,2,2026-11-01\n"),
+      AllOf(HasSubstr("line 3: a second spot price of p3.2xlarge in us-east-1"), HasSubstr("line 2")));
+  EXPECT_THAT(error("mine.csv", head + "p3.2xlarge,us-east-1,spot,1\n"),
+              HasSubstr("line 2: found 4 cells, expected 5"));
+  EXPECT_THAT(error("mine.csv", "a,b\n1,2\n"), HasSubstr("expected the columns instance"));
+  EXPECT_THAT(error("mine.csv", ""), HasSubstr("is empty"));
+  EXPECT_THAT(error("mine.csv", head + "m5.large,us-east-1,spot,1,2026-11-01\n"),
+              HasSubstr("without a price of any instance of the catalog"));
+  EXPECT_THAT(error("x.json", "{"), HasSubstr("is not JSON"));
+  EXPECT_THAT(error("x.json", "{}"), HasSubstr("expected a platform file"));
+  // The same price twice is no contradiction.
+  EXPECT_EQ(read("mine.csv", head + "p3.2xlarge,us-east-1,spot,1,2026-11-01\np3.2xlarge,us-east-1,spot,1,2026-11-01\n")
+                .prices.size(),
+            1U);
+}
+
+std::vector<std::string> kinds_at(const std::vector<Finding>& findings, const std::string& where) {
+  std::vector<std::string> kinds;
+  for (const Finding& finding : findings)
+    if (finding.where == where) kinds.push_back(finding.kind);
+  return kinds;
+}
+
+TEST(CheckPlatform, FlagsWhatShouldBeLookedAt) {
+  const Platform platform = read_platform(JsonNode::parse(R"({ "schema": "ganymede.platform/1", "provider": "x",
+    "sources": { "LIST": "a list" },
+    "gpus": { "G": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s", "source": "LIST",
+                     "power": { "idle": "10W", "peak": "100W" } },
+              "H": { "memory": "16GiB", "fp32": "10Tflop/s", "tensor": "1Tflop/s", "memory_bandwidth": "900TB/s", "source": "rumour" } },
+    "instances": {
+      "none": { "gpu": "G", "gpus": 1, "source": "LIST", "retired": "gone" },
+      "some": { "gpu": "G", "gpus": 1, "source": "LIST", "prices": [
+        { "region": "r", "market": "on-demand", "per_hour": "2USD/h", "as_of": "2026-11-01", "source": "LIST" },
+        { "region": "r", "market": "spot", "per_hour": "2.50USD/h", "as_of": "2026-11-01", "source": "LIST" },
+        { "region": "r", "market": "reserved-1y", "per_hour": "1USD/h", "as_of": "2025-01-01", "source": "LIST" },
+        { "region": "r", "market": "reserved-3y", "per_hour": "2USD/h", "as_of": "2026-11-01", "source": "LIST" },
+        { "region": "s", "market": "spot", "per_hour": "200USD/h", "as_of": "2030-01-01", "source": "LIST" },
+        { "region": "t", "market": "on-demand", "per_hour": "0USD/h", "as_of": "undated", "source": "LIST",
+          "unconfirmed": "heard" } ] } },
+    "regions": { "r": { "source": "LIST" } } })",
+                                                          "x.json"));
+  const auto findings = check_platform(platform, "2026-11-20");
+  using testing::ElementsAre;
+  EXPECT_THAT(kinds_at(findings, "G"), ElementsAre());
+  EXPECT_THAT(kinds_at(findings, "H"), ElementsAre("no source", "no power", "implausible", "implausible"));
+  EXPECT_THAT(kinds_at(findings, "none"), ElementsAre("retired", "no price"));
+  EXPECT_THAT(kinds_at(findings, "some r on-demand"), ElementsAre());
+  EXPECT_THAT(kinds_at(findings, "some r spot"), ElementsAre("dearer"));
+  EXPECT_THAT(kinds_at(findings, "some r reserved-1y"), ElementsAre("old price", "dates differ"));
+  EXPECT_THAT(kinds_at(findings, "some r reserved-3y"), ElementsAre("dearer"));
+  EXPECT_THAT(kinds_at(findings, "some s spot"), ElementsAre("in the future", "absurd price", "no list price"));
+  EXPECT_THAT(kinds_at(findings, "some t on-demand"), ElementsAre("unconfirmed", "undated", "absurd price"));
+  EXPECT_THAT(kinds_at(findings, "r"), ElementsAre("no carbon"));
+}
+
+// What nobody may ship: facts without a source, GPUs or prices that cannot be, discounts that are none.
+TEST(CheckPlatform, FindsNoFaultsInTheCatalogs) {
+  for (const std::string& provider : provider_names())
+    for (const Finding& finding : check_platform(catalog(provider), "2026-11-20"))
+      for (const char* fault : {"no source", "implausible", "absurd price", "dearer", "in the future"})
+        EXPECT_NE(finding.kind, fault) << provider << ": " << finding.where << ": " << finding.what;
+}
+
+}  // namespace
+}  // namespace ganymede
