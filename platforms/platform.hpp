@@ -206,6 +206,7 @@ struct Platform {
   std::string name;      ///< default: the provider
   /// What the short names at the start of a `source` stand for: {"KARP-AWS", "aws/karpenter-provider-aws ..."}.
   std::vector<std::pair<std::string, std::string>> sources;
+  std::string currency;  ///< not empty: "EUR at 1.08 USD of 2026-11-01", from which amounts were converted
   // Each of these lists is sorted by name: the members of a JSON object have no order.
   std::vector<Gpu> gpus;
   std::vector<Instance> instances;

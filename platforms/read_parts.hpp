@@ -29,6 +29,9 @@ Nic read_nic(const JsonNode& node);
 Fabric read_fabric(const JsonNode& node);
 
 // read_prices.cpp
+/// The file with its amounts in dollars where it has a "currency" ({ "code": "EUR", "usd": 1.08, "as_of": … }): "2EUR"
+/// becomes "2.16USD", to the micro-dollar. Fills in `note`.
+JsonNode in_dollars(const JsonNode& root, std::string& note);
 std::vector<Price> read_prices(const JsonNode& node);
 Storage read_storage(const std::string& name, const JsonNode& node);
 Billing read_billing(const JsonNode& node);

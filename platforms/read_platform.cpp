@@ -156,10 +156,12 @@ Origin read_origin(JsonObject& in) {
   return origin;
 }
 
-Platform read_platform(const JsonNode& root) {
+Platform read_platform(const JsonNode& file) {
+  Platform platform;
+  const JsonNode root = in_dollars(file, platform.currency);
   JsonObject in(root);
   check_schema(in, "ganymede.platform/1");
-  Platform platform;
+  in.optional("currency");
   platform.file = root.file();
   const auto provider = in.optional("provider");
   platform.provider = provider ? provider->as_string() : "private";

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -99,6 +102,45 @@ MicroUsd read_money(const JsonNode& node) {
   } catch (const std::invalid_argument&) {
   }
   node.expected("an amount like \"0.08USD\", zero or more, with at most six decimals");
+}
+
+namespace {
+
+/// "2EUR" and "2EUR/h" in dollars; every other text as it is.
+std::string converted(const std::string& text, const std::string& code, double usd) {
+  const bool rate = text.ends_with("/h");
+  const std::string_view amount = std::string_view(text).substr(0, text.size() - (rate ? 2 : 0));
+  if (!amount.ends_with(code)) return text;
+  const std::string_view digits = amount.substr(0, amount.size() - code.size());
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !(value >= 0 && value < 1e12)) return text;
+  return decimal(MicroUsd{std::llround(value * usd * 1e6)}) + "USD" + (rate ? "/h" : "");
+}
+
+void convert(nlohmann::json& value, const std::string& code, double usd) {
+  if (value.is_string()) value = converted(value.get<std::string>(), code, usd);
+  if (value.is_structured())
+    for (auto& member : value) convert(member, code, usd);
+}
+
+}  // namespace
+
+JsonNode in_dollars(const JsonNode& root, std::string& note) {
+  if (!root.is_object() || !root.value().contains("currency")) return root;
+  JsonObject in(root.child("currency"));
+  const JsonNode code = in.required("code");
+  const std::string name = code.as_string();
+  if (name.size() != 3 || name == "USD") code.expected("three letters of another currency than USD, such as \"EUR\"");
+  const double usd = in.required("usd").as_number(1e-6, 1e6);
+  const JsonNode as_of = in.required("as_of");
+  if (!is_date(as_of.as_string())) as_of.expected("a date as YYYY-MM-DD");
+  read_origin(in);
+  in.finish();
+  nlohmann::json content = root.value();
+  convert(content, name, usd);
+  note = fmt::format("{} at {:g} USD of {}", name, usd, as_of.as_string());
+  return JsonNode::wrap(std::move(content), root.file(), root.directory());
 }
 
 std::vector<Price> read_prices(const JsonNode& node) {

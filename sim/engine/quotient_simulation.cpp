@@ -285,7 +285,8 @@ class QuotientSimulation::Implementation {
   void look_for_repetition() {
     lead_entered_ = false;
     const Rank& lead = ranks_[0];
-    if (quotient_.calls.size() != 1 || lead.call >= calls_of(lead).size()) return remembered_.clear();
+    // It may have left its call in the same moment, and wait for the next one.
+    if (quotient_.calls.size() != 1 || lead.call >= calls_of(lead).size() || lead.round < 0) return remembered_.clear();
     const QuotientStage& stage = stage_at(calls_of(lead)[lead.call], lead.round);
     const std::int64_t end = stage.first_round + stage.rounds;
     if (end - lead.round < kWorthFolding) return remembered_.clear();
@@ -324,6 +325,11 @@ class QuotientSimulation::Implementation {
     for (std::size_t slot = 0; slot < active_.size(); ++slot) {
       const ActiveFlow& flow = active_[slot];
       if (!flow.active) continue;
+      if (flow.call != ranks_[0].call || flow.round < stage.first_round ||
+          flow.round >= stage.first_round + stage.rounds) {  // of another stage, still under way
+        state.first = -1;
+        return state;
+      }
       const auto& definition =
           stage.transfers[static_cast<std::size_t>(flow.transfer)].flows[static_cast<std::size_t>(flow.way)];
       const double rate = quotient_.link_bandwidths[static_cast<std::size_t>(definition.uses[0].link)];

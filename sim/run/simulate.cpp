@@ -28,6 +28,8 @@ std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisionin
     facts.emplace_back("fabric", &platform.fabric.origin);
     if (instance.nic) facts.emplace_back("NIC", &instance.nic->origin);
   }
+  if (!platform.currency.empty())
+    warnings.push_back(fmt::format("prices of {} are converted from {}", platform.name, platform.currency));
   if (!instance.retired.empty()) warnings.push_back(fmt::format("retired: {}: {}", instance.name, instance.retired));
   const bool inside = pool.pool.gpus_per_node > 1 && !instance.gpu_links;
   const bool staged = pool.most > 1 && instance.nic && !instance.nic->gpu_direct;

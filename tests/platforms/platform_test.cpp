@@ -210,5 +210,22 @@ TEST(Markets, HaveOneNameEach) {
   EXPECT_EQ(parse_market("spotty"), std::nullopt);
 }
 
+TEST(Platform, AmountsInAnotherCurrencyAreConverted) {
+  std::string text(kLab);
+  const auto replace = [&](const std::string& from, const std::string& to) {
+    ASSERT_NE(text.find(from), std::string::npos) << from;
+    text.replace(text.find(from), from.size(), to);
+  };
+  replace(R"("provider")", R"("currency": { "code": "EUR", "usd": 1.1, "as_of": "2026-11-01" }, "provider")");
+  replace("2.00USD/h", "2EUR/h");
+  const Platform lab = read_platform(JsonNode::parse(text, "lab.json"));
+  EXPECT_EQ(lab.instances[0].prices[0].per_hour.value, 2'200'000);
+  EXPECT_EQ(lab.currency, "EUR at 1.1 USD of 2026-11-01");
+  // A third currency, or one that nobody declared, is an error with its place.
+  replace(R"("0USD")", R"("0CHF")");
+  EXPECT_THAT(error_of(text), testing::HasSubstr("/storage/nfs/per_gb_month: found \"0CHF\""));
+  EXPECT_THAT(error_of(replaced(kLab, "2.00USD/h", "2EUR/h")), testing::HasSubstr("USD/h"));
+}
+
 }  // namespace
 }  // namespace ganymede

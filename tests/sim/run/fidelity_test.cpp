@@ -49,6 +49,20 @@ TEST(Fidelity, AgreesOnATransferredTrace) {
   EXPECT_NEAR(total(sampled) / total(message), 1, 1e-9);
 }
 
+// Buckets of unlike sizes on 16 nodes: the rank whose rounds are watched for repetitions leaves one call, and waits for
+// the next, in the moment in which it entered its last round.
+TEST(Fidelity, AgreesWhereCallsFollowEachOther) {
+  const ScenarioFiles files;
+  Json content =
+      ScenarioFiles::with("/workload", {{"trace", "recorded:dcgan-64-cpu"}, {"batch_per_gpu", 128}, {"steps", 4}});
+  content["platform"] = {
+      {"catalog", "azure"}, {"region", "eastus"}, {"instance", "Standard_NC40ads_H100_v5"}, {"nodes", 16}};
+  content["synchronization"]["scheme"] = "nccl";
+  const Json message = simulate_json(files.load(at_fidelity(content, "message")));
+  const Json sampled = simulate_json(files.load(at_fidelity(content, "sampled")));
+  EXPECT_NEAR(sampled["time"]["step_mean_s"].get<double>() / message["time"]["step_mean_s"].get<double>(), 1, 1e-6);
+}
+
 /// 120 steps of 10 ms on average that vary by 20 %, with correlation 0.7 between neighbours.
 StepTrace jittered(std::uint64_t seed = 3) {
   RandomStream random(seed, "test/jitter");
