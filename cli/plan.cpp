@@ -61,6 +61,11 @@ void plan_command(const PlanFlags& flags, Shared& shared) {
   PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
+  std::function<void(std::size_t)> bar;
+  options.progress = [&](std::size_t done, std::size_t groups) {
+    if (!bar) bar = progress_bar(shared, groups, "groups of candidates");
+    if (bar) bar(done);
+  };
   const Plan plan = make_plan(request, options);
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()

@@ -97,6 +97,7 @@ class Search {
   Plan run() {
     bound();
     std::vector<std::size_t> order = by_bound();
+    groups_ = order.size();
     std::size_t done = 0;
     for (std::size_t first = 0; first < order.size(); first += kGroupsARound) {
       const std::size_t end = std::min(order.size(), first + kGroupsARound);
@@ -187,7 +188,7 @@ class Search {
           return answers.dump();
         },
         [&](std::size_t finished) {
-          if (options_.progress) options_.progress(done + finished);
+          if (options_.progress) options_.progress(done + finished, groups_);
         },
         ChildUse::reused);
     for (std::size_t g = 0; g < work.size(); ++g) {
@@ -284,6 +285,7 @@ class Search {
   const PlanOptions& options_;
   Plan plan_;
   std::vector<std::size_t> front_;  // that meet the goals
+  std::size_t groups_ = 0;          // to simulate, as far as is known before
   std::string invalid_;             // the first candidate's that is no valid scenario
 };
 

@@ -49,7 +49,7 @@ struct Plan {
 struct PlanOptions {
   int jobs = 1;
   bool exhaustive = false;  ///< simulates all that could meet the goals, for checking that leaving out loses nothing
-  std::function<void(std::size_t)> progress;  ///< with the number of groups done, of candidates.groups
+  std::function<void(std::size_t done, std::size_t groups)> progress;
 };
 
 /// The same for the same request, whatever the number of jobs.

@@ -8,13 +8,11 @@
 
 #include "common/errors.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/engine/repeatable_state.hpp"
 
 namespace ganymede {
 namespace {
 
-/// What tells two states apart, as a share of the time between them. It may add up over all repetitions, which leaves
-/// the sum as exact as this.
-constexpr double kSameState = 1e-10;
 /// Events that rounding has set apart by less, as a share of the time, are one moment: shares are found once for them.
 constexpr double kSameMoment = 1e-12;
 /// Rounds left in a stage below which looking for repetitions is not worth the while.
@@ -272,15 +270,7 @@ class QuotientSimulation::Implementation {
 
   // ---- rounds that repeat ----
 
-  /// The state at a moment at which the first class has just entered a round: integers that must be equal, and times
-  /// and bytes that must nearly be.
-  struct State {
-    double time = 0;
-    std::int64_t round = 0, first = 0, last = 0;  // of the lead; of all classes
-    std::vector<std::int64_t> exact;
-    std::vector<double> near;
-    std::vector<double> scale;  // what one second is in the unit of `near`
-  };
+  using State = RepeatableState;
 
   void look_for_repetition() {
     lead_entered_ = false;
@@ -352,14 +342,6 @@ class QuotientSimulation::Implementation {
       add(value.first, value.second);
     }
     return state;
-  }
-
-  static bool alike(const State& a, const State& b) {
-    if (a.exact != b.exact || a.near.size() != b.near.size() || b.time <= a.time) return false;
-    const double tolerance = kSameState * (b.time - a.time);
-    for (std::size_t i = 0; i < a.near.size(); ++i)
-      if (std::abs(a.near[i] - b.near[i]) > tolerance * a.scale[i]) return false;
-    return true;
   }
 
   /// Moves everything on by `rounds`, and the clock that is told outside by `seconds`.
