@@ -87,7 +87,10 @@ std::string age(const Price& price, const std::string& today) {
 }
 
 /// The names of a `source` that its file's table explains, without what stands behind them.
-std::string short_source(const std::string& source) { return source.substr(0, source.find(':')); }
+std::string short_source(const std::string& source) {
+  const std::string merged = "UPDATE: ";
+  return source.starts_with(merged) ? source.substr(merged.size()) : source.substr(0, source.find(':'));
+}
 
 /// A row a place, its markets side by side.
 std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& options) {
@@ -110,7 +113,9 @@ std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& opt
     if (offer.price) places[at->second].second.prices[offer.price->market] = offer.price;
   }
   const Platform* above = nullptr;
-  for (const auto& [where, place] : places) {
+  for (const auto& entry : places) {
+    const std::string& where = entry.first;
+    const Place& place = entry.second;
     const Instance& instance = *place.offer->instance;
     const Platform& platform = *place.offer->platform;
     if (above != nullptr && above != &platform) table.rule();

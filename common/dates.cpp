@@ -60,8 +60,8 @@ std::optional<std::int64_t> parse_time(std::string_view text) {
   if (at >= text.size()) return std::nullopt;
   const auto zone = parse_zone(text.substr(at));
   if (!date || !hour || !minute || !second || !zone || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
-  return std::int64_t{sys_days(*date).time_since_epoch().count()} * 86400 + *hour * 3600 + *minute * 60 + *second -
-         *zone;
+  return std::int64_t{sys_days(*date).time_since_epoch().count()} * 86400 + std::int64_t{*hour} * 3600 +
+         std::int64_t{*minute} * 60 + *second - *zone;
 }
 
 std::string format_time(std::int64_t seconds_since_1970) {

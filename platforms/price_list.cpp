@@ -156,11 +156,22 @@ PriceList read_price_list(const std::filesystem::path& file, const std::vector<s
     read_csv(CsvTable::parse(text, file.string()), options, out, list.kind);
   list.prices = out.take();
   if (list.prices.empty())
-    throw ConfigError(fmt::format("{}: a {} without a price of any instance of the catalog; it has {} others",
+    throw ConfigError(fmt::format("{}: {}: without a price of any instance of the catalog; it has {} others",
                                   file.string(), list.kind, out.unknown().size()));
   if (unknown) *unknown = out.unknown();
   return list;
 }
+
+namespace {
+
+/// None where it is worked out from what owning the machine costs.
+std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
+  const auto amount = price.find("per_hour");
+  return amount == price.end() ? std::nullopt
+                               : std::optional(parse_quantity<MicroUsdPerHour>(amount->get<std::string>()));
+}
+
+}  // namespace
 
 Merged merge_prices(std::string_view platform, const PriceList& list) {
   using Json = nlohmann::ordered_json;
@@ -189,7 +200,7 @@ Merged merge_prices(std::string_view platform, const PriceList& list) {
       ++merged.added;
       prices.push_back(std::move(entry));
     } else {
-      ++(old->value("per_hour", "") == entry["per_hour"] ? merged.same : merged.changed);
+      ++(amount_of(*old) == price.per_hour ? merged.same : merged.changed);
       *old = std::move(entry);
     }
   }
