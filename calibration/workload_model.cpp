@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibration/statistics.hpp"
+#include "traces/layer_list.hpp"
 
 namespace ganymede {
 namespace {
@@ -121,7 +122,9 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
 }  // namespace
 
 std::string_view to_string(Provenance provenance) {
-  return provenance == Provenance::measured ? "measured" : "transferred";
+  return provenance == Provenance::measured      ? "measured"
+         : provenance == Provenance::transferred ? "transferred"
+                                                 : "datasheet";
 }
 
 // TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s,
@@ -171,17 +174,23 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
 WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
                                    const Link* host_link) {
   WorkloadModel workload;
-  workload.provenance = Provenance::transferred;
+  const bool counted = trace.software.backend == kRooflineBackend;
+  workload.provenance = counted ? Provenance::datasheet : Provenance::transferred;
   workload.central = roofline_model(trace, batch, target, host_link, kCentral);
   workload.low = roofline_model(trace, batch, target, host_link, kLow);
   workload.high = roofline_model(trace, batch, target, host_link, kHigh);
-  workload.rule = fmt::format("transferred from {} to {} by roofline ({:.0f} % of {}, {:.0f} % of {}, {} a launch)",
-                              trace.device.name, target.name, 100 * kCentral.flops, to_string(peak_rate(trace, target)),
-                              100 * kCentral.bandwidth, to_string(target.memory_bandwidth), to_string(target.launch));
+  const std::string how = counted ? fmt::format("counted from the layers of {}, on {}", trace.model, target.name)
+                                  : fmt::format("transferred from {} to {}", trace.device.name, target.name);
+  workload.rule = fmt::format("{} by roofline ({:.0f} % of {}, {:.0f} % of {}, {} a launch)", how, 100 * kCentral.flops,
+                              to_string(peak_rate(trace, target)), 100 * kCentral.bandwidth,
+                              to_string(target.memory_bandwidth), to_string(target.launch));
   workload.warnings.push_back(
-      fmt::format("step times on {} are not measured but carried over from {} by roofline; their jitter is unknown and "
-                  "taken as none",
-                  target.name, trace.device.name));
+      counted ? fmt::format("step times on {} are not measured anywhere: they follow from a list of layers and a data "
+                            "sheet",
+                            target.name)
+              : fmt::format("step times on {} are not measured but carried over from {} by roofline; their jitter is "
+                            "unknown and taken as none",
+                            target.name, trace.device.name));
   check_bytes(workload, trace, batch);
   if (trace.precision != "fp32" && !target.tensor)
     workload.warnings.push_back(fmt::format(

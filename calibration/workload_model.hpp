@@ -11,7 +11,11 @@
 
 namespace ganymede {
 
-enum class Provenance { measured, transferred };
+enum class Provenance {
+  measured,
+  transferred,  ///< measured on another device
+  datasheet,    ///< counted from layers, timed by data sheets: nothing was measured
+};
 std::string_view to_string(Provenance provenance);
 
 /// A worker's step and the bounds of what it may be. For a measured one the three are the same model, whose error is

@@ -10,8 +10,9 @@ struct EmbeddedText {
   std::string_view name, text;
 };
 
-// Both sorted by name, which is a file's without its extension.
+// All sorted by name, which is a file's without its extension.
 std::span<const EmbeddedText> embedded_catalogs();  ///< platforms/catalog
 std::span<const EmbeddedText> embedded_traces();    ///< traces/recorded
+std::span<const EmbeddedText> embedded_layers();    ///< traces/layers
 
 }  // namespace ganymede

@@ -114,7 +114,7 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     if (!used[p]) continue;
     const KnownWorkload& workload = times.known(p, scenario.stages.size() - 1);
-    if (workload.provenance == Provenance::transferred) worst = Provenance::transferred;
+    worst = std::max(worst, workload.provenance);
     if (result.step_source.find(workload.rule) == std::string::npos)
       result.step_source += (result.step_source.empty() ? "" : " and ") + workload.rule;
     add_warnings(result, workload.warnings);

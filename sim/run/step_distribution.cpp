@@ -58,7 +58,7 @@ StepDistribution measure(const Scenario& scenario, const Configuration& configur
   Workbench bench(scenario, configuration, workloads, seed);
   StepDistribution central = bench.measure(Bound::central);
   const bool transferred = std::any_of(workloads.begin(), workloads.end(),
-                                       [](const auto& w) { return w.provenance == Provenance::transferred; });
+                                       [](const auto& w) { return w.provenance != Provenance::measured; });
   central.low = transferred ? bench.measure(Bound::low).mean : central.mean;
   central.high = transferred ? bench.measure(Bound::high).mean : central.mean;
   return central;

@@ -1,0 +1,118 @@
+// ganymede import layers: a list of layers as a workload that can be planned without running it.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.hpp"
+#include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "platforms/catalog.hpp"
+#include "report/table.hpp"
+#include "traces/layer_list.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct LayerOptions {
+  std::string list, catalog = "aws", gpu = "V100";
+  std::vector<int> batches = {16};
+};
+
+/// A file, or the name of a list that comes with the program.
+LayerList load_list(const std::string& name) {
+  std::vector<std::string> known;
+  for (const EmbeddedText& list : embedded_layers()) {
+    if (list.name == name) return read_layer_list(JsonNode::parse(list.text, name + ".json"));
+    known.emplace_back(list.name);
+  }
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (path) return read_layer_list(JsonNode::load(name));
+  const auto close = nearest(name, known);
+  throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
+                                name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+RooflineDevice device_of(const LayerOptions& options, const std::string& precision) {
+  const Platform platform = load_catalog(options.catalog, ".");
+  std::vector<std::string> names;
+  for (const Gpu& gpu : platform.gpus) {
+    if (gpu.name == options.gpu) {
+      FlopsPerSecond rate = gpu.fp32;
+      if (precision != "fp32" && gpu.tensor) rate = precision == "tf32" ? *gpu.tensor / 2 : *gpu.tensor;
+      return {gpu.name, rate, gpu.memory_bandwidth, gpu.launch, gpu.memory};
+    }
+    names.push_back(gpu.name);
+  }
+  const auto close = nearest(options.gpu, names);
+  throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", options.gpu, platform.name,
+                                list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+std::string report_of(const LayerList& list, const StepTrace& trace) {
+  std::string out = fmt::format("{}{}\n\n", list.name, list.source.empty() ? "" : ": " + list.source);
+  Table networks({"network", ">copies", ">parameters", ">GFLOP an image, forward", ">kernels", "output"});
+  for (const auto& [name, network] : list.networks) {
+    const LayerCost total = network.total();
+    networks.add({name, fmt::format("{:g}", network.copies), fmt::format("{}", total.parameters),
+                  fmt::format("{:.3f}", total.flops / 1e9), std::to_string(total.launches),
+                  fmt::format("{} x {} x {}", network.output[0], network.output[1], network.output[2])});
+  }
+  out += networks.text() + "\n";
+  const TraceBatch& batch = trace.batches.back();
+  Table phases({"phase", ">time", ">share", ">GFLOP", ">MB moved", ">kernels"});
+  for (const TracePhase& phase : batch.phases)
+    phases.add({phase.name, to_string(Seconds{phase.seconds[0]}),
+                fmt::format("{:.1f} %", 100 * phase.seconds[0] / batch.wall_s[0]),
+                fmt::format("{:.1f}", phase.flops / 1e9),
+                fmt::format("{:.1f}", (phase.bytes_read + phase.bytes_written) / 1e6), std::to_string(phase.launches)});
+  phases.rule();
+  phases.add(
+      {fmt::format("step at batch {}", batch.batch), to_string(Seconds{batch.wall_s[0]}), "100.0 %", "", "", ""});
+  double memory = 0;
+  for (const auto& [kind, bytes] : batch.memory_bytes) memory += bytes;
+  return out + phases.text() +
+         fmt::format(
+             "\nmemory at batch {}: about {} (nothing recomputed, no workspace). Times are a roofline's on the data "
+             "sheet of {}: nothing was measured, and no device reaches them.\n",
+             batch.batch, to_string(Bytes{memory}), trace.device.name.substr(0, trace.device.name.find(' ')));
+}
+
+void import_layers(const LayerOptions& options, Shared& shared) {
+  check_output(shared);
+  keep_input(shared, options.list);
+  const LayerList list = load_list(options.list);
+  const StepTrace trace = trace_of(list, options.batches, device_of(options, list.precision));
+  remark(shared, report_of(list, trace));
+  emit(shared, write_step_trace(trace));
+}
+
+}  // namespace
+
+void add_import_layers(CLI::App& import, Shared& shared) {
+  auto options = std::make_shared<LayerOptions>();
+  auto* command = import.add_subcommand(
+      "layers",
+      "a list of layers, as a workload that can be planned without running it\n"
+      "Examples:\n"
+      "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n"
+      "  ganymede plan --trace stylegan2.json --images 25000000 --deadline 200h --budget 5000USD\n"
+      "  ganymede import layers model.json --batch 32 --gpu A100-40GB -o model-trace.json\n"
+      "\n"
+      "FLOPs, bytes, kernels and gradient buckets of each phase are counted; times are a roofline's on a data sheet, "
+      "and\n"
+      "every result says so. Lists that come with the program: biggan, cyclegan, pix2pix, stylegan2, vae.");
+  command->add_option("list", options->list, "a ganymede.layers/1 file, or the name of one that comes with the program")
+      ->required();
+  command->add_option("--batch", options->batches, "images a GPU and step; several make a trace with several entries")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--catalog", options->catalog, "whose data sheet gives the times")->capture_default_str();
+  command->add_option("--gpu", options->gpu, "likewise")->capture_default_str();
+  add_output(*command, shared);
+  command->callback([options, &shared] { import_layers(*options, shared); });
+}
+
+}  // namespace ganymede::cli
