@@ -73,6 +73,7 @@ void add_export(CLI::App& app, Shared& shared);
 void add_doctor(CLI::App& app, Shared& shared);
 void add_catalog(CLI::App& app, Shared& shared);
 void add_list(CLI::App& app, Shared& shared);
+void add_schema(CLI::App& app, Shared& shared);
 void add_example(CLI::App& app, Shared& shared);
 
 }  // namespace ganymede::cli

@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   cli::add_doctor(app, shared);
   cli::add_catalog(app, shared);
   cli::add_list(app, shared);
+  cli::add_schema(app, shared);
   cli::add_example(app, shared);
 
   try {

@@ -14,5 +14,6 @@ struct EmbeddedText {
 std::span<const EmbeddedText> embedded_catalogs();  ///< platforms/catalog
 std::span<const EmbeddedText> embedded_traces();    ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();    ///< traces/layers
+std::span<const EmbeddedText> embedded_schemas();   ///< docs/schemas
 
 }  // namespace ganymede

@@ -1,0 +1,102 @@
+// The schemas say what the program reads and writes: each example, each file of the project, and results.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <valijson/adapters/nlohmann_json_adapter.hpp>
+#include <valijson/schema.hpp>
+#include <valijson/schema_parser.hpp>
+#include <valijson/validation_results.hpp>
+#include <valijson/validator.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+const fs::path kSource = GANYMEDE_SOURCE_DIR;
+
+/// What is wrong with a document by the schema of its format; empty: nothing.
+std::string faults(const std::string& format, const Json& document) {
+  const Json text = Json::parse(run_program("schema " + format).out);
+  valijson::Schema schema;
+  valijson::SchemaParser parser;
+  const valijson::adapters::NlohmannJsonAdapter of_schema(text);
+  parser.populateSchema(of_schema, schema);
+  valijson::Validator validator(valijson::Validator::kStrongTypes);
+  valijson::ValidationResults results;
+  const valijson::adapters::NlohmannJsonAdapter of_document(document);
+  if (validator.validate(schema, of_document, &results)) return "";
+  std::string all;
+  valijson::ValidationResults::Error error;
+  while (results.popError(error)) {
+    for (const std::string& part : error.context) all += part;
+    all += ": " + error.description + "\n";
+  }
+  return all.empty() ? "invalid" : all;
+}
+
+Json parse(const std::string& text) { return Json::parse(text, nullptr, true, true); }
+
+TEST(Schema, TakesTheExamples) {
+  for (const char* format : {"scenario", "study", "request", "platform"})
+    EXPECT_EQ(faults(format, parse(run_program(std::string("example ") + format).out)), "") << format;
+}
+
+TEST(Schema, TakesTheFilesOfTheProject) {
+  const auto all = [](const char* folder, const std::string& format) {
+    std::size_t files = 0;
+    for (const auto& entry : fs::directory_iterator(kSource / folder)) {
+      if (entry.path().extension() != ".json") continue;
+      ++files;
+      EXPECT_EQ(faults(format, parse(content_of(entry.path()))), "") << entry.path();
+    }
+    EXPECT_GT(files, 0U) << folder;
+  };
+  all("platforms/catalog", "platform");
+  all("traces/recorded", "step-trace");
+  all("traces/layers", "layers");
+  all("studies", "study");
+}
+
+TEST(Schema, TakesWhatTheProgramWrites) {
+  const Scratch scratch;
+  const std::string scenario = scratch.write("s.json", run_program("example scenario").out);
+  const std::string spot =
+      " --set /platform/market=spot --set /policy/name=spot-first --set /platform/max_nodes=2 --set "
+      "'/storage={\"dataset\":{\"class\":\"gp3\",\"size\":\"10GB\"},\"checkpoint\":\"s3\"}' --set "
+      "/checkpoint/every=1h --set /deadline=12h --set '/billing={\"kubernetes\":true}'";
+  for (const std::string& options : {std::string(), spot}) {
+    const Outcome outcome = run_program("simulate " + scenario + options + " --format json");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(faults("result", Json::parse(outcome.out)), "") << options;
+  }
+  const Outcome trace = run_program("import layers vae");
+  EXPECT_EQ(faults("step-trace", Json::parse(trace.out)), "");
+}
+
+TEST(Schema, FindsMistakes) {
+  Json scenario = parse(run_program("example scenario").out);
+  const auto with = [&](const char* pointer, const Json& value) {
+    Json changed = scenario;
+    changed[Json::json_pointer(pointer)] = value;
+    return faults("scenario", changed);
+  };
+  EXPECT_NE(with("/platfrom", Json::object()), "");
+  EXPECT_NE(with("/platform/nodes", 0), "");
+  EXPECT_NE(with("/platform/market", "sport"), "");
+  EXPECT_NE(with("/workload/steps", 5), "");  // beside epochs
+  EXPECT_NE(with("/seed", "one"), "");
+  EXPECT_NE(with("/synchronization", Json::object()), "");  // no scheme
+  Json request = parse(run_program("example request").out);
+  request["search"]["certainty"] = 2;
+  EXPECT_NE(faults("request", request), "");
+}
+
+}  // namespace
+}  // namespace ganymede
