@@ -82,6 +82,7 @@ class QuotientSimulation::Implementation {
   }
 
   static const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round) {
+    assert(round >= call.stages.front().first_round);
     const auto next =
         std::upper_bound(call.stages.begin(), call.stages.end(), round,
                          [](std::int64_t r, const QuotientStage& stage) { return r < stage.first_round; });
