@@ -8,7 +8,9 @@
 #include <set>
 
 #include "calibration/statistics.hpp"
+#include "common/errors.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/profiler_trace.hpp"
 
 namespace ganymede {
 namespace {
@@ -173,6 +175,13 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
 
 WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
                                    const Link* host_link) {
+  const bool work = std::any_of(batch.phases.begin(), batch.phases.end(),
+                                [](const TracePhase& phase) { return phase.stream == "compute" && phase.flops > 0; });
+  if (!work && trace.software.backend == kProfilerBackend)
+    throw ConfigError(
+        fmt::format("the trace of {} has no FLOPs, so it predicts {} alone, not {}; `ganymede import "
+                    "profiler --layers` gives them",
+                    trace.model, trace.device.name, target.name));
   WorkloadModel workload;
   const bool counted = trace.software.backend == kRooflineBackend;
   workload.provenance = counted ? Provenance::datasheet : Provenance::transferred;

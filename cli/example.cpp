@@ -104,7 +104,8 @@ constexpr const char* kRequest = R"({
     // "policies": ["fixed", "spot-first"],
     "checkpoints": ["10min", "1h", "daly"], // tried where nodes may be lost
     "seeds": 5, // runs of each candidate
-    "certainty": 0.9 // share of them that must meet deadline and budget
+    "certainty": 0.9, // share of them that must meet deadline and budget
+    "sure": false // true: with the upper ends of their intervals, that hold all stated error
   },
 
   // Also "storage", "provisioning", "faults", "billing", "power_cap", "synchronization" as in a scenario.

@@ -258,9 +258,11 @@ void add_import(CLI::App& app, Shared& shared) {
                          "--nodes 2 -o measured.json\n"
                          "  ganymede allreduce --catalog aws --overlay measured.json --instance p4d.24xlarge "
                          "--nodes 8 --scheme nccl,ring --bytes 64MiB\n"
+                         "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
                          "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n");
   command->require_subcommand(1);
   add_import_layers(*command, shared);
+  add_import_profiler(*command, shared);
   auto options = std::make_shared<ImportOptions>();
   auto* nccl = command->add_subcommand(
       "nccl-tests",

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/layer_lists.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -19,36 +20,6 @@ struct LayerOptions {
   std::string list, catalog = "aws", gpu = "V100";
   std::vector<int> batches = {16};
 };
-
-/// A file, or the name of a list that comes with the program.
-LayerList load_list(const std::string& name) {
-  std::vector<std::string> known;
-  for (const EmbeddedText& list : embedded_layers()) {
-    if (list.name == name) return read_layer_list(JsonNode::parse(list.text, name + ".json"));
-    known.emplace_back(list.name);
-  }
-  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
-  if (path) return read_layer_list(JsonNode::load(name));
-  const auto close = nearest(name, known);
-  throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
-                                name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
-}
-
-RooflineDevice device_of(const LayerOptions& options, const std::string& precision) {
-  const Platform platform = load_catalog(options.catalog, ".");
-  std::vector<std::string> names;
-  for (const Gpu& gpu : platform.gpus) {
-    if (gpu.name == options.gpu) {
-      FlopsPerSecond rate = gpu.fp32;
-      if (precision != "fp32" && gpu.tensor) rate = precision == "tf32" ? *gpu.tensor / 2 : *gpu.tensor;
-      return {gpu.name, rate, gpu.memory_bandwidth, gpu.launch, gpu.memory};
-    }
-    names.push_back(gpu.name);
-  }
-  const auto close = nearest(options.gpu, names);
-  throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", options.gpu, platform.name,
-                                list_of(names), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
-}
 
 std::string report_of(const LayerList& list, const StepTrace& trace) {
   std::string out = fmt::format("{}{}\n\n", list.name, list.source.empty() ? "" : ": " + list.source);
@@ -82,13 +53,43 @@ std::string report_of(const LayerList& list, const StepTrace& trace) {
 void import_layers(const LayerOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.list);
-  const LayerList list = load_list(options.list);
-  const StepTrace trace = trace_of(list, options.batches, device_of(options, list.precision));
+  const LayerList list = load_layer_list(options.list);
+  const StepTrace trace =
+      trace_of(list, options.batches, roofline_device(options.catalog, options.gpu, list.precision));
   remark(shared, report_of(list, trace));
   emit(shared, write_step_trace(trace));
 }
 
 }  // namespace
+
+LayerList load_layer_list(const std::string& name) {
+  std::vector<std::string> known;
+  for (const EmbeddedText& list : embedded_layers()) {
+    if (list.name == name) return read_layer_list(JsonNode::parse(list.text, name + ".json"));
+    known.emplace_back(list.name);
+  }
+  const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
+  if (path) return read_layer_list(JsonNode::load(name));
+  const auto close = nearest(name, known);
+  throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
+                                name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu_name, const std::string& precision) {
+  const Platform platform = load_catalog(catalog, ".");
+  std::vector<std::string> names;
+  for (const Gpu& gpu : platform.gpus) {
+    if (gpu.name == gpu_name) {
+      FlopsPerSecond rate = gpu.fp32;
+      if (precision != "fp32" && gpu.tensor) rate = precision == "tf32" ? *gpu.tensor / 2 : *gpu.tensor;
+      return {gpu.name, rate, gpu.memory_bandwidth, gpu.launch, gpu.memory};
+    }
+    names.push_back(gpu.name);
+  }
+  const auto close = nearest(gpu_name, names);
+  throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", gpu_name, platform.name, list_of(names),
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
 
 void add_import_layers(CLI::App& import, Shared& shared) {
   auto options = std::make_shared<LayerOptions>();

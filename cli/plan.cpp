@@ -26,7 +26,7 @@ struct PlanFlags {
   double certainty = 0;
   std::string seed;
   std::vector<std::string> assignments;
-  bool exhaustive = false;
+  bool exhaustive = false, sure = false;
 };
 
 /// Flags stand instead of what the file says. Relative paths in them start at the working directory, as those of --set.
@@ -39,6 +39,7 @@ std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
   for (const auto& [pointer, values] : flags.lists)
     if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
   if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
+  if (flags.sure) overrides.push_back({"/search/sure", "true"});
   if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
   const auto more = parse_assignments(flags.assignments);
   overrides.insert(overrides.end(), more.begin(), more.end());
@@ -140,6 +141,7 @@ void add_plan(CLI::App& app, Shared& shared) {
   number("--seeds", "/search/seeds", "runs of each candidate; default: 5");
   command->add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
       ->check(CLI::Range(0.01, 1.0));
+  command->add_flag("--sure", flags->sure, "the upper ends of intervals must meet the goals, with all stated error");
   command->add_option("--seed", flags->seed, "of the first run");
   command->add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");
   command->add_flag("--exhaustive", flags->exhaustive, "leave nothing out for being beaten: slower, the same answer");

@@ -134,6 +134,7 @@ Json request_json(const Request& request) {
               {"objective", to_string(request.objective)},
               {"seeds", request.seeds},
               {"certainty", request.certainty},
+              {"sure", request.sure},
               {"seed", request.seed}};
   Json catalogs = Json::array();
   for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);

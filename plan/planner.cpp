@@ -59,8 +59,10 @@ Json simulate_candidate(const Request& request, const Candidate& candidate) {
     for (const Result& run : runs) {
       busy += run.gpu_busy / count;
       losses += static_cast<double>(run.losses) / count;
-      const bool in_time = !request.deadline || run.total <= *request.deadline;
-      met += (in_time && (!request.budget || run.bill.total() <= *request.budget) ? 1 : 0) / count;
+      const double time_s = request.sure ? run.interval_s.high : run.total.si;
+      const double usd = request.sure ? run.cost_usd.high : dollars(run.bill.total());
+      const bool in_time = !request.deadline || time_s <= request.deadline->si;
+      met += (in_time && (!request.budget || usd <= dollars(*request.budget)) ? 1 : 0) / count;
       carbon = carbon && run.energy.has_value();
     }
     out["time"] = measure(
@@ -225,10 +227,13 @@ class Search {
 
   std::string miss(const PlannedRun& run) const {
     std::string why;
-    if (request_.deadline && run.time_s.median > request_.deadline->si)
-      why = fmt::format("takes {} (deadline {})", to_string(Seconds{run.time_s.median}), to_string(*request_.deadline));
-    if (request_.budget && run.usd.median > dollars(*request_.budget))
-      why += fmt::format("{}costs {:.2f} USD (budget {})", why.empty() ? "" : " and ", run.usd.median,
+    const double time_s = request_.sure ? run.time_s.high : run.time_s.median;
+    const double usd = request_.sure ? run.usd.high : run.usd.median;
+    const char* up_to = request_.sure ? " up to" : "";
+    if (request_.deadline && time_s > request_.deadline->si)
+      why = fmt::format("takes{} {} (deadline {})", up_to, to_string(Seconds{time_s}), to_string(*request_.deadline));
+    if (request_.budget && usd > dollars(*request_.budget))
+      why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
     return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs, asked are {:.0f} %", 100 * run.met_share,
                                      100 * request_.certainty)
@@ -264,7 +269,9 @@ class Search {
     std::vector<std::pair<double, std::size_t>> misses;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const PlannedRun& run = plan_.runs[i];
-      if (run.verdict == Verdict::misses) misses.emplace_back(excess(run.time_s.median, run.usd.median), i);
+      if (run.verdict == Verdict::misses)
+        misses.emplace_back(
+            request_.sure ? excess(run.time_s.high, run.usd.high) : excess(run.time_s.median, run.usd.median), i);
       if (run.verdict == Verdict::too_slow || run.verdict == Verdict::too_dear)
         misses.emplace_back(excess(candidate(i).bounds.time_s, candidate(i).bounds.usd), i);
     }

@@ -254,6 +254,7 @@ void read_search(const JsonNode& node, Request& request) {
   }
   if (const auto seeds = in.optional("seeds")) request.seeds = static_cast<int>(seeds->as_integer(1, 10'000));
   if (const auto share = in.optional("certainty")) request.certainty = share->as_number(0.01, 1);
+  if (const auto sure = in.optional("sure")) request.sure = sure->as_bool();
   in.finish();
 }
 

@@ -54,6 +54,7 @@ struct Request {
   std::vector<std::string> checkpoints;  ///< intervals to try where nodes may be lost
   int seeds = 5;
   double certainty = 0.9;  ///< share of the seeds that must meet the goals
+  bool sure = false;       ///< the upper ends of their intervals must, with all stated error
   std::uint64_t seed = 0;
 };
 

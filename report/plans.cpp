@@ -118,7 +118,10 @@ std::string plan_text(const Json& plan) {
   const auto reaches = [&](const Json& row) { return may_miss(row, request); };
   if (std::any_of(plan["best_of_each"].begin(), plan["best_of_each"].end(), reaches) ||
       std::any_of(plan["pareto"].begin(), plan["pareto"].end(), reaches))
-    out += "(*) the interval, with the error of what the steps were carried over from, reaches beyond a goal.\n";
+    out +=
+        "(*) the interval, with the error of what the steps were carried over from, reaches beyond a goal; --sure "
+        "rules\n"
+        "these out.\n";
   out += "time and USD: median over the seeds; intervals hold the seeds' spread and all stated error.\n";
   return out +
          "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";

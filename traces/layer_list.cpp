@@ -112,14 +112,15 @@ class Walk {
       return to;
     };
     shape_ = {out, size(from.height), size(from.width)};
-    const double weights = static_cast<double>(kernel) * kernel * (from.channels / groups) * out;
+    const int group = from.channels / groups;
+    const double weights = static_cast<double>(kernel) * kernel * group * out;
     const double places = transposed ? from.pixels() : shape_.pixels();
     add(2 * weights * places, from.size(), shape_.size(), static_cast<std::int64_t>(weights) + (bias ? out : 0),
         bias ? 2 : 1);
   }
 
   void linear(JsonObject& in) {
-    const int out = static_cast<int>(in.required("out").as_integer(1, kMostChannels * 16));
+    const int out = static_cast<int>(in.required("out").as_integer(1, std::int64_t{kMostChannels} * 16));
     const bool bias = flag(in, "bias", true);
     const double from = shape_.size();
     shape_ = {out, 1, 1};

@@ -192,18 +192,20 @@ void offer(Scenario& scenario, const std::string& region, Market market) {
   const ScenarioPool& first = scenario.pools.front();
   for (const auto& pool : scenario.pools)
     if (pool.pool.instance == first.pool.instance && pool.pool.region == region && pool.pool.market == market) return;
-  const Price* price = find_price(first.instance(), region, market);
+  const std::string zone = region == first.pool.region ? first.zone : "";
+  const Price* price = find_price(first.instance(), region, market, zone);
   if (!price) return;
   ScenarioPool more;
   more.catalog = first.catalog;
   more.platform = first.platform;
+  more.zone = zone;
   more.pool = first.pool;
   more.pool.region = region;
   more.pool.market = market;
   more.pool.nodes = 0;
   more.most = first.most;
   more.price = *price;
-  more.name = default_name(more.pool);
+  more.name = default_name(more.pool, zone);
   default_lifetimes(more);
   // What the scenario says of its market holds there too, for want of anything better.
   if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario")

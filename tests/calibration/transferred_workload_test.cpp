@@ -142,6 +142,29 @@ TEST(TransferredWorkload, SaysWhereItComesFromAndWarns) {
   EXPECT_THAT(workload.warnings, Not(Contains(HasSubstr("launch time"))));
 }
 
+// A profiler trace without FLOPs would look as if computing took no time elsewhere.
+TEST(TransferredWorkload, RefusesAProfilerTraceWithoutFlops) {
+  StepTrace trace = constant_trace(10);
+  trace.software = {"PyTorch", "2.5", "profiler"};
+  for (TracePhase& phase : trace.batches[0].phases) phase.flops = 0;
+  Gpu target;
+  target.name = "other";
+  EXPECT_THROW(transferred_workload(trace, trace.batches[0], target, nullptr), ConfigError);
+}
+
+// A list of layers was measured nowhere.
+TEST(TransferredWorkload, OfCountedLayersIsADatasheets) {
+  StepTrace trace = constant_trace(10);
+  trace.software = {"layer list", "m", "roofline"};
+  Gpu target;
+  target.name = "other";
+  target.fp32 = FlopsPerSecond{1e12};
+  target.memory_bandwidth = BytesPerSecond{1e11};
+  const WorkloadModel workload = transferred_workload(trace, trace.batches[0], target, nullptr);
+  EXPECT_EQ(workload.provenance, Provenance::datasheet);
+  EXPECT_NE(workload.rule.find("counted from the layers"), std::string::npos);
+}
+
 TEST(TransferredWorkload, WarnsWhereThePlatformGivesNoLaunchTime) {
   const StepTrace trace = constant_trace(4);
   Gpu gpu = target();

@@ -117,6 +117,21 @@ TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
   EXPECT_THAT(message_of<ConfigError>([&] { load_scenario(file); }), HasSubstr("the plan has chosen nothing"));
 }
 
+// A measured step drifts by 14 % at most between runs: an hour and 90 s may become 4,200 s.
+TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
+  content["search"]["gpus"] = {"GPU-X"};
+  content["search"]["max_gpus"] = 1;
+  content["deadline"] = "3900s";
+  EXPECT_TRUE(plan().best);
+  content["search"]["sure"] = true;
+  const Plan sure = plan();
+  EXPECT_FALSE(sure.best);
+  ASSERT_FALSE(sure.near.empty());
+  EXPECT_THAT(sure.runs[sure.near.front()].reason, HasSubstr("takes up to"));
+  content["deadline"] = "4300s";
+  EXPECT_TRUE(plan().best);
+}
+
 TEST_F(Plans, AreTheSameBytesWithAnyNumberOfJobs) {
   content["deadline"] = "40min";
   EXPECT_EQ(json(1).dump(), json(2).dump());

@@ -308,6 +308,25 @@ TEST_F(Bills, APowerCapCostsTimeAndSavesEnergy) {
   EXPECT_THAT(error(), HasSubstr("/power_cap: found \"40W\", expected more than GPU-X draws when it is idle"));
 }
 
+// A policy that goes from spot to on demand stays in its zone, at the zone's own price where there is one.
+TEST_F(Bills, OtherMarketsAreThoseOfTheSameZone) {
+  auto& prices = platform["instances"]["one"]["prices"];
+  for (const char* zone : {"", "z1", "z2"}) {
+    Json price = {{"region", "room-1"}, {"market", "spot"}, {"per_hour", "1USD/h"}, {"as_of", "undated"}};
+    if (*zone != 0) price["zone"] = zone;
+    if (std::string_view(zone) == "z1") price["per_hour"] = "0.75USD/h";
+    prices.push_back(price);
+  }
+  scenario["platform"]["zone"] = "z1";
+  scenario["policy"]["name"] = "spot-first";
+  const Scenario offered = load();
+  ASSERT_EQ(offered.pools.size(), 2U);
+  EXPECT_EQ(offered.pools[1].zone, "z1");
+  EXPECT_EQ(offered.pools[1].name, "one z1 spot");
+  EXPECT_EQ(offered.pools[1].price.per_hour.value, 750'000);
+  EXPECT_TRUE(offered.links.empty());
+}
+
 TEST_F(Bills, RefuseWhatThePlatformDoesNotSell) {
   scenario["billing"]["kubernetes"] = true;
   EXPECT_THAT(error(), HasSubstr("/billing/kubernetes: no price is known of a managed cluster"));

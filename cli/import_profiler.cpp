@@ -1,0 +1,108 @@
+// ganymede import profiler: a PyTorch profiler trace as a step trace.
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "cli/command.hpp"
+#include "cli/layer_lists.hpp"
+#include "common/errors.hpp"
+#include "report/table.hpp"
+#include "traces/profiler_trace.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct ProfilerFlags {
+  std::vector<std::string> files;
+  std::string catalog = "aws", gpu, model = "model", layers, precision = "fp32";
+  int batch = 0;
+  std::int64_t parameters = 0;
+};
+
+std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vector<ProfilerImport>& imports) {
+  Table table({"file", ">rank", ">steps", ">step", ">compute", ">exposed comm.", ">overlapped", ">copies", ">idle"});
+  for (std::size_t i = 0; i < ranks.size(); ++i) {
+    const ProfilerBreakdown& mean = imports[i].mean;
+    const auto part = [&](double seconds) {
+      return fmt::format("{} ({:.1f} %)", to_string(Seconds{seconds}), 100 * seconds / mean.step);
+    };
+    table.add({ranks[i].file, std::to_string(ranks[i].rank), std::to_string(imports[i].steps),
+               to_string(Seconds{mean.step}), part(mean.compute), part(mean.exposed), part(mean.overlapped),
+               part(mean.copies), part(mean.idle)});
+  }
+  std::string out = table.text() + "\n";
+  const TraceBatch& batch = imports.front().trace.batches.front();
+  Table phases({"phase", ">mean", ">share of the step", ">kernels"});
+  double wall = 0;
+  for (const double step : batch.wall_s) wall += step;
+  for (const TracePhase& phase : batch.phases) {
+    double sum = 0;
+    for (const double time : phase.seconds) sum += time;
+    phases.add({phase.name, to_string(Seconds{sum / static_cast<double>(batch.wall_s.size())}),
+                fmt::format("{:.1f} %", 100 * sum / wall), std::to_string(phase.launches)});
+  }
+  out += phases.text();
+  std::int64_t bytes = 0;
+  for (const TraceBucket& bucket : batch.buckets) bytes += bucket.bytes;
+  out += fmt::format("\ngradients: {} in {} all-reduces a step\n", to_string(Bytes{static_cast<double>(bytes)}),
+                     batch.buckets.size());
+  for (const std::string& note : imports.front().notes) out += "note: " + note + "\n";
+  return out;
+}
+
+void import_profiler_command(const ProfilerFlags& flags, Shared& shared) {
+  check_output(shared);
+  ProfilerOptions options;
+  options.batch = flags.batch;
+  options.model = flags.model;
+  options.parameters = flags.parameters;
+  options.device = roofline_device(flags.catalog, flags.gpu, flags.precision);
+  if (!flags.layers.empty()) options.layers = load_layer_list(flags.layers);
+  std::vector<ProfilerEvents> ranks;
+  std::vector<ProfilerImport> imports;
+  for (const std::string& file : flags.files) {
+    keep_input(shared, file);
+    ranks.push_back(read_profiler_events(file));
+    imports.push_back(import_profiler(ranks.back(), options));
+    imports.back().trace.precision = flags.precision;
+    ranks.back().gpu.clear();
+    ranks.back().gpu.shrink_to_fit();
+  }
+  remark(shared, report_of(ranks, imports));
+  emit(shared, write_step_trace(imports.front().trace));
+}
+
+}  // namespace
+
+void add_import_profiler(CLI::App& import, Shared& shared) {
+  auto flags = std::make_shared<ProfilerFlags>();
+  auto* command = import.add_subcommand(
+      "profiler",
+      "a PyTorch profiler trace, as a step trace\n"
+      "Examples:\n"
+      "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
+      "  ganymede import profiler rank0.json rank1.json --batch 64 --gpu V100 --layers model.json -o trace.json\n"
+      "  ganymede plan --trace trace.json --images 50000000 --gpu A100-40GB --deadline 60h\n"
+      "\n"
+      "Steps are those of profiler.step(), phases the outermost record_function() of its thread, gradients NCCL's\n"
+      "all-reduces. Of several ranks the first becomes the trace, the others are compared with it. Waiting for others "
+      "is\n"
+      "taken out: simulations put their own there. Plain or gzipped, read as a stream.");
+  command->add_option("traces", flags->files, "what export_chrome_trace or tensorboard_trace_handler wrote, one a rank")
+      ->required();
+  command->add_option("--batch", flags->batch, "images a GPU and step")->required()->check(CLI::Range(1, 1 << 24));
+  command->add_option("--gpu", flags->gpu, "what the catalog calls the GPU that was recorded")->required();
+  command->add_option("--catalog", flags->catalog, "that knows it")->capture_default_str();
+  command->add_option("--model", flags->model, "its name")->capture_default_str();
+  command->add_option("--precision", flags->precision, "of its products")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
+      ->capture_default_str();
+  command->add_option("--parameters", flags->parameters, "trainable; needed where no all-reduce is in the trace")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--layers", flags->layers, "a list of layers, for FLOPs: without them no other GPU is predicted");
+  add_output(*command, shared);
+  command->callback([flags, &shared] { import_profiler_command(*flags, shared); });
+}
+
+}  // namespace ganymede::cli

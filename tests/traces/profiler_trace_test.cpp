@@ -1,0 +1,224 @@
+#include "traces/profiler_trace.hpp"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+#include "support/errors.hpp"
+#include "support/temporary_folder.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+/// A trace of `steps` steps of 10 ms, as Kineto writes it, times in microseconds. The host launches 1 ms ahead. On the
+/// GPU: a copy of 0.2 ms, "forward" from 1 to 4 ms in two kernels with a gap of 0.5 ms, "backward" from 4 to 7 ms, an
+/// all-reduce of 1,000,000 floats from 6 to 8 ms (one ms of it alone), "update" from 8 to 8.5 ms.
+class Kineto {
+ public:
+  explicit Kineto(int steps = 5, bool collectives = true, bool annotations = true) {
+    trace = {{"schemaVersion", 1},
+             {"deviceProperties", {{{"id", 0}, {"name", "NVIDIA A100-SXM4-40GB"}}}},
+             {"distributedInfo", {{"backend", "nccl"}, {"rank", 1}, {"world_size", 4}}},
+             {"traceEvents", Json::array()}};
+    events().push_back({{"ph", "M"}, {"name", "process_name"}, {"pid", "Spans"}, {"args", {{"name", "x"}}}});
+    for (int i = 0; i < steps; ++i) step(i, 1e6 + 10'000.0 * i, collectives, annotations);
+    // Work after the last step counts to none.
+    kernel("late", 1e6 + 10'000.0 * steps + 5000, 100, 7, 1e6 + 10'000.0 * steps + 4000);
+  }
+  Json& events() { return trace["traceEvents"]; }
+
+  void host(const std::string& category, const std::string& name, double start, double length,
+            Json args = Json::object()) {
+    events().push_back({{"ph", "X"},
+                        {"cat", category},
+                        {"name", name},
+                        {"pid", 11},
+                        {"tid", 11},
+                        {"ts", start},
+                        {"dur", length},
+                        {"args", args}});
+  }
+  void kernel(const std::string& name, double start, double length, int stream, double launched,
+              const Json& more = Json::object(), const std::string& category = "kernel") {
+    const int correlation = ++correlations_;
+    host("cuda_runtime", "cudaLaunchKernel", launched, 5, {{"correlation", correlation}});
+    Json args = {{"device", 0}, {"stream", stream}, {"correlation", correlation}};
+    args.update(more);
+    events().push_back({{"ph", "X"},
+                        {"cat", category},
+                        {"name", name},
+                        {"pid", 0},
+                        {"tid", stream},
+                        {"ts", start},
+                        {"dur", length},
+                        {"args", args}});
+  }
+
+  Json trace;
+
+ private:
+  void step(int i, double at, bool collectives, bool annotations) {
+    host("user_annotation", fmt::format("ProfilerStep#{}", i), at - 1000, 10'000);
+    if (annotations) {
+      host("user_annotation", "forward", at - 100, 2000);
+      host("user_annotation", "inner", at, 500);  // nested: no phase of its own
+      host("user_annotation", "backward", at + 2000, 3000);
+      host("user_annotation", "nccl:all_reduce", at + 4500, 300);
+      host("user_annotation", "update", at + 6000, 1000);
+    }
+    kernel("Memcpy HtoD (Pinned -> Device)", at, 200, 7, at - 900, {{"bytes", 786'432}}, "gpu_memcpy");
+    kernel("conv", at + 1000, 1500, 7, at);
+    kernel("relu", at + 3000, 1000, 7, at + 200);
+    kernel("dgrad", at + 4000, 3000, 7, at + 2100);
+    if (collectives)
+      kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", at + 6000, 2000, 20,
+             at + 4600,
+             {{"Collective name", "allreduce"}, {"In msg nelems", 1'000'000}, {"dtype", "Float"}, {"Group size", 4}});
+    kernel("adam", at + 8000, 500, 7, at + 6100);
+  }
+  int correlations_ = 0;
+};
+
+class Profiler : public testing::Test {
+ protected:
+  ProfilerEvents read(const std::string& text, const std::string& name = "rank1.json") const {
+    return read_profiler_events(folder_.add(name, text));
+  }
+  ProfilerImport import(const Kineto& kineto) const { return import_profiler(read(kineto.trace.dump()), options); }
+
+  TemporaryFolder folder_;
+  ProfilerOptions options{
+      64, "gan", {"A100-40GB", FlopsPerSecond{19.5e12}, BytesPerSecond{1.555e12}, Seconds{0}, Bytes{40e9}}, 0, {}};
+};
+
+TEST_F(Profiler, ReadsWhatMatters) {
+  const ProfilerEvents events = read(Kineto().trace.dump());
+  EXPECT_EQ(events.steps.size(), 5U);
+  EXPECT_EQ(events.gpu.size(), 5U * 6 + 1);
+  EXPECT_EQ(events.device, "NVIDIA A100-SXM4-40GB");
+  EXPECT_EQ(events.rank, 1);
+  EXPECT_EQ(events.ranks, 4);
+  EXPECT_THAT(events.collectives, ElementsAre("allreduce"));
+}
+
+TEST_F(Profiler, BreaksAStepDownByHand) {
+  const ProfilerImport result = import(Kineto());
+  EXPECT_EQ(result.steps, 4U);  // nothing follows the last
+  EXPECT_NEAR(result.mean.step, 10e-3, 1e-9);
+  EXPECT_NEAR(result.mean.compute, 6e-3, 1e-9);
+  EXPECT_NEAR(result.mean.exposed, 1e-3, 1e-9);
+  EXPECT_NEAR(result.mean.overlapped, 1e-3, 1e-9);
+  EXPECT_NEAR(result.mean.copies, 0.2e-3, 1e-9);
+  EXPECT_NEAR(result.mean.idle, 10e-3 - 6e-3 - 1e-3 - 0.2e-3, 1e-9);
+  EXPECT_NEAR(result.mean.unattributed, 0, 1e-9);
+}
+
+// The exposed millisecond of the all-reduce is taken out: a step of 9 ms whose update starts at 7 ms.
+TEST_F(Profiler, PhasesByHand) {
+  const ProfilerImport result = import(Kineto());
+  const TraceBatch& batch = result.trace.batches.front();
+  EXPECT_EQ(batch.batch, 64);
+  for (const double wall : batch.wall_s) EXPECT_NEAR(wall, 9e-3, 1e-9);
+  ASSERT_EQ(batch.phases.size(), 4U);
+  const auto is = [](const TracePhase& phase, const char* name, double start, double seconds) {
+    EXPECT_EQ(phase.name, name);
+    EXPECT_NEAR(phase.start_s[0], start, 1e-9) << name;
+    EXPECT_NEAR(phase.seconds[0], seconds, 1e-9) << name;
+  };
+  is(batch.phases[0], "copy", 0, 0.2e-3);
+  is(batch.phases[1], "forward", 1e-3, 3e-3);
+  is(batch.phases[2], "backward", 4e-3, 3e-3);
+  is(batch.phases[3], "update", 7e-3, 0.5e-3);
+  EXPECT_EQ(batch.phases[0].bytes_read, 786'432);
+  EXPECT_EQ(batch.phases[1].launches, 2);
+  ASSERT_EQ(batch.buckets.size(), 1U);
+  EXPECT_EQ(batch.buckets[0].bytes, 4'000'000);
+  EXPECT_EQ(batch.buckets[0].after_phase, "backward");
+  EXPECT_NEAR(batch.buckets[0].ready_fraction, 2.0 / 3, 1e-9);
+  // What is written can be read back.
+  const StepTrace again = read_step_trace(JsonNode::parse(write_step_trace(result.trace), "trace.json"));
+  EXPECT_EQ(again.networks.at("model").gradient_bytes, 4'000'000);
+}
+
+TEST_F(Profiler, GzippedIsTheSame) {
+  const std::string text = Kineto().trace.dump();
+  const auto file = folder_ / "rank1.json.gz";
+  gzFile out = ::gzopen(file.c_str(), "wb");
+  ::gzwrite(out, text.data(), static_cast<unsigned>(text.size()));
+  ::gzclose(out);
+  EXPECT_EQ(write_step_trace(import_profiler(read_profiler_events(file), options).trace),
+            write_step_trace(import_profiler(read(text), options).trace));
+}
+
+TEST_F(Profiler, WithoutCollectivesTheParametersMustBeSaid) {
+  const Kineto alone(5, false);
+  EXPECT_THAT(message_of<ConfigError>([&] { import(alone); }), HasSubstr("--parameters"));
+  options.parameters = 2'000'000;
+  const ProfilerImport result = import(alone);
+  EXPECT_EQ(result.trace.batches[0].buckets.at(0).bytes, 8'000'000);
+  EXPECT_EQ(result.trace.batches[0].buckets.at(0).after_phase, "update");
+}
+
+TEST_F(Profiler, WithoutAnnotationsTheStepIsOnePhase) {
+  const ProfilerImport result = import(Kineto(5, true, false));
+  EXPECT_EQ(result.trace.batches[0].phases.back().name, "step");
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("no annotations")));
+}
+
+TEST_F(Profiler, StepsOfAnotherKindAreLeftOut) {
+  Kineto kineto(6);
+  kineto.host("user_annotation", "evaluation", 1e6 + 10'000 + 7000, 500);
+  kineto.kernel("eval", 1e6 + 10'000 + 8600, 100, 7, 1e6 + 10'000 + 7100);
+  const ProfilerImport result = import(kineto);
+  EXPECT_EQ(result.left_out, 1U);
+  EXPECT_EQ(result.steps, 4U);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("1 steps have other phases")));
+}
+
+TEST_F(Profiler, LayersGiveFlops) {
+  options.layers = read_layer_list(JsonNode::parse(R"({ "schema": "ganymede.layers/1", "name": "m", "networks": {
+    "generator": { "input": [1, 1, 1], "layers": [ { "kind": "linear", "out": 10 } ] },
+    "discriminator": { "input": [10, 1, 1], "layers": [ { "kind": "linear", "out": 1 } ] } } })",
+                                                   "m.json"));
+  const ProfilerImport result = import(Kineto());
+  double flops = 0;
+  for (const TracePhase& phase : result.trace.batches[0].phases) flops += phase.flops;
+  // Generator 20 FLOP forward and 40 backward; discriminator 20 x (2 + 4 + 1 + 1).
+  EXPECT_NEAR(flops, 64.0 * (60 + 160), 1e-6);
+  EXPECT_NEAR(result.trace.networks.at("model").flops_per_image, 220, 1e-9);
+}
+
+TEST_F(Profiler, SaysWhatIsMissing) {
+  const auto error = [&](const std::string& text) {
+    return message_of<ConfigError>([&] { import_profiler(read(text), options); });
+  };
+  const std::string whole = Kineto().trace.dump();
+  EXPECT_THAT(error(whole.substr(0, whole.size() / 2)),
+              AllOf(HasSubstr("rank1.json: not valid JSON near byte"), HasSubstr("cut short")));
+  EXPECT_THAT(error("{}"), HasSubstr("no \"traceEvents\""));
+  EXPECT_THAT(error(""), HasSubstr("not valid JSON"));
+  EXPECT_THAT(error(R"({ "traceEvents": [] })"), HasSubstr("no steps among 0 events"));
+  Kineto without_gpu;
+  auto& events = without_gpu.events();
+  events.erase(std::remove_if(events.begin(), events.end(),
+                              [](const Json& event) {
+                                return event.value("cat", "") == "kernel" || event.value("cat", "") == "gpu_memcpy";
+                              }),
+               events.end());
+  EXPECT_THAT(error(without_gpu.trace.dump()), HasSubstr("no events of a GPU"));
+  EXPECT_THAT(error(Kineto(1).trace.dump()), HasSubstr("1 steps with kernels"));
+  EXPECT_THAT(message_of<ConfigError>([&] { read_profiler_events(folder_ / "missing.json"); }),
+              HasSubstr("missing.json: cannot be read"));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,291 @@
+#include "traces/profiler_events.hpp"
+
+#include <fmt/format.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The characters of a file, inflated if it is gzipped.
+class Characters {
+ public:
+  explicit Characters(const std::filesystem::path& file) : name_(file.string()), file_(::gzopen(name_.c_str(), "rb")) {
+    if (file_ == nullptr || std::filesystem::is_directory(file)) {
+      if (file_ != nullptr) ::gzclose(file_);
+      throw ConfigError(fmt::format("{}: cannot be read", name_));
+    }
+    fill();
+  }
+  Characters(const Characters&) = delete;
+  Characters& operator=(const Characters&) = delete;
+  ~Characters() { ::gzclose(file_); }
+
+  bool at_end() const { return at_ == size_; }
+  char now() const { return buffer_[at_]; }
+  void next() {
+    if (++at_ == size_) fill();
+  }
+
+ private:
+  void fill() {
+    const int got = ::gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
+    if (got < 0) throw ConfigError(fmt::format("{}: the compressed data is damaged or cut short", name_));
+    at_ = 0;
+    size_ = static_cast<std::size_t>(got);
+  }
+
+  std::string name_;
+  gzFile file_;
+  std::array<char, 1 << 16> buffer_{};
+  std::size_t at_ = 0, size_ = 0;
+};
+
+/// What the parser walks over.
+class Cursor {
+ public:
+  using iterator_category = std::input_iterator_tag;
+  using value_type = char;
+  using difference_type = std::ptrdiff_t;
+  using pointer = const char*;
+  using reference = char;
+
+  explicit Cursor(Characters* characters = nullptr) : characters_(characters) {}
+  char operator*() const { return characters_->now(); }
+  Cursor& operator++() {
+    characters_->next();
+    return *this;
+  }
+  Cursor operator++(int) {
+    Cursor before = *this;
+    ++*this;
+    return before;
+  }
+  bool operator==(const Cursor& other) const { return at_end() == other.at_end(); }
+
+ private:
+  bool at_end() const { return characters_ == nullptr || characters_->at_end(); }
+  Characters* characters_;
+};
+
+/// The members of one event that matter, as they stand.
+struct RawEvent {
+  std::string phase, category, name, thread, collective, type;
+  double start = -1, length = -1;  // microseconds
+  std::int64_t stream = -1, correlation = -1, elements = -1, bytes = -1;
+};
+
+double bytes_of(const std::string& type) {
+  if (type == "Double" || type == "Long") return 8;
+  if (type == "Half" || type == "BFloat16" || type == "Short") return 2;
+  if (type == "Byte" || type == "Char" || type == "Bool") return 1;
+  return 4;
+}
+
+bool is_collective(const std::string& name) {
+  return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
+}
+
+/// Annotations that libraries make, which are no phases of anybody's step.
+bool is_library(const std::string& name) {
+  for (const char* start : {"ProfilerStep", "nccl:", "enumerate(DataLoader)", "DistributedDataParallel",
+                            "Optimizer.zero_grad", "autograd::", "record_param_comms"})
+    if (name.starts_with(start)) return true;
+  return false;
+}
+
+class Reader final : public nlohmann::json_sax<Json> {
+ public:
+  explicit Reader(ProfilerEvents& out) : out_(out) {}
+
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t value) override { return number(static_cast<double>(value), value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    return number(static_cast<double>(value), static_cast<std::int64_t>(value));
+  }
+  bool number_float(number_float_t value, const string_t& /*text*/) override {
+    return number(value, static_cast<std::int64_t>(value));
+  }
+  bool string(string_t& value) override;
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool start_object(std::size_t /*size*/) override {
+    ++depth_;
+    if (in_events_ && depth_ == 3) event_ = {};
+    return true;
+  }
+  bool end_object() override {
+    if (in_events_ && depth_ == 3) take();
+    --depth_;
+    return true;
+  }
+  bool start_array(std::size_t /*size*/) override {
+    ++depth_;
+    if (depth_ == 2 && keys_[1] == "traceEvents") in_events_ = seen_events_ = true;
+    return true;
+  }
+  bool end_array() override {
+    if (depth_ == 2) in_events_ = false;
+    --depth_;
+    return true;
+  }
+  bool key(string_t& value) override {
+    if (depth_ < static_cast<int>(keys_.size())) keys_[static_cast<std::size_t>(depth_)] = std::move(value);
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string& /*token*/,
+                   const nlohmann::detail::exception& error) override {
+    throw ConfigError(fmt::format("{}: not valid JSON near byte {}, is it cut short? {}", out_.file, position,
+                                  std::string_view(error.what()).substr(0, 200)));
+  }
+
+  bool seen_events() const { return seen_events_; }
+  std::unordered_map<std::int64_t, std::pair<double, std::string>> launches;  // by correlation: time, thread
+  std::vector<std::int64_t> correlations;                                     // of out.gpu
+
+ private:
+  bool number(double value, std::int64_t whole);
+  void take();
+  void take_gpu();
+
+  ProfilerEvents& out_;
+  int depth_ = 0;
+  std::array<std::string, 5> keys_;  // the last key at each depth
+  bool in_events_ = false, seen_events_ = false;
+  RawEvent event_;
+};
+
+bool Reader::number(double value, std::int64_t whole) {
+  if (in_events_ && depth_ == 3) {
+    if (keys_[3] == "ts") event_.start = value;
+    if (keys_[3] == "dur") event_.length = value;
+    if (keys_[3] == "tid") event_.thread = std::to_string(whole);
+  } else if (in_events_ && depth_ == 4 && keys_[3] == "args") {
+    if (keys_[4] == "stream") event_.stream = whole;
+    if (keys_[4] == "correlation") event_.correlation = whole;
+    if (keys_[4] == "In msg nelems") event_.elements = whole;
+    if (keys_[4] == "bytes") event_.bytes = whole;
+  } else if (depth_ == 2 && keys_[1] == "distributedInfo") {
+    if (keys_[2] == "rank") out_.rank = static_cast<int>(whole);
+    if (keys_[2] == "world_size") out_.ranks = static_cast<int>(whole);
+  }
+  return true;
+}
+
+bool Reader::string(string_t& value) {
+  if (in_events_ && depth_ == 3) {
+    if (keys_[3] == "ph")
+      event_.phase = std::move(value);
+    else if (keys_[3] == "cat")
+      event_.category = std::move(value);
+    else if (keys_[3] == "name")
+      event_.name = std::move(value);
+    else if (keys_[3] == "tid")
+      event_.thread = std::move(value);
+  } else if (in_events_ && depth_ == 4 && keys_[3] == "args") {
+    if (keys_[4] == "Collective name")
+      event_.collective = std::move(value);
+    else if (keys_[4] == "dtype")
+      event_.type = std::move(value);
+  } else if (depth_ == 3 && keys_[1] == "deviceProperties" && keys_[3] == "name" && out_.device.empty()) {
+    out_.device = std::move(value);
+  }
+  return true;
+}
+
+void Reader::take() {
+  ++out_.events;
+  if (event_.phase != "X" || event_.start < 0 || event_.length < 0) return;
+  const std::string& category = event_.category;
+  if (category == "kernel" || category == "gpu_memcpy" || category == "gpu_memset") return take_gpu();
+  if (category == "cuda_runtime" || category == "cuda_driver") {
+    if (event_.correlation >= 0) launches[event_.correlation] = {event_.start * 1e-6, event_.thread};
+    return;
+  }
+  if (category != "user_annotation") return;
+  const double start = event_.start * 1e-6;
+  const double end = start + event_.length * 1e-6;
+  constexpr std::string_view kStep = "ProfilerStep#";
+  if (event_.name.starts_with(kStep)) {
+    ProfilerStep step;
+    step.start = start;
+    step.end = end;
+    step.number = std::atoll(event_.name.c_str() + kStep.size());
+    step.thread = event_.thread;
+    out_.steps.push_back(std::move(step));
+  } else if (!is_library(event_.name)) {
+    ProfilerAnnotation annotation;
+    annotation.start = start;
+    annotation.end = end;
+    annotation.name = std::move(event_.name);
+    annotation.thread = event_.thread;
+    out_.annotations.push_back(std::move(annotation));
+  }
+}
+
+void Reader::take_gpu() {
+  using Kind = ProfilerGpuEvent::Kind;
+  ProfilerGpuEvent event;
+  event.start = event_.start * 1e-6;
+  event.end = event.start + event_.length * 1e-6;
+  event.stream = event_.stream;
+  if (event_.category == "kernel" && is_collective(event_.name)) {
+    event.kind = Kind::collective;
+    if (event_.elements > 0)
+      event.bytes = static_cast<std::int64_t>(static_cast<double>(event_.elements) * bytes_of(event_.type));
+    const std::string what =
+        event_.collective.empty() ? event_.name.substr(0, event_.name.find('(')) : event_.collective;
+    const auto known = std::find(out_.collectives.begin(), out_.collectives.end(), what);
+    event.what = static_cast<std::int32_t>(known - out_.collectives.begin());
+    if (known == out_.collectives.end()) out_.collectives.push_back(what);
+  } else if (event_.category == "gpu_memcpy") {
+    event.kind = event_.name.find("HtoD") != std::string::npos   ? Kind::copy_in
+                 : event_.name.find("DtoH") != std::string::npos ? Kind::copy_out
+                                                                 : Kind::compute;
+    event.bytes = std::max<std::int64_t>(0, event_.bytes);
+  }
+  out_.gpu.push_back(event);
+  correlations.push_back(event_.correlation);
+}
+
+}  // namespace
+
+ProfilerEvents read_profiler_events(const std::filesystem::path& file) {
+  ProfilerEvents out;
+  out.file = file.string();
+  Characters characters(file);
+  Reader reader(out);
+  Json::sax_parse(Cursor(&characters), Cursor(), &reader);
+  if (!reader.seen_events()) throw ConfigError(fmt::format("{}: no \"traceEvents\": not a Chrome trace", out.file));
+  for (std::size_t i = 0; i < out.gpu.size(); ++i) {
+    const auto launch = reader.launches.find(reader.correlations[i]);
+    if (launch != reader.launches.end()) out.gpu[i].launched = launch->second.first;
+  }
+  if (out.steps.empty())
+    throw ConfigError(
+        fmt::format("{}: no steps among {} events: record with a schedule and call step() of the profiler, which marks "
+                    "them as ProfilerStep#N",
+                    out.file, out.events));
+  if (out.gpu.empty())
+    throw ConfigError(
+        fmt::format("{}: no events of a GPU among {}: record with ProfilerActivity.CUDA", out.file, out.events));
+  const auto earlier = [](const ProfilerSpan& a, const ProfilerSpan& b) { return a.start < b.start; };
+  std::stable_sort(out.steps.begin(), out.steps.end(), earlier);
+  std::stable_sort(out.annotations.begin(), out.annotations.end(), earlier);
+  std::stable_sort(out.gpu.begin(), out.gpu.end(), earlier);
+  return out;
+}
+
+}  // namespace ganymede
