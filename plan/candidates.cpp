@@ -13,6 +13,8 @@
 namespace ganymede {
 namespace {
 
+using nlohmann::literals::operator""_json_pointer;
+
 /// Seconds of one GPU for one image, at least.
 ///
 /// Proof. A worker's simulated step takes its phases' times, drawn together from one recorded step of its model, and
@@ -57,11 +59,14 @@ double least_price(const Candidate& candidate) {
 /// Each node that trains is paid for while it does, at the lowest of its prices or more, and its GPUs give at most
 /// their number of GPU-seconds a second: the cost; what is charged besides is not below 0. Only a provider that does
 /// not charge for what it takes back early lets work be done for nothing: then 0. The last step may be cut to its real
-/// images, a part in a million is left to rounding.
+/// images, a part in a million is left to rounding. Where generator and discriminator take turns on pairs of GPUs,
+/// one may work in the other's gaps: then half.
 Bounds bounds_of(const Request& request, const Candidate& candidate, double gpu_seconds) {
   constexpr double kRounding = 1 - 1e-6;
   const Policy& policy = *candidate.policy->policy;
-  const double total = gpu_seconds * static_cast<double>(request.images) * kRounding;
+  const bool pairs = request.common.contains("/synchronization/placement"_json_pointer) &&
+                     request.common["synchronization"]["placement"] == "component-split";
+  const double total = gpu_seconds * static_cast<double>(request.images) * kRounding * (pairs ? 0.5 : 1);
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   Bounds bounds;
   bounds.time_s = total / (nodes * candidate.instance->gpus);
