@@ -13,8 +13,6 @@
 namespace ganymede {
 namespace {
 
-using nlohmann::literals::operator""_json_pointer;
-
 /// Seconds of one GPU for one image, at least.
 ///
 /// Proof. A worker's simulated step takes its phases' times, drawn together from one recorded step of its model, and
@@ -64,7 +62,7 @@ double least_price(const Candidate& candidate) {
 Bounds bounds_of(const Request& request, const Candidate& candidate, double gpu_seconds) {
   constexpr double kRounding = 1 - 1e-6;
   const Policy& policy = *candidate.policy->policy;
-  const bool pairs = request.common.contains("/synchronization/placement"_json_pointer) &&
+  const bool pairs = request.common.contains(nlohmann::json::json_pointer("/synchronization/placement")) &&
                      request.common["synchronization"]["placement"] == "component-split";
   const double total = gpu_seconds * static_cast<double>(request.images) * kRounding * (pairs ? 0.5 : 1);
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
