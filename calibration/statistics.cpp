@@ -83,4 +83,11 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
   return result;
 }
 
+double quantile(std::span<const double> sorted, double share) {
+  const double place = share * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(place);
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
 }  // namespace ganymede

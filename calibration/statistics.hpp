@@ -30,6 +30,9 @@ inline constexpr std::size_t kBlockSteps = 25;
 /// sqrt(a² + b²), the half-width of two independent errors together; std::hypot's last digit is the C library's own.
 double in_quadrature(double a, double b);
 
+/// Of sorted values (at least one), interpolated between neighbours; `share` from 0 to 1.
+double quantile(std::span<const double> sorted, double share);
+
 /// Two-sided 95 % quantile of Student's t distribution.
 double student_t95(std::size_t degrees_of_freedom);
 

@@ -131,9 +131,9 @@ std::string_view to_string(Provenance provenance) {
 
 // TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s,
 // H100: 495 of 990).
-FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
-  if (trace.precision == "fp32" || !target.tensor) return target.fp32;
-  return trace.precision == "tf32" ? *target.tensor / 2 : *target.tensor;
+FlopsPerSecond peak_rate(std::string_view precision, const Gpu& target) {
+  if (precision == "fp32" || !target.tensor) return target.fp32;
+  return precision == "tf32" ? *target.tensor / 2 : *target.tensor;
 }
 
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count) {

@@ -3,6 +3,7 @@
 // over by roofline where it is not. Both say where the numbers come from and how far to trust them.
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "platforms/platform.hpp"
@@ -40,8 +41,11 @@ inline constexpr double kRunDrift = 0.05;
 /// The steps [first, first + count) of `batch`, as they were measured.
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
 
-/// The target's peak in the trace's precision; fp32's where the platform gives no tensor-core rate.
-FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target);
+/// The target's peak in a precision, or in the trace's; fp32's where the platform gives no tensor-core rate.
+FlopsPerSecond peak_rate(std::string_view precision, const Gpu& target);
+inline FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
+  return peak_rate(trace.precision, target);
+}
 
 /// `batch` carried to `target` by the roofline of its phases.
 ///

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "calibration/workload_model.hpp"
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
 #include "common/embedded.hpp"
@@ -80,9 +81,7 @@ RooflineDevice roofline_device(const std::string& catalog, const std::string& gp
   std::vector<std::string> names;
   for (const Gpu& gpu : platform.gpus) {
     if (gpu.name == gpu_name) {
-      FlopsPerSecond rate = gpu.fp32;
-      if (precision != "fp32" && gpu.tensor) rate = precision == "tf32" ? *gpu.tensor / 2 : *gpu.tensor;
-      return {gpu.name, rate, gpu.memory_bandwidth, gpu.launch, gpu.memory};
+      return {gpu.name, peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
     }
     names.push_back(gpu.name);
   }

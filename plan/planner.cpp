@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "sim/run/simulate.hpp"
@@ -21,15 +22,6 @@ constexpr std::size_t kNear = 5;
 
 double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
-/// Of sorted values, interpolated between neighbours.
-double quantile(std::vector<double> values, double share) {
-  std::sort(values.begin(), values.end());
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
-}
-
 /// Over the seeds: the median, and the 5th percentile of the low ends to the 95th of the high ones.
 Json measure(const std::vector<Result>& runs, auto&& value, auto&& low, auto&& high) {
   std::vector<double> values, lows, highs;
@@ -38,6 +30,7 @@ Json measure(const std::vector<Result>& runs, auto&& value, auto&& low, auto&& h
     lows.push_back(low(run));
     highs.push_back(high(run));
   }
+  for (auto* ends : {&values, &lows, &highs}) std::sort(ends->begin(), ends->end());
   return {quantile(values, 0.5), quantile(lows, 0.05), quantile(highs, 0.95)};
 }
 

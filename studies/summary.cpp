@@ -25,14 +25,6 @@ constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s},
                                  {"gpu_hours", &RunFacts::gpu_hours},
                                  {"kg_co2e", &RunFacts::kg_co2e}};
 
-/// Of sorted values, interpolated between neighbours.
-double quantile(const std::vector<double>& values, double share) {
-  const double place = share * static_cast<double>(values.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, values.size() - 1);
-  return values[low] + (place - static_cast<double>(low)) * (values[high] - values[low]);
-}
-
 using Runs = std::vector<const RunFacts*>;
 
 Json group_json(const Runs& runs) {

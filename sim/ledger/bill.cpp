@@ -13,11 +13,6 @@
 #include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede {
-namespace {
-
-constexpr double kSecondsPerHour = 3600;
-
-}  // namespace
 
 MicroUsd Bill::total() const {
   MicroUsd sum;
@@ -150,22 +145,6 @@ std::vector<BillItem> tiered(const std::string& item, const std::string& pool, d
     done = std::max(done, end);
   }
   return items;
-}
-
-BillItem instance_hours(std::string pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,
-                        const BillingRule& rule) {
-  assert(nodes > 0 && price.value >= 0);
-  MicroUsdPerHour all;
-  if (__builtin_mul_overflow(nodes, price.value, &all.value)) {
-    throw Failure(fmt::format("the price of {} nodes at {} does not fit", nodes, to_string(price)));
-  }
-  const Seconds billed = billed_time(metered, rule);
-  return {.item = "instance-hours",
-          .pool = std::move(pool),
-          .quantity = static_cast<double>(nodes) * billed.si / kSecondsPerHour,
-          .unit = "h",
-          .unit_price = {price.value},
-          .usd = cost(all, billed)};
 }
 
 }  // namespace ganymede

@@ -66,9 +66,4 @@ std::vector<BillItem> tiered(const std::string& item, const std::string& pool, d
 /// `quantity` units at a price each, to the nearest micro-dollar. Failure when the amount does not fit.
 BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price);
 
-/// `nodes` instances (at least one), all rented for `metered` and each billed at `price`. Failure when the amount does
-/// not fit.
-BillItem instance_hours(std::string pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,
-                        const BillingRule& rule);
-
 }  // namespace ganymede

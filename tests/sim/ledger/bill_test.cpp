@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <vector>
 
 #include "common/errors.hpp"
+#include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede {
 namespace {
@@ -16,6 +18,14 @@ using namespace ganymede::literals;
 constexpr MicroUsdPerHour kP3{3'060'000};  // 3.06 USD/h
 const BillingRule kPerSecond{.granularity = 1_s, .minimum = 60_s};
 const BillingRule kPerHour{.granularity = 3600_s, .minimum = 3600_s};
+
+/// Of so many instances, all rented at once and for as long; nothing where nothing is billed.
+BillItem instance_hours(const std::string& pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,
+                        const BillingRule& rule) {
+  const std::vector<Rental> rentals(static_cast<std::size_t>(nodes), Rental{0, whole_nanoseconds(metered)});
+  const auto items = ganymede::instance_hours(pool, price, rentals, rule);
+  return items.empty() ? BillItem{} : items.front();
+}
 
 TEST(BilledTime, IsRoundedUpAndAtLeastTheMinimum) {
   EXPECT_EQ(billed_time(61.2_s, kPerSecond), 62_s);
