@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "calibration/spread.hpp"
 #include "platforms/platform.hpp"
 #include "sim/step/step_model.hpp"
 #include "traces/step_trace.hpp"
@@ -28,6 +29,7 @@ struct WorkloadModel {
   StepModel high;
   double relative_error = 0;  ///< 95 % half-width of the mean step from the trace's own length, relative; it shrinks
                               ///< only with a longer trace
+  Spread spread;              ///< of workers, beyond what the samples hold
   std::string rule;           ///< for people: how the numbers came about
   std::vector<std::string> warnings;
 };
@@ -37,6 +39,10 @@ struct WorkloadModel {
 /// has several traces. Measured with `ganymede train --steps 300` on a virtual machine of two cores of an AMD EPYC:
 /// 2.7 % over 21 runs when it was quiet, 6 % over 14 in the minute after a full load.
 inline constexpr double kRunDrift = 0.05;
+
+/// Whether a phase runs inside the step's own sequence, as all of the compute stream do, rather than beside it on a
+/// loader's thread.
+bool in_sequence(const TracePhase& phase, const TraceBatch& batch);
 
 /// The steps [first, first + count) of `batch`, as they were measured.
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
@@ -52,8 +58,8 @@ inline FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
 /// A phase takes the longest of: launching its kernels, its FLOPs at a share of the target's peak, its memory traffic
 /// at a share of the target's bandwidth. The central shares, and the bounds: `low` is what no kernel beats (full peak
 /// and bandwidth), `high` adds the three up at poor shares. The jitter of the recording machine stays behind; the
-/// target's is unknown and taken as none. Reading a batch keeps its measured host time and is worked ahead, and so is
-/// its copy over `host_link`, if there is one.
+/// target's is unknown: workers differ by `default_spread`. Reading a batch keeps its measured host time and is worked
+/// ahead, and so is its copy over `host_link`, if there is one.
 WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
                                    const Link* host_link);
 

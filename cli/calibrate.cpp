@@ -2,15 +2,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "calibration/batch_fit.hpp"
+#include "calibration/statistics.hpp"
+#include "cli/calibrate_links.hpp"
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/device_limits.hpp"
+#include "kernel/parallel/communicator.hpp"
 #include "kernel/train.hpp"
+#include "platforms/catalog.hpp"
 #include "report/table.hpp"
 #include "studies/self_check.hpp"
 
@@ -22,31 +29,48 @@ struct CalibrateOptions {
   std::vector<int> batches = {64};
   std::int64_t steps = 300;
   std::string check;  // a trace to be checked instead of recording one
+  int gpus = 1;       // that the all-reduce is timed between
+  LinkImport link;
 };
 
-double quantile(std::vector<double> values, double share) {
+std::vector<double> sorted(std::vector<double> values) {
   std::sort(values.begin(), values.end());
-  return values[static_cast<std::size_t>(std::llround(share * static_cast<double>(values.size() - 1)))];
+  return values;
 }
 
-/// One entry a batch size, recorded one after the other; the trace is that of the first with the others' entries added.
+/// Batch sizes take turns, so that a machine that gets slower meanwhile does so for all of them.
+constexpr std::int64_t kRounds = 4;
+
+/// One entry a batch size; the trace is that of the first with the others' entries added.
 StepTrace record(const CalibrateOptions& options, const Shared& shared) {
-  std::optional<StepTrace> trace;
+  std::vector<std::unique_ptr<kernel::Trainer>> trainers;
+  const std::int64_t warmup = kernel::warmup_of(options.steps);
+  const std::size_t sizes = options.batches.size();
+  const auto progress = progress_bar(shared, sizes * static_cast<std::size_t>(warmup + options.steps), "steps");
+  std::size_t done = 0;
+  const auto run = [&](kernel::Trainer& trainer, std::int64_t steps) {
+    trainer.run(steps, [&](const kernel::Progress&) {
+      if (progress) progress(++done);
+    });
+  };
   for (const int batch : options.batches) {
     kernel::TrainOptions train = options.train;
     train.batch = batch;
     train.trace = true;
-    kernel::Trainer trainer(train);
     remark(shared, fmt::format("recording {} steps of {} at batch {}", options.steps, train.model, batch));
-    const std::int64_t warmup = kernel::warmup_of(options.steps);
-    trainer.run(warmup + options.steps);
-    StepTrace recorded = trainer.trace(warmup);
-    if (trace)
-      trace->batches.push_back(std::move(recorded.batches.front()));
-    else
-      trace = std::move(recorded);
+    trainers.push_back(std::make_unique<kernel::Trainer>(train));
+    run(*trainers.back(), warmup);
   }
-  return *std::move(trace);
+  for (std::int64_t round = 0; round < kRounds; ++round)
+    for (auto& trainer : trainers)
+      run(*trainer, options.steps * (round + 1) / kRounds - options.steps * round / kRounds);
+  StepTrace trace = trainers.front()->trace(warmup);
+  for (std::size_t i = 1; i < sizes; ++i)
+    trace.batches.push_back(std::move(trainers[i]->trace(warmup).batches.front()));
+  kernel::measure_details(trainers.front()->ops(), trace.device);
+  const std::filesystem::path folder = std::filesystem::path(shared.output).parent_path();
+  trace.device.storage_read = kernel::measure_storage_read(folder.empty() ? "." : folder);
+  return trace;
 }
 
 /// "63 % + 20 %": of the measured rate of products, and of the memory's bandwidth for each operand once.
@@ -55,15 +79,40 @@ std::string share_of_limits(const TraceDevice& device, double flops, double byte
                      100 * bytes / seconds / device.memory_bandwidth.si);
 }
 
+/// Memory by kind and mean utilization.
+std::string resources(const TraceBatch& batch) {
+  std::string out = "memory:";
+  for (const auto& [kind, bytes] : batch.memory_bytes) out += fmt::format(" {} {},", kind, to_string(Bytes{bytes}));
+  out.back() = '\n';
+  if (!batch.utilization) return out;
+  out += "utilization:";
+  for (const auto& [what, samples] : batch.utilization->samples)
+    if (!samples.empty() && what != "memory_bytes")
+      out += fmt::format(" {} {:.2f},", what,
+                         std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size()));
+  out.back() = '\n';
+  return out;
+}
+
 std::string phase_table(const StepTrace& trace) {
-  std::string out = fmt::format("{}, backend {}: fp32 {}, memory {}\n", trace.device.name, trace.software.backend,
-                                to_string(trace.device.fp32), to_string(trace.device.memory_bandwidth));
+  const TraceDevice& device = trace.device;
+  std::string out = fmt::format("{}, backend {}: products {}, memory {}", device.name, trace.software.backend,
+                                to_string(device.fp32), to_string(device.memory_bandwidth));
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) out += fmt::format(", {} {}", name, to_string(*value));
+  };
+  add("convolutions", device.convolution);
+  add("a launch", device.launch);
+  add("copy from the host", device.host_copy);
+  add("storage read", device.storage_read);
+  out += "\n";
   for (const auto& batch : trace.batches) {
     Table table({fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">of the limits",
                  ">kernel launches"});
     const double all = std::accumulate(batch.wall_s.begin(), batch.wall_s.end(), 0.0);
-    const auto row = [&](const std::string& name, const std::vector<double>& seconds, double flops, double bytes,
+    const auto row = [&](const std::string& name, const std::vector<double>& times, double flops, double bytes,
                          std::int64_t launches) {
+      const std::vector<double> seconds = sorted(times);
       const double median = quantile(seconds, 0.5);
       table.add({name, to_string(Seconds{median}), to_string(Seconds{quantile(seconds, 0.1)}),
                  to_string(Seconds{quantile(seconds, 0.9)}),
@@ -82,9 +131,74 @@ std::string phase_table(const StepTrace& trace) {
     }
     table.rule();
     row(fmt::format("step ({} recorded)", batch.wall_s.size()), batch.wall_s, flops, bytes, launches);
-    out += "\n" + table.text();
+    out += "\n" + table.text() + resources(batch);
   }
   return out;
+}
+
+/// What a fit over the batch sizes says, and how well it predicts each of them from the others.
+std::string fit_table(const StepTrace& trace) {
+  std::vector<const TraceBatch*> entries;
+  for (const TraceBatch& entry : trace.batches)
+    if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
+  if (entries.size() < BatchModel::kFewest)
+    return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
+                       BatchModel::kFewest);
+  const BatchModel model(entries);
+  Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
+  const double smallest = model.left_out().front().batch, largest = model.left_out().back().batch;
+  for (const auto& [name, fit] : model.phases())
+    phases.add({name, to_string(Seconds{fit.floor_s}), to_string(Seconds{fit.fixed_s}),
+                to_string(Seconds{fit.per_image_s}), fit.binding(smallest), fit.binding(largest)});
+  Table left({">batch", ">step", ">from the others", ">error"});
+  for (const auto& size : model.left_out())
+    left.add({std::to_string(size.batch), to_string(Seconds{size.measured_s}), to_string(Seconds{size.predicted_s}),
+              fmt::format("{:+.1f} %", 100 * size.error())});
+  return fmt::format(
+      "Phase time against batch: the longer of launching and fixed + an image's x batch\n{}\nEach batch size predicted "
+      "from the others: error {:.1f} % on average, {:.1f} % at worst\n{}",
+      phases.text(), 100 * model.mean_error(), 100 * model.worst_error(), left.text());
+}
+
+/// Threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
+double mean_wait(const TraceBatch& batch) {
+  if (!batch.utilization) return 0;
+  const auto found = batch.utilization->samples.find("cpu_wait");
+  if (found == batch.utilization->samples.end() || found->second.empty()) return 0;
+  return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
+}
+
+// A mean step that is known to no more than this says little of the device.
+constexpr double kTooNoisy = 0.1;
+constexpr std::size_t kBlocksToTell = 4;  // with fewer the recording is too short to say
+
+/// What makes a recording useless: steps that vary so much that their mean is not known.
+std::string noise(const StepTrace& trace) {
+  std::string out;
+  for (const TraceBatch& entry : trace.batches) {
+    const BlockMean mean = block_mean(entry.wall_s, kBlockSteps);
+    if (mean.blocks >= kBlocksToTell && mean.half_width > kTooNoisy * mean.mean)
+      out += fmt::format(
+          "TOO NOISY: the mean step at batch {} is known to +-{:.0f} % only ({:.0f} % is the most that is of "
+          "use); {:.1f} threads waited for a processor; record more steps, or on a quieter machine\n",
+          entry.batch, 100 * mean.half_width / mean.mean, 100 * kTooNoisy, mean_wait(entry));
+  }
+  return out;
+}
+
+/// Whether some catalog has the device; else what to write into a platform file for it.
+std::string gpu_entry(const TraceDevice& device) {
+  for (const std::string& provider : provider_names())
+    for (const Gpu& gpu : catalog(provider).gpus)
+      if (gpu.name == device.name) return "";
+  nlohmann::ordered_json entry = {{"kind", device.kind},
+                                  {"memory", fmt::format("{:.0f}MB", device.memory.si / 1e6)},
+                                  {"fp32", fmt::format("{:.1f}Gflop/s", device.fp32.si / 1e9)},
+                                  {"memory_bandwidth", fmt::format("{:.1f}GB/s", device.memory_bandwidth.si / 1e9)}};
+  if (device.launch) entry["launch"] = fmt::format("{:.0f}ns", device.launch->si * 1e9);
+  return fmt::format(
+      "No catalog has \"{}\". In \"gpus\" of a platform file (`ganymede example platform`) it would be\n  \"{}\": {}\n",
+      device.name, device.name, entry.dump());
 }
 
 // Threads waiting for a processor that others have, on average: above this a measurement says more about the others.
@@ -108,14 +222,6 @@ struct CheckOutcome {
   double error() const { return predicted.total.si / measured_s - 1; }
   bool holds() const { return measured_s >= predicted.interval_s.low && measured_s <= predicted.interval_s.high; }
 };
-
-/// Threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
-double mean_wait(const TraceBatch& batch) {
-  if (!batch.utilization) return 0;
-  const auto found = batch.utilization->samples.find("cpu_wait");
-  if (found == batch.utilization->samples.end() || found->second.empty()) return 0;
-  return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
-}
 
 CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted) {
   kernel::TrainOptions train = wanted;
@@ -192,9 +298,29 @@ std::string check_json(const CheckOutcome& outcome) {
          "\n";
 }
 
+/// Beside the trace: what nccl-tests would have printed, and the overlay.
+void time_links(const CalibrateOptions& options, const std::string& trace, const Shared& shared) {
+  if (trace.empty()) throw ConfigError("-o: missing, expected the file beside which the timed all-reduces are written");
+  if (options.link.catalog.empty() != options.link.instance.empty())
+    throw ConfigError("--catalog, --instance: expected both, or none: an overlay is of an instance of a platform");
+  LinkImport link = options.link;
+  std::filesystem::path stem = trace;
+  stem.replace_extension();
+  link.log = stem.string() + ".all-reduce.txt";
+  link.gpus_per_node = link.gpus_per_node > 0 ? link.gpus_per_node : options.gpus / std::max(1, link.nodes);
+  const std::string overlay = stem.string() + ".overlay.json";
+  check_writable(link.log);
+  calibrate_links(options.train, options.gpus, link, overlay, shared);
+}
+
 void calibrate_command(const CalibrateOptions& options, Shared& shared) {
+  if (kernel::launched_processes() > 1) {  // recording beside others would time their waiting
+    const std::string beside = std::exchange(shared.output, "");
+    return time_links(options, beside, shared);
+  }
   std::string text;
   StepTrace trace;
+  const std::string beside = shared.output;
   if (!options.check.empty()) {
     trace = load_step_trace(options.check);
   } else {
@@ -203,8 +329,12 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     trace = record(options, shared);
     write_file(shared.output, write_step_trace(trace));
     shared.output.clear();  // the rest is for people
-    if (shared.format == "table") text = phase_table(trace) + "\n";
+    const std::string noisy = noise(trace);
+    if (!noisy.empty() && shared.format != "table") say(noisy);
+    if (shared.format == "table")
+      text = noisy + phase_table(trace) + "\n" + fit_table(trace) + "\n" + gpu_entry(trace.device) + "\n";
   }
+  if (options.gpus > 1) time_links(options, beside, shared);
   const CheckOutcome outcome = check(trace, options.train);
   emit(shared, shared.format == "json" ? check_json(outcome) : text + check_text(outcome, trace.device.name));
   if (!outcome.holds()) shared.exit_code = 1;
@@ -235,6 +365,15 @@ void add_calibrate(CLI::App& app, Shared& shared) {
       ->capture_default_str();
   add_device_options(*command, options->train);
   add_seed(*command, options->train.seed, "of weights, batches, latents and dropout");
+  command
+      ->add_option("--gpus", options->gpus,
+                   "time the all-reduce of so many GPUs too; under mpirun, that of the processes alone")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--catalog", options->link.catalog,
+                      "of what the overlay of --gpus is: a provider or a platform file");
+  command->add_option("--instance", options->link.instance, "likewise, the instance type");
+  command->add_option("--nodes", options->link.nodes, "nodes that the processes run on")->check(CLI::Range(1, 65536));
+  command->add_option("--scheme", options->link.scheme, "what the all-reduce is fitted as; default: nccl");
   command->add_option("--check", options->check, "only check this trace, recorded on this machine");
   add_format(*command, shared, {"table", "json"});
   add_output(*command, shared);

@@ -64,6 +64,7 @@ void add_generate(CLI::App& app, Shared& shared);
 void add_calibrate(CLI::App& app, Shared& shared);
 void add_simulate(CLI::App& app, Shared& shared);
 void add_sweep(CLI::App& app, Shared& shared);
+void add_validate(CLI::App& app, Shared& shared);
 void add_plan(CLI::App& app, Shared& shared);
 void add_learn(CLI::App& app, Shared& shared);
 void add_allreduce(CLI::App& app, Shared& shared);

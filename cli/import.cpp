@@ -9,6 +9,7 @@
 
 #include "calibration/link_fit.hpp"
 #include "cli/command.hpp"
+#include "cli/import_links.hpp"
 #include "common/errors.hpp"
 #include "platforms/overlay.hpp"
 #include "report/table.hpp"
@@ -24,12 +25,6 @@ using Json = nlohmann::ordered_json;
 
 /// A row whose two times differ by more was disturbed: both do the same work.
 constexpr double kDisturbed = 2;
-
-struct ImportOptions {
-  std::string log, catalog, overlay, instance, scheme;
-  int nodes = 0;
-  int gpus_per_node = 0;
-};
 
 /// The link of an instance that bounds the log's collective, and is fitted.
 struct FittedLink {
@@ -54,7 +49,7 @@ Link& link_of(Instance& instance, const FittedLink& which) {
 /// The allocation and collective of a log, checked against what the log says of itself.
 class Setting {
  public:
-  Setting(const NcclLog& log, const ImportOptions& options)
+  Setting(const NcclLog& log, const LinkImport& options)
       : log_(log), platform_(load_platform_choice(options.catalog, options.overlay)) {
     const Instance& instance = platform_.instance(options.instance);
     nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
@@ -224,7 +219,9 @@ std::string report_of(const Setting& setting, const LinkFit& fit, const std::vec
   return out;
 }
 
-void import_nccl_tests(const ImportOptions& options, const Shared& shared) {
+}  // namespace
+
+void import_collective_log(const LinkImport& options, const Shared& shared) {
   check_output(shared);
   for (const std::string& input : {options.log, options.catalog, options.overlay}) keep_input(shared, input);
   const NcclLog log = read_nccl_log(options.log);
@@ -247,8 +244,6 @@ void import_nccl_tests(const ImportOptions& options, const Shared& shared) {
   emit(shared, overlay_of(log, setting, fit, notes).dump(2) + "\n");
 }
 
-}  // namespace
-
 void add_import(CLI::App& app, Shared& shared) {
   auto* command =
       app.add_subcommand("import",
@@ -263,7 +258,7 @@ void add_import(CLI::App& app, Shared& shared) {
   command->require_subcommand(1);
   add_import_layers(*command, shared);
   add_import_profiler(*command, shared);
-  auto options = std::make_shared<ImportOptions>();
+  auto options = std::make_shared<LinkImport>();
   auto* nccl = command->add_subcommand(
       "nccl-tests",
       "the log of an nccl-tests run, as an overlay for a platform\n"
@@ -285,7 +280,7 @@ void add_import(CLI::App& app, Shared& shared) {
       ->check(CLI::Range(1, 1024));
   nccl->add_option("--scheme", options->scheme, "what ran; default: nccl, of the version that the log says");
   add_output(*nccl, shared);
-  nccl->callback([options, &shared] { import_nccl_tests(*options, shared); });
+  nccl->callback([options, &shared] { import_collective_log(*options, shared); });
 }
 
 }  // namespace ganymede::cli

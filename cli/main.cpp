@@ -78,6 +78,7 @@ int main(int argc, char** argv) {
   cli::add_calibrate(app, shared);
   cli::add_simulate(app, shared);
   cli::add_sweep(app, shared);
+  cli::add_validate(app, shared);
   cli::add_plan(app, shared);
   cli::add_learn(app, shared);
   cli::add_allreduce(app, shared);

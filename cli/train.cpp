@@ -72,6 +72,8 @@ void check_checkpoint(const Arguments& arguments) {
     throw ConfigError(
         fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",
                     arguments.quality_every));
+  if (!arguments.quality_curve.empty() && arguments.quality_every == 0)
+    throw ConfigError("--quality-curve: expected --quality and --quality-every too: a curve has several points");
   if (!arguments.features.empty() && arguments.quality == 0)
     throw ConfigError(
         fmt::format("--features: found {}, expected --quality with the number of images too", arguments.features));
@@ -116,12 +118,14 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
     throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, most,
                                   arguments.trace.empty() ? "" : " with --trace, which keeps every step"));
   std::set<std::string> outputs;
-  for (const auto& file : {arguments.samples, arguments.weights, arguments.trace, shared.output}) {
+  for (const auto& file :
+       {arguments.samples, arguments.weights, arguments.trace, arguments.quality_curve, shared.output}) {
     if (file.empty()) continue;
     if (!outputs.insert(file).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
     check_writable(file);  // before the long work
   }
+  if (!arguments.quality_curve.empty()) check_quality_curve(arguments);
 }
 
 /// One line, rewritten in place, on a terminal only.
@@ -277,6 +281,7 @@ void train_replica(const Arguments& arguments, Shared& shared, kernel::Communica
     return;
   }
   write_outputs(trainer, arguments);
+  if (!arguments.quality_curve.empty() && trainer.shard().rank == 0) add_quality_curve(report, trainer, arguments);
   if (trainer.shard().rank == 0)
     emit(shared, shared.format == "json" ? to_json(report, trainer, arguments) : to_table(report, trainer, arguments));
 }
@@ -363,6 +368,8 @@ void add_train(CLI::App& app, Shared& shared) {
   command.add_option("--features", arguments->features,
                      "measure by this classifier instead: safetensors, see docs/commands.md");
   command.add_option("--quality-every", arguments->quality_every, "also every so many steps");
+  command.add_option("--quality-curve", arguments->quality_curve,
+                     "add what was measured to this file, for scenarios with a quality for their target");
   command.add_option("--checkpoint", arguments->checkpoint,
                      "keep the last two checkpoints in this directory; also when interrupted");
   command.add_option("--checkpoint-every", arguments->checkpoint_every, "steps between two")->capture_default_str();

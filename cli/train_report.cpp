@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "common/errors.hpp"
+#include "common/file.hpp"
 #include "common/units.hpp"
 #include "kernel/memory.hpp"
+#include "traces/quality_curve.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -36,6 +40,38 @@ double peak_resident_bytes() {
 
 std::string describe_backend(const kernel::Ops& ops) {
   return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
+}
+
+void check_quality_curve(const TrainArguments& arguments) {
+  if (!std::filesystem::exists(arguments.quality_curve)) return;
+  const std::string model = read_quality_curves(JsonNode::load(arguments.quality_curve)).model;
+  if (model != arguments.options.model)
+    throw ConfigError(fmt::format("--quality-curve: {} is of {}, this training of {}", arguments.quality_curve, model,
+                                  arguments.options.model));
+}
+
+void add_quality_curve(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
+  const std::filesystem::path file = arguments.quality_curve;
+  const QualityCurves mine{
+      arguments.options.model, trainer.whole_dataset().name, report.quality.front().second.features, {}};
+  QualityCurves all = mine;
+  if (std::filesystem::exists(file)) {
+    all = read_quality_curves(JsonNode::load(file));
+    if (all.model != mine.model || all.dataset != mine.dataset || all.features != mine.features)
+      throw ConfigError(
+          fmt::format("--quality-curve: {} is of {} on {} in the features of {}, this training of {} on {} "
+                      "in those of {}",
+                      file.string(), all.model, all.dataset, all.features, mine.model, mine.dataset, mine.features));
+  }
+  QualityCurve curve{trainer.global_batch(),
+                     arguments.options.seed,
+                     fmt::format("ganymede {} ({})", GANYMEDE_VERSION, trainer.ops().backend()),
+                     {}};
+  for (const auto& [step, quality] : report.quality)
+    curve.points.push_back({static_cast<double>(step) * trainer.global_batch(), quality.fid, quality.inception_score});
+  std::erase_if(all.curves, [&](const auto& old) { return old.batch == curve.batch && old.seed == curve.seed; });
+  all.curves.push_back(std::move(curve));
+  write_file(file, write_quality_curves(all));
 }
 
 std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {

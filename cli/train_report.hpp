@@ -18,6 +18,7 @@ struct TrainArguments {
   std::int64_t samples_every = 0;  ///< 0: in the end only
   int quality = 0;                 ///< images to measure it with; 0: not measured
   std::int64_t quality_every = 0;  ///< 0: in the end only
+  std::string quality_curve;       ///< a file that the measurements are added to
   std::string features;            ///< the feature network's file; empty: the kernel's own
   std::string checkpoint;          ///< a directory
   std::int64_t checkpoint_every = 1000;
@@ -39,6 +40,11 @@ std::string describe_backend(const kernel::Ops& ops);
 
 /// Of this process, so far.
 double peak_resident_bytes();
+
+/// ConfigError if the file of --quality-curve is there and of another model.
+void check_quality_curve(const TrainArguments& arguments);
+/// Adds the measurements of this training to that file, in place of an earlier one of the same batch and seed.
+void add_quality_curve(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
 
 std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
 std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);

@@ -1,14 +1,23 @@
-# Writes OUTPUT, a .cpp that holds the JSON files of FOLDER and returns them from FUNCTION (common/embedded.hpp). A
-# configure-time step, so that the program needs no data file beside it; it reruns when a file changes or appears.
+# Writes OUTPUT, a .cpp that holds the JSON files of FOLDER and returns them from FUNCTION (common/embedded.hpp), by name;
+# with a fourth argument the files of that name in FOLDER's folders, by folder. A configure-time step, so that the program needs no data file beside it; it reruns when a file changes or appears.
 function(ganymede_embed FOLDER FUNCTION OUTPUT)
-  file(GLOB files CONFIGURE_DEPENDS "${FOLDER}/*.json")
+  if(ARGC GREATER 3)
+    file(GLOB files CONFIGURE_DEPENDS "${FOLDER}/*/${ARGV3}")
+  else()
+    file(GLOB files CONFIGURE_DEPENDS "${FOLDER}/*.json")
+  endif()
   list(SORT files)
   set(texts "")
   set(rows "")
   set(index 0)
   foreach(file IN LISTS files)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
-    get_filename_component(name "${file}" NAME_WE)
+    if(ARGC GREATER 3)
+      get_filename_component(name "${file}" DIRECTORY)
+      get_filename_component(name "${name}" NAME)
+    else()
+      get_filename_component(name "${file}" NAME_WE)
+    endif()
     file(READ "${file}" hex HEX)
     # Bytes rather than a raw string literal: those are limited to 64 KiB by the standard's minimum and could hold the delimiter.
     string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")

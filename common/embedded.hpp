@@ -11,9 +11,10 @@ struct EmbeddedText {
 };
 
 // All sorted by name, which is a file's without its extension.
-std::span<const EmbeddedText> embedded_catalogs();  ///< platforms/catalog
-std::span<const EmbeddedText> embedded_traces();    ///< traces/recorded
-std::span<const EmbeddedText> embedded_layers();    ///< traces/layers
-std::span<const EmbeddedText> embedded_schemas();   ///< docs/schemas
+std::span<const EmbeddedText> embedded_catalogs();     ///< platforms/catalog
+std::span<const EmbeddedText> embedded_traces();       ///< traces/recorded
+std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
+std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas
+std::span<const EmbeddedText> embedded_validations();  ///< studies/*/study.json, by folder
 
 }  // namespace ganymede

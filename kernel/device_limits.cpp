@@ -1,10 +1,14 @@
 #include "kernel/device_limits.hpp"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fstream>
+#include <string>
+#include <vector>
 
 namespace ganymede::kernel {
 namespace {
@@ -54,6 +58,58 @@ BytesPerSecond measure_copy(Ops& ops) {
 }
 
 }  // namespace
+
+void measure_details(Ops& ops, TraceDevice& device) {
+  // The second layer of a DCGAN's discriminator.
+  constexpr int kBatch = 16;
+  const ConvolutionShape shape{
+      .in_channels = 64, .in_height = 32, .in_width = 32, .out_channels = 128, .kernel = 4, .stride = 2, .padding = 1};
+  const auto floats_of = [](int features) { return static_cast<std::size_t>(features) * kBatch; };
+  ops.reserve_workspace(ops.convolution_workspace_bytes(shape, kBatch));
+  const Buffer x = ops.allocate(floats_of(shape.in_features()) * sizeof(float));
+  const Buffer y = ops.allocate(floats_of(shape.out_features()) * sizeof(float));
+  const Buffer weight = ops.allocate(shape.weights() * sizeof(float));
+  const double seconds = best_seconds(ops, [&] {
+    ops.convolve({y.floats(), shape.out_features(), kBatch}, {x.floats(), shape.in_features(), kBatch}, shape,
+                 weight.floats());
+  });
+  device.convolution = Flops{shape.flops() * kBatch} / Seconds{seconds};
+
+  constexpr int kLaunches = 1000;
+  device.launch = Seconds{best_seconds(ops,
+                                       [&] {
+                                         for (int i = 0; i < kLaunches; ++i) ops.fill({y.floats(), 1, 1}, 0);
+                                       }) /
+                          kLaunches};
+
+  std::vector<float> host(std::size_t{1} << 24);
+  const Buffer copy = ops.allocate(host.size() * sizeof(float));
+  device.host_copy = Bytes{static_cast<double>(host.size() * sizeof(float))} /
+                     Seconds{best_seconds(ops, [&] { ops.write(copy.floats(), host); })};
+}
+
+std::optional<BytesPerSecond> measure_storage_read(const std::filesystem::path& folder) {
+  constexpr std::size_t kBlock = std::size_t{1} << 20, kBlocks = 96;
+  std::string name = (folder / ".ganymede-storage-XXXXXX").string();
+  const int file = ::mkstemp(name.data());
+  if (file < 0) return std::nullopt;
+  ::unlink(name.c_str());
+  std::vector<char> block(kBlock);
+  for (std::size_t i = 0; i < block.size(); ++i) block[i] = static_cast<char>(i * 2654435761U >> 13);
+  bool fine = true;
+  for (std::size_t i = 0; i < kBlocks && fine; ++i)
+    fine = ::write(file, block.data(), block.size()) == static_cast<::ssize_t>(block.size());
+  fine = fine && ::fdatasync(file) == 0 && ::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED) == 0 &&
+         ::lseek(file, 0, SEEK_SET) == 0;
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  for (std::size_t i = 0; i < kBlocks && fine; ++i)
+    fine = ::read(file, block.data(), block.size()) == static_cast<::ssize_t>(block.size());
+  const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  ::close(file);
+  if (!fine || seconds <= 0) return std::nullopt;
+  return Bytes{static_cast<double>(kBlock * kBlocks)} / Seconds{seconds};
+}
 
 Bytes host_memory() {
   const double machine = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));

@@ -49,6 +49,12 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
 PlatformChoice read_platform_choice(JsonObject& in) {
   PlatformChoice choice;
   const JsonNode catalog = in.required("catalog");
+  if (catalog.is_object()) {  // the platform itself
+    choice.platform = read_platform(catalog);
+    choice.catalog = choice.platform.name;
+    choice.inline_platform = true;
+    return choice;
+  }
   choice.catalog = catalog.as_string();
   choice.folder = catalog.directory();
   const auto overlay = in.optional("overlay");

@@ -27,7 +27,8 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
 /// What the members "catalog" and "overlay" (optional) of a scenario or study name.
 struct PlatformChoice {
   Platform platform;
-  std::string catalog;            ///< as named
+  std::string catalog;            ///< as named; of a platform that stands there in full, its own name
+  bool inline_platform = false;   ///< it stands there in full
   std::filesystem::path folder;   ///< where a relative path in `catalog` starts
   std::filesystem::path overlay;  ///< empty: none
   std::string overlay_text;       ///< its content

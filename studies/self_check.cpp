@@ -6,17 +6,13 @@
 
 #include "common/process.hpp"
 #include "sim/run/simulate.hpp"
+#include "studies/bare_scenario.hpp"
 
 namespace ganymede {
 namespace {
 
 /// A machine with one worker: the device of the trace, at no price.
 Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
-  Scenario scenario;
-  scenario.file = "self-check";
-  scenario.trace = trace;
-  scenario.steps = steps;
-  scenario.images = steps * trace.batches.front().batch;
   Gpu device;
   device.name = trace.device.name;
   device.memory = trace.device.memory;
@@ -30,18 +26,7 @@ Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
   platform.name = "this machine";
   platform.gpus = {device};
   platform.instances = {instance};
-  ScenarioPool pool;
-  pool.name = instance.name;
-  pool.platform = std::make_shared<const Platform>(platform);
-  pool.pool = {instance.name, "here", Market::on_demand, 1, 1};
-  pool.most = 1;
-  scenario.pools = {pool};
-  scenario.stages = {0};
-  scenario.stage_shares = {1};
-  scenario.synchronization.scheme = parse_scheme("ring");
-  scenario.policy.policy = find_policy("fixed");
-  scenario.seed = trace.seed;
-  return scenario;
+  return bare_scenario(std::make_shared<const Platform>(platform), instance.name, 1, 1, trace, steps);
 }
 
 }  // namespace

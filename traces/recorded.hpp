@@ -11,6 +11,10 @@
 namespace ganymede {
 
 inline constexpr std::string_view kRecorded = "recorded:";
+/// "layers:cyclegan": the list of layers of that name, at batches 1, 2, 4, … 256, timed by the roofline of a V100's
+/// data sheet, as `import layers` would; on other GPUs it is counted anew. "layers:cyclegan:fp16": in another
+/// precision.
+inline constexpr std::string_view kLayers = "layers:";
 
 /// Their names, sorted.
 const std::vector<std::string>& recorded_names();

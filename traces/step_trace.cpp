@@ -25,6 +25,10 @@ TraceDevice read_device(const JsonNode& node) {
   device.fp32 = in.required("fp32").as_positive<FlopsPerSecond>();
   device.memory_bandwidth = in.required("memory_bandwidth").as_positive<BytesPerSecond>();
   if (auto memory = in.optional("memory")) device.memory = memory->as_positive<Bytes>();
+  if (auto rate = in.optional("convolution")) device.convolution = rate->as_positive<FlopsPerSecond>();
+  if (auto launch = in.optional("launch")) device.launch = launch->as_positive<Seconds>();
+  if (auto rate = in.optional("host_copy")) device.host_copy = rate->as_positive<BytesPerSecond>();
+  if (auto rate = in.optional("storage_read")) device.storage_read = rate->as_positive<BytesPerSecond>();
   in.finish();
   return device;
 }
@@ -262,6 +266,13 @@ std::string write_step_trace(const StepTrace& trace) {
                    {"fp32", exact(trace.device.fp32, "flop/s")},
                    {"memory_bandwidth", exact(trace.device.memory_bandwidth, "B/s")}};
   if (trace.device.memory.si > 0) out["device"]["memory"] = exact(trace.device.memory, "B");
+  const auto add_measured = [&](const char* name, const auto& value, const char* unit) {
+    if (value) out["device"][name] = exact(*value, unit);
+  };
+  add_measured("convolution", trace.device.convolution, "flop/s");
+  add_measured("launch", trace.device.launch, "s");
+  add_measured("host_copy", trace.device.host_copy, "B/s");
+  add_measured("storage_read", trace.device.storage_read, "B/s");
   out["software"] = {
       {"name", trace.software.name}, {"version", trace.software.version}, {"backend", trace.software.backend}};
   out["model"] = trace.model;

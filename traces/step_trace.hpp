@@ -22,6 +22,11 @@ struct TraceDevice {
   FlopsPerSecond fp32;              ///< best measured dense fp32 rate
   BytesPerSecond memory_bandwidth;  ///< measured copy bandwidth (bytes read + bytes written per second)
   Bytes memory;
+  // Measured too by `calibrate`; absent: not measured.
+  std::optional<FlopsPerSecond> convolution = {};   ///< of a layer of a DCGAN
+  std::optional<Seconds> launch = {};               ///< between the starts of two of the smallest operations
+  std::optional<BytesPerSecond> host_copy = {};     ///< from the host's memory to the device's
+  std::optional<BytesPerSecond> storage_read = {};  ///< of a file that no cache holds
 };
 
 /// Whose step it was: "ganymede" or "PyTorch", its version and the backend that ran ("eigen", "cuda").
@@ -71,6 +76,13 @@ struct TraceUtilization {
   std::map<std::string, std::vector<double>> samples;  ///< "cpu": cores busy; "gpu": share busy; "memory_bytes" …
 };
 
+/// How an entry came about that nobody recorded. Never in a file.
+struct CarriedBatch {
+  std::string rule;           ///< for people
+  double relative_error = 0;  ///< 95 % half-width, of the step
+  std::vector<std::string> warnings;
+};
+
 struct TraceBatch {
   int batch = 0;  ///< images a step
   int warmup_steps_dropped = 0;
@@ -80,6 +92,7 @@ struct TraceBatch {
   std::vector<TracePhase> phases;              ///< in the order of their start
   std::vector<TraceBucket> buckets;
   std::optional<TraceUtilization> utilization;
+  std::optional<CarriedBatch> carried;  ///< none: recorded
 };
 
 struct StepTrace {

@@ -31,7 +31,7 @@ constexpr AllReduceScheme kSchemes[] = {
      nullptr},
     {"reduce-to-one", "all send to rank 0, which adds up and sends the sum to all", "", plan_reduce_to_one,
      reduce_to_one_why_not, reduce_to_one_on_star},
-    {"parameter-server", "push to servers on the ranks, pull the sums", "sharded, whole or number of servers",
+    {"parameter-server", "push to servers on the ranks, pull the sums", "sharded, whole, all or number of servers",
      plan_parameter_server, parameter_server_why_not, parameter_server_on_star},
     {"torus", "rings along the dimensions of a torus, one after the other", "shape, as 8x4", plan_torus, torus_why_not,
      torus_on_star},

@@ -1,9 +1,9 @@
 // Synchronous parameter server: every rank pushes its gradients to the servers, which add them up, and pulls the sums.
 // The servers run on ranks, as in a job without machines of their own for them. "sharded" (the default): one server a
 // node on at most 64 nodes (an assumption: with one for each of 4,096 workers every message would be a 4,096th of the
-// bytes), each with an equal share of the bytes; a number: so many servers, spread over the ranks; "whole": the
-// variable is placed whole on one server (Li et al., "Scaling distributed machine learning with the parameter server",
-// 2014).
+// bytes), each with an equal share of the bytes; a number: so many servers, spread over the ranks; "all": one on every
+// rank; "whole": the variable is placed whole on one server (Li et al., "Scaling distributed machine learning with the
+// parameter server", 2014).
 
 #include <fmt/format.h>
 
@@ -21,7 +21,9 @@ std::vector<int> servers_of(const PlanRequest& request) {
   const Topology& topology = request.topology;
   if (request.variant == "whole") return {0};
   std::vector<int> servers;
-  if (const auto count = number_variant(request, 1, topology.ranks)) {
+  if (request.variant == "all") {
+    for (int rank = 0; rank < topology.ranks; ++rank) servers.push_back(rank);
+  } else if (const auto count = number_variant(request, 1, topology.ranks)) {
     for (std::int64_t i = 0; i < *count; ++i) servers.push_back(static_cast<int>(i * topology.ranks / *count));
   } else {
     const int nodes = topology.nodes(), servers_wanted = std::min(nodes, kMaxServers);
@@ -35,9 +37,9 @@ std::vector<int> servers_of(const PlanRequest& request) {
 
 WhyNot parameter_server_why_not(const PlanRequest& request) {
   const auto& variant = request.variant;
-  if (!variant.empty() && variant != "whole" && variant != "sharded" &&
+  if (!variant.empty() && variant != "whole" && variant != "sharded" && variant != "all" &&
       !number_variant(request, 1, request.topology.ranks))
-    return fmt::format("found \"{}\", expected sharded, whole or a number of servers from 1 to {}", variant,
+    return fmt::format("found \"{}\", expected sharded, whole, all or a number of servers from 1 to {}", variant,
                        request.topology.ranks);
   return only(request, {Collective::all_reduce});
 }

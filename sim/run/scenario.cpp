@@ -1,10 +1,13 @@
 #include "sim/run/scenario.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
+#include "calibration/batch_fit.hpp"
 #include "common/file.hpp"
 #include "sim/run/scenario_parts.hpp"
+#include "traces/quality_curve.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede {
@@ -26,17 +29,55 @@ Dataset read_dataset(const JsonNode& node) {
   return dataset;
 }
 
-void read_target(JsonObject& in, Scenario& scenario) {
+/// Images until a recorded training was that good.
+std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
+  JsonObject in(node);
+  QualityTarget target;
+  const JsonNode wanted = in.one_of("fid", "inception_score");
+  (node.value().contains("fid") ? target.fid : target.inception_score) = wanted.as_number(1e-9, 1e9);
+  const JsonNode file = in.required("curve");
+  in.finish();
+  const std::filesystem::path path = file.directory() / file.as_string();
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const ConfigError& error) {
+    file.fail(fmt::format("{}; `ganymede train --quality 256 --quality-every 100 --quality-curve FILE` records one",
+                          error.what()));
+  }
+  fingerprint.replace("/workload/quality/curve", text);
+  const QualityCurves curves = read_quality_curves(JsonNode::parse(text, path.string()));
+  if (curves.model != scenario.trace.model)
+    file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace.model));
+  const double batch = static_cast<double>(scenario.batch().batch) * scenario.workers();
+  try {
+    const ImagesNeeded needed = images_for(curves, target, batch);
+    scenario.warnings.push_back(fmt::format(
+        "{} {:g} takes {:.4g} images at a batch of {:g} in all ({:.4g} to {:.4g} in the recorded trainings), in the "
+        "features of {} on {}; no other features' figures compare with it",
+        target.fid ? "FID" : "inception score", wanted.as_number(0, 1e9), needed.images, batch, needed.low, needed.high,
+        curves.features, curves.dataset));
+    scenario.warnings.insert(scenario.warnings.end(), needed.notes.begin(), needed.notes.end());
+    return std::llround(std::ceil(needed.images * (1 - 1e-9)));  // an exact number is not rounded up
+  } catch (const ConfigError& error) {
+    wanted.fail(error.what());
+  }
+}
+
+void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
   const std::int64_t global_batch = std::int64_t{scenario.batch().batch} * scenario.workers();
   const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
   auto steps = in.optional("steps");
   auto epochs = in.optional("epochs");
   auto images = in.optional("images");
-  if (auto quality = in.optional("quality"))
-    quality->fail("a quality target is not supported yet, expected \"steps\", \"epochs\" or \"images\"");
-  if (int{steps.has_value()} + int{epochs.has_value()} + int{images.has_value()} != 1)
-    in.node().fail("expected exactly one of \"steps\", \"epochs\" and \"images\"");
-  if (steps) {
+  auto quality = in.optional("quality");
+  if (int{steps.has_value()} + int{epochs.has_value()} + int{images.has_value()} + int{quality.has_value()} != 1)
+    in.node().fail("expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
+  if (quality) {
+    scenario.target = Target::images;
+    scenario.images = images_to_quality(*quality, scenario, fingerprint);
+    scenario.steps = steps_for(scenario.images);
+  } else if (steps) {
     scenario.target = Target::steps;
     scenario.steps = steps->as_integer(1, kMaxSteps);
     scenario.images = scenario.steps * global_batch;
@@ -99,16 +140,21 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
 
   const JsonNode batch = in.required("batch_per_gpu");
   const auto wanted = static_cast<int>(batch.as_integer(1, kMaxBatch));
-  std::string recorded;
+  std::vector<std::string> stages;  // of a growing model, in the order of the trace
   for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
     const TraceBatch& known = scenario.trace.batches[i];
     if (known.batch == wanted) scenario.stages.push_back(i);
-    recorded += (recorded.empty() ? "" : ", ") + std::to_string(known.batch);
+    if (std::find(stages.begin(), stages.end(), known.stage) == stages.end()) stages.push_back(known.stage);
   }
-  if (scenario.stages.empty()) batch.expected(fmt::format("a batch size that {} has recorded ({})", file, recorded));
+  try {
+    if (scenario.stages.empty())
+      for (const std::string& stage : stages) scenario.stages.push_back(entry_for(scenario.trace, stage, wanted));
+  } catch (const ConfigError& error) {
+    batch.fail(fmt::format("found {}, {}", wanted, error.what()));
+  }
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
-  read_target(in, scenario);
+  read_target(in, scenario, fingerprint);
   in.finish();
 }
 
@@ -133,6 +179,7 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
             fmt::format("generator and discriminator take turns on pairs of GPUs, found {} GPUs", scenario.workers()));
       if (sync.mode != Mode::all_reduce) placement->fail("component-split needs the mode \"all-reduce\"");
     }
+  if (auto jitter = in.optional("jitter")) sync.jitter = jitter->as_number(0, 1);
   if (auto backup = in.optional("backup_workers")) {
     if (sync.mode != Mode::all_reduce) backup->fail("backup workers need the mode \"all-reduce\"");
     sync.backup_workers = static_cast<int>(backup->as_integer(0, std::max(0, scenario.workers() - 1)));

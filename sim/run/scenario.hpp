@@ -78,6 +78,7 @@ struct Synchronization {
   Placement placement = Placement::data_parallel;
   Scheme scheme;
   bool overlap = true;
+  std::optional<double> jitter;  ///< standard deviation of workers' steps, relative, instead of the workload's spread
   int backup_workers = 0;        ///< all-reduce: so many of the slowest are not waited for
   int local_steps = 1;           ///< local-sgd: steps between two averagings
   bool by_speed = false;         ///< batches in proportion to the workers' speed; the sum stays

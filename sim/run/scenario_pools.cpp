@@ -99,8 +99,9 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
   pool.catalog = choice.catalog;
   pool.platform = std::make_shared<const Platform>(std::move(choice.platform));
   const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
-  fingerprint.replace(at + "/catalog", is_provider(pool.catalog) ? std::string(catalog_text(pool.catalog))
-                                                                 : read_file(choice.folder / pool.catalog));
+  if (!choice.inline_platform)  // else the scenario's text has it
+    fingerprint.replace(at + "/catalog", is_provider(pool.catalog) ? std::string(catalog_text(pool.catalog))
+                                                                   : read_file(choice.folder / pool.catalog));
   if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
 
   const JsonNode instance_at = in.required("instance");

@@ -70,6 +70,22 @@ double sum_host(const StepModel& model) {
 
 }  // namespace
 
+/// Workers that differ are all given the slowest one's time, so that they stay alike; settle() tells work from waiting.
+double Workbench::slowest_factor(const WorkloadModel& workload, Bound bound) const {
+  const Synchronization& sync = scenario_.synchronization;
+  const std::size_t workers = crew_.pool_of.size();
+  if (workers < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
+  const Spread& spread = workload.spread;
+  double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
+  if (sync.jitter) deviation = *sync.jitter;
+  const double between = std::min(spread.between, deviation);
+  const double within = deviation * deviation - between * between;
+  const double steps = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
+  const auto waited_for = static_cast<std::size_t>(sync.backup_workers);
+  return 1 + std::sqrt(between * between + within / steps) *
+                 std::max(0.0, expected_slowest(workers, std::min(workers, 1 + waited_for)));
+}
+
 void Workbench::connect(const StepModel& model) {
   const Synchronization& sync = scenario_.synchronization;
   std::vector<std::int64_t> buckets;
@@ -162,6 +178,13 @@ void Workbench::add(const StepOutcome& step, double times) {
 void Workbench::settle(StepDistribution& out, double counted) {
   out.mean = total_ / counted;
   out.pools = sums_;
+  for (std::size_t pool = 0; pool < out.pools.size(); ++pool) {
+    PoolStep& sum = out.pools[pool];
+    const Seconds own = sum.compute / slowest_[pool];
+    sum.straggler += sum.compute - own;
+    sum.compute = own;
+    sum.device = sum.device / slowest_[pool];
+  }
   for (PoolStep& pool : out.pools)
     for (Seconds* part : {&pool.compute, &pool.exposed, &pool.straggler, &pool.stall, &pool.lost, &pool.device})
       *part = *part / counted;
@@ -316,6 +339,14 @@ StepDistribution Workbench::measure(Bound bound) {
     stalls_ = take_rare_stalls(model);
     if (workers > kBlockSteps && model.samples >= kTailNeeds) tail_ = fit_tail(model);
   }
+  std::vector<double> host(models_.by_pool.size(), 0);
+  slowest_.assign(models_.by_pool.size(), 1);
+  for (std::size_t p = 0; p < models_.by_pool.size(); ++p) {
+    if (configuration_.nodes[p] == 0) continue;
+    host[p] = sum_host(models_.by_pool[p]);
+    slowest_[p] = slowest_factor(workloads_[p], bound);
+    if (slowest_[p] > 1) slow_down(models_.by_pool[p], slowest_[p]);
+  }
   slow_models_ = configuration_.slow > 0 ? models_.by_pool : std::vector<StepModel>{};
   for (StepModel& model : slow_models_) slow_down(model, configuration_.slow_factor);
   const auto stepping = process();
@@ -328,7 +359,7 @@ StepDistribution Workbench::measure(Bound bound) {
   for (const std::size_t pool : crew_.pool_of) {
     const StepModel& model = models_.by_pool[pool];
     out.images += models_.batch[pool];
-    out.host += Seconds{sum_host(model)};
+    out.host += Seconds{host[pool]};
     for (const auto& phase : model.phases) out.flops += phase.flops;
   }
   out.reads = models_.reads;

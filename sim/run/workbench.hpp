@@ -42,6 +42,7 @@ class Workbench {
   void add_stalls(StepDistribution& out, std::size_t blocks_of);
   void add(const StepOutcome& step, double times = 1);
   void settle(StepDistribution& out, double counted);
+  double slowest_factor(const WorkloadModel& workload, Bound bound) const;
   void warn(StepDistribution& out) const;
   Topology topology() const;
 
@@ -56,6 +57,7 @@ class Workbench {
   // Of the bound that is being measured.
   WorkerModels models_;
   std::vector<StepModel> slow_models_;  // by pool; where some workers are slower
+  std::vector<double> slowest_;         // by pool: how much longer the slowest worker takes than the mean one
   RareStalls stalls_;
   std::optional<JitterTail> tail_;
   Seconds total_;

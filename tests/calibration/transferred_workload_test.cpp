@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cmath>
+
 #include "calibration/workload_model.hpp"
 #include "support/made_up.hpp"
 
@@ -28,6 +30,7 @@ Gpu target() {
 /// A trace of one phase with that work in each step.
 StepTrace one_phase(double flops, double bytes_read, double bytes_written, std::int64_t launches) {
   StepTrace trace = constant_trace(4);
+  trace.device.kind = "cpu";
   TraceBatch& batch = trace.batches.front();
   batch.buckets.clear();
   batch.phases.resize(1);
@@ -132,8 +135,45 @@ TEST(TransferredWorkload, ReadsAheadAndCopiesOverTheTargetsHostLink) {
   EXPECT_EQ(transferred(with_input()).central.phases.size(), 5U);  // no host link: the copy is not timed
 }
 
+// On GPU-X (10 TFLOP/s and 900 GB/s as measured) 10 GFLOP take 1 ms at the limit; the phase took 4. On GPU-Y 90 % of
+// 20 TFLOP/s are attainable: 0.56 ms at the limit, so 2.2 ms.
+TEST(TransferredWorkload, BetweenGpusAPhaseKeepsItsEfficiency) {
+  StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
+  trace.device.kind = "gpu";
+  for (double& seconds : trace.batches.front().phases[0].seconds) seconds = 4e-3;
+  Gpu faster = target();
+  faster.fp32 = 20.0_Tflop_per_s;
+  faster.memory_bandwidth = 1800_GB_per_s;
+  const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), faster, nullptr);
+  const double expected = 10e9 / (0.9 * 20e12) * 4;
+  EXPECT_NEAR(workload.central.mean_s(), expected, 1e-9);
+  // 1.8 times the products, 1.67 times the bandwidth: 0.55 e-folds on average.
+  const double error = 1.05 + 0.45 * 0.5 * (std::log(1.8) + std::log(1500.0 / 900));
+  EXPECT_NEAR(workload.high.mean_s(), expected * error, 1e-9);
+  EXPECT_NEAR(workload.low.mean_s(), expected / error, 1e-9);
+  EXPECT_THAT(workload.rule, HasSubstr("at each phase's share of the measured limits"));
+}
+
+TEST(TransferredWorkload, IsLessSureOfADistantGpu) {
+  StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
+  trace.device.kind = "gpu";
+  const auto width = [&](double factor) {
+    Gpu other = target();
+    other.fp32 = FlopsPerSecond{factor * 10e12 / 0.9};
+    other.memory_bandwidth = BytesPerSecond{factor * 1080e9};
+    const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), other, nullptr);
+    return workload.high.mean_s() / workload.low.mean_s();
+  };
+  EXPECT_NEAR(width(1), 1.05 * 1.05, 1e-6);  // the same limits: only what two like GPUs differ by
+  EXPECT_GT(width(2), 1.3);
+  EXPECT_GT(width(8), width(2));
+  EXPECT_NEAR(width(0.5), width(2), 1e-9);
+}
+
 TEST(TransferredWorkload, SaysWhereItComesFromAndWarns) {
-  const WorkloadModel workload = transferred(constant_trace(4));
+  StepTrace trace = constant_trace(4);
+  trace.device.kind = "cpu";
+  const WorkloadModel workload = transferred(trace);
   EXPECT_EQ(workload.provenance, Provenance::transferred);
   EXPECT_EQ(to_string(workload.provenance), "transferred");
   EXPECT_THAT(workload.rule, AllOf(HasSubstr("from GPU-X to GPU-Y by roofline"), HasSubstr("50 % of"),

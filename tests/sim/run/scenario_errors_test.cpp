@@ -88,8 +88,10 @@ TEST_F(ScenarioErrors, Counts) {
 }
 
 TEST_F(ScenarioErrors, Targets) {
-  EXPECT_EQ(without("/workload", "steps"), "/workload: expected exactly one of \"steps\", \"epochs\" and \"images\"");
-  EXPECT_EQ(with("/workload/epochs", 2), "/workload: expected exactly one of \"steps\", \"epochs\" and \"images\"");
+  EXPECT_EQ(without("/workload", "steps"),
+            "/workload: expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
+  EXPECT_EQ(with("/workload/epochs", 2),
+            "/workload: expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
   Json content = ScenarioFiles::basic();
   content["workload"].erase("steps");
   content["workload"].erase("dataset");
@@ -98,7 +100,12 @@ TEST_F(ScenarioErrors, Targets) {
 }
 
 TEST_F(ScenarioErrors, WhatLaterVersionsWillTake) {
-  EXPECT_THAT(with("/workload/quality", {{"fid", 30}}), StartsWith("/workload/quality: "));
+  Json quality = ScenarioFiles::basic();
+  quality["workload"].erase("steps");
+  quality["workload"]["quality"] = {{"fid", 30}};
+  EXPECT_THAT(of(quality), StartsWith("/workload/quality: "));
+  quality["workload"]["quality"] = {{"fid", 30}, {"curve", "no-such-file.json"}};
+  EXPECT_THAT(of(quality), AllOf(StartsWith("/workload/quality/curve: "), HasSubstr("--quality-curve FILE")));
   EXPECT_THAT(with("/platform/pools", Json::array()),
               StartsWith("/platform/pools: found an array of 0, expected at least one pool"));
   EXPECT_THAT(with("/storage", {{"dataset", "gp3"}}), StartsWith("/storage/dataset: "));  // this platform has none

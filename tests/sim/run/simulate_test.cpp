@@ -140,13 +140,19 @@ TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
   EXPECT_EQ(run["cost"]["total_usd"], "0.30");  // 100 s at 10.80 USD/h
 }
 
+/// Recorded on a processor, of which another GPU's efficiency does not follow.
+StepTrace on_a_processor(StepTrace trace) {
+  trace.device.kind = "cpu";
+  return trace;
+}
+
 // GPU-Y is another device: 20 TFLOP/s, 1800 GB/s, launches of 4 us. Each unit of a phase is 1 GFLOP and 3 MB in 10
 // launches, so FLOPs bind the central model at half of the peak (100 us a unit against 40 us a phase), as they do the
 // low one at full peak (50 us). The high one adds up at 15 % of the peak, 40 % of the bandwidth and 9.6 / 3.8 launches.
 TEST(Simulate, AnotherDeviceIsBoundedByTheRoofline) {
   Json content = one_worker();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
-  const Json run = simulate_json(ScenarioFiles().load(content));
+  const Json run = simulate_json(ScenarioFiles(on_a_processor(constant_trace(4))).load(content));
   constexpr double kUnits = 3 + 1 + 4 + 1;
   const double high = kUnits * (1e9 / (20e12 * 0.15) + 3e6 / (1800e9 * 0.4)) + 4 * 10 * 4e-6 * 9.6 / 3.8;
   EXPECT_NEAR(number(run, "/time/total_s"), kBoot + kSteps * kUnits * 100e-6, 1e-6);
@@ -178,7 +184,7 @@ TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
   }
   Json content = ScenarioFiles::with("/workload/steps", 1'000'000);
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
-  const Json run = simulate_json(ScenarioFiles(trace).load(content));
+  const Json run = simulate_json(ScenarioFiles(on_a_processor(trace)).load(content));
   EXPECT_LT(number(run, "/time/steps_simulated"), 10'000);
   EXPECT_NEAR(number(run, "/time/step_mean_s"), 1.5e-3, 1e-6);
 }

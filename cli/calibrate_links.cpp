@@ -1,0 +1,102 @@
+#include "cli/calibrate_links.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <vector>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/parallel/communicator.hpp"
+#include "kernel/parallel/thread_group.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+constexpr std::size_t kSmallest = 4096, kLargest = std::size_t{64} << 20;  // bytes
+constexpr int kWarmups = 3, kFewest = 5, kMost = 200;
+constexpr double kBudget = 0.1;  // seconds a size, about
+
+/// Seconds of one all-reduce of so many floats, the mean of several after some to warm up.
+double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std::size_t floats) {
+  using Clock = std::chrono::steady_clock;
+  const kernel::Buffer device = ops.reduces() ? ops.allocate(floats * sizeof(float)) : kernel::Buffer{};
+  std::vector<float> host(ops.reduces() ? 0 : floats);
+  const auto once = [&] {
+    if (!ops.reduces()) return communicator.sum_gradients(host);
+    ops.reduce_gradients(device.floats(), floats);
+    ops.finish_reductions();
+    ops.synchronize();
+  };
+  const auto timed = [&](int times) {
+    double all_there = 0;
+    communicator.sum({&all_there, 1});
+    const auto begin = Clock::now();
+    for (int i = 0; i < times; ++i) once();
+    return std::chrono::duration<double>(Clock::now() - begin).count() / times;
+  };
+  double first = timed(kWarmups);
+  communicator.sum({&first, 1});  // all must agree how often
+  first /= communicator.shard().ranks;
+  const int times = static_cast<int>(std::clamp(kBudget / std::max(first, 1e-9), double{kFewest}, double{kMost}));
+  double seconds = timed(times);
+  communicator.sum({&seconds, 1});
+  return seconds / communicator.shard().ranks;
+}
+
+std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator) {
+  const int ranks = communicator.shard().ranks;
+  std::string log = fmt::format(
+      "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
+      "algbw   busbw\n",
+      ranks, ops.reduces() ? "NCCL" : communicator.name(), ops.device());
+  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+    const double seconds = time_all_reduce(ops, communicator, bytes / sizeof(float));
+    const double rate = static_cast<double>(bytes) / seconds / 1e9;
+    log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", bytes, bytes / sizeof(float), "float",
+                       "sum", -1, seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
+  }
+  return log;
+}
+
+void measure(const kernel::TrainOptions& train, kernel::Communicator& communicator, const LinkImport& link,
+             const std::string& overlay, const Shared& shared) {
+  kernel::Trainer trainer(train, &communicator);
+  const std::string log = log_of(trainer.ops(), communicator);
+  if (communicator.shard().rank > 0) return;
+  write_file(link.log, log);
+  if (link.catalog.empty()) {
+    remark(shared,
+           fmt::format("{}: `ganymede import nccl-tests {} --catalog ... --instance ...` makes an overlay of it",
+                       link.log, link.log));
+    return emit(shared, log);
+  }
+  Shared to_overlay = shared;
+  to_overlay.output = overlay;
+  import_collective_log(link, to_overlay);
+}
+
+}  // namespace
+
+void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport link, const std::string& overlay,
+                     const Shared& shared) {
+  if (const auto communicator = kernel::open_communicator()) {
+    kernel::TrainOptions mine = train;
+    mine.gpu = kernel::local_rank();
+    return measure(mine, *communicator, link, overlay, shared);
+  }
+  const kernel::Gpus found = kernel::count_gpus();
+  if (train.backend == "cpu" || found.count < gpus)
+    throw ConfigError(fmt::format(
+        "--gpus: found {}, {}; of processes on processors: mpirun -n {} ganymede calibrate --gpus {}", gpus,
+        found.count > 0 ? fmt::format("this machine has {}", found.count) : "here " + found.why_none, gpus, gpus));
+  kernel::ThreadGroup::run(gpus, [&](kernel::Communicator& communicator) {
+    kernel::TrainOptions mine = train;
+    mine.gpu = communicator.shard().rank;
+    measure(mine, communicator, link, overlay, shared);
+  });
+}
+
+}  // namespace ganymede::cli

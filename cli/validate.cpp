@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "common/process.hpp"
+#include "common/text.hpp"
+#include "report/validations.hpp"
+#include "studies/validation.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct ValidateOptions {
+  std::vector<std::string> studies;
+};
+
+JsonNode find_study(const std::string& name) {
+  const auto& names = validation_names();
+  if (std::find(names.begin(), names.end(), name) != names.end())
+    return JsonNode::parse(embedded_validation(name), name);
+  if (name.find('/') != std::string::npos || name.ends_with(".json")) return JsonNode::load(name);
+  const auto near = nearest(name, names);
+  throw ConfigError(fmt::format("there is no study \"{}\"{}; expected a file or {}", name,
+                                near ? fmt::format(", did you mean \"{}\"?", *near) : "", list_of(names)));
+}
+
+void validate_command(const ValidateOptions& options, Shared& shared) {
+  check_output(shared);
+  const auto& names = options.studies.empty() ? validation_names() : options.studies;
+  std::vector<Validation> studies;  // all are read before the first is run
+  for (const std::string& name : names) {
+    if (!options.studies.empty() && name.ends_with(".json")) keep_input(shared, name);
+    studies.push_back(read_validation(find_study(name)));
+  }
+  std::vector<nlohmann::ordered_json> results(studies.size());
+  const auto outcomes = run_children(
+      studies.size(), jobs(shared), [&](std::size_t i) { return run_validation(std::move(studies[i])).dump(); },
+      progress_bar(shared, studies.size(), "studies"));
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    rethrow(outcomes[i], names[i] + ": ");
+    results[i] = nlohmann::ordered_json::parse(outcomes[i].text);
+  }
+  const auto result = validation_result(results);
+  emit(shared, shared.format == "json"  ? result.dump(1) + "\n"
+               : shared.format == "csv" ? validation_csv(result)
+                                        : validation_text(result, !options.studies.empty()));
+  if (!promises_kept(result)) shared.exit_code = kGateMissed;
+}
+
+}  // namespace
+
+void add_validate(CLI::App& app, Shared& shared) {
+  auto options = std::make_shared<ValidateOptions>();
+  auto* command = app.add_subcommand(
+      "validate",
+      "predictions against published measurements, with their baselines and errors\n"
+      "Examples:\n"
+      "  ganymede validate\n"
+      "  ganymede validate stylegan2_ada_v100\n"
+      "  ganymede validate my-study.json --format json -o validation.json\n"
+      "\n"
+      "Without a name every study that comes with the program. Cells marked as fitted calibrate a study, all others\n"
+      "are predicted. Exit code 4 if a study misses an accuracy that it promises.");
+  command->add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())));
+  add_format(*command, shared, {"table", "json", "csv"});
+  add_output(*command, shared);
+  add_jobs(*command, shared);
+  command->callback([options, &shared] { validate_command(*options, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,149 @@
+#include "studies/validation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/embedded.hpp"
+
+namespace ganymede {
+namespace {
+
+std::vector<std::string> read_tags(JsonObject& in) {
+  std::vector<std::string> tags;
+  if (auto list = in.optional("tags"))
+    for (const JsonNode& tag : list->as_array()) tags.push_back(tag.as_string());
+  return tags;
+}
+
+/// A run's scenario may be another's with some values replaced: { "like": NAME, "set": { "/pointer": value } }.
+JsonNode read_run(const JsonNode& node, const std::vector<std::pair<std::string, JsonNode>>& before) {
+  if (!node.is_object() || !node.value().contains("like")) return node;
+  JsonObject in(node);
+  const JsonNode like = in.required("like");
+  const auto base = std::find_if(before.begin(), before.end(),
+                                 [name = like.as_string()](const auto& run) { return run.first == name; });
+  if (base == before.end()) like.expected("the name of a run that sorts before this one");
+  nlohmann::json scenario = base->second.value();
+  if (auto set = in.optional("set"))
+    for (const auto& [pointer, value] : set->as_map()) {
+      try {
+        scenario[nlohmann::json::json_pointer(pointer)] = value.value();
+      } catch (const nlohmann::json::exception&) {
+        value.fail("expected a JSON pointer into the scenario as its key");
+      }
+    }
+  in.finish();
+  return JsonNode::wrap(std::move(scenario), node.file() + ": " + node.pointer(), node.directory());
+}
+
+RunCell read_cell(const JsonNode& node, const Validation& validation) {
+  JsonObject in(node);
+  RunCell cell;
+  cell.what = in.required("what").as_string();
+  cell.unit = in.required("unit").as_string();
+  std::vector<std::string> runs, cells;
+  for (const auto& run : validation.runs) runs.push_back(run.first);
+  for (const RunCell& other : validation.run_cells) cells.push_back(other.what);
+  cell.run = in.required("run").as_choice(runs);
+  cell.value = in.required("value").as_string();
+  if (auto scale = in.optional("scale")) cell.scale = scale->as_number(1e-12, 1e12);
+  cell.measured = in.required("measured").as_number(1e-12, 1e12);
+  cell.fit = in.required("role").as_choice({"fit", "predict"}) == "fit";
+  if (auto anchor = in.optional("anchor")) cell.anchor = anchor->as_choice(cells);
+  if (auto baselines = in.optional("baselines"))
+    for (const auto& [name, factor] : baselines->as_map()) {
+      if (cell.anchor.empty()) factor.fail("a baseline is a multiple of the anchor's measurement, and there is none");
+      cell.baselines.emplace_back(name, factor.as_number(1e-6, 1e6));
+    }
+  cell.tags = read_tags(in);
+  in.finish();
+  return cell;
+}
+
+OrderClaim read_claim(const JsonNode& node, const Validation& validation) {
+  JsonObject in(node);
+  OrderClaim claim;
+  claim.text = in.required("text").as_string();
+  claim.value = in.required("value").as_string();
+  std::vector<std::string> runs;
+  for (const auto& run : validation.runs) runs.push_back(run.first);
+  for (const JsonNode& run : in.required("falls").as_array()) claim.runs.push_back(run.as_choice(runs));
+  in.finish();
+  return claim;
+}
+
+Promise read_promise(const JsonNode& node) {
+  JsonObject in(node);
+  Promise promise;
+  if (auto tag = in.optional("cells")) promise.tag = tag->as_string();
+  promise.mean_error = in.required("mean_error").as_number(0, 10);
+  if (auto beats = in.optional("beats_baselines")) promise.beats_baselines = beats->as_bool();
+  in.finish();
+  return promise;
+}
+
+FractionTable read_fractions(const JsonNode& node, const Validation& validation) {
+  JsonObject in(node);
+  FractionTable table;
+  table.title = in.required("title").as_string();
+  std::vector<std::string> names;
+  for (const auto& series : validation.series) names.push_back(series.name());
+  table.series = in.required("series").as_choice(names);
+  for (const double count : in.required("gpus").as_numbers(1, 65536)) table.gpus.push_back(static_cast<int>(count));
+  table.bytes = in.required("bytes").as_numbers(1, 1e12);
+  in.finish();
+  return table;
+}
+
+}  // namespace
+
+Validation read_validation(const JsonNode& root) {
+  JsonObject in(root);
+  check_schema(in, "ganymede.validation/1");
+  Validation out;
+  out.name = in.required("name").as_string();
+  out.title = in.required("title").as_string();
+  out.source = in.required("source").as_string();
+  for (const JsonNode& item : in.required("assumptions").as_array()) {
+    JsonObject assumption(item);
+    const std::string what = assumption.required("what").as_string();
+    out.assumptions.emplace_back(what, assumption.required("source").as_string());
+    assumption.finish();
+  }
+  in.optional("machines");  // the series read them
+  in.optional("steps");
+  if (auto series = in.optional("series"))
+    for (const JsonNode& item : series->as_array()) out.series.emplace_back(item, root);
+  if (auto runs = in.optional("runs"))
+    for (const auto& [name, run] : runs->as_map()) out.runs.emplace_back(name, read_run(run, out.runs));
+  if (auto error = in.optional("run_error")) out.run_error = error->as_number(0, 10);
+  if (auto cells = in.optional("cells"))
+    for (const JsonNode& cell : cells->as_array()) out.run_cells.push_back(read_cell(cell, out));
+  if (auto claims = in.optional("claims"))
+    for (const JsonNode& claim : claims->as_array()) out.claims.push_back(read_claim(claim, out));
+  if (auto tables = in.optional("compute_fractions"))
+    for (const JsonNode& table : tables->as_array()) out.fractions.push_back(read_fractions(table, out));
+  if (auto promises = in.optional("promises"))
+    for (const JsonNode& promise : promises->as_array()) out.promises.push_back(read_promise(promise));
+  in.finish();
+  if (out.series.empty() && out.runs.empty()) root.expected("\"series\" or \"runs\"");
+  return out;
+}
+
+const std::vector<std::string>& validation_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> out;
+    for (const auto& study : embedded_validations()) out.emplace_back(study.name);
+    return out;
+  }();
+  return names;
+}
+
+std::string_view embedded_validation(std::string_view name) {
+  for (const auto& study : embedded_validations())
+    if (study.name == name) return study.text;
+  return {};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,223 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+#include "common/process.hpp"
+#include "sim/run/simulate.hpp"
+#include "studies/validation.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json cell_json(const std::string& series, const std::string& what, const std::string& unit, double measured, bool fit,
+               const std::vector<std::string>& tags) {
+  Json out = {
+      {"series", series}, {"what", what}, {"unit", unit}, {"role", fit ? "fit" : "predict"}, {"measured", measured}};
+  if (!tags.empty()) out["tags"] = tags;
+  return out;
+}
+
+void add_prediction(Json& cell, double value, double low, double high, const std::vector<Baseline>& baselines) {
+  const double measured = cell["measured"];
+  cell["predicted"] = value;
+  cell["interval_90"] = {low, high};
+  cell["error"] = value / measured - 1;
+  cell["interval_holds"] = measured >= low && measured <= high;
+  Json all = Json::array();
+  for (const Baseline& baseline : baselines)
+    all.push_back({{"name", baseline.name}, {"value", baseline.value}, {"error", baseline.value / measured - 1}});
+  cell["baselines"] = all;
+}
+
+/// Simulates each scenario once, and takes values from their results.
+class Runs {
+ public:
+  explicit Runs(const Validation& validation) {
+    for (const auto& [name, node] : validation.runs) {
+      const Scenario scenario = read_scenario(node);
+      const std::string text = run_child([&] { return result_json(simulate(scenario)); });
+      results_[name] = nlohmann::json::parse(text);
+    }
+  }
+  double value(const std::string& run, const std::string& pointer) const {
+    const nlohmann::json& result = results_.at(run);
+    const nlohmann::json::json_pointer place(pointer);
+    if (!result.contains(place))
+      throw ConfigError(fmt::format("a result has no \"{}\", which the study compares", pointer));
+    const nlohmann::json& found = result.at(place);
+    return found.is_string() ? std::stod(found.get<std::string>()) : found.get<double>();  // money is a string
+  }
+
+ private:
+  std::map<std::string, nlohmann::json> results_;
+};
+
+void predict_series(Validation& validation, Json& out) {
+  std::vector<ScalingSeries> before;
+  for (ScalingSeries& series : validation.series) {
+    for (const std::string& text : series.fit(before)) out["fitted"].push_back(text);
+    for (const ScalingCell& cell : series.cells()) {
+      Json row = cell_json(series.name(),
+                           fmt::format("{} GPU{}, batch {} each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
+                           series.unit(), cell.measured, cell.fit, cell.tags);
+      row["gpus"] = cell.gpus;
+      if (series.alternative()) row["alternative"] = true;
+      if (!cell.fit) {
+        const CellPrediction prediction = series.predict(cell);
+        add_prediction(row, prediction.value, prediction.low, prediction.high, prediction.baselines);
+      }
+      out["cells"].push_back(std::move(row));
+    }
+    before.push_back(series);
+  }
+}
+
+void predict_runs(const Validation& validation, Json& out) {
+  if (validation.runs.empty()) return;
+  const Runs runs(validation);
+  std::map<std::string, std::pair<double, double>> anchors;  // simulated, measured
+  for (const RunCell& cell : validation.run_cells) {
+    const double simulated = runs.value(cell.run, cell.value) * cell.scale;
+    anchors[cell.what] = {simulated, cell.measured};
+    Json row = cell_json("runs", cell.what, cell.unit, cell.measured, cell.fit, cell.tags);
+    row["simulated"] = simulated;
+    if (!cell.fit) {
+      double value = simulated;
+      std::vector<Baseline> baselines;
+      if (!cell.anchor.empty()) {
+        const auto [anchor_simulated, anchor_measured] = anchors.at(cell.anchor);
+        value *= anchor_measured / anchor_simulated;
+        for (const auto& [name, factor] : cell.baselines) baselines.push_back({name, factor * anchor_measured});
+        row["anchor"] = cell.anchor;
+      }
+      add_prediction(row, value, value / (1 + validation.run_error), value * (1 + validation.run_error), baselines);
+    }
+    out["cells"].push_back(std::move(row));
+  }
+  for (const OrderClaim& claim : validation.claims) {
+    Json values = Json::array();
+    bool holds = true;
+    double before = INFINITY;
+    for (const std::string& run : claim.runs) {
+      const double value = runs.value(run, claim.value);
+      holds = holds && value < before;
+      before = value;
+      values.push_back({{"run", run}, {"value", value}});
+    }
+    out["claims"].push_back({{"text", claim.text}, {"holds", holds}, {"values", values}});
+  }
+}
+
+struct Errors {
+  /// Against a baseline, over the cells that have it.
+  struct Against {
+    std::size_t count = 0;
+    double sum = 0, own = 0;  // of absolute errors: the baseline's and ours
+  };
+  std::size_t count = 0, held = 0;
+  double sum = 0, worst = 0;
+  std::map<std::string, Against> baselines;
+  double mean() const { return sum / static_cast<double>(count); }
+};
+
+bool has_tag(const Json& cell, const std::string& tag) {
+  return tag.empty() ||
+         (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
+}
+
+Errors errors_of(const Json& cells, const std::string& tag) {
+  Errors out;
+  for (const Json& cell : cells) {
+    if (!cell.contains("predicted") || cell.contains("alternative") || !has_tag(cell, tag)) continue;
+    const double error = std::abs(cell["error"].get<double>());
+    ++out.count;
+    out.held += cell["interval_holds"].get<bool>() ? 1 : 0;
+    out.sum += error;
+    out.worst = std::max(out.worst, error);
+    for (const Json& baseline : cell["baselines"]) {
+      Errors::Against& against = out.baselines[baseline["name"]];
+      ++against.count;
+      against.sum += std::abs(baseline["error"].get<double>());
+      against.own += error;
+    }
+  }
+  return out;
+}
+
+Json summary_json(const Errors& errors) {
+  Json out = {{"cells", errors.count}};
+  if (errors.count == 0) return out;
+  out["mean_error"] = errors.mean();
+  out["worst_error"] = errors.worst;
+  out["held_by_interval"] = static_cast<double>(errors.held) / static_cast<double>(errors.count);
+  Json baselines = Json::array();
+  for (const auto& [name, against] : errors.baselines)
+    baselines.push_back({{"name", name},
+                         {"cells", against.count},
+                         {"mean_error", against.sum / static_cast<double>(against.count)},
+                         {"skill", against.sum > 0 ? 1 - against.own / against.sum : 0},
+                         {"beaten", against.own < against.sum}});
+  out["baselines"] = baselines;
+  return out;
+}
+
+Json promise_json(const Promise& promise, const Json& cells) {
+  const Errors errors = errors_of(cells, promise.tag);
+  const bool kept =
+      errors.count > 0 && errors.mean() <= promise.mean_error &&
+      (!promise.beats_baselines || std::all_of(errors.baselines.begin(), errors.baselines.end(),
+                                               [](const auto& b) { return b.second.own < b.second.sum; }));
+  Json out = {{"cells", promise.tag.empty() ? "all" : promise.tag},
+              {"mean_error_at_most", promise.mean_error},
+              {"beats_baselines", promise.beats_baselines},
+              {"kept", kept}};
+  out["measured"] = summary_json(errors);
+  return out;
+}
+
+}  // namespace
+
+Json run_validation(Validation validation) {
+  Json out = {{"name", validation.name}, {"title", validation.title}, {"source", validation.source}};
+  out["assumptions"] = Json::array();
+  for (const auto& [what, source] : validation.assumptions)
+    out["assumptions"].push_back({{"what", what}, {"source", source}});
+  for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = Json::array();
+  predict_series(validation, out);
+  predict_runs(validation, out);
+  for (const FractionTable& table : validation.fractions) {
+    const auto series = std::find_if(validation.series.begin(), validation.series.end(),
+                                     [&](const ScalingSeries& s) { return s.name() == table.series; });
+    Json rows = Json::array();
+    for (const ComputeFraction& row : series->compute_fraction(table.gpus, table.bytes))
+      rows.push_back({{"gpus", row.gpus}, {"bytes", row.bytes}, {"compute_fraction", row.share}});
+    out["compute_fractions"].push_back({{"title", table.title}, {"series", table.series}, {"rows", rows}});
+  }
+  out["summary"] = summary_json(errors_of(out["cells"], ""));
+  out["promises"] = Json::array();
+  for (const Promise& promise : validation.promises) out["promises"].push_back(promise_json(promise, out["cells"]));
+  return out;
+}
+
+Json validation_result(const std::vector<Json>& studies) {
+  Json out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
+  Json all = Json::array();
+  for (const Json& study : studies) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
+  out["summary"] = summary_json(errors_of(all, ""));
+  return out;
+}
+
+bool promises_kept(const Json& result) {
+  for (const Json& study : result["studies"])
+    for (const Json& promise : study["promises"])
+      if (!promise["kept"].get<bool>()) return false;
+  return true;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,191 @@
+#include "studies/validation.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "calibration/statistics.hpp"
+#include "common/random.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using testing::Contains;
+using testing::HasSubstr;
+
+Validation read(const std::string& text) { return read_validation(JsonNode::parse(text, "study")); }
+
+/// Two one-GPU steps of 100 ms on two GPUs that hang on a switch of 10 GB/s without latency.
+std::string small_study(const std::string& series, const std::string& more = "") {
+  return R"({ "schema": "ganymede.validation/1", "name": "small", "title": "t", "source": "s", "assumptions": [],
+    "machines": { "pair": { "instance": "node", "platform": { "schema": "ganymede.platform/1", "provider": "private",
+      "name": "lab", "gpus": { "G": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "3000GB/s" } },
+      "instances": { "node": { "gpu": "G", "gpus": 4, "host_link": { "bandwidth": "10GB/s", "latency": "0us" } } } } } },
+    "steps": { "gan": { "phases": [ { "name": "d.launch", "serial_host": 1 }, { "name": "d", "network": "d", "share": 1 } ],
+                        "buckets": [ { "network": "d", "bytes": 100e6, "after": "d" } ] } },
+    "series": [ { "name": "one", "unit": "s", "machine": "pair", "step": "gan", "scheme": "ring", "executor": "graph")" +
+         series + " } ]" + more + " }";
+}
+
+const std::string kCells = R"(, "cells": [ { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" },
+                                           { "gpus": 2, "batch": 8, "measured": 0.12, "role": "predict" } ])";
+
+Json cell(const Json& result, std::size_t index) { return result["cells"][index]; }
+
+// 100 ms, half a deviation longer for the slower of two, and a ring of two ranks: 100 MB over 10 GB/s, and a reduction
+// of 3 x 50 MB at 3 TB/s.
+TEST(Validation, PredictsWhatFollowsByHand) {
+  const Json result = run_validation(read(small_study(kCells)));
+  const double slowest = 1 + kGraphSpread.central * expected_slowest(2);
+  const double expected = 0.1 * slowest + 0.01 + 3 * 50e6 / 3000e9;
+  EXPECT_NEAR(cell(result, 1)["predicted"].get<double>(), expected, 1e-6);
+  EXPECT_NEAR(cell(result, 1)["error"].get<double>(), expected / 0.12 - 1, 1e-4);
+  EXPECT_EQ(cell(result, 1)["baselines"][0]["name"], "no communication");
+  EXPECT_NEAR(cell(result, 1)["baselines"][0]["value"].get<double>(), 0.1, 1e-12);
+  EXPECT_FALSE(cell(result, 0).contains("predicted"));
+  EXPECT_EQ(result["summary"]["cells"], 1);
+}
+
+TEST(Validation, FitsTheSerialHostTimeToItsCell) {
+  const std::string cells = R"(, "fit": "serial_host", "cells": [
+    { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" }, { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" },
+    { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])";
+  const Json result = run_validation(read(small_study(cells)));
+  // Of what two GPUs take longer, 10 ms are the ring; each further replica adds the rest, and the ring half as much
+  // again.
+  const double spread_2 = 0.1 * kGraphSpread.central * expected_slowest(2);
+  const double host = 0.05 - 0.01 - 3 * 50e6 / 3000e9 - spread_2;
+  const double expected = 0.1 + 3 * host + 0.015 + 3 * 75e6 / 3000e9 + 0.1 * kGraphSpread.central * expected_slowest(4);
+  EXPECT_NEAR(cell(result, 2)["predicted"].get<double>(), expected, 2e-3);
+  EXPECT_THAT(result["fitted"][0].get<std::string>(), HasSubstr("spends for one replica after the other"));
+  EXPECT_EQ(cell(result, 2)["baselines"][1]["name"], "affine");
+  EXPECT_NEAR(cell(result, 2)["baselines"][1]["value"].get<double>(), 0.25, 1e-12);
+  EXPECT_NEAR(cell(result, 2)["baselines"][2]["value"].get<double>(), 0.2, 1e-12);
+}
+
+TEST(Validation, ABrokenPromiseShows) {
+  const auto kept = [&](const std::string& promise) {
+    return promises_kept(
+        validation_result({run_validation(read(small_study(kCells, ", \"promises\": [ " + promise + " ]")))}));
+  };
+  EXPECT_TRUE(kept(R"({ "mean_error": 0.1 })"));
+  EXPECT_FALSE(kept(R"({ "mean_error": 0.01 })"));
+  EXPECT_TRUE(kept(R"({ "mean_error": 0.1, "beats_baselines": true })"));
+  EXPECT_FALSE(kept(R"({ "mean_error": 0.1, "cells": "no such tag" })"));  // a promise about nothing is not kept
+}
+
+class BadStudy : public testing::TestWithParam<std::pair<std::string, std::string>> {};
+
+TEST_P(BadStudy, IsLocated) {
+  try {
+    run_validation(read(GetParam().first));
+    FAIL() << "expected a ConfigError";
+  } catch (const ConfigError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(GetParam().second));
+  }
+}
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Files, BadStudy,
+    testing::Values(
+        std::pair{replaced(small_study(kCells), "\"fit\" }", "\"predict\" }"),
+                  "/series/0/cells: expected a cell of one GPU"},
+        std::pair{replaced(small_study(kCells), "\"machine\": \"pair\"", "\"machine\": \"pear\""),
+                  "/series/0/machine: found \"pear\""},
+        std::pair{replaced(small_study(kCells), "\"after\": \"d\"", "\"after\": \"x\""),
+                  "/steps/gan/buckets/0/after: found \"x\", expected the name of one of the phases"},
+        std::pair{replaced(small_study(kCells), "\"share\": 1", "\"share\": 0.5"), "the shares sum to 0.5"},
+        std::pair{replaced(small_study(kCells), "\"gpus\": 2", "\"gpus\": 6"), "6 GPUs do not fill nodes of 4"},
+        std::pair{replaced(small_study(kCells), "\"measured\": 0.12", "\"measured\": 0"), "/series/0/cells/1/measured"},
+        std::pair{small_study(R"(, "fit": "serial_host")" + kCells), "expected a cell of several GPUs"},
+        std::pair{small_study(R"(, "link_range": [2, 3])" + kCells), "/series/0/link_range"},
+        std::pair{replaced(small_study(kCells), "validation/1", "validation/2"), "/schema"}));
+
+class Embedded : public testing::TestWithParam<std::string> {};
+
+/// The study with each cell to be predicted replaced by noise.
+std::string with_noise(const std::string& name) {
+  Json study = Json::parse(embedded_validation(name), nullptr, true, true);
+  RandomStream random(11, "test/noise");
+  const auto spoil = [&](Json& cells) {
+    for (Json& cell : cells)
+      if (cell["role"] == "predict") cell["measured"] = cell["measured"].get<double>() * (0.2 + 3 * random.uniform());
+  };
+  if (study.contains("series"))
+    for (Json& series : study["series"]) spoil(series["cells"]);
+  if (study.contains("cells")) spoil(study["cells"]);
+  return study.dump();
+}
+
+TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
+  const std::string name = GetParam();
+  const Json honest = run_validation(read(std::string(embedded_validation(name))));
+  const Json noisy = run_validation(read(with_noise(name)));
+  ASSERT_EQ(honest["cells"].size(), noisy["cells"].size());
+  std::size_t predicted = 0;
+  for (std::size_t i = 0; i < honest["cells"].size(); ++i) {
+    const Json &a = honest["cells"][i], &b = noisy["cells"][i];
+    if (!a.contains("predicted")) continue;
+    ++predicted;
+    EXPECT_EQ(a["predicted"], b["predicted"]) << a.dump();
+    EXPECT_EQ(a["interval_90"], b["interval_90"]) << a.dump();
+    EXPECT_NE(a["measured"], b["measured"]);
+    for (std::size_t k = 0; k < a["baselines"].size(); ++k)
+      EXPECT_EQ(a["baselines"][k]["value"], b["baselines"][k]["value"]);
+  }
+  EXPECT_TRUE(predicted > 0 || name == "dgx1_weak_scaling" || !honest["claims"].empty());
+  EXPECT_EQ(honest["fitted"], noisy["fitted"]);
+}
+
+TEST_P(Embedded, KeepsItsPromises) {
+  const Json result = run_validation(read(std::string(embedded_validation(GetParam()))));
+  for (const Json& promise : result["promises"]) EXPECT_TRUE(promise["kept"].get<bool>()) << promise.dump(1);
+}
+
+INSTANTIATE_TEST_SUITE_P(Studies, Embedded, testing::ValuesIn(validation_names()),
+                         [](const auto& test) { return test.param; });
+
+/// The rows of the study that the defaults are fitted to, as standard deviations between workers.
+std::vector<double> deviations(const std::string& tag) {
+  const Json study = Json::parse(embedded_validation("dgx1_weak_scaling"));
+  std::vector<double> out;
+  for (const Json& series : study["series"]) {
+    const double alone = series["cells"][0]["measured"];
+    for (const Json& cell : series["cells"]) {
+      if (!cell.contains("tags") || cell["tags"][0] != tag) continue;
+      const int gpus = cell["gpus"];
+      const double exact = gpus == 2 ? 0.5642 : gpus == 4 ? 1.0294 : 1.4236;  // Harter, Biometrika 48 (1961)
+      out.push_back((gpus * alone / cell["measured"].get<double>() - 1) / exact);
+    }
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(DefaultSpreads, AreFittedToTheStudyThatTheyName) {
+  const auto eager = deviations("eager"), graph = deviations("graph"), between = deviations("between");
+  ASSERT_EQ(eager.size(), 17U);
+  ASSERT_EQ(graph.size(), 8U);
+  ASSERT_EQ(between.size(), 4U);
+  EXPECT_NEAR(kEagerSpread.central, quantile(eager, 0.5), 5e-5);
+  EXPECT_NEAR(kEagerSpread.low, quantile(eager, 0.05), 5e-5);
+  EXPECT_NEAR(kEagerSpread.high, quantile(eager, 0.95), 5e-5);
+  EXPECT_NEAR(kGraphSpread.central, quantile(graph, 0.5), 5e-5);
+  EXPECT_NEAR(kGraphSpread.low, std::max(0.0, graph.front()), 5e-5);
+  EXPECT_NEAR(kGraphSpread.high, graph.back(), 5e-5);
+  EXPECT_NEAR(kGraphSpread.between, quantile(between, 0.5), 5e-5);
+  EXPECT_EQ(kEagerSpread.between, kGraphSpread.between);
+}
+
+}  // namespace
+}  // namespace ganymede
