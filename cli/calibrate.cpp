@@ -318,6 +318,7 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }
+  if (options.gpus > 1) check_gpus_for_links(options.train, options.gpus);
   std::string text;
   StepTrace trace;
   const std::string beside = shared.output;

@@ -80,6 +80,14 @@ void measure(const kernel::TrainOptions& train, kernel::Communicator& communicat
 
 }  // namespace
 
+void check_gpus_for_links(const kernel::TrainOptions& train, int gpus) {
+  const kernel::Gpus found = kernel::count_gpus();
+  if (train.backend == "cpu" || found.count < gpus)
+    throw ConfigError(fmt::format(
+        "--gpus: found {}, {}; of processes on processors: mpirun -n {} ganymede calibrate --gpus {}", gpus,
+        found.count > 0 ? fmt::format("this machine has {}", found.count) : "here " + found.why_none, gpus, gpus));
+}
+
 void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport link, const std::string& overlay,
                      const Shared& shared) {
   if (const auto communicator = kernel::open_communicator()) {
@@ -87,11 +95,7 @@ void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport lin
     mine.gpu = kernel::local_rank();
     return measure(mine, *communicator, link, overlay, shared);
   }
-  const kernel::Gpus found = kernel::count_gpus();
-  if (train.backend == "cpu" || found.count < gpus)
-    throw ConfigError(fmt::format(
-        "--gpus: found {}, {}; of processes on processors: mpirun -n {} ganymede calibrate --gpus {}", gpus,
-        found.count > 0 ? fmt::format("this machine has {}", found.count) : "here " + found.why_none, gpus, gpus));
+  check_gpus_for_links(train, gpus);
   kernel::ThreadGroup::run(gpus, [&](kernel::Communicator& communicator) {
     kernel::TrainOptions mine = train;
     mine.gpu = communicator.shard().rank;

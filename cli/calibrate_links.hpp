@@ -8,6 +8,9 @@
 
 namespace ganymede::cli {
 
+/// ConfigError where there are not so many GPUs: before long work.
+void check_gpus_for_links(const kernel::TrainOptions& train, int gpus);
+
 /// With `gpus` threads, a GPU each, or as one of the processes that a launcher started. Writes `log` as nccl-tests
 /// prints it and, where `link` names a catalog and an instance, the overlay for it to `overlay`. ConfigError where
 /// there are neither so many GPUs nor processes.

@@ -27,6 +27,19 @@ void check_names(const JsonNode& patch, const nlohmann::json& platform) {
   }
 }
 
+/// Of what `import nccl-tests` writes; a file of people's own need not have it.
+std::optional<std::pair<double, double>> sizes_of(const nlohmann::json& fit) {
+  std::optional<std::pair<double, double>> sizes;
+  if (!fit.is_object() || !fit.contains("rows") || !fit["rows"].is_array()) return sizes;
+  for (const auto& row : fit["rows"]) {
+    if (!row.is_object() || !row.contains("bytes") || !row["bytes"].is_number()) continue;
+    const double bytes = row["bytes"];
+    if (!sizes) sizes = {bytes, bytes};
+    sizes = {std::min(sizes->first, bytes), std::max(sizes->second, bytes)};
+  }
+  return sizes;
+}
+
 }  // namespace
 
 Platform load_overlaid(std::string_view catalog, const std::filesystem::path& relative_to, const JsonNode& overlay,
@@ -35,7 +48,7 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
   JsonObject in(overlay);
   check_schema(in, "ganymede.overlay/1");
   in.optional("source");
-  in.optional("fit");
+  const auto fit = in.optional("fit");
   const JsonNode patch = in.required("platform");
   in.finish();
 
@@ -43,7 +56,10 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
   check_names(patch, base.value());
   nlohmann::json content = base.value();
   content.merge_patch(patch.value());
-  return read_platform(JsonNode::wrap(std::move(content), below + " with " + overlay.file(), base.directory()));
+  Platform platform =
+      read_platform(JsonNode::wrap(std::move(content), below + " with " + overlay.file(), base.directory()));
+  if (fit) platform.measured_sizes = sizes_of(fit->value());
+  return platform;
 }
 
 PlatformChoice read_platform_choice(JsonObject& in) {

@@ -217,6 +217,9 @@ struct Platform {
   Billing billing;
   EgressPrices transfer;
   Services services;
+  /// Smallest and largest message, in bytes, that an overlay's links were fitted to; none: no overlay, or it does not
+  /// say.
+  std::optional<std::pair<double, double>> measured_sizes;
 
   // Lookups. What is not there is a ConfigError that names what there is and the nearest: 'the catalog "aws" has no
   // instance "p3.3xlarge"; did you mean "p3.2xlarge"?', placed at the JSON value `at` that asked for it, if given.

@@ -18,8 +18,8 @@ std::string percent(const Json& share) { return fmt::format("{:+.1f} %", 100 * s
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string cells_text(const Json& cells) {
-  Table table({"series", "", "unit", "used as", ">measured", ">predicted", ">90 % interval", "", ">error",
-               ">error without communication", ">best other baseline"});
+  Table table(
+      {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
   for (const Json& cell : cells) {
     const std::string name = cell["series"];

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -158,6 +159,7 @@ const ScalingCell& ScalingSeries::reference(int batch) const {
   };
   for (const ScalingCell& cell : cells_)
     if (cell.fit && cell.gpus == 1 && (!nearest || distance(cell) < distance(*nearest))) nearest = &cell;
+  assert(nearest);  // the constructor saw one
   return *nearest;
 }
 

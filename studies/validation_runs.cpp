@@ -64,7 +64,7 @@ void predict_series(Validation& validation, Json& out) {
     for (const std::string& text : series.fit(before)) out["fitted"].push_back(text);
     for (const ScalingCell& cell : series.cells()) {
       Json row = cell_json(series.name(),
-                           fmt::format("{} GPU{}, batch {} each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
+                           fmt::format("{} GPU{}, {} images each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
                            series.unit(), cell.measured, cell.fit, cell.tags);
       row["gpus"] = cell.gpus;
       if (series.alternative()) row["alternative"] = true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -96,7 +97,7 @@ std::string write_quality_curves(const QualityCurves& curves) {
 
 ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target, double batch) {
   std::map<int, AtBatch> by_batch;
-  double best = target.fid ? INFINITY : 0;
+  double best = target.fid ? std::numeric_limits<double>::infinity() : 0;
   for (const QualityCurve& curve : curves.curves) {
     AtBatch& at = by_batch[curve.batch];
     for (const QualityPoint& point : curve.points)

@@ -1,6 +1,7 @@
 #include "sim/run/scenario.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <map>
 
@@ -66,6 +67,7 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
 
 void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
   const std::int64_t global_batch = std::int64_t{scenario.batch().batch} * scenario.workers();
+  assert(global_batch > 0);
   const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
   auto steps = in.optional("steps");
   auto epochs = in.optional("epochs");

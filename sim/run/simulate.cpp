@@ -41,6 +41,20 @@ std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisionin
   return warnings;
 }
 
+/// Gradients that are smaller or larger than the messages that the links were fitted to.
+std::vector<std::string> beyond_measured_sizes(const Scenario& scenario, const Platform& platform) {
+  if (!platform.measured_sizes) return {};
+  const auto [smallest, largest] = *platform.measured_sizes;
+  for (const std::size_t stage : scenario.stages)
+    for (const TraceBucket& bucket : scenario.trace.batches[stage].buckets)
+      if (const auto bytes = static_cast<double>(bucket.bytes); bytes < smallest || bytes > largest)
+        return {
+            fmt::format("gradients are reduced in pieces of {}, beyond the {} to {} that the links of {} were measured "
+                        "with",
+                        to_string(Bytes{bytes}), to_string(Bytes{smallest}), to_string(Bytes{largest}), platform.name)};
+  return {};
+}
+
 const char* name_of(Mode mode) {
   switch (mode) {
     case Mode::all_reduce:
@@ -130,6 +144,7 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
     if (!used[p]) continue;
     const ScenarioPool& pool = scenario.pools[p];
     add_warnings(result, unconfirmed(pool, pool.platform->provisioning));
+    if (result.gpus > 1) add_warnings(result, beyond_measured_sizes(scenario, *pool.platform));
     if (pool.pool.market == Market::spot && !pool.lifetimes && !pool.capacity)
       add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated: nothing is known of how often its "
                                         "nodes are taken back (\"lifetimes\" or \"capacity\" of the pool say it)",

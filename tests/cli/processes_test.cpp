@@ -98,5 +98,24 @@ TEST(OneProcess, HasNobodyToSendGradientsTo) {
   EXPECT_EQ(run_program("train --steps 3 --compression zip").code, 2);
 }
 
+TEST_F(Processes, TimeTheirAllReduceForAnOverlay) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", run_program("example platform").out);
+  const Outcome outcome = run(2, "calibrate --model mlp-gan --backend cpu --threads 1 --gpus 2 --catalog " + catalog +
+                                     " --instance node --scheme ring -o " + (scratch / "trace.json").string());
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string log = content_of(scratch / "trace.all-reduce.txt");
+  EXPECT_THAT(log, testing::AllOf(HasSubstr("2 ranks by MPI"), HasSubstr("67108864")));
+  const Json overlay = Json::parse(content_of(scratch / "trace.overlay.json"));
+  EXPECT_EQ(overlay["schema"], "ganymede.overlay/1");
+  EXPECT_EQ(overlay["platform"]["instances"]["node"]["gpu_links"]["label"], "measured");
+  EXPECT_EQ(overlay["fit"]["rows"].size(), 8U);
+  // It is one that commands take.
+  EXPECT_EQ(run_program("allreduce --catalog " + catalog + " --overlay " + (scratch / "trace.overlay.json").string() +
+                        " --instance node --nodes 1 --gpus-per-node 2 --scheme ring --bytes 1MiB")
+                .code,
+            0);
+}
+
 }  // namespace
 }  // namespace ganymede

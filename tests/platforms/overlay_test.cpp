@@ -66,5 +66,18 @@ TEST(Overlay, AnotherSchemaOrAnUnknownKeyIsRefused) {
               HasSubstr("plat"));
 }
 
+TEST(Overlay, KnowsTheMessagesThatItsLinksWereFittedTo) {
+  const auto overlay = [](const std::string& fit) {
+    return JsonNode::parse(R"({"schema": "ganymede.overlay/1", "platform": {})" + fit + "}", "overlay.json");
+  };
+  const Platform fitted =
+      load_overlaid("aws", ".", overlay(R"(, "fit": {"rows": [{"bytes": 65536}, {"bytes": 4096}, {"bytes": 1e8}]})"));
+  ASSERT_TRUE(fitted.measured_sizes);
+  EXPECT_EQ(fitted.measured_sizes->first, 4096);
+  EXPECT_EQ(fitted.measured_sizes->second, 1e8);
+  for (const char* unknown : {"", R"(, "fit": {})", R"(, "fit": {"rows": []})", R"(, "fit": "by eye")"})
+    EXPECT_FALSE(load_overlaid("aws", ".", overlay(unknown)).measured_sizes) << unknown;
+}
+
 }  // namespace
 }  // namespace ganymede

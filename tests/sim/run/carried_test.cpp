@@ -140,5 +140,20 @@ TEST(APlatform, MayStandInTheScenario) {
   EXPECT_THROW(ScenarioFiles().load(content), ConfigError);
 }
 
+TEST(MeasuredLinks, SayWhenGradientsAreBeyondThem) {
+  const ScenarioFiles files;
+  Json content = ScenarioFiles::basic();
+  content["platform"]["overlay"] = "overlay.json";
+  const auto warnings = [&](double smallest, double largest) {
+    files.folder().add("overlay.json", Json{{"schema", "ganymede.overlay/1"},
+                                            {"platform", Json::object()},
+                                            {"fit", {{"rows", {{{"bytes", smallest}}, {{"bytes", largest}}}}}}}
+                                           .dump());
+    return simulate_json(files.load(content))["provenance"]["warnings"];
+  };
+  EXPECT_THAT(warnings(4096, 1e6), Contains(HasSubstr("beyond the 4 KiB to")));
+  EXPECT_THAT(warnings(1e6, 1e9), testing::Not(Contains(HasSubstr("were measured with"))));
+}
+
 }  // namespace
 }  // namespace ganymede
