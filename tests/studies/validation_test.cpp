@@ -14,7 +14,6 @@ namespace ganymede {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using testing::Contains;
 using testing::HasSubstr;
 
 Validation read(const std::string& text) { return read_validation(JsonNode::parse(text, "study")); }
