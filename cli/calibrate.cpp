@@ -6,6 +6,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "calibration/batch_fit.hpp"
 #include "calibration/statistics.hpp"
@@ -326,6 +327,10 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     trace = load_step_trace(options.check);
   } else {
     if (shared.output.empty()) throw ConfigError("-o: missing, expected the file for the trace");
+    std::set<int> sizes;
+    for (const int batch : options.batches)
+      if (!sizes.insert(batch).second)
+        throw ConfigError(fmt::format("--batch: found {} twice, expected each size once", batch));
     check_output(shared);
     trace = record(options, shared);
     write_file(shared.output, write_step_trace(trace));

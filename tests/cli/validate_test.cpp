@@ -100,5 +100,13 @@ TEST(CalibrateCommand, FitsPhaseTimeAgainstBatch) {
   for (const Json& batch : written["batches"]) EXPECT_EQ(batch["wall_s"].size(), 12U);
 }
 
+TEST(CalibrateCommand, RefusesASizeTwice) {
+  const Scratch scratch;
+  const Outcome twice = run_program("calibrate --batch 16,32,16 --steps 4 -o " + (scratch / "t.json").string());
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("--batch: found 16 twice"));
+  EXPECT_EQ(scratch.files(), 0U);
+}
+
 }  // namespace
 }  // namespace ganymede
