@@ -271,6 +271,7 @@ WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& bat
               : fmt::format("step times on {} are not measured but carried over from {}; their jitter is "
                             "unknown: several workers are taken to differ by {:.1f} %",
                             target.name, trace.device.name, 100 * workload.spread.central));
+  take_carried(workload, batch);
   check_bytes(workload, trace, batch);
   if (trace.precision != "fp32" && !target.tensor)
     workload.warnings.push_back(fmt::format(

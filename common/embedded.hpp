@@ -2,13 +2,21 @@
 // Files that are part of the program: see cmake/embed.cmake.
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ganymede {
 
 struct EmbeddedText {
   std::string_view name, text;
 };
+
+inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
+  std::vector<std::string> names;
+  for (const EmbeddedText& text : texts) names.emplace_back(text.name);
+  return names;
+}
 
 // All sorted by name, which is a file's without its extension.
 std::span<const EmbeddedText> embedded_catalogs();     ///< platforms/catalog

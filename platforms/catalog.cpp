@@ -34,11 +34,7 @@ bool looks_like_path(std::string_view text) {
 }  // namespace
 
 const std::vector<std::string>& provider_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const auto& item : embedded_catalogs()) all.emplace_back(item.name);
-    return all;
-  }();
+  static const std::vector<std::string> names = names_of(embedded_catalogs());
   return names;
 }
 

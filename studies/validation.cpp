@@ -132,11 +132,7 @@ Validation read_validation(const JsonNode& root) {
 }
 
 const std::vector<std::string>& validation_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> out;
-    for (const auto& study : embedded_validations()) out.emplace_back(study.name);
-    return out;
-  }();
+  static const std::vector<std::string> names = names_of(embedded_validations());
   return names;
 }
 

@@ -12,11 +12,7 @@
 namespace ganymede {
 
 const std::vector<std::string>& recorded_names() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> all;
-    for (const EmbeddedText& trace : embedded_traces()) all.emplace_back(trace.name);
-    return all;
-  }();
+  static const std::vector<std::string> names = names_of(embedded_traces());
   return names;
 }
 

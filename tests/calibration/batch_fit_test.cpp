@@ -124,6 +124,18 @@ TEST(BatchModel, WarnsBeyondTheRangeAndOfFewSizes) {
                                    HasSubstr("from 3 of them only")));
 }
 
+TEST(BatchModel, SaysSoOnAnotherDeviceToo) {
+  StepTrace trace = by_batch({16, 32, 64});
+  const std::size_t at = entry_for(trace, "", 512);
+  Gpu other;
+  other.name = "GPU-Y";
+  other.fp32 = FlopsPerSecond{20e12};
+  other.memory_bandwidth = BytesPerSecond{1800e9};
+  const WorkloadModel workload = transferred_workload(trace, trace.batches[at], other, nullptr);
+  EXPECT_THAT(workload.rule, HasSubstr("at batch 512 by a fit over 3 batch sizes"));
+  EXPECT_THAT(workload.warnings, testing::Contains(HasSubstr("lies beyond the calibrated range of 16 to 64")));
+}
+
 TEST(BatchModel, NeedsThreeSizes) {
   StepTrace trace = by_batch({16, 32});
   try {
