@@ -53,12 +53,31 @@ Json event_json(const RunEvent& event) {
   return out;
 }
 
+Json launch_json(const Launch& launch) {
+  Json out = {{"model", launch.model},
+              {"precision", launch.precision},
+              {"dataset", launch.dataset},
+              {"batch_per_gpu", launch.batch_per_gpu}};
+  out["pools"] = Json::array();
+  for (const LaunchPool& pool : launch.pools)
+    out["pools"].push_back({{"provider", pool.provider},
+                            {"region", pool.region},
+                            {"zone", pool.zone},
+                            {"market", pool.market},
+                            {"instance", pool.instance},
+                            {"nodes", pool.nodes},
+                            {"gpu", pool.gpu},
+                            {"gpus_per_node", pool.gpus_per_node}});
+  return out;
+}
+
 Json to_json(const Result& result) {
   Json out;
   out["schema"] = "ganymede.result/1";
   out["run"] = {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
                 {"gpu", result.gpu},           {"gpus", result.gpus},           {"scheme", result.scheme},
                 {"mode", result.mode},         {"placement", result.placement}, {"policy", result.policy}};
+  out["launch"] = launch_json(result.launch);
   out["time"] = {{"total_s", result.total.si},
                  {"steps", result.steps},
                  {"images", result.images},

@@ -97,6 +97,12 @@ void describe(Result& result, const Scenario& scenario) {
       joined([](const ScenarioPool& pool) { return fmt::format("{} x {}", pool.pool.nodes, pool.pool.instance); });
   result.gpu = joined([](const ScenarioPool& pool) { return pool.gpu().name; });
   result.gpus = scenario.workers();
+  result.launch = {scenario.trace.model, scenario.trace.precision, scenario.dataset.name, scenario.batch().batch, {}};
+  for (const auto& pool : scenario.pools)
+    if (pool.pool.nodes > 0)
+      result.launch.pools.push_back({pool.platform->name, pool.pool.region, pool.zone,
+                                     std::string(to_string(pool.pool.market)), pool.pool.instance, pool.gpu().name,
+                                     pool.pool.nodes, pool.pool.gpus_per_node});
   result.scheme = scenario.workers() > 1 ? scenario.synchronization.scheme.name() : "none";
   result.mode = name_of(scenario.synchronization.mode);
   result.placement =
