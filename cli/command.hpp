@@ -71,6 +71,7 @@ void add_allreduce(CLI::App& app, Shared& shared);
 void add_import_layers(CLI::App& import, Shared& shared);
 void add_import_profiler(CLI::App& import, Shared& shared);
 void add_import(CLI::App& app, Shared& shared);
+void add_report(CLI::App& app, Shared& shared);
 void add_export(CLI::App& app, Shared& shared);
 void add_doctor(CLI::App& app, Shared& shared);
 void add_catalog(CLI::App& app, Shared& shared);

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/result_file.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
@@ -20,29 +21,6 @@ struct ExportOptions {
   std::string format, result, start, account = "estimate";
 };
 
-nlohmann::json load_result(const std::string& file) {
-  const JsonNode node = JsonNode::load(file);
-  JsonObject in(node);
-  const JsonNode schema = in.required("schema");
-  const std::string kind = schema.as_choice({"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1"});
-  const auto has = [&](const nlohmann::json& of, std::initializer_list<const char*> members) {
-    for (const char* member : members)
-      if (!of.contains(member))
-        node.fail(fmt::format(
-            "is no whole result of this version, \"{}\" is missing; simulate again with --format json", member));
-  };
-  const auto check_run = [&](const nlohmann::json& run) {
-    has(run, {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"});
-  };
-  if (kind == "ganymede.plan/1") has(node.value(), {"simulated"});
-  if (kind == "ganymede.result/1") check_run(node.value());
-  if (kind == "ganymede.sweep/1") {
-    has(node.value(), {"runs"});
-    for (const nlohmann::json& run : node.value()["runs"]) check_run(run);
-  }
-  return node.value();
-}
-
 void export_command(const ExportOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.result);
@@ -51,7 +29,8 @@ void export_command(const ExportOptions& options, Shared& shared) {
   if (!start)
     throw ConfigError(
         fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", options.start));
-  const nlohmann::json result = load_result(options.result);
+  const nlohmann::json result =
+      load_result(options.result, {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1"});
   const auto schema = result["schema"].get<std::string>();
   try {
     if (options.format == "csv") {

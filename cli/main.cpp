@@ -83,6 +83,7 @@ int main(int argc, char** argv) {
   cli::add_learn(app, shared);
   cli::add_allreduce(app, shared);
   cli::add_import(app, shared);
+  cli::add_report(app, shared);
   cli::add_export(app, shared);
   cli::add_doctor(app, shared);
   cli::add_catalog(app, shared);

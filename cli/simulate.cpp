@@ -15,6 +15,7 @@ struct SimulateOptions {
   std::string scenario;
   std::string fidelity;
   std::string seed;
+  int shown_steps = 3;
   std::vector<std::string> assignments;
 };
 
@@ -24,7 +25,8 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   auto overrides = parse_assignments(options.assignments);
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
-  const Scenario scenario = load_scenario(options.scenario, overrides);
+  Scenario scenario = load_scenario(options.scenario, overrides);
+  if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   const std::string json = run_child([&] { return result_json(simulate(scenario)); });
   const auto run = nlohmann::json::parse(json);
   emit(shared, shared.format == "json" ? json : shared.format == "csv" ? run_csv(run) : run_text(run));
@@ -52,6 +54,11 @@ void add_simulate(CLI::App& app, Shared& shared) {
                    "sampled: simulate enough steps to know the mean; message: every step")
       ->check(CLI::IsMember({"sampled", "message"}));
   command->add_option("--seed", options->seed, "use this seed instead of the scenario's");
+  command
+      ->add_option("--show-steps", options->shown_steps,
+                   "with --format json: keep what each worker does in so many steps, for report and export perfetto")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
   add_set(*command, options->assignments);
   add_jobs(*command, shared);
   add_format(*command, shared, {"table", "json", "csv"});

@@ -25,4 +25,6 @@ std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
 std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas
 std::span<const EmbeddedText> embedded_validations();  ///< studies/*/study.json, by folder
 
+std::span<const EmbeddedText> embedded_page();  ///< of report/page, by whole name
+
 }  // namespace ganymede

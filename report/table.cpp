@@ -21,6 +21,30 @@ std::string quoted(const std::string& cell) {
 
 }  // namespace
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  return out;
+}
+
 Table::Table(std::vector<std::string> names) : names_(std::move(names)) {
   for (auto& name : names_) {
     right_.push_back(name.starts_with('>'));
@@ -56,6 +80,24 @@ std::string Table::text() const {
   out += dashes + "\n";
   for (const auto& row : rows_) row.empty() ? void(out += dashes + "\n") : line(row);
   return out;
+}
+
+std::string Table::html_rows() const {
+  const auto row = [&](const std::vector<std::string>& cells, const char* element, const std::string& attributes) {
+    std::string out = "<tr" + attributes + ">";
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      out += std::string("<") + element + (right_[i] ? " class=n>" : ">") + escaped(cells[i]) + "</" + element + ">";
+    return out + "</tr>\n";
+  };
+  std::string out = "<thead>" + row(names_, "th", "") + "</thead><tbody>\n";
+  std::size_t number = 0;
+  bool after_rule = false;
+  for (const auto& cells : rows_) {
+    if (!cells.empty())
+      out += row(cells, "td", " data-row=" + std::to_string(number++) + (after_rule ? " class=rule" : ""));
+    after_rule = cells.empty();
+  }
+  return out + "</tbody>\n";
 }
 
 std::string Table::csv() const {

@@ -11,6 +11,7 @@
 #include "sim/ledger/bill.hpp"
 #include "sim/ledger/energy.hpp"
 #include "sim/ledger/ledger.hpp"
+#include "sim/step/step_process.hpp"
 
 namespace ganymede {
 
@@ -105,6 +106,7 @@ struct Result {
   double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 of hosts whose power is not stated
   std::string grid;                  ///< where the carbon intensities come from
   std::vector<RunEvent> events;
+  std::vector<StepSpan> spans;  ///< of some steps of the configuration that trained most; empty unless asked for
 
   std::string hash;
   std::uint64_t seed = 0;

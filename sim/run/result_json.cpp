@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
 
 #include "sim/run/result.hpp"
 
@@ -71,6 +74,25 @@ Json launch_json(const Launch& launch) {
   return out;
 }
 
+/// As rows with names and kinds by index: there may be many.
+Json spans_json(const std::vector<StepSpan>& spans) {
+  constexpr const char* kKinds[] = {"compute",   "host",  "communication", "exposed",
+                                    "straggler", "input", "input_stall",   "lost"};
+  Json out = {{"columns", {"worker", "kind", "name", "start_s", "seconds"}}};
+  out["kinds"] = kKinds;
+  std::vector<std::string> names;
+  Json rows = Json::array();
+  for (const StepSpan& span : spans) {
+    auto name = std::find(names.begin(), names.end(), span.name);
+    if (name == names.end()) name = names.insert(names.end(), span.name);
+    rows.push_back(
+        {span.worker, static_cast<int>(span.kind), name - names.begin(), span.start.si, (span.end - span.start).si});
+  }
+  out["names"] = names;
+  out["rows"] = std::move(rows);
+  return out;
+}
+
 Json to_json(const Result& result) {
   Json out;
   out["schema"] = "ganymede.result/1";
@@ -105,6 +127,7 @@ Json to_json(const Result& result) {
                                 : Json(nullptr);
   out["events"] = Json::array();
   for (const auto& event : result.events) out["events"].push_back(event_json(event));
+  if (!result.spans.empty()) out["step_spans"] = spans_json(result.spans);
   out["pools"] = Json::array();
   for (const auto& pool : result.pools)
     out["pools"].push_back({{"pool", pool.pool},

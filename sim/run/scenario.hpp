@@ -194,6 +194,7 @@ struct Scenario {
   Fidelity fidelity = Fidelity::sampled;
   double precision = 0.005;  ///< relative half-width at which sampling stops
   std::uint64_t seed = 0;
+  int shown_steps = 0;                ///< whose spans the result keeps: the caller's wish, not the file's
   std::vector<std::string> warnings;  ///< what it asks for that a run leaves out
 
   const TraceBatch& batch() const { return trace.batches[stages.back()]; }

@@ -269,6 +269,7 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) used.push_back(life.fleet().held(p, life.end()) > 0);
   sources(result, scenario, times, life, used);
   for (const StepDistribution* steps : life.used()) {
+    if (result.spans.empty()) result.spans = steps->spans;
     result.steps_simulated += steps->simulated;
     add_warnings(result, steps->warnings);
   }

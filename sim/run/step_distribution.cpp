@@ -14,16 +14,24 @@ namespace {
 
 using Json = nlohmann::json;
 
+Json spans_json(const std::vector<StepSpan>& spans) {
+  Json out = Json::array();
+  for (const StepSpan& span : spans)
+    out.push_back({span.worker, static_cast<int>(span.kind), span.name, span.start.si, span.end.si});
+  return out;
+}
+
 // A distribution as text, from the child process that message fidelity needs for each configuration: nlohmann writes
 // doubles so that they read back the same.
 Json to_json(const StepDistribution& d) {
   Json pools = Json::array();
   for (const PoolStep& p : d.pools)
     pools.push_back({p.compute.si, p.exposed.si, p.straggler.si, p.stall.si, p.lost.si, p.device.si});
-  return {d.mean.si,   d.low.si,  d.high.si,   d.half_width,      d.own_variance,
-          d.simulated, d.precise, d.staleness, d.busiest_link.si, d.between_sites.si,
-          d.host.si,   d.reads,   d.flops,     d.workers,         d.images,
-          pools,       d.warnings};
+  return {d.mean.si,         d.low.si,           d.high.si, d.half_width,
+          d.own_variance,    d.simulated,        d.precise, d.staleness,
+          d.busiest_link.si, d.between_sites.si, d.host.si, d.reads,
+          d.flops,           d.workers,          d.images,  pools,
+          d.warnings,        spans_json(d.spans)};
 }
 
 StepDistribution from_json(const Json& in) {
@@ -41,16 +49,21 @@ StepDistribution from_json(const Json& in) {
     d.pools.push_back(pool);
   }
   d.warnings = in[16].get<std::vector<std::string>>();
+  for (const auto& span : in[17])
+    d.spans.push_back({span[0].get<std::size_t>(), static_cast<StepSpan::Kind>(span[1].get<int>()),
+                       span[2].get<std::string>(), Seconds{span[3].get<double>()}, Seconds{span[4].get<double>()}});
   return d;
 }
 
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
   std::string key = scenario.physics;
   for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
-  return key + fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage,
-                           configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
-                           configuration.network, configuration.storage, configuration.slow, configuration.slow_factor,
-                           configuration.cpus);
+  return key +
+         fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage,
+                     configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
+                     configuration.network, configuration.storage, configuration.slow, configuration.slow_factor,
+                     configuration.cpus) +
+         (scenario.shown_steps > 0 ? fmt::format(" shown {}", scenario.shown_steps) : "");
 }
 
 StepDistribution measure(const Scenario& scenario, const Configuration& configuration,

@@ -12,6 +12,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "sim/run/scenario.hpp"
+#include "sim/step/step_process.hpp"
 
 namespace ganymede {
 
@@ -49,7 +50,8 @@ struct StepDistribution {
   double reads = 0;      ///< requests to storage a step
   double flops = 0;      ///< of all workers a step
   int workers = 0;
-  double images = 0;  ///< a step
+  double images = 0;            ///< a step
+  std::vector<StepSpan> spans;  ///< of so many steps as the scenario shows, from the first one's start
   std::vector<std::string> warnings;
 };
 

@@ -25,7 +25,9 @@ constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of 
 constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
 constexpr double kWorkerStepsAtMost = 5e6;  // likewise: a second
 constexpr double kMessagesOfARun = 1e8;     // of message fidelity: some minutes, and a duration kept of each step
-constexpr std::size_t kTailNeeds = 50;      // samples
+constexpr std::size_t kShownWorkers = 1024;
+constexpr std::size_t kMostSpans = 100'000;  // of the steps that are shown
+constexpr std::size_t kTailNeeds = 50;       // samples
 
 double deviation(const std::vector<double>& values) {
   double mean = 0;
@@ -66,6 +68,19 @@ double sum_host(const StepModel& model) {
     for (std::size_t i = 0; i < model.samples; ++i)
       sum += phase.host_s[i] + (phase.stream == Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
   return sum / static_cast<double>(model.samples);
+}
+
+/// The spans of the steps that the scenario wants to see, of which the first starts at 0.
+void settle_spans(StepDistribution& out) {
+  Seconds origin{1e300};
+  for (const StepSpan& span : out.spans)
+    if (span.kind != StepSpan::Kind::input) origin = std::min(origin, span.start);
+  // The input pipeline works ahead: what it did before is not shown.
+  for (StepSpan& span : out.spans) {
+    span.start = std::max(Seconds{0}, span.start - origin);
+    span.end -= origin;
+  }
+  std::erase_if(out.spans, [](const StepSpan& span) { return span.end <= span.start || span.worker >= kShownWorkers; });
 }
 
 }  // namespace
@@ -190,6 +205,13 @@ void Workbench::settle(StepDistribution& out, double counted) {
       *part = *part / counted;
 }
 
+/// Further steps, which count for nothing.
+void Workbench::show_steps(StepProcess& process, StepDistribution& out, std::span<const std::size_t> rows) {
+  process.record(&out.spans);
+  for (int i = 0; i < scenario_.shown_steps && out.spans.size() < kMostSpans; ++i) process.next(rows);
+  process.record(nullptr);
+}
+
 /// Without jitter: simulate until steps repeat, then count the rest as repetitions of the last two.
 void Workbench::repeat_steps(StepProcess& process, StepDistribution& out) {
   const std::vector<std::size_t> rows(crew_.pool_of.size(), 0);
@@ -250,6 +272,7 @@ void Workbench::sample_steps(StepProcess& process, StepDistribution& out) {
       const auto rows = sampler.next();
       process.next(rows, sampler.extra_s());  // fills the input queue, which happens once a run
     }
+  if (scenario_.shown_steps > 0) process.record(&out.spans);
   for (std::size_t block = 1; !message_ || out.simulated < scenario_.steps; ++block) {
     for (std::size_t i = 0; i < length && (!message_ || out.simulated < scenario_.steps); ++i) {
       const auto rows = sampler.next();
@@ -257,6 +280,7 @@ void Workbench::sample_steps(StepProcess& process, StepDistribution& out) {
       durations.push_back(outcome.duration.si);
       add(outcome);
       ++out.simulated;
+      if (out.simulated == scenario_.shown_steps || out.spans.size() > kMostSpans) process.record(nullptr);
     }
     if (message_ || block < kBlocksAtLeast) continue;
     spread = block_mean(durations, length);
@@ -350,11 +374,14 @@ StepDistribution Workbench::measure(Bound bound) {
   slow_models_ = configuration_.slow > 0 ? models_.by_pool : std::vector<StepModel>{};
   for (StepModel& model : slow_models_) slow_down(model, configuration_.slow_factor);
   const auto stepping = process();
-  if (jitter_ || (message_ && bound == Bound::central))
+  const bool sampled = jitter_ || (message_ && bound == Bound::central);
+  if (sampled)
     sample_steps(*stepping, out);
   else
     repeat_steps(*stepping, out);
   out.staleness = stepping->staleness();
+  if (!sampled && bound == Bound::central) show_steps(*stepping, out, std::vector<std::size_t>(workers, 0));
+  settle_spans(out);
   out.workers = static_cast<int>(workers);
   for (const std::size_t pool : crew_.pool_of) {
     const StepModel& model = models_.by_pool[pool];

@@ -41,11 +41,14 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
     const std::size_t row = rows[2 * pair];
     for (std::size_t i = 0; i < structure.phases.size(); ++i) {
       if (structure.phases[i].stream != Stream::input) continue;
-      batch = std::max(batch, stage_free_[pair][i]) + Seconds{models_[2 * pair]->phases[i].device_s[row]};
+      const Seconds begin = std::max(batch, stage_free_[pair][i]);
+      batch = begin + Seconds{models_[2 * pair]->phases[i].device_s[row]};
       stage_free_[pair][i] = batch;
+      show(2 * pair, StepSpan::Kind::input, structure.phases[i].name, begin, batch);
     }
     slot = chain[pair] = std::max(now_, batch);
     step.workers[2 * pair].input_stall += chain[pair] - now_;
+    show(2 * pair, StepSpan::Kind::input_stall, "waits for a batch", now_, chain[pair]);
   }
   for (std::size_t index = 0; index < structure.phases.size(); ++index) {
     if (structure.phases[index].stream != Stream::compute) continue;
@@ -59,16 +62,19 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
       const std::size_t row = rows[worker];
       WorkerStep& parts = step.workers[worker];
       if (generator != at_generator[pair]) {
+        show(worker, StepSpan::Kind::communication, "images or gradients cross", chain[pair], chain[pair] + crossing_);
         chain[pair] += crossing_;
         parts.exposed_communication += crossing_;
         at_generator[pair] = generator;
       }
       if (reduced > chain[pair]) {
+        show(worker, StepSpan::Kind::exposed, "waits for communication", chain[pair], reduced);
         parts.exposed_communication += reduced - chain[pair];
         chain[pair] = reduced;
       }
       const double slow = extra_s.empty() || index != 0 ? 0 : extra_s[worker];
       const Seconds time{phase.gap_s[row] + std::max(phase.device_s[row], phase.host_s[row]) + slow};
+      show(worker, StepSpan::Kind::compute, phase.name, chain[pair], chain[pair] + time);
       chain[pair] += time;
       parts.compute += time;
       parts.device += Seconds{phase.device_s[row]};

@@ -28,14 +28,24 @@ Seconds advance(Seconds& now, const std::vector<Seconds>& clock) {
 
 }  // namespace
 
-LoneWorkers::LoneWorkers(const std::vector<const StepModel*>& models, int prefetch_depth) {
+LoneWorkers::LoneWorkers(const std::vector<const StepModel*>& models, int prefetch_depth) : own_clock_(models.size()) {
   workers_.reserve(models.size());
   for (const StepModel* model : models)
     workers_.emplace_back(*model, flat(1), SynchronousOptions{.prefetch_depth = prefetch_depth}, Reduce{});
 }
 
-StepOutcome LoneWorkers::next(std::size_t worker, std::size_t row, double extra_s) {
-  return workers_[worker].next({&row, 1}, {&extra_s, 1});
+StepOutcome LoneWorkers::next(std::size_t worker, std::size_t row, double extra_s, Seconds start) {
+  std::vector<StepSpan> spans;
+  workers_[worker].record(spans_ ? &spans : nullptr);
+  StepOutcome step = workers_[worker].next({&row, 1}, {&extra_s, 1});
+  for (StepSpan& span : spans) {
+    span.worker = worker;
+    span.start += start - own_clock_[worker];
+    span.end += start - own_clock_[worker];
+    spans_->push_back(std::move(span));
+  }
+  own_clock_[worker] += step.duration;
+  return step;
 }
 
 LocalSteps::LocalSteps(const std::vector<const StepModel*>& models, int prefetch_depth, int local_steps,
@@ -47,7 +57,7 @@ LocalSteps::LocalSteps(const std::vector<const StepModel*>& models, int prefetch
 StepOutcome LocalSteps::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   StepOutcome step;
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
-    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker));
+    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker), clock_[worker]);
     clock_[worker] += own.duration;
     step.workers.push_back(own.workers.front());
   }
@@ -55,6 +65,9 @@ StepOutcome LocalSteps::next(std::span<const std::size_t> rows, std::span<const 
     done_ = 0;
     const Seconds last = *std::max_element(clock_.begin(), clock_.end());
     for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+      show(worker, StepSpan::Kind::straggler, "waits for other workers", clock_[worker], last);
+      show(worker, StepSpan::Kind::communication, "averaging", last, last + averaging_);
+      show(worker, StepSpan::Kind::exposed, "waits for communication", last, last + averaging_);
       step.workers[worker].straggler += last - clock_[worker];
       step.workers[worker].exposed_communication += averaging_;
       clock_[worker] = last + averaging_;
@@ -71,7 +84,7 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
   StepOutcome step;
   const std::size_t count = clock_.size();
   for (std::size_t worker = 0; worker < count; ++worker) {
-    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker));
+    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker), clock_[worker]);
     clock_[worker] += own.duration;
     step.workers.push_back(own.workers.front());
   }
@@ -81,6 +94,9 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
     if (b == 0 && (count % 2 != 0 || !odd_)) break;
     const Seconds start = std::max(clock_[a], clock_[b]);
     for (const std::size_t worker : {a, b}) {
+      show(worker, StepSpan::Kind::straggler, "waits for its neighbour", clock_[worker], start);
+      show(worker, StepSpan::Kind::communication, "exchange", start, start + exchange_);
+      show(worker, StepSpan::Kind::exposed, "waits for communication", start, start + exchange_);
       step.workers[worker].straggler += start - clock_[worker];
       step.workers[worker].exposed_communication += exchange_;
       clock_[worker] = start + exchange_;
@@ -101,7 +117,7 @@ StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       Worker& worker = workers_[w];
       if (worker.computing) continue;
-      const StepOutcome own = lone_.next(w, rows[w], extra_of(extra_s, w));
+      const StepOutcome own = lone_.next(w, rows[w], extra_of(extra_s, w), worker.clock);
       worker.parts = own.workers.front();
       worker.push = worker.clock + own.duration;
       worker.computing = true;
@@ -114,10 +130,14 @@ StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<
     next->version = ++updates_;
     const Seconds fetched = std::max(pushed, out_free_) + transfer_;
     out_free_ = fetched;
+    const auto who = static_cast<std::size_t>(next - workers_.begin());
+    show(who, StepSpan::Kind::communication, "push", pushed - transfer_, pushed);
+    show(who, StepSpan::Kind::communication, "fetch", fetched - transfer_, fetched);
+    show(who, StepSpan::Kind::exposed, "waits for the server", next->push, fetched);
     next->parts.exposed_communication += fetched - next->push;
     next->clock = fetched;
     next->computing = false;
-    step.workers[static_cast<std::size_t>(next - workers_.begin())] += next->parts;
+    step.workers[who] += next->parts;
     step.duration += std::max(Seconds{0}, fetched - now_);
     now_ = std::max(now_, fetched);
   }

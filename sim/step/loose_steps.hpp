@@ -16,10 +16,14 @@ class LoneWorkers {
  public:
   LoneWorkers(const std::vector<const StepModel*>& models, int prefetch_depth);
   std::size_t size() const { return workers_.size(); }
-  StepOutcome next(std::size_t worker, std::size_t row, double extra_s);
+  /// Its spans, if any are wanted, begin at `start`.
+  StepOutcome next(std::size_t worker, std::size_t row, double extra_s, Seconds start);
+  void record(std::vector<StepSpan>* spans) { spans_ = spans; }
 
  private:
   std::vector<SynchronousStep> workers_;
+  std::vector<Seconds> own_clock_;  // by worker: the steps it has made, without what came between them
+  std::vector<StepSpan>* spans_ = nullptr;
 };
 
 /// Local SGD, or federated averaging (McMahan et al., AISTATS 2017): `local_steps` steps each, then the weights of all
@@ -27,6 +31,10 @@ class LoneWorkers {
 class LocalSteps : public StepProcess {
  public:
   LocalSteps(const std::vector<const StepModel*>& models, int prefetch_depth, int local_steps, Seconds averaging);
+  void record(std::vector<StepSpan>* spans) override {
+    StepProcess::record(spans);
+    workers_.record(spans);
+  }
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
   int cycle() const override { return local_steps_; }
 
@@ -45,6 +53,10 @@ class LocalSteps : public StepProcess {
 class GossipSteps : public StepProcess {
  public:
   GossipSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds exchange);
+  void record(std::vector<StepSpan>* spans) override {
+    StepProcess::record(spans);
+    workers_.record(spans);
+  }
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
  private:
@@ -62,6 +74,10 @@ class GossipSteps : public StepProcess {
 class AsyncServerSteps : public StepProcess {
  public:
   AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds transfer);
+  void record(std::vector<StepSpan>* spans) override {
+    StepProcess::record(spans);
+    lone_.record(spans);
+  }
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
   double staleness() const override;
 

@@ -63,8 +63,10 @@ Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
     const StepPhase& stage = model.phases[i];
     if (stage.stream != Stream::input) continue;
-    ready = std::max(ready, input.stage_free[i]) + Seconds{stage.device_s[row]};
+    const Seconds begin = std::max(ready, input.stage_free[i]);
+    ready = begin + Seconds{stage.device_s[row]};
     input.stage_free[i] = ready;
+    show(worker, StepSpan::Kind::input, stage.name, begin, ready);
   }
   slot = std::max(start, ready);
   return slot;
@@ -85,6 +87,8 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
       free = host_end;
     }
     clock_[worker] = std::max(start + Seconds{phase.device_s[row]}, host_end);
+    show(worker, StepSpan::Kind::host, "before " + phase.name, begin, start);
+    show(worker, StepSpan::Kind::compute, phase.name, start, clock_[worker]);
     parts_[worker].compute += clock_[worker] - begin;
     parts_[worker].device += Seconds{phase.device_s[row]};
 
@@ -112,9 +116,23 @@ void SynchronousStep::start_reductions() {
       for (auto& arrival : reduction.arrivals) arrival = std::min(arrival, last);
     }
   auto ends = reduce_(pending_);
+  if (spans_) show_reductions(ends);
   for (std::size_t i = 0; i < pending_.size(); ++i)
     running_.push_back({pending_[i].bucket, std::move(pending_[i].arrivals), std::move(ends[i])});
   pending_.clear();
+}
+
+/// A worker enters a collective when it has issued it and has left the one before.
+void SynchronousStep::show_reductions(const std::vector<std::vector<Seconds>>& ends) const {
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    Seconds left = now_;
+    for (const auto& reduction : running_) left = std::max(left, reduction.ends[worker]);
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      show(worker, StepSpan::Kind::communication, "all-reduce " + model_.buckets[pending_[i].bucket].network,
+           std::max(left, pending_[i].arrivals[worker]), ends[i][worker]);
+      left = std::max(left, ends[i][worker]);
+    }
+  }
 }
 
 void SynchronousStep::wait_for_reductions(std::size_t phase) {
@@ -133,6 +151,8 @@ void SynchronousStep::wait_for_reductions(std::size_t phase) {
       if (needed(reduction)) end = std::max(end, reduction.ends[worker]);
     const Seconds wait = end - clock_[worker];
     const Seconds straggler = std::clamp(last_issued - clock_[worker], Seconds{0}, wait);
+    show(worker, StepSpan::Kind::straggler, "waits for other workers", clock_[worker], clock_[worker] + straggler);
+    show(worker, StepSpan::Kind::exposed, "waits for communication", clock_[worker] + straggler, end);
     parts_[worker].straggler += straggler;
     parts_[worker].exposed_communication += wait - straggler;
     clock_[worker] = end;
@@ -144,6 +164,7 @@ void SynchronousStep::wait_for_reductions(std::size_t phase) {
 Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     const Seconds tail{models_[worker]->tail_s[rows[worker]]};
+    show(worker, StepSpan::Kind::host, "end of step", clock_[worker], clock_[worker] + tail);
     clock_[worker] += tail;
     parts_[worker].compute += tail;
   }
@@ -155,6 +176,7 @@ Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
       parts_[worker].lost = end - now_;
       parts_[worker].device = device;
     } else {
+      show(worker, StepSpan::Kind::straggler, "waits for other workers", clock_[worker], end);
       parts_[worker].straggler += end - clock_[worker];
     }
   }
@@ -168,7 +190,9 @@ StepOutcome SynchronousStep::next(std::span<const std::size_t> rows, std::span<c
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     clock_[worker] = next_batch(worker, rows[worker], now_);
     parts_[worker].input_stall = clock_[worker] - now_;
+    show(worker, StepSpan::Kind::input_stall, "waits for a batch", now_, clock_[worker]);
     if (extra_s.empty()) continue;
+    show(worker, StepSpan::Kind::host, "stall", clock_[worker], clock_[worker] + Seconds{extra_s[worker]});
     clock_[worker] += Seconds{extra_s[worker]};
     parts_[worker].compute += Seconds{extra_s[worker]};
   }

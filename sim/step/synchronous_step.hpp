@@ -64,6 +64,7 @@ class SynchronousStep : public StepProcess {
   Seconds next_batch(std::size_t worker, std::size_t row, Seconds start);
   void run_phase(std::size_t phase, std::span<const std::size_t> rows);
   void start_reductions();
+  void show_reductions(const std::vector<std::vector<Seconds>>& ends) const;
   Seconds end_step(std::span<const std::size_t> rows);
   void wait_for_reductions(std::size_t first_waiting_phase);
 

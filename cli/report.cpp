@@ -1,0 +1,57 @@
+// ganymede report: a result as a page to look at.
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/command.hpp"
+#include "cli/result_file.hpp"
+#include "common/errors.hpp"
+#include "report/page.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+void report_command(const std::string& file, const Shared& shared) {
+  check_output(shared);
+  keep_input(shared, file);
+  const nlohmann::json result =
+      load_result(file, {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1", "ganymede.validation-result/1"});
+  std::string page;
+  try {
+    page = report_page(result);
+  } catch (const nlohmann::json::exception& error) {
+    throw ConfigError(fmt::format("{}: is no whole result of this version ({}); simulate again with --format json",
+                                  file, error.what()));
+  }
+  emit(shared, page);
+  if (!shared.output.empty())
+    remark(shared,
+           fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(page.size()) / 1e6));
+}
+
+}  // namespace
+
+void add_report(CLI::App& app, Shared& shared) {
+  auto file = std::make_shared<std::string>();
+  auto* command = app.add_subcommand(
+      "report",
+      "a result as one page to look at, offline\n"
+      "Examples:\n"
+      "  ganymede simulate scenario.json --format json -o result.json && ganymede report result.json -o report.html\n"
+      "  ganymede sweep studies/spot-deadline.json --format json -o sweep.json && ganymede report sweep.json -o "
+      "report.html\n"
+      "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD --format json -o plan.json\n"
+      "  ganymede report plan.json -o report.html\n"
+      "  ganymede validate --format json -o validation.json && ganymede report validation.json -o report.html\n"
+      "\n"
+      "One self-contained page of what simulate, sweep, plan or validate wrote: time against cost, scaling, where GPU\n"
+      "time and money went, what happened when, what workers do in a step, policies over seeds, energy, provenance;\n"
+      "with filters, and what-ifs on prices. It needs no network, prints, and reads without JavaScript.");
+  command->add_option("result", *file, "what simulate, sweep, plan or validate wrote with --format json")->required();
+  add_output(*command, shared);
+  command->callback([file, &shared] { report_command(*file, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,201 @@
+#include "report/candidates.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <functional>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "calibration/statistics.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+using Runs = std::vector<const Json*>;
+
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+std::string word(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found == object.end() || !found->is_string() ? "" : found->get<std::string>();
+}
+
+std::string with_market(const std::string& place, const std::string& market) {
+  return market.empty() || market == "on-demand" ? place : place + " " + market;
+}
+
+/// Not finite values of some runs do not spoil the others' quantiles, but what is unknown in all is unknown.
+double quantile_of(const Runs& runs, double share, const std::function<double(const Json&)>& value) {
+  std::vector<double> values;
+  for (const Json* run : runs)
+    if (const double one = value(*run); std::isfinite(one)) values.push_back(one);
+  if (values.empty()) return kUnknown;
+  std::sort(values.begin(), values.end());
+  return quantile(values, share);
+}
+
+Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& middle,
+                  const std::function<double(const Json&)>& low, const std::function<double(const Json&)>& high) {
+  return {quantile_of(runs, 0.5, middle), quantile_of(runs, 0.05, low), quantile_of(runs, 0.95, high)};
+}
+
+double total_s(const Json& run) { return run["time"]["total_s"].get<double>(); }
+
+/// The run of median time: the lower one of two in the middle.
+const Json* median_run(Runs runs) {
+  const auto middle = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
+  std::nth_element(runs.begin(), middle, runs.end(),
+                   [](const Json* a, const Json* b) { return std::pair(total_s(*a), a) < std::pair(total_s(*b), b); });
+  return *middle;
+}
+
+double mean_of(const Runs& runs, const std::function<double(const Json&)>& value) {
+  double sum = 0;
+  for (const Json* run : runs) sum += value(*run);
+  return sum / static_cast<double>(runs.size());
+}
+
+/// What instances cost at prices of this kind.
+double instance_usd(const Json& run, bool spot) {
+  double sum = 0;
+  for (const Json& item : run["cost"]["items"])
+    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot) sum += amount(item["usd"]);
+  return sum;
+}
+
+Candidate of_runs(const Runs& runs) {
+  Candidate out;
+  const Json& what = runs.front()->at("run");
+  out.market = word(what, "market");
+  out.infrastructure = with_market(word(what, "platform"), out.market);
+  out.rented = word(what, "allocation");
+  out.gpu = word(what, "gpu");
+  out.gpus = what["gpus"].get<int>();
+  out.scheme = word(what, "scheme");
+  for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
+    if (const std::string value = word(what, key); !value.empty() && value != usual) out.scheme += ", " + value;
+  out.policy = word(what, "policy");
+  out.scales = out.policy.empty() || out.policy == "fixed";
+  out.runs = static_cast<int>(runs.size());
+  const auto end = [](const char* part, const char* interval, std::size_t which) {
+    return [=](const Json& run) { return amount(run[part][interval][which]); };
+  };
+  out.time_s = estimate(runs, total_s, end("time", "interval_s", 0), end("time", "interval_s", 1));
+  out.usd = estimate(
+      runs, [](const Json& run) { return amount(run["cost"]["total_usd"]); }, end("cost", "interval_usd", 0),
+      end("cost", "interval_usd", 1));
+  out.run = median_run(runs);
+  out.spot_usd = instance_usd(*out.run, true);
+  out.instance_usd = instance_usd(*out.run, false);
+  out.images_per_s = quantile_of(runs, 0.5, [](const Json& run) {
+    const double training = run["time"]["step_mean_s"].get<double>() * run["time"]["steps"].get<double>();
+    return training > 0 ? run["time"]["images"].get<double>() / training : kUnknown;
+  });
+  out.gpu_busy = mean_of(runs, [](const Json& run) { return run["utilization"]["gpu_busy"].get<double>(); });
+  const auto energy = [](const char* what_of) {
+    return [=](const Json& run) { return run["energy"].is_null() ? kUnknown : run["energy"][what_of].get<double>(); };
+  };
+  out.kwh = quantile_of(runs, 0.5, energy("kwh"));
+  out.kg_co2e = quantile_of(runs, 0.5, energy("kg_co2e"));
+  out.losses = mean_of(runs, [](const Json& run) { return run["life"]["losses"].get<double>(); });
+  out.met_share = mean_of(runs, [](const Json& run) { return run["goals"]["met"].get<bool>() ? 1.0 : 0.0; });
+  out.has_ledger = true;
+  for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
+    out.gpu_seconds[use] =
+        mean_of(runs, [&](const Json& run) { return run["gpu_seconds"].value(std::string(kGpuUseNames[use]), 0.0); });
+  out.of_runs = runs;
+  return out;
+}
+
+Candidate of_plan(const Json& row, const Json& request) {
+  Candidate out;
+  out.market = word(row, "market");
+  out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
+  out.rented = row["nodes"].dump() + " x " + word(row, "instance");
+  out.gpu = word(row, "gpu");
+  out.gpus = row["gpus"].get<int>();
+  out.scheme = word(row, "scheme");
+  out.policy = word(row, "policy");
+  out.scales = out.policy == "fixed";
+  if (const std::string checkpoint = word(row, "checkpoint"); !checkpoint.empty())
+    out.policy += ", checkpoints " + checkpoint;
+  const auto read = [&](const char* what) {
+    return Estimate{amount(row[what]["median"]), amount(row[what]["interval"][0]), amount(row[what]["interval"][1])};
+  };
+  out.time_s = read("time_s");
+  out.usd = read("usd");
+  out.runs = request.value("seeds", 1);
+  // A plan keeps no bills: what its nodes cost for the whole time is the instances' part.
+  const double instances = std::min(out.usd.middle, amount(row["usd_per_hour"]) * out.time_s.middle / 3600);
+  (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
+  out.images_per_s = request["images"].get<double>() / out.time_s.middle;
+  out.gpu_busy = row["gpu_busy"].get<double>();
+  out.kwh = kUnknown;
+  out.kg_co2e = row["kg_co2e"].is_null() ? kUnknown : amount(row["kg_co2e"]["median"]);
+  out.losses = row["losses_mean"].get<double>();
+  out.met_share = row["met_share"].get<double>();
+  out.chosen = row["chosen"].get<bool>();
+  return out;
+}
+
+/// Runs that are alike but for their seed.
+std::string kind_of(const Json& run) {
+  std::string key;
+  for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
+    key += word(run["run"], part) + "\n";
+  return key + run["run"]["gpus"].dump();
+}
+
+}  // namespace
+
+double amount(const Json& value) {
+  if (value.is_number()) return value.get<double>();
+  if (!value.is_string()) return kUnknown;
+  const auto text = value.get<std::string>();
+  char* end = nullptr;
+  const double parsed = std::strtod(text.c_str(), &end);
+  return end == text.c_str() ? kUnknown : parsed;
+}
+
+std::vector<Candidate> candidates_of(const Json& document) {
+  std::vector<Candidate> out;
+  const auto schema = document["schema"].get<std::string>();
+  if (schema == "ganymede.result/1") return {of_runs({&document})};
+  if (schema == "ganymede.plan/1") {
+    for (const Json& row : document["simulated"]) out.push_back(of_plan(row, document["request"]));
+    return out;
+  }
+  std::vector<Runs> groups;
+  std::map<std::string, std::size_t> known;
+  for (const Json& run : document["runs"]) {
+    const auto [place, is_new] = known.try_emplace(kind_of(run), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[place->second].push_back(&run);
+  }
+  for (const Runs& runs : groups) out.push_back(of_runs(runs));
+  return out;
+}
+
+std::vector<std::size_t> pareto_of(const std::vector<Candidate>& candidates) {
+  std::vector<std::size_t> order;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (std::isfinite(candidates[i].usd.middle) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(candidates[a].time_s.middle, candidates[a].usd.middle) <
+           std::pair(candidates[b].time_s.middle, candidates[b].usd.middle);
+  });
+  std::vector<std::size_t> out;
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::size_t i : order)
+    if (candidates[i].usd.middle < least) {
+      least = candidates[i].usd.middle;
+      out.push_back(i);
+    }
+  return out;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,170 @@
+#include "report/page.hpp"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/embedded.hpp"
+#include "report/page_parts.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+/// Candidates whose bill and events are shown.
+constexpr std::size_t kMostDetailed = 60;
+
+std::string_view part(std::string_view name) {
+  for (const EmbeddedText& file : embedded_page())
+    if (file.name == name) return file.text;
+  return {};
+}
+
+/// The script: our files share one scope that nothing else sees.
+std::string script() {
+  std::string out(part("echarts.bundle.js"));
+  out += "\n(() => {\n\"use strict\";\n";
+  for (const char* file : {"data.js", "draw.js", "comparison.js", "details.js", "page.js"}) out += part(file);
+  return out + "})();\n";
+}
+
+/// As a content security policy names it.
+std::string hash_of(const std::string& text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int length = 0;
+  EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> base64{};
+  const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(length));
+  return "'sha256-" + std::string(base64.begin(), base64.begin() + size) + "'";
+}
+
+/// JSON inside a script element: nothing in it can end that element.
+std::string embedded_json(const nlohmann::ordered_json& data) {
+  const std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text)
+    if (c == '<')
+      out += "\\u003c";
+    else
+      out += c;
+  return out;
+}
+
+/// The Pareto set, what the document marks, and an even sample of the others, by cost.
+std::vector<Candidate> shown(std::vector<Candidate> all, std::size_t most) {
+  if (all.size() <= most) return all;
+  std::vector<bool> keep(all.size(), false);
+  for (const std::size_t i : pareto_of(all)) keep[i] = true;
+  for (std::size_t i = 0; i < all.size(); ++i) keep[i] = keep[i] || all[i].chosen;
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (!keep[i]) rest.push_back(i);
+  const auto cost = [&](std::size_t i) { return std::isfinite(all[i].usd.middle) ? all[i].usd.middle : 1e300; };
+  std::stable_sort(rest.begin(), rest.end(), [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
+  const std::size_t kept = all.size() - rest.size();
+  const std::size_t more = most > kept ? most - kept : 0;
+  for (std::size_t i = 0; i < more; ++i) keep[rest[i * rest.size() / more]] = true;
+  std::vector<Candidate> out;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    if (keep[i]) out.push_back(std::move(all[i]));
+  return out;
+}
+
+/// Those on the Pareto set first, the cheapest of them first of all; then in order.
+std::vector<std::size_t> detailed(const std::vector<Candidate>& candidates, std::vector<std::size_t> pareto) {
+  std::vector<std::size_t> out(pareto.rbegin(), pareto.rend());
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    if (std::find(pareto.begin(), pareto.end(), i) == pareto.end()) out.push_back(i);
+  std::erase_if(out, [&](std::size_t i) { return candidates[i].run == nullptr; });
+  if (out.size() > kMostDetailed) out.resize(kMostDetailed);
+  return out;
+}
+
+std::string kind_of(const Json& document) {
+  const auto schema = document["schema"].get<std::string>();
+  return schema == "ganymede.result/1"  ? "result"
+         : schema == "ganymede.sweep/1" ? "sweep"
+         : schema == "ganymede.plan/1"  ? "plan"
+                                        : "validation";
+}
+
+std::string title_of(const PageInput& page) {
+  const Json& document = page.document;
+  if (page.kind == "sweep") return document["study"].get<std::string>();
+  if (page.kind == "validation") return "Predicted against published measurements";
+  if (page.kind == "plan")
+    return fmt::format("What to rent: {}, {} images", document["request"]["model"].get<std::string>(),
+                       document["request"]["images"].dump());
+  const Candidate& run = page.candidates.front();
+  return fmt::format("{}, {}", run.rented, run.infrastructure);
+}
+
+std::string tool_of(const Json& document, const std::string& kind) {
+  if (kind == "result" || kind == "plan") return document["provenance"]["tool"].get<std::string>();
+  if (kind == "sweep" && !document["runs"].empty()) return document["runs"][0]["provenance"]["tool"].get<std::string>();
+  return "ganymede " GANYMEDE_VERSION;
+}
+
+std::string html_of(const Section& section) {
+  std::string out = fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n",
+                                section.id, escaped(section.title));
+  if (!section.about.empty()) out += "<p class=about>" + section.about + "</p>\n";
+  for (const auto& [name, label] : section.charts)
+    out += fmt::format("<div class=chart id=\"chart-{}\" role=img aria-label=\"{}\"></div>\n", name, escaped(label));
+  return out + section.tables + "</section>\n";
+}
+
+}  // namespace
+
+std::string html_of(const Table& table, const std::string& caption, const std::string& id) {
+  return fmt::format(
+      "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n{2}</table>"
+      "</div>\n",
+      escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows());
+}
+
+std::string report_page(const Json& document) {
+  PageInput page{document, kind_of(document), {}, {}, 0, {}};
+  if (page.kind != "validation") {
+    auto all = candidates_of(document);
+    page.all_candidates = all.size();
+    page.candidates = shown(std::move(all), kMostCandidates);
+    page.pareto = pareto_of(page.candidates);
+    page.detailed = detailed(page.candidates, page.pareto);
+  }
+  std::string body;
+  std::string links;
+  for (const Section& section : sections_of(page)) {
+    body += html_of(section);
+    links += fmt::format("<a href=\"#{}\">{}</a>\n", section.id, escaped(section.title));
+  }
+  const std::string style(part("page.css"));
+  const std::string code = script();
+  const std::string title = title_of(page);
+  return fmt::format(
+      "<!doctype html>\n<html lang=en>\n<head>\n<meta charset=utf-8>\n"
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src {}; style-src {}; "
+      "img-src data:; base-uri 'none'; form-action 'none'\">\n"
+      "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light "
+      "dark\">\n"
+      "<title>{} - Ganymede</title>\n<style>{}</style>\n</head>\n<body>\n"
+      "<header><p class=brand>Ganymede</p><h1>{}</h1><p class=about>{}</p>\n<nav "
+      "aria-label=Sections>{}</nav></header>\n"
+      "<noscript><p class=about>Without scripts there are no charts; every number is in the tables.</p></noscript>\n"
+      "<main>\n{}</main>\n"
+      "<footer><p>Written by {}. This page needs nothing else: no network, no file beside it. Charts: Apache ECharts, "
+      "Apache License 2.0.</p></footer>\n"
+      "<script type=\"application/json\" id=data>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
+      hash_of(code), hash_of(style), escaped(title), style, escaped(title),
+      page.kind == "sweep" && document.contains("about") ? escaped(document["about"].get<std::string>()) : "", links,
+      body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
+}
+
+}  // namespace ganymede

@@ -1,0 +1,67 @@
+// The page's data as rows, what the reader chose, and how numbers are written.
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const uses = data.uses || [];
+
+function decode(columns) {
+  const word = (name, i) => columns[name].words[columns[name].rows[i]];
+  return columns.gpus.map((gpus, i) => ({
+    i, gpus,
+    where: word("where", i), market: word("market", i), rented: word("rented", i), gpu: word("gpu", i),
+    scheme: word("scheme", i), policy: word("policy", i),
+    time: columns.time[i], usd: columns.usd[i], spot: columns.spot_usd[i] || 0, instances: columns.instance_usd[i] || 0,
+    rate: columns.images_per_s[i], kg: columns.kg[i], kwh: columns.kwh[i], met: columns.met[i],
+    chosen: columns.chosen[i] === 1, scales: columns.scales[i] === 1, ledger: columns.ledger[i],
+  }));
+}
+
+const rows = data.columns ? decode(data.columns) : [];
+const nameOf = (row) => [row.where, row.rented, row.scheme === "none" ? "" : row.scheme, row.policy === "fixed" ? "" : row.policy]
+  .filter((part) => part).join(", ");
+
+// What the reader chose: values that filters let pass ("" is all), bounds, and factors on prices.
+const choice = { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, price: 1, discount: 0 };
+
+// [middle, low, high] in dollars with the reader's prices, or null without a price.
+function priced(row, end = 0) {
+  if (row.usd[0] === null) return null;
+  const changed = row.usd[0] + row.instances * (choice.price - 1) + row.spot * (choice.price * (1 - choice.discount) - 1);
+  if (end === 0) return changed;
+  // The ends hold the same shares of instances: more or less time of the same machines.
+  return row.usd[end] === null ? changed : row.usd[end] * (row.usd[0] > 0 ? changed / row.usd[0] : 1);
+}
+
+function passes(row) {
+  for (const key of ["where", "gpu", "scheme", "policy", "market"]) if (choice[key] && row[key] !== choice[key]) return false;
+  if (row.time[0] / 3600 > choice.hours) return false;
+  const usd = priced(row);
+  if (choice.most < Infinity && (usd === null || usd > choice.most)) return false;
+  if (choice.goals && row.met < 1) return false;
+  return !choice.text || nameOf(row).toLowerCase().includes(choice.text) || row.gpu.toLowerCase().includes(choice.text);
+}
+
+const visible = () => rows.filter(passes);
+
+// Those that none of `among` beats in both time and cost, the fastest first.
+function pareto(among) {
+  const sorted = among.filter((row) => priced(row) !== null && row.time[0] !== null)
+    .sort((a, b) => a.time[0] - b.time[0] || priced(a) - priced(b) || a.i - b.i);
+  let least = Infinity;
+  return sorted.filter((row) => priced(row) < least && ((least = priced(row)), true));
+}
+
+function clock(seconds) {
+  if (seconds === null) return "";
+  if (seconds < 600) return `${seconds >= 0.1 ? seconds.toFixed(1) : seconds.toPrecision(2)} s`;
+  const whole = Math.round(seconds), two = (n) => String(n).padStart(2, "0");
+  return `${Math.floor(whole / 3600)}:${two(Math.floor(whole / 60) % 60)}:${two(whole % 60)}`;
+}
+function short(seconds) {
+  if (seconds === 0) return "0";
+  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60], ["s", 1], ["ms", 1e-3], ["us", 1e-6]])
+    if (Math.abs(seconds) >= size || unit === "us") return `${Number((seconds / size).toPrecision(3))} ${unit}`;
+  return "";
+}
+const dollars = (usd) => (usd === null ? "no price" : usd < 1 ? usd.toFixed(4) : usd.toFixed(2));
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const words = (name) => name.replaceAll("_", " ");

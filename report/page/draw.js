@@ -1,0 +1,98 @@
+// Charts: colours of the theme, one place that makes and resizes them.
+
+// Okabe and Ito's colours, which the colour-blind tell apart, and some between.
+const palette = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c8c3c", "#7a6fbe", "#b58863", "#5f9ea0"];
+const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", straggler: "#cc79a7", input_stall: "#e69f00",
+  checkpoint: "#56b4e9", provisioning: "#7a6fbe", lost: "#b02418", idle: "#9aa7b5" };
+
+const theme = () => {
+  const style = getComputedStyle(document.documentElement);
+  const colour = (name) => style.getPropertyValue(name).trim();
+  return { text: colour("--text"), dim: colour("--dim"), line: colour("--line"), back: colour("--back"), panel: colour("--panel") };
+};
+
+const charts = new Map();
+
+// `make(theme)` returns what ECharts draws, or null where nothing is left to draw.
+function chart(name, make, prepare) {
+  const place = document.getElementById(`chart-${name}`);
+  if (place) charts.set(name, { place, make, prepare, instance: null });
+}
+
+function draw(name) {
+  const entry = charts.get(name);
+  if (!entry) return;
+  const colours = theme();
+  const option = entry.make(colours);
+  entry.place.classList.toggle("empty", option === null);
+  if (option === null) return;
+  if (option.height) entry.place.style.height = `${option.height}px`;
+  delete option.height;
+  if (!entry.instance) {
+    entry.instance = echarts.init(entry.place, null, { renderer: "canvas" });
+    if (entry.prepare) entry.prepare(entry.instance);
+  }
+  entry.instance.resize();
+  entry.instance.setOption({
+    animation: false,
+    textStyle: { color: colours.text, fontFamily: "inherit" },
+    color: palette,
+    // Drawn on the canvas: what the data says can be no markup.
+    tooltip: { renderMode: "richText", confine: true, backgroundColor: colours.panel, borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12 }, ...option.tooltip },
+    ...Object.fromEntries(Object.entries(option).filter(([key]) => key !== "tooltip")),
+  }, { notMerge: true });
+}
+
+const drawAll = () => charts.forEach((_, name) => draw(name));
+
+const axis = (colours, more) => ({
+  nameLocation: "middle", nameGap: 30, nameTextStyle: { color: colours.dim },
+  axisLine: { lineStyle: { color: colours.line } }, axisTick: { lineStyle: { color: colours.line } },
+  axisLabel: { color: colours.dim, hideOverlap: true, ...(more.axisLabel || {}) },
+  splitLine: { lineStyle: { color: colours.line, opacity: 0.6 } },
+  ...Object.fromEntries(Object.entries(more).filter(([key]) => key !== "axisLabel")),
+});
+
+// From the least to the most of `values`, which are above zero: by factors where they span many, else evenly.
+function fitted(colours, values, more) {
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  if (!(most / least > 12)) return axis(colours, { type: "value", scale: true, ...more });
+  return axis(colours, { type: "log", min: least / 1.3, max: most * 1.3, ...more,
+    axisLabel: { showMinLabel: false, showMaxLabel: false, formatter: (value) => String(Number(value.toPrecision(2))), ...(more.axisLabel || {}) } });
+}
+
+const legend = (colours, more = {}) => ({ type: "scroll", top: 0, textStyle: { color: colours.text, fontSize: 12 },
+  pageTextStyle: { color: colours.dim }, pageIconColor: colours.text, pageIconInactiveColor: colours.line, ...more });
+
+// Buttons that zoom and move a chart's time axis, for keyboards.
+function zoomButtons(name, label) {
+  const entry = charts.get(name);
+  if (!entry) return;
+  const bar = document.createElement("div");
+  bar.className = "zoom";
+  bar.setAttribute("role", "group");
+  bar.setAttribute("aria-label", `Zoom of ${label}`);
+  const act = (change) => () => {
+    const { start, end } = entry.instance.getOption().dataZoom[0];
+    let [from, to] = change(start, end);
+    const width = Math.min(100, Math.max(0.01, to - from));
+    from = Math.min(100 - width, Math.max(0, from));
+    entry.instance.dispatchAction({ type: "dataZoom", start: from, end: from + width });
+  };
+  const actions = [
+    ["Zoom in", (a, b) => [a + (b - a) / 4, b - (b - a) / 4]],
+    ["Zoom out", (a, b) => [a - (b - a) / 2, b + (b - a) / 2]],
+    ["Earlier", (a, b) => [a - (b - a) / 2, b - (b - a) / 2]],
+    ["Later", (a, b) => [a + (b - a) / 2, b + (b - a) / 2]],
+    ["All", () => [0, 100]],
+  ];
+  for (const [text, change] of actions) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = text;
+    button.addEventListener("click", act(change));
+    bar.append(button);
+  }
+  entry.place.after(bar);
+}

@@ -1,0 +1,169 @@
+// What the page's script draws: columns rather than objects, and no more digits than a picture shows.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/page_parts.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+using Out = nlohmann::ordered_json;
+
+/// Six digits; what is not finite is null.
+Out rounded(double value) {
+  if (!std::isfinite(value)) return nullptr;
+  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
+  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+}
+
+/// Few different texts in many rows.
+class Words {
+ public:
+  void add(const std::string& word) {
+    const auto [place, is_new] = index_.try_emplace(word, words_.size());
+    if (is_new) words_.push_back(word);
+    rows_.push_back(place->second);
+  }
+  Out json() const { return {{"words", words_}, {"rows", rows_}}; }
+
+ private:
+  std::vector<std::string> words_;
+  std::vector<std::size_t> rows_;
+  std::map<std::string, std::size_t> index_;
+};
+
+Out words_of(const PageInput& page, std::string Candidate::*member) {
+  Words words;
+  for (const Candidate& of : page.candidates) words.add(of.*member);
+  return words.json();
+}
+
+Out numbers_of(const PageInput& page, auto&& value) {
+  Out out = Out::array();
+  for (const Candidate& of : page.candidates) out.push_back(rounded(value(of)));
+  return out;
+}
+
+Out estimates_of(const PageInput& page, Estimate Candidate::*member) {
+  Out out = Out::array();
+  for (const Candidate& of : page.candidates) {
+    const Estimate& estimate = of.*member;
+    out.push_back({rounded(estimate.middle), rounded(estimate.low), rounded(estimate.high)});
+  }
+  return out;
+}
+
+Out columns_of(const PageInput& page) {
+  Out out;
+  out["where"] = words_of(page, &Candidate::infrastructure);
+  out["market"] = words_of(page, &Candidate::market);
+  out["rented"] = words_of(page, &Candidate::rented);
+  out["gpu"] = words_of(page, &Candidate::gpu);
+  out["scheme"] = words_of(page, &Candidate::scheme);
+  out["policy"] = words_of(page, &Candidate::policy);
+  out["gpus"] = numbers_of(page, [](const Candidate& of) { return of.gpus; });
+  out["time"] = estimates_of(page, &Candidate::time_s);
+  out["usd"] = estimates_of(page, &Candidate::usd);
+  out["spot_usd"] = numbers_of(page, [](const Candidate& of) { return of.spot_usd; });
+  out["instance_usd"] = numbers_of(page, [](const Candidate& of) { return of.instance_usd; });
+  out["images_per_s"] = numbers_of(page, [](const Candidate& of) { return of.images_per_s; });
+  out["kg"] = numbers_of(page, [](const Candidate& of) { return of.kg_co2e; });
+  out["kwh"] = numbers_of(page, [](const Candidate& of) { return of.kwh; });
+  out["met"] = numbers_of(page, [](const Candidate& of) { return of.met_share; });
+  out["chosen"] = numbers_of(page, [](const Candidate& of) { return of.chosen ? 1.0 : 0.0; });
+  out["scales"] = numbers_of(page, [](const Candidate& of) { return of.scales ? 1.0 : 0.0; });
+  out["ledger"] = Out::array();
+  for (const Candidate& of : page.candidates) {
+    Out uses = Out::array();
+    if (of.has_ledger)
+      for (const double seconds : of.gpu_seconds) uses.push_back(rounded(seconds));
+    out["ledger"].push_back(std::move(uses));
+  }
+  return out;
+}
+
+Out details_of(const PageInput& page) {
+  Out out = Out::array();
+  for (const std::size_t i : page.detailed) {
+    const Json& run = *page.candidates[i].run;
+    Out detail = {{"row", i}, {"total_s", run["time"]["total_s"]}, {"seed", run["provenance"]["seed"]}};
+    detail["bill"] = Out::array();
+    for (const Json& item : run["cost"]["items"])
+      detail["bill"].push_back({item.value("provider", ""), item.value("pool", ""), item.value("item", ""),
+                                item.value("market", ""), rounded(item["quantity"].get<double>()),
+                                item.value("unit", ""), item.value("unit_price_usd", ""), item.value("usd", "")});
+    detail["total_usd"] = run["cost"]["total_usd"];
+    detail["uses"] = run["cost"].value("instance_hours_by_use", Json::object());
+    detail["events"] = Out::array();
+    for (const Json& event : run["events"])
+      detail["events"].push_back({rounded(event["at_s"].get<double>()), event["event"], event.value("pool", ""),
+                                  event.value("nodes", 0), event.value("detail", ""), event.value("times", 1)});
+    out.push_back(std::move(detail));
+  }
+  return out;
+}
+
+/// Of candidates with several runs, each run's time and cost.
+Out seeds_of(const PageInput& page) {
+  Out out = Out::array();
+  for (std::size_t i = 0; i < page.candidates.size(); ++i) {
+    const Candidate& of = page.candidates[i];
+    if (of.of_runs.size() < 2) continue;
+    Out time = Out::array();
+    Out usd = Out::array();
+    for (const Json* run : of.of_runs) {
+      time.push_back(rounded((*run)["time"]["total_s"].get<double>()));
+      usd.push_back(rounded(amount((*run)["cost"]["total_usd"])));
+    }
+    out.push_back({{"row", i}, {"time", std::move(time)}, {"usd", std::move(usd)}});
+  }
+  return out;
+}
+
+Out cells_of(const Json& document) {
+  Out out = Out::array();
+  for (const Json& study : document["studies"])
+    for (const Json& cell : study["cells"]) {
+      if (!cell.contains("predicted") || !cell["predicted"].is_number() || !cell.contains("measured")) continue;
+      Out row = {study["name"], cell.value("series", "") + ", " + cell.value("what", ""),
+                 rounded(amount(cell["measured"])), rounded(amount(cell["predicted"]))};
+      for (const std::size_t end : {0U, 1U})
+        row.push_back(cell.contains("interval_90") ? rounded(amount(cell["interval_90"][end])) : Out(nullptr));
+      row.push_back(cell.value("unit", ""));
+      out.push_back(std::move(row));
+    }
+  return out;
+}
+
+}  // namespace
+
+nlohmann::ordered_json page_data(const PageInput& page) {
+  Out out = {{"kind", page.kind}};
+  if (page.kind == "validation") {
+    out["cells"] = cells_of(page.document);
+    return out;
+  }
+  out["uses"] = kGpuUseNames;
+  out["columns"] = columns_of(page);
+  out["details"] = details_of(page);
+  out["seeds"] = seeds_of(page);
+  if (page.document.contains("step_spans")) {
+    const Json& spans = page.document["step_spans"];
+    auto names = spans["names"].get<std::vector<std::string>>();
+    Out rows = capped_spans(spans, names, kMostSpans);
+    for (auto& row : rows)
+      for (const std::size_t time : {3U, 4U})
+        row[time] = std::strtod(fmt::format("{:.9f}", row[time].get<double>()).c_str(), nullptr);
+    out["spans"] = {{"kinds", spans["kinds"]}, {"names", names}, {"rows", std::move(rows)}};
+  }
+  return out;
+}
+
+}  // namespace ganymede

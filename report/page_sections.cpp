@@ -1,0 +1,375 @@
+// What every report says: summary, comparison, scaling, GPU time, policies, energy, provenance.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "common/units.hpp"
+#include "report/numbers.hpp"
+#include "report/page_parts.hpp"
+#include "report/runs.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string known(double value, auto&& shown, const char* unknown = "not known") {
+  return std::isfinite(value) ? shown(value) : unknown;
+}
+std::string money(double value) { return known(value, usd, "no price"); }
+std::string ends(const Estimate& estimate, auto&& shown) {
+  if (!std::isfinite(estimate.low) || !std::isfinite(estimate.high)) return "";
+  return range(estimate.low, estimate.high, shown);
+}
+std::string three_digits(double value) { return fmt::format("{:.3g}", value); }
+
+std::string card(const std::string& name, const std::string& value, const std::string& below) {
+  return fmt::format("<div class=card><dt>{}</dt><dd>{}<small>{}</small></dd></div>\n", escaped(name), escaped(value),
+                     escaped(below));
+}
+
+/// Time, money, use and carbon of one.
+std::string cards(const Candidate& of) {
+  std::string out = "<dl class=cards>\n";
+  out += card("Time", clock(of.time_s.middle), ends(of.time_s, clock));
+  out += card("Cost", std::isfinite(of.usd.middle) ? usd(of.usd.middle) + " USD" : "no price", ends(of.usd, usd));
+  out += card("GPU busy", percent(of.gpu_busy), fmt::format("{} x {}", of.gpus, of.gpu));
+  out += card("Carbon", known(of.kg_co2e, three_digits) + (std::isfinite(of.kg_co2e) ? " kg CO2e" : ""),
+              std::isfinite(of.kwh) ? three_digits(of.kwh) + " kWh" : "");
+  return out + "</dl>\n";
+}
+
+std::string name_of(const Candidate& of) {
+  std::string out = of.infrastructure + ", " + of.rented;
+  if (!of.scheme.empty() && of.scheme != "none") out += ", " + of.scheme;
+  if (!of.policy.empty() && of.policy != "fixed") out += ", " + of.policy;
+  return out;
+}
+
+std::string goals_of(const Json& document, const std::string& kind) {
+  std::string out;
+  const auto say = [&](const Json& deadline, const Json& budget) {
+    if (deadline.is_number()) out += " Deadline: " + clock(deadline.get<double>()) + ".";
+    if (budget.is_string()) out += " Budget: " + escaped(budget.get<std::string>()) + " USD.";
+  };
+  if (kind == "plan") say(document["request"]["deadline_s"], document["request"]["budget_usd"]);
+  const Json* run = kind == "result" ? &document : nullptr;
+  if (kind == "sweep" && !document["runs"].empty()) run = &document["runs"][0];
+  if (run) say((*run)["goals"]["deadline_s"], (*run)["goals"]["budget_usd"]);
+  return out;
+}
+
+Section summary_of_run(const PageInput& page) {
+  const Candidate& run = page.candidates.front();
+  Section out{"summary", "Summary", "", {}, cards(run)};
+  out.about = fmt::format("{}: {} x {}, scheme {}.{} Below each value is its interval, with all stated error.",
+                          escaped(name_of(run)), run.gpus, escaped(run.gpu), escaped(run.scheme),
+                          goals_of(page.document, page.kind));
+  if (goals_of(page.document, page.kind) != "")
+    out.tables +=
+        run.met_share == 1 ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
+  // The numbers that the terminal shows, word for word.
+  out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
+                "</pre></details>\n";
+  return out;
+}
+
+std::string searched_of(const Json& plan) {
+  const Json& searched = plan["searched"];
+  return fmt::format(
+      "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with {} seeds "
+      "each, {} of them meet the goals. Minimized: {}.",
+      searched["candidates"].dump(), searched["too_slow"].dump(), searched["too_dear"].dump(),
+      searched["beaten"].dump(), searched["simulated"].dump(), plan["request"]["seeds"].dump(),
+      searched["meeting"].dump(), escaped(plan["request"]["objective"].get<std::string>()));
+}
+
+Section summary_of_many(const PageInput& page) {
+  Section out{"summary", "Summary", "", {}, ""};
+  const auto show = [&](const std::string& what, const Candidate& of) {
+    out.tables += fmt::format("<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what), escaped(name_of(of)),
+                              of.met_share < 1 ? "; meets the goals in " + percent(of.met_share) + " of its runs" : "",
+                              cards(of));
+  };
+  if (page.kind == "plan") {
+    out.about = searched_of(page.document) + goals_of(page.document, page.kind);
+    const auto chosen = std::find_if(page.candidates.begin(), page.candidates.end(),
+                                     [](const Candidate& candidate) { return candidate.chosen; });
+    if (chosen != page.candidates.end())
+      show("Chosen", *chosen);
+    else
+      out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
+    if (!page.document["near_misses"].empty()) {
+      Table misses({"near miss", "rented", "why it fails"});
+      for (const Json& row : page.document["near_misses"])
+        misses.add({row["provider"].get<std::string>() + " " + row["region"].get<std::string>() + " " +
+                        row["market"].get<std::string>(),
+                    row["nodes"].dump() + " x " + row["instance"].get<std::string>(), row.value("reason", "")});
+      out.tables += html_of(misses, "Near misses");
+    }
+    return out;
+  }
+  if (page.candidates.empty()) {
+    out.tables = "<p class=bad>The study has no finished run.</p>\n";
+  } else {
+    out.about = fmt::format("{} runs in {} configurations.{}", page.document["runs"].size(), page.all_candidates,
+                            goals_of(page.document, page.kind));
+    if (!page.pareto.empty()) {
+      show("Cheapest", page.candidates[page.pareto.back()]);
+      if (page.pareto.size() > 1) show("Fastest", page.candidates[page.pareto.front()]);
+    }
+  }
+  if (page.document.contains("failed") && !page.document["failed"].empty()) {
+    Table failed({"run without a result", "policy", "why"});
+    for (const Json& run : page.document["failed"]) {
+      if (failed.size() == 200) break;
+      failed.add({run.value("run", ""), run.value("policy", ""), run.value("reason", "")});
+    }
+    out.tables += html_of(failed, fmt::format("{} runs have no result", page.document["failed"].size()));
+  }
+  return out;
+}
+
+Section comparison(const PageInput& page) {
+  Section out{"comparison", "Time against cost", "", {{"pareto", "Time against cost of each candidate"}}, ""};
+  out.about =
+      "Each point is a candidate with its intervals; those joined by the line are beaten by none in both time and "
+      "cost. What-ifs change prices here, without simulating anew: policies that look at prices would decide "
+      "otherwise.";
+  if (page.candidates.size() < page.all_candidates)
+    out.about += fmt::format(
+        " <strong>{} of {} candidates are shown</strong>: those that none beats, and an even sample of the others by "
+        "cost; <code>ganymede export csv</code> has all.",
+        page.candidates.size(), page.all_candidates);
+  if (page.kind == "plan")
+    out.about += " A plan keeps no bills: instances at their hourly price are taken to be the part that prices change.";
+  Table table({"where", "rented", "GPUs", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
+               ">GPU busy", ">kg CO2e", ">goals met", ""});
+  for (std::size_t i = 0; i < page.candidates.size(); ++i) {
+    const Candidate& row = page.candidates[i];
+    const bool best = std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end();
+    table.add({row.infrastructure, row.rented, fmt::format("{} x {}", row.gpus, row.gpu), row.scheme, row.policy,
+               std::to_string(row.runs), clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle),
+               ends(row.usd, usd), percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"), percent(row.met_share),
+               row.chosen ? "chosen"
+               : best     ? "Pareto"
+                          : ""});
+  }
+  out.tables = "<div id=filters></div>\n" + html_of(table, "Candidates", "candidates");
+  return out;
+}
+
+/// What scales: the same GPU in the same place by the same scheme and policy.
+std::string series_of(const Candidate& of) {
+  return of.infrastructure + ", " + of.gpu + ", " + of.scheme +
+         (of.policy.empty() || of.policy == "fixed" ? "" : ", " + of.policy);
+}
+
+void add_scaling(const PageInput& page, std::vector<Section>& sections) {
+  std::map<std::string, std::map<int, const Candidate*>> series;
+  for (const Candidate& of : page.candidates)
+    if (of.scales && std::isfinite(of.images_per_s)) {
+      // Of several shapes with as many GPUs the fastest.
+      const Candidate*& best = series[series_of(of)][of.gpus];
+      if (!best || of.images_per_s > best->images_per_s) best = &of;
+    }
+  std::erase_if(series, [](const auto& one) { return one.second.size() < 2; });
+  if (series.empty()) return;
+  Table table({"what", ">GPUs", ">images/s", ">ideal", ">of ideal"});
+  for (const auto& [name, points] : series) {
+    const auto& [fewest, base] = *points.begin();
+    for (const auto& [gpus, of] : points) {
+      const double ideal = base->images_per_s * gpus / fewest;
+      table.add({name, std::to_string(gpus), fmt::format("{:.1f}", of->images_per_s), fmt::format("{:.1f}", ideal),
+                 percent(of->images_per_s / ideal)});
+    }
+    table.rule();
+  }
+  sections.push_back(
+      {"scaling",
+       "Scaling",
+       std::string("Images a second while training, against what as many times the GPUs of the smallest would give "
+                   "(dashed). Of several shapes with as many GPUs the fastest; shapes differ in their links.") +
+           (page.kind == "plan" ? " Of a plan's candidates: over their whole time." : ""),
+       {{"scaling", "Images a second by number of GPUs, with the ideal"}},
+       html_of(table, "Scaling")});
+}
+
+/// What further tables list: the candidates that none beats and the cheapest others, by cost.
+constexpr std::size_t kMostListed = 300;
+
+std::vector<std::size_t> listed(const PageInput& page) {
+  std::vector<std::size_t> out(page.candidates.size());
+  std::iota(out.begin(), out.end(), 0);
+  if (out.size() <= kMostListed) return out;
+  const std::set<std::size_t> best(page.pareto.begin(), page.pareto.end());
+  const auto key = [&](std::size_t i) {
+    const double cost = page.candidates[i].usd.middle;
+    return std::pair(!best.contains(i), std::isfinite(cost) ? cost : 1e300);
+  };
+  std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  out.resize(kMostListed);
+  return out;
+}
+
+std::string listing(const PageInput& page) {
+  return page.candidates.size() <= kMostListed
+             ? ""
+             : fmt::format(" The table lists those that none beats and the cheapest others, {} in all.", kMostListed);
+}
+
+void add_ledger(const PageInput& page, std::vector<Section>& sections) {
+  std::vector<std::string> names{"what"};
+  for (const auto use : kGpuUseNames) names.push_back(">" + std::string(use));
+  names.insert(names.end(), {">GPU-hours"});
+  std::replace(names.begin(), names.end(), std::string(">exposed_communication"), std::string(">exposed comm."));
+  for (auto& name : names) std::replace(name.begin(), name.end(), '_', ' ');
+  Table table(names);
+  for (const std::size_t i : listed(page)) {
+    const Candidate& of = page.candidates[i];
+    if (!of.has_ledger) continue;
+    double total = 0;
+    for (const double seconds : of.gpu_seconds) total += seconds;
+    std::vector<std::string> cells{name_of(of)};
+    for (const double seconds : of.gpu_seconds) cells.push_back(total > 0 ? percent(seconds / total) : "");
+    cells.push_back(fmt::format("{:.3f}", total / 3600));
+    table.add(cells);
+  }
+  if (table.size() == 0) return;
+  sections.push_back(
+      {"ledger",
+       "Where GPU time went",
+       std::string() +
+           "Every GPU-second that was paid for, by what it went into. The chart shows the candidates that "
+           "the filters leave, the cheapest 25 of them." +
+           listing(page),
+       {{"ledger", "GPU time of each candidate by use, stacked"}},
+       html_of(table, "Shares of GPU time", "ledger-table")});
+}
+
+std::string difference_of(const Json& row) {
+  if (!row.contains("difference") || row["difference"].is_null()) return "";
+  const Json& difference = row["difference"];
+  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * difference["mean"].get<double>(),
+                     100 * difference["interval"][0].get<double>(), 100 * difference["interval"][1].get<double>(),
+                     difference["beyond_noise"].get<bool>() ? "" : ", within the noise");
+}
+
+void add_policies(const PageInput& page, std::vector<Section>& sections) {
+  if (page.kind != "sweep" || !page.document.contains("rankings") || page.document["rankings"].empty()) return;
+  Table table({"where", "what", "policy", ">median", "against", "paired difference [95 %]"});
+  for (const Json& ranking : page.document["rankings"]) {
+    const std::string where = ranking["platform"].get<std::string>() + ", " + ranking["allocation"].get<std::string>() +
+                              ", " + ranking["scheme"].get<std::string>();
+    for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
+                                     std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
+      if (!ranking.contains(what) || !ranking[what].is_array()) continue;
+      for (const Json& row : ranking[what]) {
+        const double median = amount(row["median"]);
+        table.add({where, name, row["policy"].get<std::string>(),
+                   std::string(what) == "time_s" ? clock(median) : fmt::format("{:.4g}", median),
+                   row.value("against", ""), difference_of(row)});
+      }
+      table.rule();
+    }
+  }
+  sections.push_back(
+      {"policies",
+       "Policies over seeds",
+       "One point a seed; the bar is the 5th to 95th percentile, its line the median. The table compares "
+       "each policy with the first, seed by seed.",
+       {{"policies", "Time and cost of each policy over the seeds"}},
+       html_of(table, "Policies")});
+}
+
+void add_energy(const PageInput& page, std::vector<Section>& sections) {
+  Table table({"what", ">kWh", ">kg CO2e", ">g CO2e a GPU-hour"});
+  for (const std::size_t i : listed(page)) {
+    const Candidate& of = page.candidates[i];
+    if (!std::isfinite(of.kg_co2e)) continue;
+    double gpu_s = 0;
+    for (const double seconds : of.gpu_seconds) gpu_s += seconds;
+    table.add({name_of(of), known(of.kwh, three_digits, "-"), three_digits(of.kg_co2e),
+               gpu_s > 0 ? fmt::format("{:.1f}", of.kg_co2e * 1e3 / (gpu_s / 3600)) : "-"});
+  }
+  if (table.size() == 0) return;
+  sections.push_back(
+      {"energy",
+       "Energy and carbon",
+       std::string() +
+           "Of GPUs and, where their power is known, hosts, with the region's grid and the data center's "
+           "overhead (PUE). The chart shows the 25 with least that the filters leave." +
+           listing(page),
+       {{"energy", "Carbon of each candidate"}},
+       html_of(table, "Energy and carbon")});
+}
+
+void add_provenance(const PageInput& page, std::vector<Section>& sections) {
+  Section out{"provenance", "Where the numbers come from", "", {}, ""};
+  std::set<std::string> warnings;
+  Table table({"what", "value"});
+  std::map<std::string, std::set<std::string>> facts;
+  const auto read = [&](const Json& run) {
+    for (const char* name : {"tool", "steps", "fabric", "software", "inputs", "prices_as_of"})
+      if (const auto found = run["provenance"].find(name); found != run["provenance"].end() && found->is_string())
+        facts[name].insert(found->get<std::string>());
+    for (const Json& warning : run["provenance"]["warnings"]) warnings.insert(warning.get<std::string>());
+  };
+  if (page.kind == "result") {
+    read(page.document);
+    facts["scenario hash"].insert(page.document["provenance"]["scenario_hash"].get<std::string>());
+    facts["seed"].insert(page.document["provenance"]["seed"].dump());
+  } else if (page.kind == "sweep") {
+    for (const Json& run : page.document["runs"]) read(run);
+    std::set<std::string> seeds;
+    for (const Json& run : page.document["runs"]) seeds.insert(run["provenance"]["seed"].dump());
+    facts["seeds"].insert(fmt::format("{} different", seeds.size()));
+  } else {
+    facts["tool"].insert(page.document["provenance"]["tool"].get<std::string>());
+    facts["steps"].insert(page.document["request"]["trace"].get<std::string>());
+    facts["caveat"].insert(page.document["provenance"].value("caveat", ""));
+    for (const Json& why : page.document["left_out"]) warnings.insert("left out: " + why.get<std::string>());
+    if (!page.document["chosen"].is_null())
+      for (const Json& warning : page.document["chosen"]["warnings"]) warnings.insert(warning.get<std::string>());
+  }
+  for (const auto& [name, values] : facts)
+    for (const std::string& value : values) table.add({name, value});
+  out.tables = html_of(table, "Provenance");
+  if (!warnings.empty()) {
+    out.tables += "<h3>What to beware of</h3>\n<ul class=warnings>\n";
+    for (const std::string& warning : warnings) out.tables += "<li>" + escaped(warning) + "</li>\n";
+    out.tables += "</ul>\n";
+  }
+  sections.push_back(std::move(out));
+}
+
+}  // namespace
+
+std::vector<Section> sections_of(const PageInput& page) {
+  std::vector<Section> out;
+  if (page.kind == "validation") {
+    add_validation(page, out);
+    return out;
+  }
+  if (page.kind == "result") {
+    out.push_back(summary_of_run(page));
+  } else {
+    out.push_back(summary_of_many(page));
+    if (!page.candidates.empty()) out.push_back(comparison(page));
+    add_scaling(page, out);
+  }
+  add_ledger(page, out);
+  add_details(page, out);
+  add_policies(page, out);
+  add_energy(page, out);
+  add_provenance(page, out);
+  return out;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,241 @@
+// The report in Chromium, offline: every chart has data, filters change it, nothing is fetched, no text becomes markup.
+//   node report_test.mjs PROGRAM CHROMIUM SOURCES [--screens FOLDER]
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [program, executable, sources, , screens] = process.argv.slice(2);
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), "ganymede-browser-"));
+process.on("exit", () => fs.rmSync(folder, { recursive: true, force: true }));
+const run = (...words) => execFileSync(program, words, { cwd: folder, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"], maxBuffer: 1 << 28 });
+const at = (name) => path.join(folder, name);
+const read = (name) => JSON.parse(fs.readFileSync(at(name), "utf8"));
+const write = (name, value) => fs.writeFileSync(at(name), JSON.stringify(value));
+
+const kHostile = `</script><img src=x onerror="window.hacked=1">'"&lt;`;
+
+// Every text of a result is somebody's input, but what the program itself decides by.
+function hostile(value, key = "") {
+  if (typeof value === "string") return ["schema", "item", "market", "event", "total_usd", "usd", "unit_price_usd", "policy", "tool"].includes(key) || /^[\d.]+$/.test(value) ? value : `${value}${kHostile}`;
+  if (Array.isArray(value)) return value.map((one) => hostile(one, key));
+  if (value && typeof value === "object") return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, hostile(one, name)]));
+  return value;
+}
+
+const browser = await chromium.launch({ executablePath: executable, args: ["--no-sandbox", "--disable-gpu"] });
+let tests = 0;
+
+// Opens a page offline and fails on anything that it says, fetches or lets run.
+async function open(name, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, offline: true, ...options });
+  const page = await context.newPage();
+  const complaints = [];
+  const url = pathToFileURL(at(name)).href;
+  page.on("console", (message) => { if (["error", "warning"].includes(message.type())) complaints.push(message.text()); });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  page.on("request", (request) => { if (request.url() !== url && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
+  const start = Date.now();
+  await page.goto(url, { waitUntil: "load" });
+  const milliseconds = Date.now() - start;
+  return { page, complaints, milliseconds, done: async () => { assert.deepEqual(complaints, [], name); await context.close(); } };
+}
+
+// By chart: how many data items its series have; null: empty or not drawn.
+const points = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".chart")].map((place) => {
+  const instance = echarts.getInstanceByDom(place);
+  if (!instance || place.classList.contains("empty") || !place.querySelector("canvas")) return [place.id.slice(6), null];
+  const count = (data) => data.reduce((sum, item) => sum + 1 + (item && item.children ? count(item.children) : 0), 0);
+  return [place.id.slice(6), instance.getOption().series.reduce((sum, series) => sum + count(series.data || []), 0)];
+})));
+const shown = (page) => page.locator("#candidates tbody tr:not([hidden])").count();
+const screen = async (page, name) => { if (screens) { fs.mkdirSync(screens, { recursive: true }); await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: true }); } };
+
+async function test(what, body) {
+  try {
+    await body();
+    tests += 1;
+    console.log(`ok    ${what}`);
+  } catch (error) {
+    console.log(`FAIL  ${what}\n${error.stack}`);
+    process.exitCode = 1;
+  }
+}
+
+fs.writeFileSync(at("scenario.json"), run("example", "scenario"));
+run("simulate", "scenario.json", "--format", "json", "-o", "result.json");
+run("sweep", path.join(sources, "studies/spot-deadline.json"), "--format", "json", "-o", "sweep.json");
+run("sweep", path.join(sources, "studies/first-look.json"), "--format", "json", "-o", "scaling.json");
+run("plan", "--model", "dcgan-64", "--images", "20000000", "--deadline", "20h", "--catalog", "aws,gcp", "--max-gpus", "4", "--format", "json", "-o", "plan.json");
+run("validate", "--format", "json", "-o", "validation.json");
+const report = (name) => { run("report", `${name}.json`, "-o", `${name}.html`); return `${name}.html`; };
+
+for (const [name, charts] of Object.entries({
+  result: ["ledger", "bill", "timeline", "steps", "energy"],
+  sweep: ["pareto", "ledger", "bill", "timeline", "policies", "energy"],
+  scaling: ["pareto", "scaling", "ledger", "bill", "timeline", "energy"],
+  plan: ["pareto", "scaling", "energy"],
+  validation: ["validation"],
+}))
+  await test(`${name}: every chart has data and a table beside it`, async () => {
+    const { page, milliseconds, done } = await open(report(name));
+    const found = await points(page);
+    assert.deepEqual(Object.keys(found).sort(), [...charts].sort());
+    for (const chart of charts) {
+      assert.ok(found[chart] > 0, `${chart} has no data`);
+      assert.ok(await page.locator(`section:has(#chart-${chart}) table tbody tr`).count() > 0, `${chart} has no table`);
+    }
+    await screen(page, name);
+    await page.emulateMedia({ colorScheme: "dark" });
+    await page.waitForTimeout(50);
+    await screen(page, `${name}-dark`);
+    console.log(`      ${(fs.statSync(at(`${name}.html`)).size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
+    await done();
+  });
+
+await test("filters change the charts, the table and what is said", async () => {
+  const { page, done } = await open("sweep.html");
+  const before = await points(page);
+  const all = await shown(page);
+  await page.selectOption("#filter-policy", "fixed");
+  const after = await points(page);
+  assert.equal(await shown(page), 1);
+  assert.ok(all > 1 && after.pareto < before.pareto && after.policies < before.policies && after.ledger < before.ledger);
+  assert.match(await page.textContent("#filter-said"), /^1 of \d+/);
+  await page.fill("#filter-usd", "0.000001");
+  assert.equal(await shown(page), 0);
+  assert.equal((await points(page)).pareto, null);
+  await page.click("#filter-reset");
+  assert.equal(await shown(page), all);
+  assert.deepEqual(await points(page), before);
+  await done();
+});
+
+await test("what-ifs change costs without simulating", async () => {
+  const { page, done } = await open("sweep.html");
+  const cost = async () => Number(await page.locator("#candidates tbody tr").first().locator("td").nth(8).textContent());
+  const before = await cost();
+  const instances = await page.evaluate(() => { const { columns } = JSON.parse(document.getElementById("data").textContent); return columns.spot_usd[0] + columns.instance_usd[0]; });
+  await page.fill("#filter-price", "3");
+  assert.ok(Math.abs(await cost() - (before + 2 * instances)) < 0.011, "three times the price of instances");
+  await page.fill("#filter-price", "1");
+  await page.fill("#filter-discount", "50");
+  const spot = await page.evaluate(() => JSON.parse(document.getElementById("data").textContent).columns.spot_usd[0]);
+  assert.ok(spot > 0 && Math.abs(await cost() - (before - spot / 2)) < 0.011, "half the price of spot");
+  await done();
+});
+
+await test("by keyboard: sorting, zooming, choosing a run", async () => {
+  const { page, done } = await open("sweep.html");
+  const heading = page.locator("#candidates thead button", { hasText: "USD" });
+  await heading.focus();
+  await page.keyboard.press("Enter");
+  const costs = (await page.locator("#candidates tbody tr td:nth-child(9)").allTextContents()).map(Number);
+  assert.deepEqual(costs, [...costs].sort((a, b) => a - b));
+  const zoom = () => page.evaluate(() => { const { start, end } = echarts.getInstanceByDom(document.getElementById("chart-timeline")).getOption().dataZoom[0]; return end - start; });
+  await page.locator("#timeline .zoom button", { hasText: "Zoom in" }).focus();
+  await page.keyboard.press("Space");
+  assert.equal(await zoom(), 50);
+  const events = await page.locator("#events-table tbody").textContent();
+  await page.locator("#bill-pick select").selectOption("2");
+  assert.notEqual(await page.locator("#events-table tbody").textContent(), events);
+  assert.equal(await page.locator("#timeline-pick select").inputValue(), "2");
+  await done();
+});
+
+await test("hostile texts stay text", async () => {
+  for (const name of ["result", "sweep", "plan", "validation"]) {
+    write(`hostile-${name}.json`, hostile(read(`${name}.json`)));
+    const { page, done } = await open(report(`hostile-${name}`));
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await page.locator("img").count(), 0);
+    assert.ok((await page.textContent("main")).includes(kHostile), name);
+    for (const [chart, count] of Object.entries(await points(page))) assert.ok(count > 0, `${name}: ${chart}`);
+    if (name === "sweep") {
+      // A tooltip is drawn, not made of markup.
+      await page.evaluate(() => echarts.getInstanceByDom(document.getElementById("chart-pareto")).dispatchAction({ type: "showTip", seriesIndex: 1, dataIndex: 0 }));
+      await page.waitForTimeout(100);
+      assert.equal(await page.evaluate(() => window.hacked), undefined);
+    }
+    await done();
+  }
+});
+
+await test("without a script every number is in a table; printed too", async () => {
+  const { page, done } = await open("sweep.html", { javaScriptEnabled: false });
+  assert.equal(await page.locator("section .chart").first().isVisible(), false);
+  assert.ok(await page.locator("#candidates").isVisible());
+  await done();
+  const printed = await open("sweep.html");
+  await printed.page.emulateMedia({ media: "print" });
+  assert.equal(await printed.page.locator("nav").isVisible(), false);
+  assert.equal(await printed.page.locator("#filters").isVisible(), false);
+  const hidden = await printed.page.locator(".scroll").first().evaluate((box) => box.scrollHeight - box.clientHeight);
+  assert.ok(hidden <= 1, "a table is cut in print");
+  await printed.done();
+});
+
+await test("without prices candidates are listed, not drawn", async () => {
+  const sweep = read("scaling.json");
+  sweep.runs.forEach((one, i) => { if (i % 2) { one.cost.total_usd = "inf"; one.cost.interval_usd = ["inf", "inf"]; one.cost.items.forEach((item) => { item.usd = "inf"; item.unit_price_usd = "inf"; }); } });
+  write("unpriced.json", sweep);
+  const { page, done } = await open(report("unpriced"));
+  assert.ok(await page.locator("#candidates td", { hasText: "no price" }).count() > 0);
+  assert.ok((await points(page)).pareto > 0);
+  await done();
+  sweep.runs.forEach((one) => { one.cost.total_usd = null; one.cost.interval_usd = [null, null]; one.cost.items = []; });
+  write("unpriced.json", sweep);
+  const none = await open(report("unpriced"));
+  assert.equal((await points(none.page)).pareto, null);
+  await none.done();
+});
+
+await test("empty studies and single runs are pages too", async () => {
+  const sweep = read("scaling.json");
+  write("single.json", { ...sweep, runs: sweep.runs.slice(0, 1) });
+  const single = await open(report("single"));
+  assert.ok((await points(single.page)).ledger > 0);
+  await single.done();
+  write("empty.json", { ...sweep, runs: [], groups: [], rankings: [] });
+  const empty = await open(report("empty"));
+  assert.match(await empty.page.textContent("main"), /no finished run/);
+  await empty.done();
+});
+
+await test("a Gantt chart of very many spans is drawn with fewer", async () => {
+  const result = read("result.json");
+  const span = result.step_spans.rows;
+  const length = Math.max(...span.map((row) => row[3] + row[4]));
+  result.step_spans.rows = Array.from({ length: Math.ceil(50000 / span.length) }, (_, k) => span.map(([worker, kind, name, start, seconds]) => [worker, kind, name, start + k * length, seconds])).flat();
+  assert.ok(result.step_spans.rows.length > 40000);
+  write("many.json", result);
+  const { page, done } = await open(report("many"));
+  const { steps } = await points(page);
+  assert.ok(steps > 5000 && steps <= 20000, `${steps} spans`);
+  assert.match(await page.textContent("#steps"), /export perfetto/);
+  await done();
+});
+
+await test("2,000 runs", async () => {
+  const sweep = read("sweep.json");
+  const runs = Array.from({ length: 2000 }, (_, i) => {
+    const one = structuredClone(sweep.runs[i % sweep.runs.length]);
+    one.run.allocation = `${1 + i} x p3.8xlarge`;
+    one.time.total_s *= 1 + i / 2000;
+    return one;
+  });
+  write("large.json", { ...sweep, runs, groups: [], rankings: [] });
+  const { page, milliseconds, done } = await open(report("large"));
+  assert.equal(await shown(page), 2000);
+  const size = fs.statSync(at("large.html")).size;
+  assert.ok(size < 5e6, `${size} bytes`);
+  await screen(page, "large");
+  console.log(`      ${(size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
+  await done();
+});
+
+await browser.close();
+console.log(`${tests} tests passed${process.exitCode ? ", others failed" : ""}`);
