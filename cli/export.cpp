@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "report/focus.hpp"
 #include "report/plans.hpp"
+#include "report/run_timeline.hpp"
 #include "report/runs.hpp"
 
 namespace ganymede::cli {
@@ -37,6 +38,12 @@ void export_command(const ExportOptions& options, Shared& shared) {
       emit(shared, schema == "ganymede.plan/1"    ? plan_csv(result)
                    : schema == "ganymede.sweep/1" ? sweep_csv(result)
                                                   : run_csv(result));
+      return;
+    }
+    if (options.format == "perfetto") {
+      if (schema != "ganymede.result/1")
+        throw ConfigError(fmt::format("{}: expected one run, as simulate --format json writes it", options.result));
+      emit(shared, run_trace(result));
       return;
     }
     if (schema == "ganymede.plan/1")
@@ -69,7 +76,9 @@ void add_export(CLI::App& app, Shared& shared) {
       "Results in the forms that other tools read.\n"
       "  focus  the bill's items as FOCUS 1.2 (FinOps Open Cost and Usage Specification), each marked as an estimate\n"
       "  csv    a row a run, or of a plan a row a candidate");
-  command->add_option("format", options->format, "focus or csv")->required()->check(CLI::IsMember({"focus", "csv"}));
+  command->add_option("format", options->format, "focus or csv")
+      ->required()
+      ->check(CLI::IsMember({"focus", "csv", "perfetto"}));
   command->add_option("result", options->result, "what simulate, sweep or plan wrote with --format json")->required();
   command->add_option("--start", options->start, "when the run starts; default: today at 00:00 UTC");
   command->add_option("--account", options->account, "BillingAccountId")->capture_default_str();

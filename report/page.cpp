@@ -124,10 +124,11 @@ std::string html_of(const Section& section) {
 }  // namespace
 
 std::string html_of(const Table& table, const std::string& caption, const std::string& id) {
+  constexpr std::size_t kLong = 60;  // rows: laid out when they come into view
   return fmt::format(
-      "<div class=scroll tabindex=0 role=region aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n{2}</table>"
-      "</div>\n",
-      escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows());
+      "<div class=\"scroll{3}\" tabindex=0 role=region aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n{2}"
+      "</table></div>\n",
+      escaped(caption), id.empty() ? "" : " id=\"" + id + "\"", table.html_rows(), table.size() > kLong ? " long" : "");
 }
 
 std::string report_page(const Json& document) {

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/page_parts.hpp"
+#include "report/run_timeline.hpp"
 
 namespace ganymede {
 namespace {
@@ -105,6 +106,10 @@ Out details_of(const PageInput& page) {
     for (const Json& event : run["events"])
       detail["events"].push_back({rounded(event["at_s"].get<double>()), event["event"], event.value("pool", ""),
                                   event.value("nodes", 0), event.value("detail", ""), event.value("times", 1)});
+    detail["holdings"] = Out::array();
+    for (const Holding& holding : holdings_of(run))
+      detail["holdings"].push_back(
+          {holding.pool, rounded(holding.from_s), rounded(holding.to_s), holding.held, holding.asked});
     out.push_back(std::move(detail));
   }
   return out;

@@ -165,40 +165,39 @@ Section comparison(const PageInput& page) {
   return out;
 }
 
-/// What scales: the same GPU in the same place by the same scheme and policy.
-std::string series_of(const Candidate& of) {
-  return of.infrastructure + ", " + of.gpu + ", " + of.scheme +
-         (of.policy.empty() || of.policy == "fixed" ? "" : ", " + of.policy);
-}
-
+/// The ideal of all schemes of a GPU in a place is as many times its smallest number of GPUs, which may need none.
 void add_scaling(const PageInput& page, std::vector<Section>& sections) {
-  std::map<std::string, std::map<int, const Candidate*>> series;
+  using Points = std::map<int, double>;  // images a second by GPUs; of several shapes the fastest
+  std::map<std::string, std::map<std::string, Points>> kinds;
   for (const Candidate& of : page.candidates)
     if (of.scales && std::isfinite(of.images_per_s)) {
-      // Of several shapes with as many GPUs the fastest.
-      const Candidate*& best = series[series_of(of)][of.gpus];
-      if (!best || of.images_per_s > best->images_per_s) best = &of;
+      double& best = kinds[of.infrastructure + ", " + of.gpu][of.scheme][of.gpus];
+      best = std::max(best, of.images_per_s);
     }
-  std::erase_if(series, [](const auto& one) { return one.second.size() < 2; });
-  if (series.empty()) return;
-  Table table({"what", ">GPUs", ">images/s", ">ideal", ">of ideal"});
-  for (const auto& [name, points] : series) {
-    const auto& [fewest, base] = *points.begin();
-    for (const auto& [gpus, of] : points) {
-      const double ideal = base->images_per_s * gpus / fewest;
-      table.add({name, std::to_string(gpus), fmt::format("{:.1f}", of->images_per_s), fmt::format("{:.1f}", ideal),
-                 percent(of->images_per_s / ideal)});
-    }
+  Table table({"what", "scheme", ">GPUs", ">images/s", ">ideal", ">of ideal"});
+  for (const auto& [kind, schemes] : kinds) {
+    Points all;
+    for (const auto& [scheme, points] : schemes)
+      for (const auto& [gpus, rate] : points) all[gpus] = std::max(all[gpus], rate);
+    if (all.size() < 2) continue;
+    const auto& [fewest, base] = *all.begin();
+    for (const auto& [scheme, points] : schemes)
+      for (const auto& [gpus, rate] : points) {
+        const double ideal = base * gpus / fewest;
+        table.add({kind, scheme, std::to_string(gpus), fmt::format("{:.1f}", rate), fmt::format("{:.1f}", ideal),
+                   percent(rate / ideal)});
+      }
     table.rule();
   }
-  sections.push_back(
-      {"scaling",
-       "Scaling",
-       std::string("Images a second while training, against what as many times the GPUs of the smallest would give "
-                   "(dashed). Of several shapes with as many GPUs the fastest; shapes differ in their links.") +
-           (page.kind == "plan" ? " Of a plan's candidates: over their whole time." : ""),
-       {{"scaling", "Images a second by number of GPUs, with the ideal"}},
-       html_of(table, "Scaling")});
+  if (table.size() == 0) return;
+  sections.push_back({"scaling",
+                      "Scaling",
+                      std::string("Images a second while training, against as many times what the fewest GPUs of the "
+                                  "same kind in the same place do (dashed). Of several shapes with as many GPUs the "
+                                  "fastest.") +
+                          (page.kind == "plan" ? " Of a plan's candidates: over their whole time." : ""),
+                      {{"scaling", "Images a second by number of GPUs, with the ideal"}},
+                      html_of(table, "Scaling")});
 }
 
 /// What further tables list: the candidates that none beats and the cheapest others, by cost.
@@ -339,7 +338,11 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
       for (const Json& warning : page.document["chosen"]["warnings"]) warnings.insert(warning.get<std::string>());
   }
   for (const auto& [name, values] : facts)
-    for (const std::string& value : values) table.add({name, value});
+    for (const std::string& value : values) {
+      std::string words = name;
+      std::replace(words.begin(), words.end(), '_', ' ');
+      table.add({words, value});
+    }
   out.tables = html_of(table, "Provenance");
   if (!warnings.empty()) {
     out.tables += "<h3>What to beware of</h3>\n<ul class=warnings>\n";

@@ -35,8 +35,8 @@ Section overview(const Json& document) {
   }
   Section out{"summary", "Summary", "", {{"validation", "Predicted against measured, of each published figure"}}, ""};
   out.about =
-      "Each point is a published figure that the simulator predicts without having seen it; on the diagonal the two "
-      "are equal. Of its unit only the ratio matters here.";
+      "Each point is a published figure that the simulator predicts without having seen it, with its 90 % interval; on "
+      "the dashed line the two are equal.";
   out.tables = html_of(table, "Error of predictions, beside simpler ones");
   return out;
 }

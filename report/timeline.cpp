@@ -16,6 +16,7 @@ constexpr double kMicroseconds = 1e6;  // the format's unit
 class Lanes {
  public:
   std::size_t place(const TimelineSpan& span) {
+    if (span.start == span.end) return 0;  // instants need no room
     for (std::size_t lane = 0; lane < ends_.size(); ++lane) {
       if (ends_[lane] > span.start) continue;
       ends_[lane] = span.end;
@@ -62,13 +63,17 @@ std::string chrome_trace(const std::vector<TimelineSpan>& spans) {
     }
     Json details = Json::object();
     for (const auto& [key, value] : span->details) details[key] = value;
-    events.push_back({{"name", span->name},
-                      {"ph", "X"},
-                      {"ts", span->start.si * kMicroseconds},
-                      {"dur", (span->end - span->start).si * kMicroseconds},
-                      {"pid", process},
-                      {"tid", thread->second},
-                      {"args", details}});
+    Json event = {{"name", span->name}, {"ph", "X"}, {"ts", span->start.si * kMicroseconds}};
+    if (span->start == span->end) {
+      event["ph"] = "i";
+      event["s"] = "t";  // of its track
+    } else {
+      event["dur"] = (span->end - span->start).si * kMicroseconds;
+    }
+    event["pid"] = process;
+    event["tid"] = thread->second;
+    event["args"] = details;
+    events.push_back(std::move(event));
   }
   return Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() + "\n";
 }

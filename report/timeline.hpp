@@ -13,7 +13,7 @@ struct TimelineSpan {
   int track = 0;        ///< below the process, in this order
   std::string track_name;
   std::string name;
-  Seconds start, end;  ///< end >= start
+  Seconds start, end;  ///< end >= start; where they are equal it is an instant
   std::vector<std::pair<std::string, std::string>> details;
 };
 

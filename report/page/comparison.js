@@ -27,8 +27,9 @@ function paretoOption(colours) {
     groups.set(key, [...(groups.get(key) || []), row]);
   }
   const best = pareto(among);
-  // Whiskers of thousands of points are a carpet.
-  const whiskered = among.length <= 300 ? new Set(among) : new Set(best);
+  // Intervals of thousands of points are a carpet.
+  const whiskered = new Set(!choice.intervals ? [] : among.length <= 300 ? among : best);
+  const ends = (of, reached) => [...among.map(of), ...[...whiskered].flatMap(reached)].filter((value) => value > 0);
   const series = [];
   let hue = 0;
   for (const [name, members] of groups) {
@@ -45,39 +46,43 @@ function paretoOption(colours) {
     height: 480,
     legend: legend(colours),
     grid: { left: 70, right: 20, top: 40, bottom: 50 },
-    xAxis: fitted(colours, among.map((row) => row.time[0] / 3600), { name: "hours" }),
-    yAxis: fitted(colours, among.map((row) => priced(row)), { name: "USD", nameGap: 50, nameRotate: 90 }),
+    xAxis: fitted(colours, ends((row) => row.time[0] / 3600, (row) => [row.time[1] / 3600, row.time[2] / 3600]), { name: "hours" }),
+    yAxis: fitted(colours, ends((row) => priced(row), (row) => [priced(row, 1), priced(row, 2)]), { name: "USD", nameGap: 50, nameRotate: 90 }),
     tooltip: { trigger: "item", formatter: (item) => (item.data && item.data.row !== undefined ? tip(rows[item.data.row]) : "") },
     dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
     series,
   };
 }
 
+// The ideal of all schemes of a GPU in a place is as many times its smallest number of GPUs.
 function scalingOption(colours) {
-  const series = new Map();
+  const kinds = new Map();
   for (const row of visible()) {
     if (row.rate === null || !row.scales) continue;
-    const key = [row.where, row.gpu, row.scheme, row.policy === "fixed" ? "" : row.policy].filter((part) => part).join(", ");
-    const points = series.get(key) || new Map();
+    const kind = `${row.where}, ${row.gpu}`;
+    const series = kinds.get(kind) || kinds.set(kind, new Map()).get(kind);
+    const points = series.get(row.scheme) || series.set(row.scheme, new Map()).get(row.scheme);
     if (!(points.get(row.gpus) > row.rate)) points.set(row.gpus, row.rate);
-    series.set(key, points);
   }
-  const kMostSeries = 24;
-  const chosen = [...series].filter(([, points]) => points.size > 1).sort((a, b) => b[1].size - a[1].size).slice(0, kMostSeries);
-  if (chosen.length === 0) return null;
   const out = [];
-  const ideals = new Set();
-  chosen.forEach(([name, points], i) => {
-    const sorted = [...points].sort((a, b) => a[0] - b[0]);
-    const [fewest, base] = sorted[0];
-    const most = sorted[sorted.length - 1][0];
-    const color = palette[i % palette.length];
-    out.push({ type: "line", name, data: sorted, symbolSize: 7, itemStyle: { color }, lineStyle: { color } });
-    const ideal = `${fewest} ${base.toPrecision(3)}`;
-    if (ideals.has(ideal)) return;
-    ideals.add(ideal);
-    out.push({ type: "line", name: "ideal", silent: true, showSymbol: false, lineStyle: { color: colours.dim, type: "dashed", width: 1 }, itemStyle: { color: colours.dim }, data: [[fewest, base], [most, base * most / fewest]] });
-  });
+  const kMostKinds = 8;
+  [...kinds].map(([kind, series]) => [kind, series, [...series.values()].flatMap((points) => [...points])])
+    .filter(([, , all]) => new Set(all.map(([gpus]) => gpus)).size > 1).sort((a, b) => b[2].length - a[2].length).slice(0, kMostKinds)
+    .forEach(([kind, series, all], i) => {
+      const fewest = Math.min(...all.map(([gpus]) => gpus)), most = Math.max(...all.map(([gpus]) => gpus));
+      const base = Math.max(...all.filter(([gpus]) => gpus === fewest).map(([, rate]) => rate));
+      const color = palette[i % palette.length];
+      let style = 0;
+      for (const [scheme, points] of series) {
+        const sorted = [...points].sort((a, b) => a[0] - b[0]);
+        if (sorted[0][0] > fewest) sorted.unshift([fewest, base]);
+        if (sorted.length < 2) continue;
+        const symbol = ["circle", "rect", "triangle", "diamond", "roundRect"][style++ % 5];
+        out.push({ type: "line", name: `${kind}, ${scheme}`, data: sorted, symbol, symbolSize: 8, itemStyle: { color }, lineStyle: { color, opacity: 0.8 } });
+      }
+      out.push({ type: "line", name: "ideal", silent: true, showSymbol: false, lineStyle: { color, type: "dashed", width: 1 }, itemStyle: { color: colours.dim }, data: [[fewest, base], [most, (base * most) / fewest]] });
+    });
+  if (out.length === 0) return null;
   return {
     legend: legend(colours),
     grid: { left: 80, right: 20, top: 40, bottom: 50 },
@@ -95,7 +100,7 @@ function barsOption(colours, members, series, unit, written, most) {
     legend: series.length > 1 ? legend(colours) : undefined,
     grid: { left: 10, right: 30, top: series.length > 1 ? 36 : 10, bottom: 44, containLabel: true },
     xAxis: axis(colours, { type: "value", name: unit, max: most }),
-    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => nameOf(rows[i]), width: 420, overflow: "truncate", fontSize: 11, interval: 0 } }),
+    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => labelOf(rows[i]), width: 420, overflow: "truncate", fontSize: 11, interval: 0 } }),
     tooltip: { trigger: "item", formatter: (item) => `${nameOf(rows[Number(item.name)])}\n${item.seriesName}: ${written(item.value, rows[Number(item.name)])}` },
     series: series.map(({ name, color, of }) => ({ type: "bar", name, stack: "all", itemStyle: { color }, data: shown.map(of) })),
   };
@@ -127,7 +132,6 @@ function policiesOption(colours) {
   const shown = new Set(visible().map((row) => row.i));
   const groups = (data.seeds || []).filter((group) => shown.has(group.row)).slice(0, 40).reverse();
   if (groups.length === 0) return null;
-  const label = (k) => [rows[groups[k].row].policy, rows[groups[k].row].where, rows[groups[k].row].rented, rows[groups[k].row].scheme].filter((part) => part).join(", ");
   const bar = (params, api) => {
     const [low, middle, high] = [1, 2, 3].map((i) => api.coord([api.value(i), api.value(0)]));
     const line = (x1, y1, x2, y2, width) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colours.text, lineWidth: width } });
@@ -141,12 +145,12 @@ function policiesOption(colours) {
     series.push({ type: "custom", name: "5th to 95th percentile, median", xAxisIndex: at, yAxisIndex: at, renderItem: bar, silent: true, encode: { x: [1, 2, 3], y: 0 }, itemStyle: { color: colours.text },
       data: values.map((sorted, k) => [k, quantile(sorted, 0.05), quantile(sorted, 0.5), quantile(sorted, 0.95)]).filter(([, low]) => low !== undefined) });
   });
-  const names = groups.map((_, k) => label(k));
-  const y = (at) => axis(colours, { type: "category", gridIndex: at, data: names, axisLabel: { show: at === 0, width: 300, overflow: "truncate", fontSize: 11, interval: 0 } });
+  const names = groups.map((group) => labelOf(rows[group.row]));
+  const y = (at) => axis(colours, { type: "category", gridIndex: at, data: names, axisLabel: { show: at === 0, width: 260, overflow: "truncate", fontSize: 11, interval: 0 } });
   return {
     height: 90 + 30 * groups.length,
     legend: legend(colours),
-    grid: [{ left: 320, right: "36%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
+    grid: [{ left: 280, right: "36%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
     xAxis: [axis(colours, { type: "value", scale: true, gridIndex: 0, name: "hours" }), axis(colours, { type: "value", scale: true, gridIndex: 1, name: "USD" })],
     yAxis: [y(0), y(1)],
     tooltip: { trigger: "item", formatter: (item) => (item.seriesType === "scatter" ? `${names[item.value[1]]}\n${Number(item.value[0].toPrecision(5))} ${item.seriesName}` : "") },

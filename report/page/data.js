@@ -19,8 +19,13 @@ const rows = data.columns ? decode(data.columns) : [];
 const nameOf = (row) => [row.where, row.rented, row.scheme === "none" ? "" : row.scheme, row.policy === "fixed" ? "" : row.policy]
   .filter((part) => part).join(", ");
 
+// The same without what all rows have in common.
+const kNameParts = ["where", "rented", "scheme", "policy"];
+const varying = kNameParts.filter((part) => rows.some((row) => row[part] !== rows[0][part]));
+const labelOf = (row) => (varying.length === 0 ? nameOf(row) : varying.map((part) => row[part]).filter((part) => part).join(", "));
+
 // What the reader chose: values that filters let pass ("" is all), bounds, and factors on prices.
-const choice = { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, price: 1, discount: 0 };
+const choice = { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, intervals: rows.length <= 40, price: 1, discount: 0 };
 
 // [middle, low, high] in dollars with the reader's prices, or null without a price.
 function priced(row, end = 0) {

@@ -62,15 +62,26 @@ function billOption(colours) {
     const items = pools.get(pool) || pools.set(pool, new Map()).get(pool);
     items.set(item, (items.get(item) || 0) + Number(usd));
   }
+  // Of one pool's hours it is known what they went into.
+  const hours = details[picked].bill.filter((item) => item[2] === "instance-hours");
+  if (hours.length === 1 && tree.has(hours[0][0])) {
+    const items = tree.get(hours[0][0]).get(hours[0][1]);
+    const parts = Object.entries(details[picked].uses).filter(([, usd]) => Number(usd) > 0);
+    if (items && parts.length > 0) {
+      items.delete("instance-hours");
+      for (const [use, usd] of parts) items.set(`instance-hours, ${words(use)}`, Number(usd));
+    }
+  }
   if (tree.size === 0) return null;
+  const kinds = [...new Set([...tree.values()].flatMap((pools) => [...pools.values()].flatMap((items) => [...items.keys()])))];
   const nodes = [...tree].map(([provider, pools]) => ({ name: provider || "bill", children: [...pools].map(([pool, items]) => (
-    { name: pool, children: [...items].map(([item, value]) => ({ name: item, value })) })) }));
+    { name: pool, children: [...items].map(([item, value]) => ({ name: item, value, itemStyle: { color: palette[kinds.indexOf(item) % palette.length] } })) })) }));
   const whole = details[picked].bill.reduce((sum, item) => sum + (Number(item[7]) || 0), 0);
   return {
     height: 260,
     tooltip: { formatter: (item) => `${item.treePathInfo.map((node) => node.name).filter((name) => name).join(" / ")}\n${dollars(item.value)} USD, ${percent(item.value / whole)}` },
     series: [{ type: "treemap", name: "USD", data: nodes, roam: false, nodeClick: false, breadcrumb: { show: false }, left: 0, right: 0, top: 4, bottom: 4,
-      label: { formatter: (item) => `${item.name}\n${dollars(item.value)} USD`, fontSize: 12 },
+      label: { formatter: (item) => `${item.name}: ${dollars(item.value)} USD`, fontSize: 12 },
       levels: [
         { itemStyle: { borderColor: colours.back, borderWidth: 0, gapWidth: 4 } },
         { upperLabel: { show: true, height: 22, color: colours.text, formatter: (item) => `${item.name}: ${dollars(item.value)} USD` }, itemStyle: { borderColor: colours.line, borderWidth: 3, gapWidth: 3 } },
@@ -80,46 +91,6 @@ function billOption(colours) {
   };
 }
 
-// How many nodes each pool has, asked for and held, from the events: [pool, from, to, held, asked].
-function holdings(detail) {
-  const pools = new Map();
-  const out = [];
-  const of = (pool) => pools.get(pool) || pools.set(pool, { held: 0, asked: 0, waiting: 0, since: 0 }).get(pool);
-  const cut = (pool, at) => {
-    const state = of(pool);
-    if (at > state.since && state.held + state.asked > 0) out.push([pool, state.since, at, state.held, state.asked]);
-    state.since = at;
-  };
-  for (const [at, what, pool, nodes] of detail.events) {
-    if (what === "ready") {
-      for (const [name, state] of pools) {
-        const up = Math.max(0, state.asked - state.waiting);
-        cut(name, at);
-        state.held += up;
-        state.asked -= up;
-      }
-    }
-    if (!pool || !(nodes > 0)) continue;
-    const state = of(pool);
-    if (["requested", "provisioned", "lost", "crashed", "released"].includes(what)) cut(pool, at);
-    if (what === "requested") state.asked += nodes;
-    else if (what === "waiting") state.waiting += nodes;
-    else if (what === "provisioned") {
-      const up = Math.min(nodes, state.asked);
-      state.asked -= up;
-      state.waiting = Math.min(state.waiting, state.asked);
-      state.held += nodes;
-    } else if (what === "lost" || what === "crashed") state.held = Math.max(0, state.held - nodes);
-    else if (what === "released") {
-      const gone = Math.min(nodes, state.held);
-      state.held -= gone;
-      state.asked = Math.max(0, state.asked - (nodes - gone));
-    }
-  }
-  for (const pool of pools.keys()) cut(pool, detail.total_s);
-  return out;
-}
-
 const kEventSymbols = { checkpoint: ["circle", "#56b4e9"], notice: ["triangle", "#e69f00"], lost: ["diamond", "#d55e00"], crashed: ["diamond", "#b02418"],
   restored: ["circle", "#009e73"], ready: ["circle", "#009e73"], finished: ["pin", "#009e73"], stage: ["rect", "#7a6fbe"], waiting: ["triangle", "#cc79a7"],
   resized: ["roundRect", "#8c8c3c"], released: ["arrow", "#9aa7b5"] };
@@ -127,7 +98,7 @@ const kEventSymbols = { checkpoint: ["circle", "#56b4e9"], notice: ["triangle", 
 function timelineOption(colours) {
   if (details.length === 0) return null;
   const detail = details[picked];
-  const held = holdings(detail);
+  const held = detail.holdings;
   const pools = [...new Set(held.map(([pool]) => pool))];
   const lanes = [...pools, "events"];
   const hours = (seconds) => seconds / 3600;
@@ -162,7 +133,7 @@ function timelineOption(colours) {
       const [at, what, pool, nodes, more, times] = item.data.event;
       return [`${clock(at)}: ${what}${times > 1 ? ` x${times}` : ""}`, pool, nodes > 0 ? `${nodes} nodes` : "", more].filter((line) => line).join("\n");
     } },
-    dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "none" }, { type: "slider", xAxisIndex: 0, filterMode: "none", bottom: 8, height: 22, textStyle: { color: colours.dim }, labelFormatter: (value) => short(value * 3600) }],
+    dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "none" }, { type: "slider", xAxisIndex: 0, filterMode: "none", bottom: 8, height: 22, showDataShadow: false, textStyle: { color: colours.dim }, labelFormatter: (value) => short(value * 3600) }],
     series,
   };
 }
@@ -196,7 +167,7 @@ function stepsOption(colours) {
     xAxis: axis(colours, { type: "value", min: 0, max: spans.reduce((most, span) => Math.max(most, span[3] + span[4]), 0), name: "time", axisLabel: { showMaxLabel: false, formatter: short } }),
     yAxis: axis(colours, { type: "category", data: tracks.map(label), axisLabel: { fontSize: 11 } }),
     tooltip: { trigger: "item", formatter: (item) => `${label(tracks[item.value[0]])}\n${names[item.value[3]]} (${words(item.seriesName.replaceAll(" ", "_"))})\n${short(item.value[1])} to ${short(item.value[2])}: ${short(item.value[2] - item.value[1])}` },
-    dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "weakFilter" }, { type: "slider", xAxisIndex: 0, filterMode: "weakFilter", bottom: 8, height: 22, textStyle: { color: colours.dim }, labelFormatter: short },
+    dataZoom: [{ type: "inside", xAxisIndex: 0, filterMode: "weakFilter" }, { type: "slider", xAxisIndex: 0, filterMode: "weakFilter", bottom: 8, height: 22, showDataShadow: false, textStyle: { color: colours.dim }, labelFormatter: short },
       ...(tracks.length > 30 ? [{ type: "slider", yAxisIndex: 0, right: 0, width: 14, start: 100 - 3000 / tracks.length, end: 100, filterMode: "none", showDetail: false }] : [])],
     series: used.map(([kind, k]) => ({ type: "custom", name: words(kind), renderItem: bar, clip: true, itemStyle: { color: kSpanColours[kind] || colours.dim }, encode: { x: [1, 2], y: 0 },
       data: spans.filter((span) => span[1] === k).map((span) => [place.get(track(span)), span[3], span[3] + span[4], span[2]]) })),

@@ -57,9 +57,9 @@ const axis = (colours, more) => ({
 // From the least to the most of `values`, which are above zero: by factors where they span many, else evenly.
 function fitted(colours, values, more) {
   const [least, most] = [Math.min(...values), Math.max(...values)];
-  if (!(most / least > 12)) return axis(colours, { type: "value", scale: true, ...more });
-  return axis(colours, { type: "log", min: least / 1.3, max: most * 1.3, ...more,
-    axisLabel: { showMinLabel: false, showMaxLabel: false, formatter: (value) => String(Number(value.toPrecision(2))), ...(more.axisLabel || {}) } });
+  const byFactors = most / least > 12, pad = (most - least) * 0.05 || most * 0.05;
+  return axis(colours, { type: byFactors ? "log" : "value", min: byFactors ? least / 1.3 : Math.max(0, least - pad), max: byFactors ? most * 1.3 : most + pad, ...more,
+    axisLabel: { showMinLabel: false, showMaxLabel: false, formatter: (value) => String(Number(value.toPrecision(byFactors ? 2 : 4))), ...(more.axisLabel || {}) } });
 }
 
 const legend = (colours, more = {}) => ({ type: "scroll", top: 0, textStyle: { color: colours.text, fontSize: 12 },

@@ -46,6 +46,9 @@ function buildFilters() {
   place.append(control("At most USD", input("usd", { type: "number", min: "0", step: "any" }, (element) => { choice.most = numberOf(element, Infinity); })));
   if (rows.some((row) => row.met < 1))
     place.append(control("Goals always met", input("goals", { type: "checkbox" }, (element) => { choice.goals = element.checked; })));
+  const intervals = input("intervals", { type: "checkbox" }, (element) => { choice.intervals = element.checked; });
+  intervals.checked = choice.intervals;
+  place.append(control("Intervals drawn", intervals));
   place.append(control("What if instances cost x", input("price", { type: "number", min: "0", step: "0.05", value: "1" }, (element) => { choice.price = numberOf(element, 1); })));
   if (rows.some((row) => row.spot > 0))
     place.append(control("and spot were cheaper by %", input("discount", { type: "number", min: "0", max: "100", step: "5", value: "0" }, (element) => { choice.discount = Math.min(1, numberOf(element, 0) / 100); })));
@@ -56,7 +59,8 @@ function buildFilters() {
   reset.addEventListener("click", () => {
     Object.assign(choice, { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, price: 1, discount: 0 });
     for (const element of place.querySelectorAll("select, input"))
-      if (element.type === "checkbox") element.checked = false; else element.value = element.getAttribute("value") || "";
+      if (element === intervals) continue;
+      else if (element.type === "checkbox") element.checked = false; else element.value = element.getAttribute("value") || "";
     changed();
   });
   const said = document.createElement("output");

@@ -66,10 +66,26 @@ std::string key_of(const Scenario& scenario, const Configuration& configuration)
          (scenario.shown_steps > 0 ? fmt::format(" shown {}", scenario.shown_steps) : "");
 }
 
+constexpr std::size_t kShownWorkers = 1024;
+
+/// The spans of the steps that the scenario wants to see, of which the first starts at 0.
+void settle_spans(StepDistribution& out) {
+  Seconds origin{1e300};
+  for (const StepSpan& span : out.spans)
+    if (span.kind != StepSpan::Kind::input) origin = std::min(origin, span.start);
+  // The input pipeline works ahead: what it did before is not shown.
+  for (StepSpan& span : out.spans) {
+    span.start = std::max(Seconds{0}, span.start - origin);
+    span.end -= origin;
+  }
+  std::erase_if(out.spans, [](const StepSpan& span) { return span.end <= span.start || span.worker >= kShownWorkers; });
+}
+
 StepDistribution measure(const Scenario& scenario, const Configuration& configuration,
                          const std::vector<WorkloadModel>& workloads, std::uint64_t seed) {
   Workbench bench(scenario, configuration, workloads, seed);
   StepDistribution central = bench.measure(Bound::central);
+  settle_spans(central);
   const bool transferred = std::any_of(workloads.begin(), workloads.end(),
                                        [](const auto& w) { return w.provenance != Provenance::measured; });
   central.low = transferred ? bench.measure(Bound::low).mean : central.mean;

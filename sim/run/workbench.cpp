@@ -20,12 +20,11 @@ namespace {
 // places of the queue bind, long and short steps alternate. This many in a row that do so say that all further ones
 // will.
 constexpr int kEqualSteps = 6;
-constexpr std::size_t kBlocksAtLeast = 30;  // effective samples behind an interval
-constexpr std::size_t kBlocksAtMost = 200;  // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
-constexpr double kMessagesAtMost = 2e6;     // of a sample, beyond its thirty blocks: a few seconds
-constexpr double kWorkerStepsAtMost = 5e6;  // likewise: a second
-constexpr double kMessagesOfARun = 1e8;     // of message fidelity: some minutes, and a duration kept of each step
-constexpr std::size_t kShownWorkers = 1024;
+constexpr std::size_t kBlocksAtLeast = 30;   // effective samples behind an interval
+constexpr std::size_t kBlocksAtMost = 200;   // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
+constexpr double kMessagesAtMost = 2e6;      // of a sample, beyond its thirty blocks: a few seconds
+constexpr double kWorkerStepsAtMost = 5e6;   // likewise: a second
+constexpr double kMessagesOfARun = 1e8;      // of message fidelity: some minutes, and a duration kept of each step
 constexpr std::size_t kMostSpans = 100'000;  // of the steps that are shown
 constexpr std::size_t kTailNeeds = 50;       // samples
 
@@ -68,19 +67,6 @@ double sum_host(const StepModel& model) {
     for (std::size_t i = 0; i < model.samples; ++i)
       sum += phase.host_s[i] + (phase.stream == Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
   return sum / static_cast<double>(model.samples);
-}
-
-/// The spans of the steps that the scenario wants to see, of which the first starts at 0.
-void settle_spans(StepDistribution& out) {
-  Seconds origin{1e300};
-  for (const StepSpan& span : out.spans)
-    if (span.kind != StepSpan::Kind::input) origin = std::min(origin, span.start);
-  // The input pipeline works ahead: what it did before is not shown.
-  for (StepSpan& span : out.spans) {
-    span.start = std::max(Seconds{0}, span.start - origin);
-    span.end -= origin;
-  }
-  std::erase_if(out.spans, [](const StepSpan& span) { return span.end <= span.start || span.worker >= kShownWorkers; });
 }
 
 }  // namespace
@@ -381,7 +367,6 @@ StepDistribution Workbench::measure(Bound bound) {
     repeat_steps(*stepping, out);
   out.staleness = stepping->staleness();
   if (!sampled && bound == Bound::central) show_steps(*stepping, out, std::vector<std::size_t>(workers, 0));
-  settle_spans(out);
   out.workers = static_cast<int>(workers);
   for (const std::size_t pool : crew_.pool_of) {
     const StepModel& model = models_.by_pool[pool];

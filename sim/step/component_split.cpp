@@ -26,6 +26,22 @@ ComponentSplit::ComponentSplit(std::vector<const StepModel*> models, int prefetc
   taken_.resize(models_.size() / 2, std::vector<Seconds>(static_cast<std::size_t>(std::max(1, prefetch_depth))));
 }
 
+/// When the pair can start its step, on the next batch.
+Seconds ComponentSplit::next_batch(std::size_t pair, std::size_t row) {
+  const StepModel& model = *models_[2 * pair];
+  Seconds& slot = taken_[pair][steps_ % taken_[pair].size()];
+  Seconds batch = slot;
+  for (std::size_t i = 0; i < model.phases.size(); ++i) {
+    if (model.phases[i].stream != Stream::input) continue;
+    const Seconds begin = std::max(batch, stage_free_[pair][i]);
+    batch = begin + Seconds{model.phases[i].device_s[row]};
+    stage_free_[pair][i] = batch;
+    show(2 * pair, StepSpan::Kind::input, model.phases[i].name, begin, batch);
+  }
+  slot = std::max(now_, batch);
+  return slot;
+}
+
 StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   const std::size_t pairs = models_.size() / 2;
   const StepModel& structure = *models_.front();
@@ -36,17 +52,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
   std::vector<bool> at_generator(pairs, false);
   std::vector<Seconds> ready(structure.buckets.size(), now_);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    Seconds& slot = taken_[pair][steps_ % taken_[pair].size()];
-    Seconds batch = slot;
-    const std::size_t row = rows[2 * pair];
-    for (std::size_t i = 0; i < structure.phases.size(); ++i) {
-      if (structure.phases[i].stream != Stream::input) continue;
-      const Seconds begin = std::max(batch, stage_free_[pair][i]);
-      batch = begin + Seconds{models_[2 * pair]->phases[i].device_s[row]};
-      stage_free_[pair][i] = batch;
-      show(2 * pair, StepSpan::Kind::input, structure.phases[i].name, begin, batch);
-    }
-    slot = chain[pair] = std::max(now_, batch);
+    chain[pair] = next_batch(pair, rows[2 * pair]);
     step.workers[2 * pair].input_stall += chain[pair] - now_;
     show(2 * pair, StepSpan::Kind::input_stall, "waits for a batch", now_, chain[pair]);
   }

@@ -21,6 +21,8 @@ class ComponentSplit : public StepProcess {
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
  private:
+  Seconds next_batch(std::size_t pair, std::size_t row);
+
   std::vector<const StepModel*> models_;  // by worker
   Seconds crossing_;
   std::vector<Seconds> reduce_s_;                         // by bucket

@@ -2,11 +2,15 @@
 
 #include "report/timeline.hpp"
 
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+
+#include "report/run_timeline.hpp"
 
 namespace ganymede {
 namespace {
@@ -41,6 +45,80 @@ TEST(Timeline, TimesAreMicroseconds) {
   const auto& span = trace["traceEvents"].back();
   EXPECT_NEAR(span["ts"].get<double>(), 2000, 1e-9);
   EXPECT_NEAR(span["dur"].get<double>(), 3000, 1e-9);
+}
+
+TEST(Timeline, WithoutLengthIsAnInstant) {
+  const auto trace = nlohmann::json::parse(chrome_trace(
+      {{"p", 0, "events", "lost", 2_ms, 2_ms, {{"nodes", "1"}}}, {"p", 0, "events", "crashed", 2_ms, 2_ms, {}}}));
+  int instants = 0;
+  for (const auto& event : trace["traceEvents"]) {
+    if (event["ph"] == "M") continue;
+    EXPECT_EQ(event["ph"], "i");
+    EXPECT_EQ(event["s"], "t");
+    EXPECT_FALSE(event.contains("dur"));
+    ++instants;
+  }
+  EXPECT_EQ(instants, 2);
+}
+
+nlohmann::json run_with(const nlohmann::json& events, double total_s) {
+  return {{"time", {{"total_s", total_s}}}, {"events", events}};
+}
+
+nlohmann::json event(double at, const char* what, int nodes = 0, const char* pool = "p") {
+  nlohmann::json out = {{"at_s", at}, {"event", what}};
+  if (nodes > 0) {
+    out["nodes"] = nodes;
+    out["pool"] = pool;
+  }
+  return out;
+}
+
+/// "10-20: 2+1" is 2 held and 1 asked for.
+std::vector<std::string> written(const std::vector<Holding>& holdings) {
+  std::vector<std::string> out;
+  for (const Holding& h : holdings)
+    out.push_back(fmt::format("{} {}-{}: {}+{}", h.pool, h.from_s, h.to_s, h.held, h.asked));
+  return out;
+}
+
+using testing::ElementsAre;
+
+TEST(Holdings, FollowRequestsLossesAndReleases) {
+  EXPECT_THAT(written(holdings_of(
+                  run_with({event(0, "requested", 2), event(10, "ready"), event(30, "notice", 1), event(32, "lost", 1),
+                            event(32, "requested", 1), event(40, "provisioned", 1), event(60, "released", 2)},
+                           100))),
+              ElementsAre("p 0-10: 0+2", "p 10-32: 2+0", "p 32-40: 1+1", "p 40-60: 2+0"));
+}
+
+TEST(Holdings, WhoWaitsIsNotThere) {
+  EXPECT_THAT(written(holdings_of(
+                  run_with({event(0, "requested", 1), event(0, "requested", 2, "q"), event(0, "waiting", 2, "q"),
+                            event(5, "ready"), event(9, "provisioned", 2, "q"), event(20, "crashed", 1, "q")},
+                           50))),
+              ElementsAre("p 0-5: 0+1", "q 0-9: 0+2", "p 5-50: 1+0", "q 9-20: 2+0", "q 20-50: 1+0"));
+}
+
+TEST(Holdings, WithoutEventsThereAreNone) { EXPECT_TRUE(holdings_of(run_with({}, 1)).empty()); }
+
+TEST(RunTrace, HasTheClusterAndTheStepsWhereTrainingBegins) {
+  auto run = run_with({event(0, "requested", 1), event(4, "ready"), event(9, "finished")}, 9);
+  run["step_spans"] = {{"kinds", {"compute", "host", "communication"}},
+                       {"names", {"forward", "all-reduce"}},
+                       {"rows", {{0, 0, 0, 0.0, 0.5}, {0, 2, 1, 0.25, 0.5}, {1, 0, 0, 0.0, 0.75}}}};
+  const auto trace = nlohmann::json::parse(run_trace(run));
+  std::map<std::string, std::set<int>> processes;
+  std::map<int, std::string> names;
+  for (const auto& one : trace["traceEvents"])
+    if (one["name"] == "process_name") names[one["pid"]] = one["args"]["name"];
+  std::map<std::string, std::pair<double, double>> spans;
+  for (const auto& one : trace["traceEvents"])
+    if (one["ph"] == "X") spans[names[one["pid"]] + " " + one["name"].get<std::string>()] = {one["ts"], one["dur"]};
+  EXPECT_EQ(spans.at("cluster 1 held"), (std::pair{4e6, 5e6}));
+  EXPECT_EQ(spans.at("worker 0 forward"), (std::pair{4e6, 0.5e6}));
+  EXPECT_EQ(spans.at("worker 0 all-reduce"), (std::pair{4.25e6, 0.5e6}));
+  EXPECT_EQ(spans.at("worker 1 forward"), (std::pair{4e6, 0.75e6}));
 }
 
 }  // namespace
