@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "cli/command.hpp"
 #include "cli/result_file.hpp"
@@ -18,12 +19,17 @@ void report_command(const std::string& file, const Shared& shared) {
   keep_input(shared, file);
   const nlohmann::json result =
       load_result(file, {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1", "ganymede.validation-result/1"});
+  const auto fail = [&](const char* why) {
+    throw ConfigError(
+        fmt::format("{}: is no whole result of this version ({}); simulate again with --format json", file, why));
+  };
   std::string page;
   try {
     page = report_page(result);
   } catch (const nlohmann::json::exception& error) {
-    throw ConfigError(fmt::format("{}: is no whole result of this version ({}); simulate again with --format json",
-                                  file, error.what()));
+    fail(error.what());
+  } catch (const std::out_of_range& error) {
+    fail(error.what());
   }
   emit(shared, page);
   if (!shared.output.empty())

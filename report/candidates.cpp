@@ -43,7 +43,7 @@ Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& mi
   return {quantile_of(runs, 0.5, middle), quantile_of(runs, 0.05, low), quantile_of(runs, 0.95, high)};
 }
 
-double total_s(const Json& run) { return run["time"]["total_s"].get<double>(); }
+double total_s(const Json& run) { return run.at("time").at("total_s").get<double>(); }
 
 /// The run of median time: the lower one of two in the middle.
 const Json* median_run(Runs runs) {
@@ -62,8 +62,9 @@ double mean_of(const Runs& runs, const std::function<double(const Json&)>& value
 /// What instances cost at prices of this kind.
 double instance_usd(const Json& run, bool spot) {
   double sum = 0;
-  for (const Json& item : run["cost"]["items"])
-    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot) sum += amount(item["usd"]);
+  for (const Json& item : run.at("cost").at("items"))
+    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot)
+      sum += amount(item.at("usd"));
   return sum;
 }
 
@@ -74,7 +75,7 @@ Candidate of_runs(const Runs& runs) {
   out.infrastructure = with_market(word(what, "platform"), out.market);
   out.rented = word(what, "allocation");
   out.gpu = word(what, "gpu");
-  out.gpus = what["gpus"].get<int>();
+  out.gpus = what.at("gpus").get<int>();
   out.scheme = word(what, "scheme");
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
     if (const std::string value = word(what, key); !value.empty() && value != usual) out.scheme += ", " + value;
@@ -82,31 +83,33 @@ Candidate of_runs(const Runs& runs) {
   out.scales = out.policy.empty() || out.policy == "fixed";
   out.runs = static_cast<int>(runs.size());
   const auto end = [](const char* part, const char* interval, std::size_t which) {
-    return [=](const Json& run) { return amount(run[part][interval][which]); };
+    return [=](const Json& run) { return amount(run.at(part).at(interval).at(which)); };
   };
   out.time_s = estimate(runs, total_s, end("time", "interval_s", 0), end("time", "interval_s", 1));
   out.usd = estimate(
-      runs, [](const Json& run) { return amount(run["cost"]["total_usd"]); }, end("cost", "interval_usd", 0),
+      runs, [](const Json& run) { return amount(run.at("cost").at("total_usd")); }, end("cost", "interval_usd", 0),
       end("cost", "interval_usd", 1));
   out.run = median_run(runs);
   out.spot_usd = instance_usd(*out.run, true);
   out.instance_usd = instance_usd(*out.run, false);
   out.images_per_s = quantile_of(runs, 0.5, [](const Json& run) {
-    const double training = run["time"]["step_mean_s"].get<double>() * run["time"]["steps"].get<double>();
-    return training > 0 ? run["time"]["images"].get<double>() / training : kUnknown;
+    const double training = run.at("time").at("step_mean_s").get<double>() * run.at("time").at("steps").get<double>();
+    return training > 0 ? run.at("time").at("images").get<double>() / training : kUnknown;
   });
-  out.gpu_busy = mean_of(runs, [](const Json& run) { return run["utilization"]["gpu_busy"].get<double>(); });
+  out.gpu_busy = mean_of(runs, [](const Json& run) { return run.at("utilization").at("gpu_busy").get<double>(); });
   const auto energy = [](const char* what_of) {
-    return [=](const Json& run) { return run["energy"].is_null() ? kUnknown : run["energy"][what_of].get<double>(); };
+    return [=](const Json& run) {
+      return run.at("energy").is_null() ? kUnknown : run.at("energy").at(what_of).get<double>();
+    };
   };
   out.kwh = quantile_of(runs, 0.5, energy("kwh"));
   out.kg_co2e = quantile_of(runs, 0.5, energy("kg_co2e"));
-  out.losses = mean_of(runs, [](const Json& run) { return run["life"]["losses"].get<double>(); });
-  out.met_share = mean_of(runs, [](const Json& run) { return run["goals"]["met"].get<bool>() ? 1.0 : 0.0; });
+  out.losses = mean_of(runs, [](const Json& run) { return run.at("life").at("losses").get<double>(); });
+  out.met_share = mean_of(runs, [](const Json& run) { return run.at("goals").at("met").get<bool>() ? 1.0 : 0.0; });
   out.has_ledger = true;
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
-    out.gpu_seconds[use] =
-        mean_of(runs, [&](const Json& run) { return run["gpu_seconds"].value(std::string(kGpuUseNames[use]), 0.0); });
+    out.gpu_seconds[use] = mean_of(
+        runs, [&](const Json& run) { return run.at("gpu_seconds").value(std::string(kGpuUseNames.at(use)), 0.0); });
   out.of_runs = runs;
   return out;
 }
@@ -115,30 +118,31 @@ Candidate of_plan(const Json& row, const Json& request) {
   Candidate out;
   out.market = word(row, "market");
   out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
-  out.rented = row["nodes"].dump() + " x " + word(row, "instance");
+  out.rented = row.at("nodes").dump() + " x " + word(row, "instance");
   out.gpu = word(row, "gpu");
-  out.gpus = row["gpus"].get<int>();
+  out.gpus = row.at("gpus").get<int>();
   out.scheme = word(row, "scheme");
   out.policy = word(row, "policy");
   out.scales = out.policy == "fixed";
   if (const std::string checkpoint = word(row, "checkpoint"); !checkpoint.empty())
     out.policy += ", checkpoints " + checkpoint;
   const auto read = [&](const char* what) {
-    return Estimate{amount(row[what]["median"]), amount(row[what]["interval"][0]), amount(row[what]["interval"][1])};
+    return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
+                    amount(row.at(what).at("interval").at(1))};
   };
   out.time_s = read("time_s");
   out.usd = read("usd");
   out.runs = request.value("seeds", 1);
   // A plan keeps no bills: what its nodes cost for the whole time is the instances' part.
-  const double instances = std::min(out.usd.middle, amount(row["usd_per_hour"]) * out.time_s.middle / 3600);
+  const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
-  out.images_per_s = request["images"].get<double>() / out.time_s.middle;
-  out.gpu_busy = row["gpu_busy"].get<double>();
+  out.images_per_s = request.at("images").get<double>() / out.time_s.middle;
+  out.gpu_busy = row.at("gpu_busy").get<double>();
   out.kwh = kUnknown;
-  out.kg_co2e = row["kg_co2e"].is_null() ? kUnknown : amount(row["kg_co2e"]["median"]);
-  out.losses = row["losses_mean"].get<double>();
-  out.met_share = row["met_share"].get<double>();
-  out.chosen = row["chosen"].get<bool>();
+  out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));
+  out.losses = row.at("losses_mean").get<double>();
+  out.met_share = row.at("met_share").get<double>();
+  out.chosen = row.at("chosen").get<bool>();
   return out;
 }
 
@@ -146,8 +150,8 @@ Candidate of_plan(const Json& row, const Json& request) {
 std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
-    key += word(run["run"], part) + "\n";
-  return key + run["run"]["gpus"].dump();
+    key += word(run.at("run"), part) + "\n";
+  return key + run.at("run").at("gpus").dump();
 }
 
 }  // namespace
@@ -163,15 +167,15 @@ double amount(const Json& value) {
 
 std::vector<Candidate> candidates_of(const Json& document) {
   std::vector<Candidate> out;
-  const auto schema = document["schema"].get<std::string>();
+  const auto schema = document.at("schema").get<std::string>();
   if (schema == "ganymede.result/1") return {of_runs({&document})};
   if (schema == "ganymede.plan/1") {
-    for (const Json& row : document["simulated"]) out.push_back(of_plan(row, document["request"]));
+    for (const Json& row : document.at("simulated")) out.push_back(of_plan(row, document.at("request")));
     return out;
   }
   std::vector<Runs> groups;
   std::map<std::string, std::size_t> known;
-  for (const Json& run : document["runs"]) {
+  for (const Json& run : document.at("runs")) {
     const auto [place, is_new] = known.try_emplace(kind_of(run), groups.size());
     if (is_new) groups.emplace_back();
     groups[place->second].push_back(&run);

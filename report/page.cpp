@@ -88,7 +88,7 @@ std::vector<std::size_t> detailed(const std::vector<Candidate>& candidates, std:
 }
 
 std::string kind_of(const Json& document) {
-  const auto schema = document["schema"].get<std::string>();
+  const auto schema = document.at("schema").get<std::string>();
   return schema == "ganymede.result/1"  ? "result"
          : schema == "ganymede.sweep/1" ? "sweep"
          : schema == "ganymede.plan/1"  ? "plan"
@@ -97,18 +97,19 @@ std::string kind_of(const Json& document) {
 
 std::string title_of(const PageInput& page) {
   const Json& document = page.document;
-  if (page.kind == "sweep") return document["study"].get<std::string>();
+  if (page.kind == "sweep") return document.at("study").get<std::string>();
   if (page.kind == "validation") return "Predicted against published measurements";
   if (page.kind == "plan")
-    return fmt::format("What to rent: {}, {} images", document["request"]["model"].get<std::string>(),
-                       document["request"]["images"].dump());
+    return fmt::format("What to rent: {}, {} images", document.at("request").at("model").get<std::string>(),
+                       document.at("request").at("images").dump());
   const Candidate& run = page.candidates.front();
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }
 
 std::string tool_of(const Json& document, const std::string& kind) {
-  if (kind == "result" || kind == "plan") return document["provenance"]["tool"].get<std::string>();
-  if (kind == "sweep" && !document["runs"].empty()) return document["runs"][0]["provenance"]["tool"].get<std::string>();
+  if (kind == "result" || kind == "plan") return document.at("provenance").at("tool").get<std::string>();
+  if (kind == "sweep" && !document.at("runs").empty())
+    return document.at("runs").at(0).at("provenance").at("tool").get<std::string>();
   return "ganymede " GANYMEDE_VERSION;
 }
 
@@ -164,7 +165,7 @@ std::string report_page(const Json& document) {
       "Apache License 2.0.</p></footer>\n"
       "<script type=\"application/json\" id=data>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
       hash_of(code), hash_of(style), escaped(title), style, escaped(title),
-      page.kind == "sweep" && document.contains("about") ? escaped(document["about"].get<std::string>()) : "", links,
+      page.kind == "sweep" && document.contains("about") ? escaped(document.at("about").get<std::string>()) : "", links,
       body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
 }
 

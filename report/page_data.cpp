@@ -94,17 +94,17 @@ Out details_of(const PageInput& page) {
   Out out = Out::array();
   for (const std::size_t i : page.detailed) {
     const Json& run = *page.candidates[i].run;
-    Out detail = {{"row", i}, {"total_s", run["time"]["total_s"]}, {"seed", run["provenance"]["seed"]}};
+    Out detail = {{"row", i}, {"total_s", run.at("time").at("total_s")}, {"seed", run.at("provenance").at("seed")}};
     detail["bill"] = Out::array();
-    for (const Json& item : run["cost"]["items"])
+    for (const Json& item : run.at("cost").at("items"))
       detail["bill"].push_back({item.value("provider", ""), item.value("pool", ""), item.value("item", ""),
-                                item.value("market", ""), rounded(item["quantity"].get<double>()),
+                                item.value("market", ""), rounded(item.at("quantity").get<double>()),
                                 item.value("unit", ""), item.value("unit_price_usd", ""), item.value("usd", "")});
-    detail["total_usd"] = run["cost"]["total_usd"];
-    detail["uses"] = run["cost"].value("instance_hours_by_use", Json::object());
+    detail["total_usd"] = run.at("cost").at("total_usd");
+    detail["uses"] = run.at("cost").value("instance_hours_by_use", Json::object());
     detail["events"] = Out::array();
-    for (const Json& event : run["events"])
-      detail["events"].push_back({rounded(event["at_s"].get<double>()), event["event"], event.value("pool", ""),
+    for (const Json& event : run.at("events"))
+      detail["events"].push_back({rounded(event.at("at_s").get<double>()), event.at("event"), event.value("pool", ""),
                                   event.value("nodes", 0), event.value("detail", ""), event.value("times", 1)});
     detail["holdings"] = Out::array();
     for (const Holding& holding : holdings_of(run))
@@ -124,8 +124,8 @@ Out seeds_of(const PageInput& page) {
     Out time = Out::array();
     Out usd = Out::array();
     for (const Json* run : of.of_runs) {
-      time.push_back(rounded((*run)["time"]["total_s"].get<double>()));
-      usd.push_back(rounded(amount((*run)["cost"]["total_usd"])));
+      time.push_back(rounded((*run).at("time").at("total_s").get<double>()));
+      usd.push_back(rounded(amount((*run).at("cost").at("total_usd"))));
     }
     out.push_back({{"row", i}, {"time", std::move(time)}, {"usd", std::move(usd)}});
   }
@@ -134,13 +134,13 @@ Out seeds_of(const PageInput& page) {
 
 Out cells_of(const Json& document) {
   Out out = Out::array();
-  for (const Json& study : document["studies"])
-    for (const Json& cell : study["cells"]) {
-      if (!cell.contains("predicted") || !cell["predicted"].is_number() || !cell.contains("measured")) continue;
-      Out row = {study["name"], cell.value("series", "") + ", " + cell.value("what", ""),
-                 rounded(amount(cell["measured"])), rounded(amount(cell["predicted"]))};
+  for (const Json& study : document.at("studies"))
+    for (const Json& cell : study.at("cells")) {
+      if (!cell.contains("predicted") || !cell.at("predicted").is_number() || !cell.contains("measured")) continue;
+      Out row = {study.at("name"), cell.value("series", "") + ", " + cell.value("what", ""),
+                 rounded(amount(cell.at("measured"))), rounded(amount(cell.at("predicted")))};
       for (const std::size_t end : {0U, 1U})
-        row.push_back(cell.contains("interval_90") ? rounded(amount(cell["interval_90"][end])) : Out(nullptr));
+        row.push_back(cell.contains("interval_90") ? rounded(amount(cell.at("interval_90").at(end))) : Out(nullptr));
       row.push_back(cell.value("unit", ""));
       out.push_back(std::move(row));
     }
@@ -160,13 +160,13 @@ nlohmann::ordered_json page_data(const PageInput& page) {
   out["details"] = details_of(page);
   out["seeds"] = seeds_of(page);
   if (page.document.contains("step_spans")) {
-    const Json& spans = page.document["step_spans"];
-    auto names = spans["names"].get<std::vector<std::string>>();
+    const Json& spans = page.document.at("step_spans");
+    auto names = spans.at("names").get<std::vector<std::string>>();
     Out rows = capped_spans(spans, names, kMostSpans);
     for (auto& row : rows)
       for (const std::size_t time : {3U, 4U})
-        row[time] = std::strtod(fmt::format("{:.9f}", row[time].get<double>()).c_str(), nullptr);
-    out["spans"] = {{"kinds", spans["kinds"]}, {"names", names}, {"rows", std::move(rows)}};
+        row[time] = std::strtod(fmt::format("{:.9f}", row.at(time).get<double>()).c_str(), nullptr);
+    out["spans"] = {{"kinds", spans.at("kinds")}, {"names", names}, {"rows", std::move(rows)}};
   }
   return out;
 }

@@ -17,19 +17,19 @@ using Json = nlohmann::json;
 
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
   const Candidate& of = page.candidates[page.detailed.front()];
-  const Json& cost = (*of.run)["cost"];
+  const Json& cost = (*of.run).at("cost");
   Table table({"provider", "pool", "item", "market", ">quantity", "unit", ">USD a unit", ">USD"});
-  for (const Json& item : cost["items"])
+  for (const Json& item : cost.at("items"))
     table.add({item.value("provider", ""), item.value("pool", ""), item.value("item", ""), item.value("market", ""),
-               fmt::format("{:.4f}", item["quantity"].get<double>()), item.value("unit", ""),
+               fmt::format("{:.4f}", item.at("quantity").get<double>()), item.value("unit", ""),
                item.value("unit_price_usd", "no price"), item.value("usd", "no price")});
   table.rule();
   table.add({"total", "", "", "", "", "", "",
-             cost["total_usd"].is_string() ? cost["total_usd"].get<std::string>() : "no price"});
+             cost.at("total_usd").is_string() ? cost.at("total_usd").get<std::string>() : "no price"});
   std::string tables = html_of(table, "Bill", "bill-table");
   if (cost.contains("instance_hours_by_use")) {
     Table uses({"of the instance-hours", ">USD"});
-    for (const auto& [use, usd] : cost["instance_hours_by_use"].items())
+    for (const auto& [use, usd] : cost.at("instance_hours_by_use").items())
       if (amount(usd) != 0) {
         std::string name = use;
         std::replace(name.begin(), name.end(), '_', ' ');
@@ -47,10 +47,10 @@ void add_bill(const PageInput& page, std::vector<Section>& sections) {
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
   const Candidate& of = page.candidates[page.detailed.front()];
   Table table({">at", "event", ">nodes", "pool", "detail"});
-  for (const Json& event : (*of.run)["events"]) {
-    std::string what = event["event"].get<std::string>();
-    if (event.contains("times")) what += " x" + event["times"].dump();
-    table.add({clock(event["at_s"].get<double>()), what, event.contains("nodes") ? event["nodes"].dump() : "",
+  for (const Json& event : (*of.run).at("events")) {
+    std::string what = event.at("event").get<std::string>();
+    if (event.contains("times")) what += " x" + event.at("times").dump();
+    table.add({clock(event.at("at_s").get<double>()), what, event.contains("nodes") ? event.at("nodes").dump() : "",
                event.value("pool", ""), event.value("detail", "")});
   }
   sections.push_back({"timeline",
@@ -62,16 +62,16 @@ void add_timeline(const PageInput& page, std::vector<Section>& sections) {
 }
 
 void add_steps(const PageInput& page, std::vector<Section>& sections) {
-  const Json& spans = page.document["step_spans"];
+  const Json& spans = page.document.at("step_spans");
   std::map<std::size_t, std::vector<double>> by_worker;
-  const std::size_t kinds = spans["kinds"].size();
-  for (const Json& row : spans["rows"]) {
-    auto& seconds = by_worker[row[0].get<std::size_t>()];
+  const std::size_t kinds = spans.at("kinds").size();
+  for (const Json& row : spans.at("rows")) {
+    auto& seconds = by_worker[row.at(0).get<std::size_t>()];
     seconds.resize(kinds);
-    seconds.at(row[1].get<std::size_t>()) += row[4].get<double>();
+    seconds.at(row.at(1).get<std::size_t>()) += row.at(4).get<double>();
   }
   std::vector<std::string> names{">worker"};
-  for (const Json& kind : spans["kinds"]) names.push_back(">" + kind.get<std::string>());
+  for (const Json& kind : spans.at("kinds")) names.push_back(">" + kind.get<std::string>());
   for (auto& name : names) std::replace(name.begin(), name.end(), '_', ' ');
   Table table(names);
   for (const auto& [worker, seconds] : by_worker) {
@@ -82,11 +82,11 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   std::string about =
       "What each worker does in a few steps of the configuration that trained most: its own course, its collectives, "
       "its input pipeline.";
-  if (spans["rows"].size() > kMostSpans)
+  if (spans.at("rows").size() > kMostSpans)
     about += fmt::format(
         " Of {} spans neighbours are drawn together, coloured by what has most of the time; <code>ganymede export "
         "perfetto</code> has each of them.",
-        spans["rows"].size());
+        spans.at("rows").size());
   sections.push_back({"steps",
                       "Inside a step",
                       std::move(about),

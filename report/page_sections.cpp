@@ -58,10 +58,10 @@ std::string goals_of(const Json& document, const std::string& kind) {
     if (deadline.is_number()) out += " Deadline: " + clock(deadline.get<double>()) + ".";
     if (budget.is_string()) out += " Budget: " + escaped(budget.get<std::string>()) + " USD.";
   };
-  if (kind == "plan") say(document["request"]["deadline_s"], document["request"]["budget_usd"]);
+  if (kind == "plan") say(document.at("request").at("deadline_s"), document.at("request").at("budget_usd"));
   const Json* run = kind == "result" ? &document : nullptr;
-  if (kind == "sweep" && !document["runs"].empty()) run = &document["runs"][0];
-  if (run) say((*run)["goals"]["deadline_s"], (*run)["goals"]["budget_usd"]);
+  if (kind == "sweep" && !document.at("runs").empty()) run = &document.at("runs").at(0);
+  if (run) say((*run).at("goals").at("deadline_s"), (*run).at("goals").at("budget_usd"));
   return out;
 }
 
@@ -81,13 +81,13 @@ Section summary_of_run(const PageInput& page) {
 }
 
 std::string searched_of(const Json& plan) {
-  const Json& searched = plan["searched"];
+  const Json& searched = plan.at("searched");
   return fmt::format(
       "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with {} seeds "
       "each, {} of them meet the goals. Minimized: {}.",
-      searched["candidates"].dump(), searched["too_slow"].dump(), searched["too_dear"].dump(),
-      searched["beaten"].dump(), searched["simulated"].dump(), plan["request"]["seeds"].dump(),
-      searched["meeting"].dump(), escaped(plan["request"]["objective"].get<std::string>()));
+      searched.at("candidates").dump(), searched.at("too_slow").dump(), searched.at("too_dear").dump(),
+      searched.at("beaten").dump(), searched.at("simulated").dump(), plan.at("request").at("seeds").dump(),
+      searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()));
 }
 
 Section summary_of_many(const PageInput& page) {
@@ -105,12 +105,12 @@ Section summary_of_many(const PageInput& page) {
       show("Chosen", *chosen);
     else
       out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
-    if (!page.document["near_misses"].empty()) {
+    if (!page.document.at("near_misses").empty()) {
       Table misses({"near miss", "rented", "why it fails"});
-      for (const Json& row : page.document["near_misses"])
-        misses.add({row["provider"].get<std::string>() + " " + row["region"].get<std::string>() + " " +
-                        row["market"].get<std::string>(),
-                    row["nodes"].dump() + " x " + row["instance"].get<std::string>(), row.value("reason", "")});
+      for (const Json& row : page.document.at("near_misses"))
+        misses.add({row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() + " " +
+                        row.at("market").get<std::string>(),
+                    row.at("nodes").dump() + " x " + row.at("instance").get<std::string>(), row.value("reason", "")});
       out.tables += html_of(misses, "Near misses");
     }
     return out;
@@ -118,20 +118,20 @@ Section summary_of_many(const PageInput& page) {
   if (page.candidates.empty()) {
     out.tables = "<p class=bad>The study has no finished run.</p>\n";
   } else {
-    out.about = fmt::format("{} runs in {} configurations.{}", page.document["runs"].size(), page.all_candidates,
+    out.about = fmt::format("{} runs in {} configurations.{}", page.document.at("runs").size(), page.all_candidates,
                             goals_of(page.document, page.kind));
     if (!page.pareto.empty()) {
       show("Cheapest", page.candidates[page.pareto.back()]);
       if (page.pareto.size() > 1) show("Fastest", page.candidates[page.pareto.front()]);
     }
   }
-  if (page.document.contains("failed") && !page.document["failed"].empty()) {
+  if (page.document.contains("failed") && !page.document.at("failed").empty()) {
     Table failed({"run without a result", "policy", "why"});
-    for (const Json& run : page.document["failed"]) {
+    for (const Json& run : page.document.at("failed")) {
       if (failed.size() == 200) break;
       failed.add({run.value("run", ""), run.value("policy", ""), run.value("reason", "")});
     }
-    out.tables += html_of(failed, fmt::format("{} runs have no result", page.document["failed"].size()));
+    out.tables += html_of(failed, fmt::format("{} runs have no result", page.document.at("failed").size()));
   }
   return out;
 }
@@ -253,25 +253,27 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
 }
 
 std::string difference_of(const Json& row) {
-  if (!row.contains("difference") || row["difference"].is_null()) return "";
-  const Json& difference = row["difference"];
-  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * difference["mean"].get<double>(),
-                     100 * difference["interval"][0].get<double>(), 100 * difference["interval"][1].get<double>(),
-                     difference["beyond_noise"].get<bool>() ? "" : ", within the noise");
+  if (!row.contains("difference") || row.at("difference").is_null()) return "";
+  const Json& difference = row.at("difference");
+  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * difference.at("mean").get<double>(),
+                     100 * difference.at("interval").at(0).get<double>(),
+                     100 * difference.at("interval").at(1).get<double>(),
+                     difference.at("beyond_noise").get<bool>() ? "" : ", within the noise");
 }
 
 void add_policies(const PageInput& page, std::vector<Section>& sections) {
-  if (page.kind != "sweep" || !page.document.contains("rankings") || page.document["rankings"].empty()) return;
+  if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
   Table table({"where", "what", "policy", ">median", "against", "paired difference [95 %]"});
-  for (const Json& ranking : page.document["rankings"]) {
-    const std::string where = ranking["platform"].get<std::string>() + ", " + ranking["allocation"].get<std::string>() +
-                              ", " + ranking["scheme"].get<std::string>();
+  for (const Json& ranking : page.document.at("rankings")) {
+    const std::string where = ranking.at("platform").get<std::string>() + ", " +
+                              ranking.at("allocation").get<std::string>() + ", " +
+                              ranking.at("scheme").get<std::string>();
     for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
                                      std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
-      if (!ranking.contains(what) || !ranking[what].is_array()) continue;
-      for (const Json& row : ranking[what]) {
-        const double median = amount(row["median"]);
-        table.add({where, name, row["policy"].get<std::string>(),
+      if (!ranking.contains(what) || !ranking.at(what).is_array()) continue;
+      for (const Json& row : ranking.at(what)) {
+        const double median = amount(row.at("median"));
+        table.add({where, name, row.at("policy").get<std::string>(),
                    std::string(what) == "time_s" ? clock(median) : fmt::format("{:.4g}", median),
                    row.value("against", ""), difference_of(row)});
       }
@@ -316,26 +318,26 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   std::map<std::string, std::set<std::string>> facts;
   const auto read = [&](const Json& run) {
     for (const char* name : {"tool", "steps", "fabric", "software", "inputs", "prices_as_of"})
-      if (const auto found = run["provenance"].find(name); found != run["provenance"].end() && found->is_string())
+      if (const auto found = run.at("provenance").find(name); found != run.at("provenance").end() && found->is_string())
         facts[name].insert(found->get<std::string>());
-    for (const Json& warning : run["provenance"]["warnings"]) warnings.insert(warning.get<std::string>());
+    for (const Json& warning : run.at("provenance").at("warnings")) warnings.insert(warning.get<std::string>());
   };
   if (page.kind == "result") {
     read(page.document);
-    facts["scenario hash"].insert(page.document["provenance"]["scenario_hash"].get<std::string>());
-    facts["seed"].insert(page.document["provenance"]["seed"].dump());
+    facts["scenario hash"].insert(page.document.at("provenance").at("scenario_hash").get<std::string>());
+    facts["seed"].insert(page.document.at("provenance").at("seed").dump());
   } else if (page.kind == "sweep") {
-    for (const Json& run : page.document["runs"]) read(run);
+    for (const Json& run : page.document.at("runs")) read(run);
     std::set<std::string> seeds;
-    for (const Json& run : page.document["runs"]) seeds.insert(run["provenance"]["seed"].dump());
+    for (const Json& run : page.document.at("runs")) seeds.insert(run.at("provenance").at("seed").dump());
     facts["seeds"].insert(fmt::format("{} different", seeds.size()));
   } else {
-    facts["tool"].insert(page.document["provenance"]["tool"].get<std::string>());
-    facts["steps"].insert(page.document["request"]["trace"].get<std::string>());
-    facts["caveat"].insert(page.document["provenance"].value("caveat", ""));
-    for (const Json& why : page.document["left_out"]) warnings.insert("left out: " + why.get<std::string>());
-    if (!page.document["chosen"].is_null())
-      for (const Json& warning : page.document["chosen"]["warnings"]) warnings.insert(warning.get<std::string>());
+    facts["tool"].insert(page.document.at("provenance").at("tool").get<std::string>());
+    facts["steps"].insert(page.document.at("request").at("trace").get<std::string>());
+    facts["caveat"].insert(page.document.at("provenance").value("caveat", ""));
+    for (const Json& why : page.document.at("left_out")) warnings.insert("left out: " + why.get<std::string>());
+    if (!page.document.at("chosen").is_null())
+      for (const Json& warning : page.document.at("chosen").at("warnings")) warnings.insert(warning.get<std::string>());
   }
   for (const auto& [name, values] : facts)
     for (const std::string& value : values) {

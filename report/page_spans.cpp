@@ -24,7 +24,7 @@ int track_of(int kind) { return kind == kCommunication ? 1 : kind == kInput ? 2 
 }  // namespace
 
 nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t most) {
-  const Json& rows = spans["rows"];
+  const Json& rows = spans.at("rows");
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   if (rows.size() <= most) {
     for (const Json& row : rows) out.push_back(nlohmann::ordered_json(row));
@@ -37,16 +37,16 @@ nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>&
   double end = 0;
   std::map<std::pair<std::size_t, int>, std::map<std::size_t, Bin>> tracks;
   for (const Json& row : rows) {
-    end = std::max(end, row[3].get<double>() + row[4].get<double>());
-    tracks[{row[0].get<std::size_t>(), track_of(row[1].get<int>())}];
+    end = std::max(end, row.at(3).get<double>() + row.at(4).get<double>());
+    tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
   }
   const std::size_t bins = std::max<std::size_t>(1, most / tracks.size());
   const double width = end / static_cast<double>(bins);
   for (const Json& row : rows) {
-    const double start = row[3].get<double>();
-    const double stop = start + row[4].get<double>();
-    const auto kind = std::min<std::size_t>(kKinds - 1, row[1].get<std::size_t>());
-    auto& track = tracks[{row[0].get<std::size_t>(), track_of(row[1].get<int>())}];
+    const double start = row.at(3).get<double>();
+    const double stop = start + row.at(4).get<double>();
+    const auto kind = std::min<std::size_t>(kKinds - 1, row.at(1).get<std::size_t>());
+    auto& track = tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
     for (auto bin = static_cast<std::size_t>(start / width); bin < bins; ++bin) {
       const double left = static_cast<double>(bin) * width;
       const double inside = std::min(stop, left + width) - std::max(start, left);

@@ -42,18 +42,18 @@ void apply(Pool& pool, const std::string& what, int nodes) {
 int track_of(const std::string& kind) { return kind == "communication" ? 1 : kind == "input" ? 2 : 0; }
 
 void add_steps(const Json& run, Seconds origin, std::vector<TimelineSpan>& spans) {
-  const Json& steps = run["step_spans"];
+  const Json& steps = run.at("step_spans");
   constexpr std::array<const char*, 3> kTracks = {"course", "collectives", "input pipeline"};
-  for (const Json& row : steps["rows"]) {
-    const auto kind = steps["kinds"].at(row[1].get<std::size_t>()).get<std::string>();
+  for (const Json& row : steps.at("rows")) {
+    const auto kind = steps.at("kinds").at(row.at(1).get<std::size_t>()).get<std::string>();
     const int track = track_of(kind);
-    const Seconds start = origin + Seconds{row[3].get<double>()};
-    spans.push_back({fmt::format("worker {}", row[0].get<std::size_t>()),
+    const Seconds start = origin + Seconds{row.at(3).get<double>()};
+    spans.push_back({fmt::format("worker {}", row.at(0).get<std::size_t>()),
                      track,
                      kTracks[static_cast<std::size_t>(track)],
-                     steps["names"].at(row[2].get<std::size_t>()).get<std::string>(),
+                     steps.at("names").at(row.at(2).get<std::size_t>()).get<std::string>(),
                      start,
-                     start + Seconds{row[4].get<double>()},
+                     start + Seconds{row.at(4).get<double>()},
                      {{"kind", kind}}});
   }
 }
@@ -67,9 +67,9 @@ std::vector<Holding> holdings_of(const Json& run) {
     if (at > pool.since && pool.held + pool.asked > 0) out.push_back({name, pool.since, at, pool.held, pool.asked});
     pool.since = at;
   };
-  for (const Json& event : run["events"]) {
-    const auto what = event["event"].get<std::string>();
-    const double at = event["at_s"].get<double>();
+  for (const Json& event : run.at("events")) {
+    const auto what = event.at("event").get<std::string>();
+    const double at = event.at("at_s").get<double>();
     if (what == "ready")
       // Training begins with what has come by then.
       for (auto& [name, pool] : pools) {
@@ -88,7 +88,7 @@ std::vector<Holding> holdings_of(const Json& run) {
     after.since = pool.since;
     pool = after;
   }
-  for (auto& [name, pool] : pools) cut(name, pool, run["time"]["total_s"].get<double>());
+  for (auto& [name, pool] : pools) cut(name, pool, run.at("time").at("total_s").get<double>());
   std::stable_sort(out.begin(), out.end(), [](const Holding& a, const Holding& b) { return a.from_s < b.from_s; });
   return out;
 }
@@ -106,14 +106,14 @@ std::string run_trace(const Json& run) {
     spans.push_back({cluster, track, holding.pool, name, Seconds{holding.from_s}, Seconds{holding.to_s}, {}});
   }
   Seconds training{0};
-  for (const Json& event : run["events"]) {
-    const Seconds at{event["at_s"].get<double>()};
-    if (event["event"] == "ready" && training.si == 0) training = at;
+  for (const Json& event : run.at("events")) {
+    const Seconds at{event.at("at_s").get<double>()};
+    if (event.at("event") == "ready" && training.si == 0) training = at;
     std::vector<std::pair<std::string, std::string>> details;
     for (const auto& [key, value] : event.items())
       if (key != "at_s" && key != "event")
         details.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
-    spans.push_back({cluster, 0, "events", event["event"].get<std::string>(), at, at, std::move(details)});
+    spans.push_back({cluster, 0, "events", event.at("event").get<std::string>(), at, at, std::move(details)});
   }
   if (run.contains("step_spans")) add_steps(run, training, spans);
   return chrome_trace(spans);

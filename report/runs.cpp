@@ -22,8 +22,10 @@ using Json = nlohmann::json;
 /// How the simulator's warnings about single facts begin.
 constexpr std::string_view kUnconfirmed = "unconfirmed: ";
 
-double number(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<double>(); }
-std::string text(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<std::string>(); }
+double number(const Json& run, const char* pointer) { return run.at(Json::json_pointer(pointer)).get<double>(); }
+std::string text(const Json& run, const char* pointer) {
+  return run.at(Json::json_pointer(pointer)).get<std::string>();
+}
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
 
 /// GPU-seconds from the first step to the last, those of rented GPUs that train nothing included.
@@ -78,7 +80,7 @@ namespace {
 /// What happened when, without what every run has; long lists are cut in the middle.
 std::string events_text(const Json& run) {
   constexpr std::size_t kMost = 24;
-  const Json& events = run["events"];
+  const Json& events = run.at("events");
   if (events.size() <= 3) return "";
   Table table({">at", "event", "nodes", "of"});
   for (std::size_t i = 0; i < events.size(); ++i) {
@@ -87,11 +89,11 @@ std::string events_text(const Json& run) {
       i = events.size() - kMost / 2;
     }
     const Json& event = events[i];
-    std::string what = event["event"].get<std::string>();
-    if (event.contains("times")) what += fmt::format(" x{}", event["times"].dump());
-    if (event.contains("detail")) what += ", " + event["detail"].get<std::string>();
-    table.add({clock(event["at_s"].get<double>()), what, event.contains("nodes") ? event["nodes"].dump() : "",
-               event.contains("pool") ? event["pool"].get<std::string>() : ""});
+    std::string what = event.at("event").get<std::string>();
+    if (event.contains("times")) what += fmt::format(" x{}", event.at("times").dump());
+    if (event.contains("detail")) what += ", " + event.at("detail").get<std::string>();
+    table.add({clock(event.at("at_s").get<double>()), what, event.contains("nodes") ? event.at("nodes").dump() : "",
+               event.contains("pool") ? event.at("pool").get<std::string>() : ""});
   }
   return table.text() + "\n";
 }
@@ -99,22 +101,23 @@ std::string events_text(const Json& run) {
 /// The goals, the pools where there are several, and the events.
 std::string life_text(const Json& run) {
   std::string out;
-  const Json& goals = run["goals"];
-  const char* verdict = goals["met"].get<bool>() ? "met" : "MISSED";
-  if (!goals["deadline_s"].is_null())
-    out += fmt::format("deadline {}: the run takes {}\n", clock(goals["deadline_s"].get<double>()),
+  const Json& goals = run.at("goals");
+  const char* verdict = goals.at("met").get<bool>() ? "met" : "MISSED";
+  if (!goals.at("deadline_s").is_null())
+    out += fmt::format("deadline {}: the run takes {}\n", clock(goals.at("deadline_s").get<double>()),
                        clock(number(run, "/time/total_s")));
-  if (!goals["budget_usd"].is_null())
-    out += fmt::format("budget {} USD: the run costs {} USD\n", goals["budget_usd"].get<std::string>(),
+  if (!goals.at("budget_usd").is_null())
+    out += fmt::format("budget {} USD: the run costs {} USD\n", goals.at("budget_usd").get<std::string>(),
                        text(run, "/cost/total_usd"));
   if (!out.empty()) out += fmt::format("-> {}\n\n", verdict);
-  if (run["pools"].size() > 1) {
+  if (run.at("pools").size() > 1) {
     Table pools({"pool", "GPU", ">node-hours", ">GPU-hours", ">lost", ">USD"});
-    for (const auto& pool : run["pools"])
-      pools.add({pool["pool"], pool["gpu"], fmt::format("{:.3f}", pool["node_hours"].get<double>()),
-                 fmt::format("{:.3f}", pool["gpu_seconds"]["total"].get<double>() / 3600),
-                 percent(pool["gpu_seconds"]["lost"].get<double>() / pool["gpu_seconds"]["total"].get<double>()),
-                 pool["usd"]});
+    for (const auto& pool : run.at("pools"))
+      pools.add(
+          {pool.at("pool"), pool.at("gpu"), fmt::format("{:.3f}", pool.at("node_hours").get<double>()),
+           fmt::format("{:.3f}", pool.at("gpu_seconds").at("total").get<double>() / 3600),
+           percent(pool.at("gpu_seconds").at("lost").get<double>() / pool.at("gpu_seconds").at("total").get<double>()),
+           pool.at("usd")});
     out += pools.text() + "\n";
   }
   return out + events_text(run);
@@ -132,34 +135,35 @@ constexpr std::pair<const char*, const char*> kUses[] = {
 
 std::string run_text(const Json& run) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
-                                run["run"]["gpus"].get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
+                                run.at("run").at("gpus").get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
-    if (const auto value = run["run"][key].get<std::string>(); !value.empty() && value != usual) out += ", " + value;
+    if (const auto value = run.at("run").at(key).get<std::string>(); !value.empty() && value != usual)
+      out += ", " + value;
   if (const auto policy = text(run, "/run/policy"); !policy.empty() && policy != "fixed") out += ", policy " + policy;
   out += "\n\n";
-  const auto& interval = run["time"]["interval_s"];
-  const auto& cost_interval = run["cost"]["interval_usd"];
+  const auto& interval = run.at("time").at("interval_s");
+  const auto& cost_interval = run.at("cost").at("interval_usd");
   Table summary({"what", ">value", "interval"});
   summary.add({"time", clock(number(run, "/time/total_s")),
-               range(interval[0].get<double>(), interval[1].get<double>(), clock)});
+               range(interval.at(0).get<double>(), interval.at(1).get<double>(), clock)});
   summary.add({"cost", text(run, "/cost/total_usd") + " USD",
-               range(std::strtod(cost_interval[0].get<std::string>().c_str(), nullptr),
-                     std::strtod(cost_interval[1].get<std::string>().c_str(), nullptr), usd)});
+               range(std::strtod(cost_interval.at(0).get<std::string>().c_str(), nullptr),
+                     std::strtod(cost_interval.at(1).get<std::string>().c_str(), nullptr), usd)});
   summary.add({"step", to_string(Seconds{number(run, "/time/step_mean_s")}),
-               fmt::format("{} steps, {} images", run["time"]["steps"].get<std::int64_t>(),
-                           run["time"]["images"].get<std::int64_t>())});
+               fmt::format("{} steps, {} images", run.at("time").at("steps").get<std::int64_t>(),
+                           run.at("time").at("images").get<std::int64_t>())});
   summary.add({"GPU busy", percent(number(run, "/utilization/gpu_busy")),
                fmt::format("{} while training", percent(busy(run)))});
-  if (run["life"]["losses"] != 0)
-    summary.add({"nodes lost", run["life"]["losses"].dump(),
+  if (run.at("life").at("losses") != 0)
+    summary.add({"nodes lost", run.at("life").at("losses").dump(),
                  fmt::format("{} of training lost with them", clock(number(run, "/life/lost_training_s")))});
-  if (!run["life"]["staleness"].is_null())
+  if (!run.at("life").at("staleness").is_null())
     summary.add({"staleness", fmt::format("{:.1f}", number(run, "/life/staleness")), "updates by others in between"});
   summary.add({"GPU FLOP rate used", percent(number(run, "/utilization/gpu_flops")), ""});
   summary.add({"busiest link", percent(number(run, "/utilization/network")), ""});
   summary.add({"GPU memory", to_string(Bytes{number(run, "/utilization/memory_bytes")}), ""});
   summary.add({"GPU-hours", fmt::format("{:.4f}", number(run, "/gpu_hours")), ""});
-  if (!run["energy"].is_null())
+  if (!run.at("energy").is_null())
     summary.add({number(run, "/energy/host_kwh") > 0 ? "energy" : "energy of the GPUs",
                  fmt::format("{:.4f} kWh", number(run, "/energy/kwh")),
                  fmt::format("{:.4f} kg CO2e{}", number(run, "/energy/kg_co2e"),
@@ -173,7 +177,7 @@ std::string run_text(const Json& run) {
   const double total = number(run, "/gpu_seconds/total");
   // In the order of the result's text, which a parsed object loses: largest first is what people look for.
   std::vector<std::pair<double, std::string>> uses;
-  for (const auto& [use, seconds] : run["gpu_seconds"].items())
+  for (const auto& [use, seconds] : run.at("gpu_seconds").items())
     if (use != "total" && seconds.get<double>() >= 0.05) uses.emplace_back(seconds.get<double>(), use);
   std::sort(uses.rbegin(), uses.rend());
   for (const auto& [seconds, use] : uses)
@@ -183,15 +187,15 @@ std::string run_text(const Json& run) {
   out += gpu_seconds.text() + "\n";
 
   Table bill({"bill", "pool", ">quantity", "unit", ">USD a unit", ">USD"});
-  for (const auto& item : run["cost"]["items"])
-    bill.add({item["item"], item["pool"], fmt::format("{:.4f}", item["quantity"].get<double>()), item["unit"],
-              item["unit_price_usd"], item["usd"]});
+  for (const auto& item : run.at("cost").at("items"))
+    bill.add({item.at("item"), item.at("pool"), fmt::format("{:.4f}", item.at("quantity").get<double>()),
+              item.at("unit"), item.at("unit_price_usd"), item.at("usd")});
   bill.rule();
   bill.add({"total", "", "", "", "", text(run, "/cost/total_usd")});
   out += bill.text() + "\n";
   std::string spent;
   for (const auto& [name, key] : kUses) {
-    const auto amount = run["cost"]["instance_hours_by_use"][key].get<std::string>();
+    const auto amount = run.at("cost").at("instance_hours_by_use").at(key).get<std::string>();
     if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, amount);
   }
   if (!spent.empty()) out += fmt::format("of the instance-hours, USD: {}\n\n", spent);
@@ -215,37 +219,37 @@ Table flat_table(const std::vector<const Json*>& runs) {
                "goals_met"});
   for (const Json* pointer : runs) {
     const Json& run = *pointer;
-    const auto& interval = run["time"]["interval_s"];
+    const auto& interval = run.at("time").at("interval_s");
     table.add({text(run, "/run/platform"),
                text(run, "/run/market"),
                text(run, "/run/allocation"),
                text(run, "/run/gpu"),
-               run["run"]["gpus"].dump(),
+               run.at("run").at("gpus").dump(),
                text(run, "/run/scheme"),
-               run["provenance"]["seed"].dump(),
-               run["time"]["total_s"].dump(),
-               interval[0].dump(),
-               interval[1].dump(),
-               run["time"]["step_mean_s"].dump(),
-               run["utilization"]["gpu_busy"].dump(),
-               run["utilization"]["gpu_flops"].dump(),
-               run["gpu_seconds"]["exposed_communication"].dump(),
-               run["gpu_hours"].dump(),
+               run.at("provenance").at("seed").dump(),
+               run.at("time").at("total_s").dump(),
+               interval.at(0).dump(),
+               interval.at(1).dump(),
+               run.at("time").at("step_mean_s").dump(),
+               run.at("utilization").at("gpu_busy").dump(),
+               run.at("utilization").at("gpu_flops").dump(),
+               run.at("gpu_seconds").at("exposed_communication").dump(),
+               run.at("gpu_hours").dump(),
                text(run, "/cost/total_usd"),
                text(run, "/provenance/inputs"),
                text(run, "/provenance/scenario_hash"),
                text(run, "/run/policy"),
                text(run, "/run/mode"),
-               run["life"]["losses"].dump(),
-               run["life"]["lost_training_s"].dump(),
-               run["goals"]["met"].dump()});
+               run.at("life").at("losses").dump(),
+               run.at("life").at("lost_training_s").dump(),
+               run.at("goals").at("met").dump()});
   }
   return table;
 }
 
 std::vector<const Json*> runs_of(const Json& sweep) {
   std::vector<const Json*> runs;
-  for (const auto& run : sweep["runs"]) runs.push_back(&run);
+  for (const auto& run : sweep.at("runs")) runs.push_back(&run);
   return runs;
 }
 
@@ -288,7 +292,7 @@ std::string runs_table(const std::vector<const Json*>& runs) {
                ">exposed comm.", ">GPU-hours", ">USD", ""});
   std::string above;
   const bool several_seeds = std::any_of(runs.begin(), runs.end(), [&](const Json* run) {
-    return (*run)["provenance"]["seed"] != (*runs.front())["provenance"]["seed"];
+    return (*run).at("provenance").at("seed") != (*runs.front()).at("provenance").at("seed");
   });
   for (const Json* run : runs) {
     if (!above.empty() && above != kind_of(*run)) table.rule();
@@ -296,13 +300,14 @@ std::string runs_table(const std::vector<const Json*>& runs) {
     const std::string market = text(*run, "/run/market");
     const std::string platform = text(*run, "/run/platform") + (market == "on-demand" ? "" : " " + market);
     const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, *run));
-    const auto& interval = (*run)["time"]["interval_s"];
+    const auto& interval = (*run).at("time").at("interval_s");
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";
-    table.add({platform, text(*run, "/run/allocation"), (*run)["run"]["gpus"].dump(),
-               text(*run, "/run/scheme") + (several_seeds ? ", seed " + (*run)["provenance"]["seed"].dump() : ""),
-               clock(number(*run, "/time/total_s")), range(interval[0].get<double>(), interval[1].get<double>(), clock),
-               clock(training_s(*run)), fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
+    table.add({platform, text(*run, "/run/allocation"), (*run).at("run").at("gpus").dump(),
+               text(*run, "/run/scheme") + (several_seeds ? ", seed " + (*run).at("provenance").at("seed").dump() : ""),
+               clock(number(*run, "/time/total_s")),
+               range(interval.at(0).get<double>(), interval.at(1).get<double>(), clock), clock(training_s(*run)),
+               fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
                fmt::format("{:.4f}", number(*run, "/gpu_hours")), usd(dollars(*run)), mark});
   }
   return table.text() +
@@ -311,8 +316,8 @@ std::string runs_table(const std::vector<const Json*>& runs) {
 }
 
 std::string spread(const Json& values, auto&& shown) {
-  return fmt::format("{} ({} .. {})", shown(values["median"].template get<double>()),
-                     shown(values["p5"].template get<double>()), shown(values["p95"].template get<double>()));
+  return fmt::format("{} ({} .. {})", shown(values.at("median").template get<double>()),
+                     shown(values.at("p5").template get<double>()), shown(values.at("p95").template get<double>()));
 }
 
 std::string hours(double value) { return fmt::format("{:.2f}", value); }
@@ -325,17 +330,17 @@ std::string ranking_text(const Json& ranking) {
                                   std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
     int place = 0;
     if (place == 0 && std::string_view(key) != "time_s") table.rule();
-    for (const Json& row : ranking[key]) {
-      const double median = row["median"].get<double>();
+    for (const Json& row : ranking.at(key)) {
+      const double median = row.at("median").get<double>();
       const std::string shown = std::string_view(key) == "time_s" ? clock(median)
                                 : std::string_view(key) == "usd"  ? usd(median) + " USD"
                                                                   : hours(median);
       std::string difference = "reference", noise;
-      if (const Json& d = row["difference"]; d.is_object()) {
-        difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * d["mean"].get<double>(),
-                                 100 * d["interval"][0].get<double>(), 100 * d["interval"][1].get<double>(),
+      if (const Json& d = row.at("difference"); d.is_object()) {
+        difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * d.at("mean").get<double>(),
+                                 100 * d.at("interval").at(0).get<double>(), 100 * d.at("interval").at(1).get<double>(),
                                  text(row, "/against"));
-        noise = d["beyond_noise"].get<bool>() ? "" : "within the noise";
+        noise = d.at("beyond_noise").get<bool>() ? "" : "within the noise";
       } else if (text(row, "/policy") != text(row, "/against")) {
         difference = "too few seeds to tell";
       }
@@ -350,23 +355,23 @@ std::string ranking_text(const Json& ranking) {
 std::string groups_text(const Json& sweep) {
   Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
                ">goals met"});
-  for (const Json& group : sweep["groups"])
+  for (const Json& group : sweep.at("groups"))
     table.add({text(group, "/platform") + (text(group, "/market") == "on-demand" ? "" : " " + text(group, "/market")),
-               text(group, "/allocation"), text(group, "/scheme"), text(group, "/policy"), group["runs"].dump(),
-               spread(group["time_s"], clock), spread(group["usd"], usd), spread(group["gpu_hours"], hours),
+               text(group, "/allocation"), text(group, "/scheme"), text(group, "/policy"), group.at("runs").dump(),
+               spread(group.at("time_s"), clock), spread(group.at("usd"), usd), spread(group.at("gpu_hours"), hours),
                fmt::format("{:.1f}", number(group, "/losses_mean")), clock(number(group, "/lost_training_s_mean")),
                percent(number(group, "/met_share"))});
   std::string out =
       table.text() + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
-  for (const Json& ranking : sweep["rankings"]) out += ranking_text(ranking);
+  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking);
   return out + "\n";
 }
 
 std::string failures_text(const Json& sweep) {
-  if (!sweep.contains("failed") || sweep["failed"].empty()) return "";
-  std::string out = fmt::format("{} runs have no result:\n", sweep["failed"].size());
+  if (!sweep.contains("failed") || sweep.at("failed").empty()) return "";
+  std::string out = fmt::format("{} runs have no result:\n", sweep.at("failed").size());
   std::map<std::string, std::pair<int, std::string>> by_reason;
-  for (const Json& run : sweep["failed"]) {
+  for (const Json& run : sweep.at("failed")) {
     auto& [count, first] = by_reason[text(run, "/policy") + ": " + text(run, "/kind")];
     if (count++ == 0) first = text(run, "/run") + ": " + text(run, "/reason");
   }
@@ -379,9 +384,9 @@ std::string failures_text(const Json& sweep) {
 
 std::string sweep_text(const Json& sweep) {
   const auto runs = runs_of(sweep);
-  bool grouped = sweep.contains("rankings") && !sweep["rankings"].empty();
+  bool grouped = sweep.contains("rankings") && !sweep.at("rankings").empty();
   if (sweep.contains("groups"))
-    for (const Json& group : sweep["groups"]) grouped = grouped || group["runs"] > 1;
+    for (const Json& group : sweep.at("groups")) grouped = grouped || group.at("runs") > 1;
   return (grouped ? groups_text(sweep) : runs_table(runs)) + failures_text(sweep) + provenance_lines(runs);
 }
 

@@ -22,80 +22,83 @@ std::string cells_text(const Json& cells) {
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
   for (const Json& cell : cells) {
-    const std::string name = cell["series"];
+    const std::string name = cell.at("series");
     if (!series.empty() && name != series) table.rule();
     const bool predicted = cell.contains("predicted");
     std::string ideal, best;
     double least = INFINITY;
     if (predicted)
-      for (const Json& baseline : cell["baselines"]) {
-        if (baseline["name"] == "no communication")
-          ideal = percent(baseline["error"]);
-        else if (std::abs(baseline["error"].get<double>()) < least) {
-          least = std::abs(baseline["error"].get<double>());
-          best = fmt::format("{}: {}", baseline["name"].get<std::string>(), percent(baseline["error"]));
+      for (const Json& baseline : cell.at("baselines")) {
+        if (baseline.at("name") == "no communication")
+          ideal = percent(baseline.at("error"));
+        else if (std::abs(baseline.at("error").get<double>()) < least) {
+          least = std::abs(baseline.at("error").get<double>());
+          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), percent(baseline.at("error")));
         }
       }
-    table.add({name == series ? "" : name, cell["what"], cell["unit"],
+    table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"),
                cell.contains("alternative") ? "other reading"
                : predicted                  ? "predicted"
                                             : "fitted",
-               number(cell["measured"]), predicted ? number(cell["predicted"]) : "",
-               predicted ? fmt::format("{} .. {}", number(cell["interval_90"][0]), number(cell["interval_90"][1])) : "",
-               predicted && !cell["interval_holds"].get<bool>() ? "missed" : "",
-               predicted ? percent(cell["error"]) : "", ideal, best});
+               number(cell.at("measured")), predicted ? number(cell.at("predicted")) : "",
+               predicted
+                   ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0)), number(cell.at("interval_90").at(1)))
+                   : "",
+               predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
+               predicted ? percent(cell.at("error")) : "", ideal, best});
     series = name;
   }
   return table.text();
 }
 
 std::string summary_text(const Json& summary) {
-  if (summary["cells"] == 0) return "nothing is predicted";
-  std::string text = fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}",
-                                 summary["cells"].get<int>(), plain_percent(summary["mean_error"]),
-                                 plain_percent(summary["worst_error"]), plain_percent(summary["held_by_interval"]));
-  for (const Json& baseline : summary["baselines"])
-    text += fmt::format("; {}: {} (skill {:.2f})", baseline["name"].get<std::string>(),
-                        plain_percent(baseline["mean_error"]), baseline["skill"].get<double>());
-  for (const Json& baseline : summary["baselines"])
-    if (!baseline["beaten"].get<bool>())
-      text += fmt::format("; NOT BETTER than \"{}\"", baseline["name"].get<std::string>());
+  if (summary.at("cells") == 0) return "nothing is predicted";
+  std::string text =
+      fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", summary.at("cells").get<int>(),
+                  plain_percent(summary.at("mean_error")), plain_percent(summary.at("worst_error")),
+                  plain_percent(summary.at("held_by_interval")));
+  for (const Json& baseline : summary.at("baselines"))
+    text += fmt::format("; {}: {} (skill {:.2f})", baseline.at("name").get<std::string>(),
+                        plain_percent(baseline.at("mean_error")), baseline.at("skill").get<double>());
+  for (const Json& baseline : summary.at("baselines"))
+    if (!baseline.at("beaten").get<bool>())
+      text += fmt::format("; NOT BETTER than \"{}\"", baseline.at("name").get<std::string>());
   return text;
 }
 
 std::string study_text(const Json& study, bool details) {
-  std::string out = fmt::format("{}: {}\n  source: {}\n", study["name"].get<std::string>(),
-                                study["title"].get<std::string>(), study["source"].get<std::string>());
+  std::string out = fmt::format("{}: {}\n  source: {}\n", study.at("name").get<std::string>(),
+                                study.at("title").get<std::string>(), study.at("source").get<std::string>());
   if (details)
-    for (const Json& assumption : study["assumptions"])
-      out += fmt::format("  assumed: {} ({})\n", assumption["what"].get<std::string>(),
-                         assumption["source"].get<std::string>());
-  for (const Json& fitted : study["fitted"]) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
-  out += "\n" + cells_text(study["cells"]);
-  for (const Json& claim : study["claims"]) {
+    for (const Json& assumption : study.at("assumptions"))
+      out += fmt::format("  assumed: {} ({})\n", assumption.at("what").get<std::string>(),
+                         assumption.at("source").get<std::string>());
+  for (const Json& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
+  out += "\n" + cells_text(study.at("cells"));
+  for (const Json& claim : study.at("claims")) {
     std::string values;
-    for (const Json& value : claim["values"])
-      values +=
-          fmt::format("{}{} {}", values.empty() ? "" : " > ", value["run"].get<std::string>(), exact(value["value"]));
-    out += fmt::format("\n{}: {} ({})", claim["holds"].get<bool>() ? "holds" : "DOES NOT HOLD",
-                       claim["text"].get<std::string>(), values);
+    for (const Json& value : claim.at("values"))
+      values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
+                            exact(value.at("value")));
+    out += fmt::format("\n{}: {} ({})", claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD",
+                       claim.at("text").get<std::string>(), values);
   }
-  if (!study["claims"].empty()) out += "\n";
-  for (const Json& table : study["compute_fractions"]) {
+  if (!study.at("claims").empty()) out += "\n";
+  for (const Json& table : study.at("compute_fractions")) {
     Table fractions({">bytes", ">GPUs", ">compute fraction"});
-    for (const Json& row : table["rows"])
-      fractions.add(
-          {number(row["bytes"]), std::to_string(row["gpus"].get<int>()), plain_percent(row["compute_fraction"])});
-    out += fmt::format("\n{} ({})\n{}", table["title"].get<std::string>(), table["series"].get<std::string>(),
+    for (const Json& row : table.at("rows"))
+      fractions.add({number(row.at("bytes")), std::to_string(row.at("gpus").get<int>()),
+                     plain_percent(row.at("compute_fraction"))});
+    out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
                        fractions.text());
   }
-  out += fmt::format("\n{}\n", summary_text(study["summary"]));
-  for (const Json& promise : study["promises"])
+  out += fmt::format("\n{}\n", summary_text(study.at("summary")));
+  for (const Json& promise : study.at("promises"))
     out += fmt::format("promise {}: {} cells within {} on average{}; {}\n",
-                       promise["kept"].get<bool>() ? "kept" : "BROKEN", promise["cells"].get<std::string>(),
-                       plain_percent(promise["mean_error_at_most"]),
-                       promise["beats_baselines"].get<bool>() ? " and better than every baseline" : "",
-                       summary_text(promise["measured"]));
+                       promise.at("kept").get<bool>() ? "kept" : "BROKEN", promise.at("cells").get<std::string>(),
+                       plain_percent(promise.at("mean_error_at_most")),
+                       promise.at("beats_baselines").get<bool>() ? " and better than every baseline" : "",
+                       summary_text(promise.at("measured")));
   return out;
 }
 
@@ -103,39 +106,41 @@ std::string study_text(const Json& study, bool details) {
 
 std::string validation_text(const Json& result, bool details) {
   std::string out;
-  for (const Json& study : result["studies"]) out += study_text(study, details) + "\n";
-  if (result["studies"].size() == 1) return out;
+  for (const Json& study : result.at("studies")) out += study_text(study, details) + "\n";
+  if (result.at("studies").size() == 1) return out;
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
   const auto add = [&](const std::string& name, const Json& summary) {
-    if (summary["cells"] == 0) return table.add({name, "0", "", "", "", "", ""});
+    if (summary.at("cells") == 0) return table.add({name, "0", "", "", "", "", ""});
     std::string ideal, skill;
-    for (const Json& baseline : summary["baselines"])
-      if (baseline["name"] == "no communication") {
-        ideal = plain_percent(baseline["mean_error"]);
-        skill = fmt::format("{:.2f}", baseline["skill"].get<double>());
+    for (const Json& baseline : summary.at("baselines"))
+      if (baseline.at("name") == "no communication") {
+        ideal = plain_percent(baseline.at("mean_error"));
+        skill = fmt::format("{:.2f}", baseline.at("skill").get<double>());
       }
-    table.add({name, std::to_string(summary["cells"].get<int>()), plain_percent(summary["mean_error"]),
-               plain_percent(summary["worst_error"]), ideal, skill, plain_percent(summary["held_by_interval"])});
+    table.add({name, std::to_string(summary.at("cells").get<int>()), plain_percent(summary.at("mean_error")),
+               plain_percent(summary.at("worst_error")), ideal, skill, plain_percent(summary.at("held_by_interval"))});
   };
-  for (const Json& study : result["studies"]) add(study["name"], study["summary"]);
+  for (const Json& study : result.at("studies")) add(study.at("name"), study.at("summary"));
   table.rule();
-  add("all", result["summary"]);
+  add("all", result.at("summary"));
   return out + table.text();
 }
 
 std::string validation_csv(const Json& result) {
   Table table({"study", "series", "cell", "unit", "role", "measured", "predicted", "low_90", "high_90", "error",
                "error_without_communication"});
-  for (const Json& study : result["studies"])
-    for (const Json& cell : study["cells"]) {
+  for (const Json& study : result.at("studies"))
+    for (const Json& cell : study.at("cells")) {
       const bool predicted = cell.contains("predicted");
       std::string ideal;
       if (predicted)
-        for (const Json& baseline : cell["baselines"])
-          if (baseline["name"] == "no communication") ideal = baseline["error"].dump();
-      table.add({study["name"], cell["series"], cell["what"], cell["unit"], cell["role"], cell["measured"].dump(),
-                 predicted ? cell["predicted"].dump() : "", predicted ? cell["interval_90"][0].dump() : "",
-                 predicted ? cell["interval_90"][1].dump() : "", predicted ? cell["error"].dump() : "", ideal});
+        for (const Json& baseline : cell.at("baselines"))
+          if (baseline.at("name") == "no communication") ideal = baseline.at("error").dump();
+      table.add({study.at("name"), cell.at("series"), cell.at("what"), cell.at("unit"), cell.at("role"),
+                 cell.at("measured").dump(), predicted ? cell.at("predicted").dump() : "",
+                 predicted ? cell.at("interval_90").at(0).dump() : "",
+                 predicted ? cell.at("interval_90").at(1).dump() : "", predicted ? cell.at("error").dump() : "",
+                 ideal});
     }
   return table.csv();
 }
