@@ -5,7 +5,13 @@ const palette = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7
 const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", straggler: "#cc79a7", input_stall: "#e69f00",
   checkpoint: "#56b4e9", provisioning: "#7a6fbe", lost: "#b02418", idle: "#9aa7b5" };
 
+// On paper: dark on white, and no wider than a page, before the style of print is in force.
+let printing = false;
+const kPaper = { text: "#000000", dim: "#333333", line: "#bbbbbb", back: "#ffffff", panel: "#ffffff" };
+const kPaperWidth = 680;
+
 const theme = () => {
+  if (printing) return kPaper;
   const style = getComputedStyle(document.documentElement);
   const colour = (name) => style.getPropertyValue(name).trim();
   return { text: colour("--text"), dim: colour("--dim"), line: colour("--line"), back: colour("--back"), panel: colour("--panel") };
@@ -26,6 +32,7 @@ function draw(name) {
   const option = entry.make(colours);
   entry.place.classList.toggle("empty", option === null);
   if (option === null) return;
+  entry.place.style.width = printing ? `${kPaperWidth}px` : "";
   if (option.height) entry.place.style.height = `${option.height}px`;
   delete option.height;
   if (!entry.instance) {

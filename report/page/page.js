@@ -151,5 +151,5 @@ if (rows.length > 1) showCandidates();
 let wait = 0;
 addEventListener("resize", () => { clearTimeout(wait); wait = setTimeout(drawAll, 100); });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
-addEventListener("beforeprint", drawAll);
-addEventListener("afterprint", drawAll);
+addEventListener("beforeprint", () => { printing = true; drawAll(); });
+addEventListener("afterprint", () => { printing = false; drawAll(); });

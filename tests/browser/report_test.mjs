@@ -175,6 +175,9 @@ await test("without a script every number is in a table; printed too", async () 
   assert.equal(await printed.page.locator("#filters").isVisible(), false);
   const hidden = await printed.page.locator(".scroll").first().evaluate((box) => box.scrollHeight - box.clientHeight);
   assert.ok(hidden <= 1, "a table is cut in print");
+  await printed.page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const wide = await printed.page.evaluate(() => document.querySelector("#chart-pareto canvas").clientWidth);
+  assert.ok(wide <= 700, `a chart of ${wide} pixels on paper`);
   await printed.done();
 });
 

@@ -25,6 +25,8 @@ Json run(const std::string& allocation, int gpus, double hours, const std::strin
   for (const auto use : kGpuUseNames) gpu_seconds[std::string(use)] = 0.0;
   gpu_seconds["compute"] = hours * 3600 * gpus;
   gpu_seconds["total"] = hours * 3600 * gpus;
+  Json uses = {{"idle_tail", "0.00"}, {"minimum_and_rounding", "0.00"}};
+  for (const auto use : kGpuUseNames) uses[std::string(use)] = use == "compute" ? usd : "0.00";
   const double time = hours * 3600;
   return {{"schema", "ganymede.result/1"},
           {"run",
@@ -60,7 +62,7 @@ Json run(const std::string& allocation, int gpus, double hours, const std::strin
                {"provider", "aws"},
                {"region", "us-east-1"},
                {"market", "spot"}}}},
-            {"instance_hours_by_use", {{"compute", usd}}}}},
+            {"instance_hours_by_use", uses}}},
           {"energy", nullptr},
           {"events",
            {{{"at_s", 0.0}, {"event", "requested"}, {"pool", "p"}, {"nodes", 1}}, {{"at_s", 1.0}, {"event", "ready"}}}},
