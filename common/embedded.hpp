@@ -24,5 +24,7 @@ std::span<const EmbeddedText> embedded_traces();       ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
 std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas
 std::span<const EmbeddedText> embedded_validations();  ///< studies/*/study.json, by folder
+/// serve/page, by their whole names
+std::span<const EmbeddedText> embedded_page();
 
 }  // namespace ganymede

@@ -1,0 +1,138 @@
+// The list of jobs and the one that is looked at.
+
+import * as api from './api.js';
+import {bytes, duration, el} from './dom.js';
+
+const active = (job) => job.state === 'queued' || job.state === 'running';
+const again = (job) => ['failed', 'cancelled', 'interrupted'].includes(job.state);
+const kinds = {compare: 'Comparison', plan: 'Plan', generate: 'Images'};
+
+function row(job, selected, choose) {
+  return el('li', {}, el('button', {type: 'button', 'aria-current': String(job.id === selected), 'data-id': String(job.id), onclick: () => choose(job.id)},
+    el('span', {class: 'id'}, String(job.id)), el('span', {class: `state ${job.state}`}, job.state),
+    el('span', {class: 'title', title: job.title}, `${kinds[job.kind]}: ${job.title}`),
+    el('span', {class: 'when'}, job.state === 'queued' ? '' : duration(job.seconds))));
+}
+
+function progress(job) {
+  if (!active(job)) return null;
+  if (job.state === 'queued')
+    return el('p', {}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Waits for the one that runs.');
+  const known = job.progress;
+  const label = known ? `${known.done} of ${known.count} ${known.what}` : 'running';
+  return el('div', {class: 'bar'},
+    el('progress', {'aria-label': label, ...(known ? {max: String(known.count), value: String(known.done)} : {})}), el('span', {}, label));
+}
+
+function images(job) {
+  const result = job.result ?? {};
+  const fact = (term, value) => (value === undefined ? [] : [el('dt', {}, term), el('dd', {}, value)]);
+  return el('figure', {},
+    el('img', {src: api.fileOf(job.id, 'images.png'), alt: `${job.title}: a grid of generated images`}),
+    el('dl', {class: 'big'}, ...fact('Images', result.images && String(result.images)), ...fact('Generation time', result.total_s && duration(result.total_s)),
+      ...fact('Images a second', result.images_per_s && Math.round(result.images_per_s).toLocaleString('en')),
+      ...fact('Memory, as planned', result.memory_bytes && bytes(result.memory_bytes)),
+      ...fact('Memory of the process, at most', bytes(job.peak_memory_bytes)), ...fact('Model', result.model), ...fact('Backend', result.backend),
+      ...fact('Device', result.device), ...fact('Checkpoint', result.checkpoint?.split('/').slice(-2).join('/'))));
+}
+
+const fileNames = {'report.html': 'Report in a tab of its own', 'result.json': 'Result (JSON)', 'table.txt': 'Table (text)', 'images.png': 'Images (PNG)',
+                   'input.json': 'Input (JSON)', 'log.txt': 'Log'};
+
+/** What stays once the job has ended: report, table, images. */
+async function outcome(job) {
+  const parts = [];
+  if (job.files.length > 0)
+    parts.push(el('ul', {class: 'files'}, ...Object.keys(fileNames).filter((name) => job.files.includes(name)).map((name) =>
+      el('li', {}, el('a', {href: api.fileOf(job.id, name), target: '_blank', rel: 'noopener'}, fileNames[name])))));
+  if (job.files.includes('images.png') && job.state === 'done') parts.push(images(job));
+  const report = job.files.includes('report.html');
+  if (report) parts.push(el('iframe', {src: api.fileOf(job.id, 'report.html'), title: `Report of job ${job.id}`}));
+  if (job.files.includes('table.txt')) {
+    const table = el('pre', {tabindex: '0', 'aria-label': 'Result as a table'}, await api.textOf(job.id, 'table.txt'));
+    parts.push(report ? el('details', {}, el('summary', {}, 'Table'), el('div', {class: 'inside'}, table)) : table);
+  }
+  if (job.note) parts.push(el('p', {class: 'hint'}, job.note));
+  return parts;
+}
+
+export function jobsView({list, empty, detail, ended, connection}) {
+  let selected = 0, shown = '', watched = new Set(), known = [], timer;
+
+  async function show(job) {
+    const act = async (what) => {
+      await what(job.id).catch((refused) => alertIn(refused.message));
+      await poll();
+    };
+    const message = el('p', {class: 'error', role: 'alert', hidden: !job.message}, job.message);
+    const alertIn = (words) => {
+      message.textContent = words;
+      message.hidden = false;
+    };
+    const facts = [`started ${job.created.replace('T', ' ').replace('Z', ' UTC')}`];
+    if (job.state !== 'queued') facts.push(`${duration(job.seconds)} elapsed`);
+    if (job.peak_memory_bytes > 0) facts.push(`${bytes(job.peak_memory_bytes)} memory at most`);
+    const rest = active(job) ? [] : await outcome(job);
+    if (job.id !== selected) return;
+    const focused = detail.contains(document.activeElement) ? document.activeElement.dataset.action : undefined;
+    detail.replaceChildren(
+      el('div', {class: 'head'}, el('h2', {id: 'detail-title'}, `${kinds[job.kind]} ${job.id}: ${job.title}`),
+        el('span', {class: `state ${job.state}`, role: 'status'}, job.state),
+        el('div', {class: 'actions'},
+          active(job) ? el('button', {type: 'button', 'data-action': 'cancel', onclick: () => act(api.cancel)}, 'Cancel') : null,
+          again(job) ? el('button', {type: 'button', 'data-action': 'again', onclick: () => act(api.again)}, 'Run again') : null)),
+      el('p', {class: 'facts'}, ...facts.map((fact) => el('span', {}, fact))), ...[progress(job), message].filter(Boolean), ...rest);
+    detail.hidden = false;
+    if (focused) detail.querySelector(`[data-action="${focused}"]`)?.focus();
+  }
+
+  function drawList() {
+    const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
+    list.replaceChildren(...known.map((job) => row(job, selected, choose)));
+    if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
+    empty.hidden = known.length > 0;
+  }
+
+  async function choose(id) {
+    selected = id;
+    shown = '';
+    drawList();
+    await poll();
+  }
+
+  async function poll() {
+    clearTimeout(timer);
+    try {
+      known = await api.jobs();
+      drawList();
+      for (const job of known)
+        if (watched.has(job.id) && !active(job)) {
+          watched.delete(job.id);
+          ended(await api.job(job.id));
+        }
+      const now = known.find((job) => job.id === selected);
+      // One that has ended is drawn once: its report must not be loaded anew.
+      if (now && (active(now) || shown !== `${now.id} ${now.state}`)) {
+        shown = `${now.id} ${now.state}`;
+        await show(await api.job(selected));
+      }
+      connection.textContent = '';
+    } catch (refused) {
+      connection.textContent = refused.status === 403 ? 'The server was started anew: open the address that it has printed.' : refused.message;
+    }
+    clearTimeout(timer);
+    timer = setTimeout(poll, known.some(active) ? 500 : 3000);
+  }
+
+  return {
+    start: async () => {
+      await poll();
+      if (known.length > 0) await choose(known[0].id);
+    },
+    /** A job that was just queued. */
+    follow: async (job) => {
+      watched.add(job.id);
+      await choose(job.id);
+    },
+  };
+}
