@@ -19,13 +19,24 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+/// A data set whose images have the model's size.
+std::string usual_dataset(const std::string& model) {
+  if (model == "mlp-gan" || model == "dcgan-28") return "mnist";
+  if (model == "dcgan-32") return "cifar-10";
+  if (model == "dcgan-64" || model == "progressive-gan" || model == "vae") return "celeba";
+  return "ffhq";
+}
+
 WorkloadChoice workload_of(const std::string& trace, const std::string& about) {
   const JsonNode at = JsonNode::wrap(nlohmann::json(trace), trace, "");
   const StepTrace steps = read_step_trace(JsonNode::parse(trace_text(at), trace));
   std::set<int> batches;
   for (const TraceBatch& batch : steps.batches) batches.insert(batch.batch);
-  return {
-      trace, steps.model, about.empty() ? "recorded on " + steps.device.name : about, {batches.begin(), batches.end()}};
+  return {trace,
+          steps.model,
+          about.empty() ? "recorded on " + steps.device.name : about,
+          {batches.begin(), batches.end()},
+          usual_dataset(steps.model)};
 }
 
 /// Sizes of one image as the data set stores it, pixels of one byte.
@@ -84,8 +95,11 @@ const Json& fixed_choices() {
   static const Json fixed = [] {
     Json workloads = Json::array();
     for (const WorkloadChoice& choice : workload_choices())
-      workloads.push_back(
-          {{"trace", choice.trace}, {"model", choice.model}, {"about", choice.about}, {"batches", choice.batches}});
+      workloads.push_back({{"trace", choice.trace},
+                           {"model", choice.model},
+                           {"about", choice.about},
+                           {"batches", choice.batches},
+                           {"dataset", choice.dataset}});
     Json schemes = Json::array();
     for (const AllReduceScheme& scheme : allreduce_schemes())
       schemes.push_back({{"name", scheme.name}, {"summary", scheme.summary}});

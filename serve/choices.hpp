@@ -18,6 +18,7 @@ struct WorkloadChoice {
   std::string trace;  ///< as a scenario names it: "recorded:mlp-gan-cpu", "layers:biggan"
   std::string model, about;
   std::vector<int> batches;  ///< sorted
+  std::string dataset;       ///< of the page's, that the model is usually trained on
 };
 
 /// Recorded traces, then lists of layers. Made once.

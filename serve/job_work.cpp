@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "common/errors.hpp"
 #include "common/file.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
@@ -17,7 +18,7 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 /// A parsed result takes many times its size in memory.
-constexpr std::uintmax_t kMostTableBytes = 16 << 20;
+constexpr std::uintmax_t kMostTableBytes = 32 << 20;
 constexpr std::size_t kMostMessage = 4000;
 
 /// What the program has said last of an error: "ganymede: MESSAGE".
@@ -43,7 +44,8 @@ std::string message_in(const fs::path& log, int code) {
 void write_table(const fs::path& folder) {
   const fs::path file = folder / "result.json";
   std::error_code ignored;
-  if (fs::file_size(file, ignored) > kMostTableBytes) return;
+  if (fs::file_size(file, ignored) > kMostTableBytes)
+    throw Failure("the result is too large; `ganymede export csv` makes one of it");
   const auto result = nlohmann::json::parse(read_file(file));
   write_file(folder / "table.txt", result.at("schema") == "ganymede.plan/1" ? plan_text(result) : sweep_text(result));
 }
@@ -101,9 +103,10 @@ class Work {
     const JobRecord before = record_;
     const auto end =
         command({{"report", "result.json", "-o", "report.html"}, folder_, "output.txt", "report-log.txt"}, {});
-    if (end && end->code == 0) return;
     record_ = before;  // the result is there, whatever became of its page
-    record_.note = "no report page: " + (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped");
+    if (end && end->code == 0) return;
+    record_.note += (record_.note.empty() ? "" : "; ") + std::string("no report page: ") +
+                    (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped");
   }
 
   JobRecord& record_;

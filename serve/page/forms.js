@@ -24,9 +24,11 @@ function workload(choices, units) {
   unit.setAttribute('aria-label', 'Unit of the target');
   const showModel = () => {
     const one = choices.workloads.find((item) => item.trace === models.value);
-    about.textContent = `${one.model}: ${one.about}`;
+    about.textContent = one.about;
     batch.replaceChildren(...one.batches.map((value) => el('option', {value: String(value)}, String(value))));
     batch.value = String(one.batches.includes(64) ? 64 : one.batches.at(-1));
+    dataset.value = one.dataset;
+    showDataset();
   };
   const showDataset = () => {
     const one = choices.datasets.find((item) => item.name === dataset.value);
@@ -37,13 +39,12 @@ function workload(choices, units) {
   for (const input of [images, size]) input.addEventListener('input', () => (dataset.value = ''));
   models.value = choices.workloads.some((one) => one.trace === 'recorded:dcgan-32-cpu') ? 'recorded:dcgan-32-cpu' : models.value;
   showModel();
-  showDataset();
   return {
     parts: [
-      fieldset('Model', el('div', {class: 'row'}, field('Model', models), field('Images a GPU and step', batch)), about),
+      fieldset('Model', el('div', {class: 'row'}, field('Model', models), field('Batch per GPU', batch)), about),
       fieldset('Training',
-        el('div', {class: 'row'}, field('Dataset', dataset), field('Its images', images), field('Bytes an image', size)),
-        el('div', {class: 'row'}, field('Until', amount), field('Unit', unit))),
+        el('div', {class: 'row'}, field('Dataset', dataset), field('Images', images), field('Bytes an image', size)),
+        el('div', {class: 'row'}, field('Train for', amount), field('Unit', unit))),
     ],
     build: () => ({
       trace: models.value,
@@ -174,8 +175,8 @@ export function forms(choices, submit) {
       }
       button.disabled = false;
     };
-    const whole = el('form', {autocomplete: 'off', onsubmit: send, onchange: one.refresh, oninput: one.refresh}, ...one.parts, error,
-      one.build ? el('div', {class: 'submit'}, button, one.size) : null);
+    const whole = el('form', {autocomplete: 'off', onsubmit: send, onchange: one.refresh, oninput: one.refresh}, ...one.parts,
+      one.build ? el('div', {class: 'submit'}, error, button, one.size) : null);
     made[kind] = {whole, showError};
   }
   return made;

@@ -19,21 +19,23 @@ function progress(job) {
   if (job.state === 'queued')
     return el('p', {}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Waits for the one that runs.');
   const known = job.progress;
-  const label = known ? `${known.done} of ${known.count} ${known.what}` : 'running';
+  const left = known?.done > 0 ? `, about ${duration((job.seconds * (known.count - known.done)) / known.done)} left` : '';
+  const label = known ? `${known.done} of ${known.count} ${known.what}${left}` : 'running';
   return el('div', {class: 'bar'},
     el('progress', {'aria-label': label, ...(known ? {max: String(known.count), value: String(known.done)} : {})}), el('span', {}, label));
 }
 
 function images(job) {
   const result = job.result ?? {};
+  const steps = result.checkpoint?.match(/step-0*([0-9]+)\.ckpt$/)?.[1];
   const fact = (term, value) => (value === undefined ? [] : [el('dt', {}, term), el('dd', {}, value)]);
   return el('figure', {},
     el('img', {src: api.fileOf(job.id, 'images.png'), alt: `${job.title}: a grid of generated images`}),
     el('dl', {class: 'big'}, ...fact('Images', result.images && String(result.images)), ...fact('Generation time', result.total_s && duration(result.total_s)),
       ...fact('Images a second', result.images_per_s && Math.round(result.images_per_s).toLocaleString('en')),
-      ...fact('Memory, as planned', result.memory_bytes && bytes(result.memory_bytes)),
-      ...fact('Memory of the process, at most', bytes(job.peak_memory_bytes)), ...fact('Model', result.model), ...fact('Backend', result.backend),
-      ...fact('Device', result.device), ...fact('Checkpoint', result.checkpoint?.split('/').slice(-2).join('/'))));
+      ...fact('Memory planned', result.memory_bytes && bytes(result.memory_bytes)),
+      ...fact('Memory used at most', bytes(job.peak_memory_bytes)), ...fact('Model', result.model), ...fact('Backend', result.backend),
+      ...fact('Device', result.device), ...fact('Trained for', steps && `${Number(steps).toLocaleString('en')} steps`)));
 }
 
 const fileNames = {'report.html': 'Report in a tab of its own', 'result.json': 'Result (JSON)', 'table.txt': 'Table (text)', 'images.png': 'Images (PNG)',
@@ -133,6 +135,7 @@ export function jobsView({list, empty, detail, ended, connection}) {
     follow: async (job) => {
       watched.add(job.id);
       await choose(job.id);
+      if (detail.getBoundingClientRect().left < list.closest('main').clientWidth / 4) detail.scrollIntoView({block: 'nearest'});  // below the form
     },
   };
 }
