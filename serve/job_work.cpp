@@ -76,8 +76,8 @@ class Work {
     if (end->code != 0) record_.message = message_in(folder_ / "log.txt", end->code);
     if (generates && end->code == 0) fs::rename(folder_ / "output.txt", folder_ / "result.json");
     const bool result = fs::exists(folder_ / "result.json");
-    // 3: a plan whose goals nothing meets, with what comes near; 4: a gate is missed.
-    const bool good = end->code == 0 || end->code == 4 || (end->code == 3 && result);
+    // 3: a plan whose goals nothing meets, with what comes near.
+    const bool good = end->code == 0 || (end->code == 3 && result && record_.kind == JobKind::plan);
     record_.state = good ? JobState::done : JobState::failed;
     if (result && !generates) show_result();
   }

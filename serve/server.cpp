@@ -162,6 +162,10 @@ class Server::Impl {
       refuse(response, 404, default_message(404));
       return Handled::Handled;
     }
+    if (header(request, "Range").find(',') != std::string::npos) {  // a small request for any number of copies
+      refuse(response, 416, "expected one range");
+      return Handled::Handled;
+    }
     if (reads) return Handled::Unhandled;
     const auto [status, objection] = body_objection(request);
     if (objection == nullptr) return Handled::Unhandled;

@@ -128,6 +128,8 @@ TEST(Serve, BodiesAreBounded) {
     return true;
   };
   EXPECT_EQ(server.client().Post("/api/jobs", chunks, "application/json")->status, 415);
+  EXPECT_EQ(server.get("/page.js", {{"Range", "bytes=0-9"}})->status, 206);
+  EXPECT_EQ(server.get("/page.js", {{"Range", "bytes=0-9,0-9"}})->status, 416);
 }
 
 TEST(Serve, BadValuesGetALocatedMessage) {
@@ -237,6 +239,17 @@ TEST(Serve, TheTimeLimitEndsAJob) {
   const Json job = server.wait_end(server.submit(long_comparison()));
   EXPECT_EQ(job["state"], "failed");
   EXPECT_THAT(job["message"].get<std::string>(), HasSubstr("--limit"));
+}
+
+TEST(Serve, SeveralJobsAtOnce) {
+  const Scratch scratch;
+  const Server server(scratch, {"--jobs", "2", "--queue", "0"});
+  for (const int id : {1, 2}) {
+    EXPECT_EQ(server.submit(long_comparison()), id);
+    EXPECT_EQ(server.wait_running(id)["state"], "running");
+  }
+  EXPECT_EQ(server.job(1)["state"], "running");
+  EXPECT_EQ(server.post("/api/jobs", comparison(1).dump())->status, 429);
 }
 
 TEST(Serve, EndingItInterruptsItsJobs) {

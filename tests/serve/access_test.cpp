@@ -74,6 +74,13 @@ TEST(Access, HostMustBeOurs) {
   }
 }
 
+TEST(Access, BrowsersLeaveOutPort80) {
+  Caller caller = good();
+  caller.host = "127.0.0.1";
+  EXPECT_EQ(Gate(kToken, 80).judge(caller), Verdict::welcome);
+  EXPECT_EQ(Gate(kToken, 8080).judge(caller), Verdict::wrong_host);
+}
+
 TEST(Access, WhatChangesSomethingMustComeFromOurPage) {
   const Gate gate(kToken, 8765);
   Caller caller = good();

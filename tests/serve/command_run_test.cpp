@@ -1,4 +1,4 @@
-// Runs this test program itself, as the server runs itself: --gtest_… options make it a child that does what is wanted.
+// Runs this test program itself, as the server runs itself: a variable of the environment makes it a child.
 
 #include "serve/command_run.hpp"
 
@@ -23,17 +23,69 @@ using std::chrono::hours;
 
 auto in(std::chrono::steady_clock::duration time) { return std::chrono::steady_clock::now() + time; }
 
+// What the children do. In a folder of their own, with 3 as the pipe for progress.
+
+int descriptors() {
+  std::ofstream out("descriptors");
+  for (int fd = 0; fd < 1024; ++fd)
+    if (::fcntl(fd, F_GETFD) != -1) out << fd << ' ';
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  out << (::sigismember(&blocked, SIGTERM) == 1 ? "blocked" : "open") << std::flush;
+  return 0;
+}
+
+int crash() { return ::raise(SIGKILL); }
+
+int sleeping() {
+  // A lock that is free once the last of both is gone.
+  ::flock(::open("lock", O_RDWR | O_CREAT, 0600), LOCK_EX);
+  if (::fork() != 0) std::ofstream("parent") << ::getpid() << std::endl;
+  ::sleep(3600);
+  return 0;
+}
+
+int deaf() {
+  ::signal(SIGTERM, SIG_IGN);
+  std::ofstream("deaf") << ::getpid() << std::endl;
+  for (;;) ::sleep(3600);
+}
+
+int progress() {
+  for (const std::string text : {"0 4 runs\n1 4 ru", "ns\n2 4 runs\n", "4 4 runs of it\n"})
+    if (::write(3, text.data(), text.size()) < 0) return 1;
+  return 0;
+}
+
+constexpr const char* kVariable = "GANYMEDE_TEST_CHILD";
+
+/// Before any test: this program is its own child.
+[[maybe_unused]] const bool kIsNoChild = [] {
+  const char* wanted = std::getenv(kVariable);
+  if (wanted == nullptr) return true;
+  const std::string what = wanted;
+  ::_exit(what == "descriptors" ? descriptors()
+          : what == "crash"     ? crash()
+          : what == "sleep"     ? sleeping()
+          : what == "deaf"      ? deaf()
+          : what == "progress"  ? progress()
+                                : 7);
+}();
+
 class Run : public testing::Test {
  protected:
   Run() {
     std::string name = (fs::temp_directory_path() / "ganymede-serve-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
   }
-  ~Run() override { fs::remove_all(folder_); }
+  void TearDown() override {
+    ::unsetenv(kVariable);
+    fs::remove_all(folder_);
+  }
 
   CommandRun child(const std::string& what, bool progress = false) const {
-    return {
-        {"--gtest_also_run_disabled_tests", "--gtest_filter=Child.DISABLED_" + what}, folder_, "out", "log", progress};
+    ::setenv(kVariable, what.c_str(), 1);
+    return {{}, folder_, "out", "log", progress};
   }
   std::string file(const std::string& name) const {
     std::ostringstream text;
@@ -50,40 +102,13 @@ class Run : public testing::Test {
   fs::path folder_;
 };
 
-// What the children do. In a folder of their own, with 3 as the pipe for progress.
-TEST(Child, DISABLED_Descriptors) {
-  std::ofstream out("descriptors");
-  for (int fd = 0; fd < 1024; ++fd)
-    if (::fcntl(fd, F_GETFD) != -1) out << fd << ' ';
-  sigset_t blocked;
-  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
-  out << (::sigismember(&blocked, SIGTERM) == 1 ? "blocked" : "open");
-}
-TEST(Child, DISABLED_Code) { ::_exit(7); }
-TEST(Child, DISABLED_Crash) { ::raise(SIGKILL); }
-TEST(Child, DISABLED_Sleep) {
-  // A lock that is free once the last of both is gone.
-  ASSERT_EQ(::flock(::open("lock", O_RDWR | O_CREAT, 0600), LOCK_EX), 0);
-  if (::fork() != 0) std::ofstream("parent") << ::getpid() << std::endl;
-  ::sleep(3600);
-}
-TEST(Child, DISABLED_Deaf) {
-  ::signal(SIGTERM, SIG_IGN);
-  std::ofstream("deaf") << ::getpid() << std::endl;
-  for (;;) ::sleep(3600);
-}
-TEST(Child, DISABLED_Progress) {
-  for (const std::string text : {"0 4 runs\n1 4 ru", "ns\n2 4 runs\n", "4 4 runs of it\n"})
-    ASSERT_EQ(::write(3, text.data(), text.size()), static_cast<ssize_t>(text.size()));
-}
-
 TEST_F(Run, TellsHowItEnded) {
   const StopSignal stop;
-  const CommandEnd end = run_command(child("Code"), stop, in(hours(1)), {});
+  const CommandEnd end = run_command(child("code"), stop, in(hours(1)), {});
   EXPECT_EQ(end.why, CommandEnd::Why::exited);
   EXPECT_EQ(end.code, 7);
   EXPECT_GT(end.peak_memory_bytes, 0);
-  EXPECT_EQ(run_command(child("Crash"), stop, in(hours(1)), {}).code, 128 + SIGKILL);
+  EXPECT_EQ(run_command(child("crash"), stop, in(hours(1)), {}).code, 128 + SIGKILL);
 }
 
 TEST_F(Run, TheChildGetsNothingOfOurs) {
@@ -92,7 +117,7 @@ TEST_F(Run, TheChildGetsNothingOfOurs) {
   ::sigemptyset(&term);
   ::sigaddset(&term, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &term, &before);
-  run_command(child("Descriptors"), StopSignal(), in(hours(1)), {});
+  run_command(child("descriptors"), StopSignal(), in(hours(1)), {});
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(ours);
   // Its standard ones, and the file that it writes this to.
@@ -105,7 +130,7 @@ TEST_F(Run, StoppingEndsTheWholeGroup) {
     number_in("parent");
     stop.raise();
   });
-  const CommandEnd end = run_command(child("Sleep"), stop, in(hours(1)), {});
+  const CommandEnd end = run_command(child("sleep"), stop, in(hours(1)), {});
   stopper.join();
   EXPECT_EQ(end.why, CommandEnd::Why::stopped);
   const int lock = ::open((folder_ / "lock").c_str(), O_RDWR);
@@ -122,7 +147,7 @@ TEST_F(Run, WhoDoesNotListenIsKilled) {
     number_in("deaf");
     stop.raise();
   });
-  const CommandEnd end = run_command(child("Deaf"), stop, in(hours(1)), {});
+  const CommandEnd end = run_command(child("deaf"), stop, in(hours(1)), {});
   stopper.join();
   EXPECT_EQ(end.why, CommandEnd::Why::stopped);
   EXPECT_EQ(end.code, 128 + SIGKILL);
@@ -131,18 +156,18 @@ TEST_F(Run, WhoDoesNotListenIsKilled) {
 TEST_F(Run, AStopBeforeTheBeginningCounts) {
   StopSignal stop;
   stop.raise();
-  EXPECT_EQ(run_command(child("Sleep"), stop, in(hours(1)), {}).why, CommandEnd::Why::stopped);
+  EXPECT_EQ(run_command(child("sleep"), stop, in(hours(1)), {}).why, CommandEnd::Why::stopped);
 }
 
 TEST_F(Run, TheTimeLimitEndsIt) {
-  EXPECT_EQ(run_command(child("Sleep"), StopSignal(), in(std::chrono::milliseconds(1)), {}).why,
+  EXPECT_EQ(run_command(child("sleep"), StopSignal(), in(std::chrono::milliseconds(1)), {}).why,
             CommandEnd::Why::too_long);
 }
 
 TEST_F(Run, ProgressArrivesInLines) {
   std::vector<Progress> seen;
   // The program knows the option, this test does not: it writes to the descriptor all the same.
-  run_command(child("Progress", true), StopSignal(), in(hours(1)),
+  run_command(child("progress", true), StopSignal(), in(hours(1)),
               [&](const Progress& progress) { seen.push_back(progress); });
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen.back().done, 4U);
