@@ -4,20 +4,24 @@ import * as api from './api.js';
 import {bytes, duration, el} from './dom.js';
 
 const active = (job) => job.state === 'queued' || job.state === 'running';
+/** What an ended job looks like does not change; of the others, progress and time do. */
+const key = (job) => `${job.id} ${job.state} ${active(job) ? '' : job.seconds}`;
 const again = (job) => ['failed', 'cancelled', 'interrupted'].includes(job.state);
 const kinds = {compare: 'Comparison', plan: 'Plan', generate: 'Images'};
+
+const elapsed = (job) => (job.state === 'queued' ? '' : duration(job.seconds));
 
 function row(job, selected, choose) {
   return el('li', {}, el('button', {type: 'button', 'aria-current': String(job.id === selected), 'data-id': String(job.id), onclick: () => choose(job.id)},
     el('span', {class: 'id'}, String(job.id)), el('span', {class: `state ${job.state}`}, job.state),
     el('span', {class: 'title', title: job.title}, `${kinds[job.kind]}: ${job.title}`),
-    el('span', {class: 'when'}, job.state === 'queued' ? '' : duration(job.seconds))));
+    el('span', {class: 'when'}, elapsed(job))));
 }
 
 function progress(job) {
   if (!active(job)) return null;
   if (job.state === 'queued')
-    return el('p', {}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Waits for the one that runs.');
+    return el('p', {class: 'bar'}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Waits for the one that runs.');
   const known = job.progress;
   const left = known?.done > 0 ? `, about ${duration((job.seconds * (known.count - known.done)) / known.done)} left` : '';
   const label = known ? `${known.done} of ${known.count} ${known.what}${left}` : 'running';
@@ -59,9 +63,23 @@ async function outcome(job) {
 }
 
 export function jobsView({list, empty, detail, ended, connection}) {
-  let selected = 0, shown = '', watched = new Set(), known = [], timer;
+  let selected = 0, shown = '', drawn = '', listed = '', watched = new Set(), known = [], timer;
+
+  const facts = (job) => {
+    const all = [`asked for ${job.created.replace('T', ' ').replace('Z', ' UTC')}`];
+    if (job.state !== 'queued') all.push(`${duration(job.seconds)} elapsed`);
+    if (job.peak_memory_bytes > 0) all.push(`${bytes(job.peak_memory_bytes)} memory at most`);
+    return el('p', {class: 'facts'}, ...all.map((fact) => el('span', {}, fact)));
+  };
 
   async function show(job) {
+    if (job.id !== selected) return;
+    // Of one that goes on, only what changes: a button that is being pressed must stay.
+    if (active(job) && drawn === key(job)) {
+      detail.querySelector('.facts').replaceWith(facts(job));
+      detail.querySelector('.bar').replaceWith(progress(job));
+      return;
+    }
     const act = async (what) => {
       await what(job.id).catch((refused) => alertIn(refused.message));
       await poll();
@@ -71,9 +89,6 @@ export function jobsView({list, empty, detail, ended, connection}) {
       message.textContent = words;
       message.hidden = false;
     };
-    const facts = [`started ${job.created.replace('T', ' ').replace('Z', ' UTC')}`];
-    if (job.state !== 'queued') facts.push(`${duration(job.seconds)} elapsed`);
-    if (job.peak_memory_bytes > 0) facts.push(`${bytes(job.peak_memory_bytes)} memory at most`);
     const rest = active(job) ? [] : await outcome(job);
     if (job.id !== selected) return;
     const focused = detail.contains(document.activeElement) ? document.activeElement.dataset.action : undefined;
@@ -83,12 +98,19 @@ export function jobsView({list, empty, detail, ended, connection}) {
         el('div', {class: 'actions'},
           active(job) ? el('button', {type: 'button', 'data-action': 'cancel', onclick: () => act(api.cancel)}, 'Cancel') : null,
           again(job) ? el('button', {type: 'button', 'data-action': 'again', onclick: () => act(api.again)}, 'Run again') : null)),
-      el('p', {class: 'facts'}, ...facts.map((fact) => el('span', {}, fact))), ...[progress(job), message].filter(Boolean), ...rest);
+      facts(job), ...[progress(job), message].filter(Boolean), ...rest);
     detail.hidden = false;
+    drawn = key(job);
     if (focused) detail.querySelector(`[data-action="${focused}"]`)?.focus();
   }
 
   function drawList() {
+    const looks = known.map((job) => `${key(job)} ${job.id === selected}`).join();
+    if (looks === listed) {
+      for (const [i, when] of list.querySelectorAll('.when').entries()) when.textContent = elapsed(known[i]);
+      return;
+    }
+    listed = looks;
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.id : undefined;
     list.replaceChildren(...known.map((job) => row(job, selected, choose)));
     if (focused) list.querySelector(`[data-id="${focused}"]`)?.focus();
@@ -97,7 +119,7 @@ export function jobsView({list, empty, detail, ended, connection}) {
 
   async function choose(id) {
     selected = id;
-    shown = '';
+    shown = drawn = '';
     drawList();
     await poll();
   }
@@ -114,9 +136,10 @@ export function jobsView({list, empty, detail, ended, connection}) {
         }
       const now = known.find((job) => job.id === selected);
       // One that has ended is drawn once: its report must not be loaded anew.
-      if (now && (active(now) || shown !== `${now.id} ${now.state}`)) {
-        shown = `${now.id} ${now.state}`;
-        await show(await api.job(selected));
+      if (now && (active(now) || shown !== key(now))) {
+        const job = await api.job(now.id);
+        shown = key(job);
+        await show(job);
       }
       connection.textContent = '';
     } catch (refused) {
