@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
@@ -105,7 +106,27 @@ void remark(const Shared& shared, const std::string& text) {
   if (!shared.quiet) say(text + "\n");
 }
 
+void add_progress_fd(CLI::App& app, Shared& shared) {
+  app.add_option("--progress-fd", shared.progress_fd)->check(CLI::Range(3, 1 << 16))->group("");
+}
+
+namespace {
+
+/// A reader that is gone is no error; neither is one that is slow, where the descriptor does not block.
+std::function<void(std::size_t)> progress_lines(int descriptor, std::size_t count, const std::string& what) {
+  const auto write = [=](std::size_t done) {
+    const std::string line = fmt::format("{} {} {}\n", done, count, what);
+    [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
+  };
+  std::signal(SIGPIPE, SIG_IGN);
+  write(0);
+  return write;
+}
+
+}  // namespace
+
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what) {
+  if (shared.progress_fd >= 0) return progress_lines(shared.progress_fd, count, what);
   if (shared.quiet || ::isatty(STDERR_FILENO) == 0) return {};
   return [count, what](std::size_t done) {
     constexpr std::size_t kWidth = 30;

@@ -30,6 +30,7 @@ struct Shared {
   bool quiet = false;            ///< no progress, no remarks on stderr
   bool color = true;             ///< off with --no-color, NO_COLOR or when stdout is no terminal
   int exit_code = 0;             ///< what main returns when nothing was thrown
+  int progress_fd = -1;          ///< --progress-fd: progress goes there as lines "done count what" instead
 };
 
 /// Prints descriptions as said above.
@@ -56,6 +57,8 @@ void emit(const Shared& shared, const std::string& text);
 void say(const std::string& text);
 /// A remark for people on stderr, unless --quiet.
 void remark(const Shared& shared, const std::string& text);
+/// --progress-fd, for programs that start this one; not shown in the help.
+void add_progress_fd(CLI::App& app, Shared& shared);
 /// Draws on stderr how many of `count` are done; empty, so not called, unless stderr is a terminal.
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);
 
@@ -77,6 +80,7 @@ void add_doctor(CLI::App& app, Shared& shared);
 void add_catalog(CLI::App& app, Shared& shared);
 void add_list(CLI::App& app, Shared& shared);
 void add_schema(CLI::App& app, Shared& shared);
+void add_serve(CLI::App& app, Shared& shared);
 void add_example(CLI::App& app, Shared& shared);
 
 }  // namespace ganymede::cli

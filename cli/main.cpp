@@ -72,6 +72,7 @@ int main(int argc, char** argv) {
   app.add_flag_callback(
       "--no-color", [&] { shared.color = false; }, "no colours");
   app.add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
+  cli::add_progress_fd(app, shared);
   app.fallthrough();
   cli::add_train(app, shared);
   cli::add_generate(app, shared);
@@ -90,6 +91,7 @@ int main(int argc, char** argv) {
   cli::add_list(app, shared);
   cli::add_schema(app, shared);
   cli::add_example(app, shared);
+  cli::add_serve(app, shared);
 
   try {
     check_command(app, command_word(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)));

@@ -24,7 +24,7 @@ std::span<const EmbeddedText> embedded_traces();       ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
 std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas
 std::span<const EmbeddedText> embedded_validations();  ///< studies/*/study.json, by folder
-
-std::span<const EmbeddedText> embedded_page();  ///< of report/page, by whole name
+std::span<const EmbeddedText> embedded_report_page();  ///< report/page, by whole name
+std::span<const EmbeddedText> embedded_serve_page();   ///< serve/page, likewise
 
 }  // namespace ganymede

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMostDetailed = 60;
 
 std::string_view part(std::string_view name) {
-  for (const EmbeddedText& file : embedded_page())
+  for (const EmbeddedText& file : embedded_report_page())
     if (file.name == name) return file.text;
   return {};
 }

@@ -1,0 +1,120 @@
+// ganymede serve: the page.
+
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <thread>
+
+#include "cli/command.hpp"
+#include "common/errors.hpp"
+#include "kernel/checkpoint.hpp"
+#include "serve/server.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+struct ServeOptions {
+  int port = 8765;
+  std::string data = "ganymede-serve";
+  std::vector<std::string> checkpoints;
+  int jobs = 1, queue = 8;
+  std::string limit = "10min";
+};
+
+serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories) {
+  serve::Checkpoints named;
+  for (const std::string& directory : directories) {
+    if (!kernel::has_checkpoints(directory))
+      throw ConfigError(fmt::format(
+          "--checkpoint: {}: found no checkpoint, expected a directory that ganymede train --checkpoint wrote",
+          directory));
+    const auto path = std::filesystem::weakly_canonical(directory);
+    if (!named.emplace(path.filename().string(), path).second)
+      throw ConfigError(fmt::format("--checkpoint: two directories are called {}; the page could not tell them apart",
+                                    path.filename().string()));
+  }
+  return named;
+}
+
+Seconds limit_of(const std::string& text) {
+  try {
+    const auto limit = parse_quantity<Seconds>(text);
+    if (limit.si >= 1 && limit.si <= 30 * 86400.0) return limit;
+  } catch (const std::invalid_argument& error) {
+    throw ConfigError(fmt::format("--limit {}: {}", text, error.what()));
+  }
+  throw ConfigError(fmt::format("--limit {}: expected a duration from 1s to 720h", text));
+}
+
+void serve_command(const ServeOptions& options, Shared& shared) {
+  serve::JobOptions job_options;
+  job_options.data = std::filesystem::absolute(options.data);
+  job_options.checkpoints = named_checkpoints(options.checkpoints);
+  job_options.at_once = options.jobs;
+  job_options.queue = options.queue;
+  job_options.limit = limit_of(options.limit);
+  job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
+  // Blocked before any thread is made, so that this one alone gets them.
+  sigset_t ends;
+  ::sigemptyset(&ends);
+  ::sigaddset(&ends, SIGINT);
+  ::sigaddset(&ends, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  int signal = 0;
+  {
+    serve::Jobs jobs(job_options);
+    serve::Server server(jobs, {.port = options.port});
+    emit(shared, server.address() + "\n");
+    remark(shared, fmt::format("jobs are kept in {}; Ctrl-C ends the server", options.data));
+    bool served = true;
+    std::thread listener([&] {
+      served = server.run();
+      if (!served) ::kill(::getpid(), SIGTERM);
+    });
+    ::sigwait(&ends, &signal);
+    server.stop();
+    listener.join();
+    if (!served) throw Failure("the server cannot listen");
+  }
+  shared.exit_code = signal == SIGINT ? kInterrupted : 0;
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app, Shared& shared) {
+  auto options = std::make_shared<ServeOptions>();
+  auto* command = app.add_subcommand(
+      "serve",
+      "a page in the browser: compare, plan, generate\n"
+      "Examples:\n"
+      "  ganymede serve                                     then open the address that it prints\n"
+      "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"
+      "  ganymede serve --checkpoint run,other/run2         generate images from these\n"
+      "  ganymede serve --jobs 2 --limit 2h\n"
+      "\n"
+      "A page on this machine, for this machine alone: choose a model, platforms, schemes and policies, compare them "
+      "or\n"
+      "ask what to rent, and generate images from checkpoints. The address that it prints has a token, which every\n"
+      "request needs. Each job is this program, run in a folder of its own. docs/serve.md says what a request cannot "
+      "do.");
+  command->add_option("--port", options->port, "of 127.0.0.1; 0: a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command->add_option("--data", options->data, "where jobs are kept; DATA/checkpoints/* are offered too")
+      ->capture_default_str();
+  command->add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint")
+      ->delimiter(',');
+  command->add_option("--jobs", options->jobs, "jobs at once; each has its share of the cores")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command->add_option("--queue", options->queue, "jobs that may wait")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command->add_option("--limit", options->limit, "a job that takes longer is ended")->capture_default_str();
+  command->callback([options, &shared] { serve_command(*options, shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,72 @@
+#include "serve/access.hpp"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "common/errors.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+/// The value of a cookie of that name: "a=1; b=2".
+std::string_view cookie_value(std::string_view header, std::string_view name) {
+  while (!header.empty()) {
+    const std::size_t end = std::min(header.find(';'), header.size());
+    std::string_view pair = header.substr(0, end);
+    header.remove_prefix(std::min(end + 1, header.size()));
+    while (pair.starts_with(' ')) pair.remove_prefix(1);
+    if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) return pair.substr(name.size() + 1);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string random_token() {
+  std::array<unsigned char, 32> bytes{};
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t got = ::getrandom(bytes.data() + done, bytes.size() - done, 0);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Failure("the system gives no random numbers for the token");
+    done += static_cast<std::size_t>(got);
+  }
+  std::string text;
+  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  return text;
+}
+
+bool same_secret(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  volatile unsigned char difference = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference =
+        static_cast<unsigned char>(difference | (static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b[i])));
+  return difference == 0;
+}
+
+Gate::Gate(std::string token, int port) : token_(std::move(token)), port_(port) {}
+
+std::string Gate::address() const { return fmt::format("http://127.0.0.1:{}/?token={}", port_, token_); }
+std::string Gate::cookie_name() const { return fmt::format("ganymede-{}", port_); }
+std::string Gate::cookie() const {
+  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(), token_);
+}
+
+Verdict Gate::judge(const Caller& caller) const {
+  const std::string port = port_ == 80 ? "" : fmt::format(":{}", port_);  // which browsers leave out
+  if (caller.host != "127.0.0.1" + port && caller.host != "localhost" + port) return Verdict::wrong_host;
+  const bool reads = caller.method == "GET" || caller.method == "HEAD";
+  if (!reads && !caller.origin.empty() && caller.origin != "http://" + caller.host) return Verdict::wrong_origin;
+  constexpr std::string_view kBearer = "Bearer ";
+  const std::string_view authorization = caller.authorization;
+  const bool known = same_secret(caller.token, token_) ||
+                     same_secret(cookie_value(caller.cookie, cookie_name()), token_) ||
+                     (authorization.starts_with(kBearer) && same_secret(authorization.substr(kBearer.size()), token_));
+  return known ? Verdict::welcome : Verdict::no_token;
+}
+
+}  // namespace ganymede::serve

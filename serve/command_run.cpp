@@ -1,0 +1,210 @@
+#include "serve/command_run.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <optional>
+#include <sstream>
+#include <utility>
+
+#include "common/errors.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto kGrace = std::chrono::seconds(2);
+constexpr int kProgressFd = 3;
+/// Above all that the child gets, so that giving it one descriptor cannot overwrite another.
+constexpr int kFirstFree = 10;
+
+Failure system_failure(const char* what) { return Failure(fmt::format("{}: {}", what, std::strerror(errno))); }
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  /// Takes over `fd`, a new one.
+  Descriptor(int fd, const char* what) {
+    if (fd < 0) throw system_failure(what);
+    fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree);
+    ::close(fd);
+    if (fd_ < 0) throw system_failure(what);
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_ = -1;
+};
+
+Descriptor open_file(const std::filesystem::path& path) {
+  return {::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), path.c_str()};
+}
+
+/// All that the child needs, made before the fork: between fork and exec, a process that had several threads may only
+/// make system calls.
+struct Prepared {
+  std::vector<char*> arguments;
+  std::array<int, 4> descriptors{-1, -1, -1, -1};
+  const char* folder = nullptr;
+  pid_t parent = 0;
+};
+
+[[noreturn]] void be_child(const Prepared& prepared) {
+  ::setpgid(0, 0);
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != prepared.parent) ::_exit(127);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::signal(SIGPIPE, SIG_DFL);  // the HTTP library ignores it
+  unsigned int first_closed = 0;
+  for (const int descriptor : prepared.descriptors)
+    if (descriptor >= 0) ::dup2(descriptor, static_cast<int>(first_closed++));
+  ::close_range(first_closed, ~0U, 0);  // connections of the server among them
+  if (::chdir(prepared.folder) == 0) ::execv("/proc/self/exe", prepared.arguments.data());
+  ::_exit(127);
+}
+
+class Child {
+ public:
+  explicit Child(const CommandRun& run) {
+    std::vector<std::string> words = {"ganymede"};
+    words.insert(words.end(), run.arguments.begin(), run.arguments.end());
+    const Descriptor input(::open("/dev/null", O_RDONLY | O_CLOEXEC), "/dev/null");
+    const Descriptor output = open_file(run.folder / run.output), log = open_file(run.folder / run.log);
+    Descriptor progress;
+    Prepared prepared;
+    prepared.descriptors = {input.get(), output.get(), log.get(), -1};
+    if (run.progress) {
+      int ends[2];
+      if (::pipe2(ends, O_CLOEXEC) != 0) throw system_failure("cannot make a pipe");
+      pipe_ = Descriptor(ends[0], "cannot keep a pipe");
+      progress = Descriptor(ends[1], "cannot keep a pipe");
+      ::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+      prepared.descriptors[kProgressFd] = progress.get();
+      words.insert(words.end(), {"--progress-fd", std::to_string(kProgressFd)});
+    }
+    for (std::string& word : words) prepared.arguments.push_back(word.data());
+    prepared.arguments.push_back(nullptr);
+    prepared.folder = run.folder.c_str();
+    prepared.parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) throw system_failure("cannot start a child process");
+    if (pid_ == 0) be_child(prepared);
+    ::setpgid(pid_, pid_);  // here too: whoever kills the group must not come before the child has made it
+    try {
+      handle_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)), "cannot watch a child process");
+    } catch (const Failure&) {
+      signal(SIGKILL);
+      reap();
+      throw;
+    }
+  }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  int handle() const { return handle_.get(); }
+  int pipe() const { return pipe_.get(); }
+  /// To its process group. Precondition: it is not reaped.
+  void signal(int number) const { ::kill(-pid_, number); }
+
+  CommandEnd reap() const {
+    int status = 0;
+    rusage usage{};
+    while (::wait4(pid_, &status, 0, &usage) < 0 && errno == EINTR) {
+    }
+    return {CommandEnd::Why::exited, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
+            std::int64_t{usage.ru_maxrss} * 1024};
+  }
+
+  /// What has come through the pipe; none: nothing new that is whole.
+  std::optional<Progress> read_progress() {
+    char buffer[4096];
+    for (ssize_t got; (got = ::read(pipe_.get(), buffer, sizeof buffer)) > 0;)
+      received_.append(buffer, static_cast<std::size_t>(got));
+    const std::size_t end = received_.rfind('\n');
+    if (end == std::string::npos) return std::nullopt;
+    const std::size_t before = end == 0 ? std::string::npos : received_.rfind('\n', end - 1);
+    std::istringstream line(received_.substr(before == std::string::npos ? 0 : before + 1, end));
+    received_.erase(0, end + 1);
+    Progress progress;
+    line >> progress.done >> progress.count >> std::ws;
+    std::getline(line, progress.what);
+    return progress;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  Descriptor handle_, pipe_;
+  std::string received_;
+};
+
+int milliseconds_until(Clock::time_point time) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000'000));
+}
+
+}  // namespace
+
+StopSignal::StopSignal() : descriptor_(::eventfd(0, EFD_CLOEXEC)) {
+  if (descriptor_ < 0) throw system_failure("cannot make an event");
+}
+StopSignal::~StopSignal() { ::close(descriptor_); }
+void StopSignal::raise() {
+  raised_ = true;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);
+}
+
+CommandEnd run_command(const CommandRun& run, const StopSignal& stop, Clock::time_point until,
+                       const std::function<void(const Progress&)>& progress) {
+  Child child(run);
+  CommandEnd::Why why = CommandEnd::Why::exited;
+  std::array<pollfd, 3> polled{
+      {{child.handle(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}, {child.pipe(), POLLIN, 0}}};
+  for (Clock::time_point next = until;;) {
+    ::poll(polled.data(), polled.size(), milliseconds_until(next));
+    if (polled[2].revents != 0) {
+      if (const auto seen = child.read_progress()) progress(*seen);
+      if ((polled[2].revents & POLLIN) == 0) polled[2].fd = -1;  // closed: nothing more comes
+    }
+    if (polled[0].revents != 0) break;
+    const bool late = Clock::now() >= next;
+    if (why != CommandEnd::Why::exited) {
+      if (late) child.signal(SIGKILL);
+      if (late) next = Clock::now() + kGrace;
+    } else if (late || polled[1].revents != 0) {
+      why = late ? CommandEnd::Why::too_long : CommandEnd::Why::stopped;
+      polled[1].fd = -1;
+      child.signal(SIGTERM);
+      next = Clock::now() + kGrace;
+    }
+  }
+  child.signal(SIGKILL);  // whatever it has left behind in its group, which is there until it is reaped
+  CommandEnd end = child.reap();
+  end.why = why;
+  return end;
+}
+
+}  // namespace ganymede::serve

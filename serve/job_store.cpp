@@ -1,0 +1,136 @@
+#include "serve/job_store.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/file.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kSchema = "ganymede.serve-job/1";
+constexpr const char* kRecord = "job.json";
+
+const std::vector<std::string>& state_names() {
+  static const std::vector<std::string> names = {"queued", "running", "done", "failed", "cancelled", "interrupted"};
+  return names;
+}
+
+/// Its number, or 0: not a job's folder.
+int id_of(const std::string& name) {
+  int id = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+  return error == std::errc{} && end == name.data() + name.size() && id > 0 && name == std::to_string(id) ? id : 0;
+}
+
+JobRecord read_record(const fs::path& file, int id) {
+  JobRecord record;
+  record.id = id;
+  JsonObject in(JsonNode::load(file));
+  check_schema(in, kSchema);
+  record.kind = read_job_kind(in.required("kind"));
+  const auto text = [&](const char* key) {
+    const JsonNode node = in.required(key);
+    if (!node.is_string()) node.expected("a text");
+    return node.value().get<std::string>();
+  };
+  record.title = text("title");
+  const std::string state = in.required("state").as_choice(state_names());
+  record.state =
+      static_cast<JobState>(std::find(state_names().begin(), state_names().end(), state) - state_names().begin());
+  record.created = text("created");
+  record.seconds = in.required("seconds").as_number(0, 1e12);
+  if (const auto code = in.optional("exit_code")) record.exit_code = static_cast<int>(code->as_integer(0, 255));
+  record.message = text("message");
+  record.note = text("note");
+  record.peak_memory_bytes = in.required("peak_memory_bytes").as_integer(0, INT64_MAX);
+  in.finish();
+  return record;
+}
+
+void make_folder(const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
+}
+
+}  // namespace
+
+std::string_view to_string(JobState state) { return state_names()[static_cast<std::size_t>(state)]; }
+
+std::span<const JobFile> job_files() {
+  static constexpr JobFile kFiles[] = {{kInputFile, "application/json"},
+                                       {"result.json", "application/json"},
+                                       {"report.html", "text/html; charset=utf-8"},
+                                       {"table.txt", "text/plain; charset=utf-8"},
+                                       {"images.png", "image/png"},
+                                       {"log.txt", "text/plain; charset=utf-8"}};
+  return kFiles;
+}
+
+JobStore::JobStore(fs::path data) : data_(std::move(data)) {
+  make_folder(data_ / "jobs");
+  make_folder(checkpoints());
+  const fs::path file = data_ / "lock";
+  lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_ < 0) throw ConfigError(fmt::format("--data: {}: {}", file.string(), std::strerror(errno)));
+  if (::flock(lock_, LOCK_EX | LOCK_NB) == 0) return;
+  ::close(lock_);
+  throw ConfigError(fmt::format("--data: {}: another ganymede serve uses it; choose another folder", data_.string()));
+}
+
+JobStore::~JobStore() { ::close(lock_); }
+
+fs::path JobStore::folder(int id) const { return data_ / "jobs" / std::to_string(id); }
+
+std::vector<JobRecord> JobStore::load(std::vector<std::string>& remarks) {
+  std::vector<JobRecord> records;
+  for (const auto& entry : fs::directory_iterator(data_ / "jobs")) {
+    const int id = id_of(entry.path().filename().string());
+    if (id == 0) continue;
+    last_ = std::max(last_, id);
+    try {
+      JobRecord record = read_record(entry.path() / kRecord, id);
+      if (record.state == JobState::queued || record.state == JobState::running) {
+        record.state = JobState::interrupted;
+        record.message = "the server ended before the job did";
+        save(record);
+      }
+      records.push_back(std::move(record));
+    } catch (const ConfigError& error) {
+      remarks.push_back(fmt::format("job {} is left out: {}", id, error.what()));
+    }
+  }
+  std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  return records;
+}
+
+int JobStore::make() {
+  make_folder(folder(last_ + 1));
+  return ++last_;
+}
+
+void JobStore::save(const JobRecord& record) const {
+  nlohmann::ordered_json json = {{"schema", kSchema},         {"kind", to_string(record.kind)},
+                                 {"title", record.title},     {"state", to_string(record.state)},
+                                 {"created", record.created}, {"seconds", record.seconds}};
+  if (record.exit_code) json["exit_code"] = *record.exit_code;
+  json["message"] = record.message;
+  json["note"] = record.note;
+  json["peak_memory_bytes"] = record.peak_memory_bytes;
+  // What a program has said may be no UTF-8.
+  write_file(folder(record.id) / kRecord, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace ganymede::serve

@@ -1,0 +1,63 @@
+#pragma once
+// Jobs on disk, so that a server that is started again knows those of the last one: DATA/jobs/ID/ holds a job's record
+// (job.json), its input and what it made. DATA/checkpoints/ is the user's to fill.
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/forms.hpp"
+
+namespace ganymede::serve {
+
+enum class JobState { queued, running, done, failed, cancelled, interrupted };
+std::string_view to_string(JobState state);
+
+struct JobRecord {
+  int id = 0;  ///< from 1, in the order in which they came
+  JobKind kind = JobKind::compare;
+  std::string title;
+  JobState state = JobState::queued;
+  std::string created;           ///< UTC
+  double seconds = 0;            ///< that it ran
+  std::optional<int> exit_code;  ///< of the program, once it has ended by itself
+  std::string message;           ///< why there is no result, or what is wrong with it
+  std::string note;              ///< why there is no report page beside the result
+  std::int64_t peak_memory_bytes = 0;
+};
+
+/// A file of a job that may be fetched.
+struct JobFile {
+  std::string_view name, content_type;
+};
+std::span<const JobFile> job_files();
+inline constexpr const char* kInputFile = "input.json";
+
+class JobStore {
+ public:
+  /// Makes the folders. ConfigError if that cannot be, or another server uses them.
+  explicit JobStore(std::filesystem::path data);
+  JobStore(const JobStore&) = delete;
+  JobStore& operator=(const JobStore&) = delete;
+  ~JobStore();
+
+  std::filesystem::path folder(int id) const;
+  std::filesystem::path checkpoints() const { return data_ / "checkpoints"; }
+
+  /// By id. What cannot be read adds a remark, and its id is not given again. What was not finished is interrupted.
+  std::vector<JobRecord> load(std::vector<std::string>& remarks);
+  /// The next id, its folder made.
+  int make();
+  void save(const JobRecord& record) const;
+
+ private:
+  std::filesystem::path data_;
+  int lock_ = -1;
+  int last_ = 0;
+};
+
+}  // namespace ganymede::serve

@@ -1,0 +1,134 @@
+#include "serve/job_work.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "report/plans.hpp"
+#include "report/runs.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+/// A parsed result takes many times its size in memory.
+constexpr std::uintmax_t kMostTableBytes = 32 << 20;
+constexpr std::size_t kMostMessage = 4000;
+
+/// What the program has said last of an error: "ganymede: MESSAGE".
+std::string message_in(const fs::path& log, int code) {
+  std::string text;
+  try {
+    text = read_file(log);
+  } catch (const ConfigError&) {
+  }
+  if (text.size() > kMostMessage) text.erase(0, text.size() - kMostMessage);
+  while (text.ends_with('\n')) text.pop_back();
+  constexpr std::string_view kName = "ganymede: ";
+  const std::size_t at = text.rfind("\n" + std::string(kName));
+  if (at != std::string::npos)
+    text.erase(0, at + 1 + kName.size());
+  else if (text.starts_with(kName))
+    text.erase(0, kName.size());
+  if (code > 128) return fmt::format("ended by signal {}{}{}", code - 128, text.empty() ? "" : ": ", text);
+  return text.empty() ? fmt::format("ended with exit code {}", code) : text;
+}
+
+/// As the commands print it.
+void write_table(const fs::path& folder) {
+  const fs::path file = folder / "result.json";
+  std::error_code ignored;
+  if (fs::file_size(file, ignored) > kMostTableBytes)
+    throw Failure("the result is too large; `ganymede export csv` makes one of it");
+  const auto result = nlohmann::json::parse(read_file(file));
+  write_file(folder / "table.txt", result.at("schema") == "ganymede.plan/1" ? plan_text(result) : sweep_text(result));
+}
+
+/// What a killed program may have left.
+void remove_unfinished(const fs::path& folder) {
+  std::error_code ignored;
+  std::vector<fs::path> unfinished;
+  for (fs::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored))
+    if (it->path().filename().string().find(".tmp-") != std::string::npos) unfinished.push_back(it->path());
+  for (const fs::path& file : unfinished) fs::remove(file, ignored);
+}
+
+class Work {
+ public:
+  Work(JobRecord& record, const fs::path& folder, const StopSignal& stop, Seconds limit)
+      : record_(record),
+        folder_(folder),
+        stop_(stop),
+        limit_(limit),
+        until_(Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1000 * limit.si))) {}
+
+  void run(const std::vector<std::string>& arguments, const std::function<void(const Progress&)>& progress) {
+    const bool generates = record_.kind == JobKind::generate;
+    const auto end = command({arguments, folder_, "output.txt", "log.txt", !generates}, progress);
+    if (!end) return;
+    record_.exit_code = end->code;
+    if (end->code != 0) record_.message = message_in(folder_ / "log.txt", end->code);
+    if (generates && end->code == 0) fs::rename(folder_ / "output.txt", folder_ / "result.json");
+    const bool result = fs::exists(folder_ / "result.json");
+    // 3: a plan whose goals nothing meets, with what comes near.
+    const bool good = end->code == 0 || (end->code == 3 && result && record_.kind == JobKind::plan);
+    record_.state = good ? JobState::done : JobState::failed;
+    if (result && !generates) show_result();
+  }
+
+ private:
+  /// None: it was stopped, and the record says so.
+  std::optional<CommandEnd> command(const CommandRun& run, const std::function<void(const Progress&)>& progress) {
+    const CommandEnd end = run_command(run, stop_, until_, progress);
+    record_.peak_memory_bytes = std::max(record_.peak_memory_bytes, end.peak_memory_bytes);
+    if (end.why == CommandEnd::Why::exited) return end;
+    const bool late = end.why == CommandEnd::Why::too_long;
+    record_.state = late ? JobState::failed : JobState::cancelled;
+    record_.message = late ? fmt::format("stopped after {}, the limit of a job (--limit)", to_string(limit_)) : "";
+    return std::nullopt;
+  }
+
+  void show_result() {
+    try {
+      write_table(folder_);
+    } catch (const std::exception& error) {
+      record_.note = fmt::format("no table: {}", error.what());
+    }
+    const JobRecord before = record_;
+    const auto end =
+        command({{"report", "result.json", "-o", "report.html"}, folder_, "output.txt", "report-log.txt"}, {});
+    record_ = before;  // the result is there, whatever became of its page
+    if (end && end->code == 0) return;
+    record_.note += (record_.note.empty() ? "" : "; ") + std::string("no report page: ") +
+                    (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped");
+  }
+
+  JobRecord& record_;
+  const fs::path& folder_;
+  const StopSignal& stop_;
+  Seconds limit_;
+  Clock::time_point until_;
+};
+
+}  // namespace
+
+void do_job(JobRecord& record, const std::vector<std::string>& arguments, const fs::path& folder,
+            const StopSignal& stop, Seconds limit, const std::function<void(const Progress&)>& progress) {
+  try {
+    Work(record, folder, stop, limit).run(arguments, progress);
+  } catch (const std::exception& error) {
+    record.state = JobState::failed;
+    record.message = error.what();
+  }
+  std::error_code ignored;
+  fs::remove(folder / "output.txt", ignored);
+  remove_unfinished(folder);
+}
+
+}  // namespace ganymede::serve

@@ -1,0 +1,264 @@
+#include "serve/server.hpp"
+
+#include <fmt/format.h>
+#include <httplib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "common/embedded.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "serve/access.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using httplib::Request;
+using httplib::Response;
+using Handled = httplib::Server::HandlerResponse;
+
+constexpr std::size_t kThreads = 8;
+constexpr int kTimeout = 10;  // seconds, of a read or a write
+constexpr std::size_t kMostPath = 200;
+
+// Everything the page uses is its own; a report is shown in a frame.
+constexpr const char* kPagePolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src "
+    "'self'; "
+    "form-action 'none'; frame-ancestors 'self'; base-uri 'none'";
+// A report brings a policy of its own for its inline scripts. Sandboxed it has another origin, which cannot use the
+// API.
+constexpr const char* kReportPolicy =
+    "sandbox allow-scripts allow-downloads allow-modals; form-action 'none'; frame-ancestors 'self'";
+
+std::string content_type(std::string_view name) {
+  return name.ends_with(".html")  ? "text/html; charset=utf-8"
+         : name.ends_with(".css") ? "text/css; charset=utf-8"
+                                  : "text/javascript; charset=utf-8";
+}
+
+void answer(Response& response, const Json& json, int status = 200) {
+  response.status = status;
+  response.set_content(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "application/json");
+}
+
+void refuse(Response& response, int status, const std::string& message) {
+  answer(response, {{"error", message}}, status);
+}
+
+std::string parameter(const Request& request, const char* name) {
+  return request.get_param_value_count(name) == 1 ? request.get_param_value(name) : "";
+}
+
+/// A header that stands there twice is as good as a wrong one.
+std::string header(const Request& request, const char* name) {
+  const std::size_t count = request.get_header_value_count(name);
+  return count == 0 ? "" : count == 1 ? request.get_header_value(name) : "(twice)";
+}
+
+/// "" or why a body is not wanted. The library would read one without a stated length to its end, however far, and
+/// unpack a compressed one.
+std::pair<int, const char*> body_objection(const Request& request) {
+  if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding"))
+    return {415, "expected a body that is neither chunked nor compressed"};
+  const std::string length = header(request, "Content-Length");
+  if (length.empty() || !std::all_of(length.begin(), length.end(), [](char c) { return c >= '0' && c <= '9'; }))
+    return {411, "expected Content-Length"};
+  const std::string type = header(request, "Content-Type");
+  if (type != "application/json" && !type.starts_with("application/json;")) return {415, "expected application/json"};
+  return {0, nullptr};
+}
+
+const char* default_message(int status) {
+  switch (status) {
+    case 404:
+      return "there is nothing here";
+    case 413:
+      return "the request is too large";
+    case 414:
+      return "the address is too long";
+    default:
+      return status < 500 ? "the request is not understood" : "the server has failed";
+  }
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  Impl(Jobs& jobs, const ServerOptions& options) : jobs_(jobs), gate_("", 0) {
+    // The library's default, SO_REUSEPORT, would let a second server share the port.
+    http_.set_socket_options([](socket_t socket) {
+      const int yes = 1;
+      ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    });
+    int port = options.port;
+    if (port == 0)
+      port = http_.bind_to_any_port("127.0.0.1");
+    else if (!http_.bind_to_port("127.0.0.1", port))
+      port = -1;
+    if (port < 0)
+      throw ConfigError(fmt::format("--port {}: in use, or not ours to use; --port 0 picks a free one", options.port));
+    gate_ = Gate(random_token(), port);
+    http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
+    http_.set_payload_max_length(options.most_body);
+    http_.set_read_timeout(kTimeout);
+    http_.set_write_timeout(kTimeout);
+    http_.set_keep_alive_max_count(1);  // an idle connection would keep one of the threads
+    http_.set_pre_routing_handler(
+        [this](const Request& request, Response& response) { return admit(request, response); });
+    http_.set_post_routing_handler([](const Request&, Response& response) { protect(response); });
+    http_.set_error_handler([](const Request&, Response& response) {
+      if (response.body.empty()) refuse(response, response.status, default_message(response.status));
+    });
+    http_.set_exception_handler(
+        [](const Request&, Response& response, const std::exception_ptr& error) { explain(response, error); });
+    add_page();
+    add_api();
+  }
+
+  std::string address() const { return gate_.address(); }
+  bool run() {
+    const bool served = http_.listen_after_bind();
+    ended_ = true;
+    return served;
+  }
+  void stop() {
+    // The library forgets a stop that comes before it listens.
+    while (!http_.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    http_.stop();
+  }
+
+ private:
+  /// Before anything is looked at, a request's body included.
+  Handled admit(const Request& request, Response& response) const {
+    const Verdict verdict =
+        gate_.judge({request.method, header(request, "Host"), header(request, "Origin"), header(request, "Cookie"),
+                     header(request, "Authorization"), parameter(request, "token")});
+    if (verdict != Verdict::welcome) {
+      refuse(response, 403,
+             verdict == Verdict::wrong_host ? "this is not the address that the server has printed"
+             : verdict == Verdict::wrong_origin
+                 ? "a page of another site has sent this"
+                 : "open the address that `ganymede serve` has printed: it has the token");
+      return Handled::Handled;
+    }
+    const bool reads = request.method == "GET" || request.method == "HEAD";
+    if (!reads && request.method != "POST") {
+      refuse(response, 405, "expected GET or POST");
+      return Handled::Handled;
+    }
+    // All that there is has such a path; the handlers' expressions see no others.
+    const bool plain =
+        request.path.size() <= kMostPath && std::all_of(request.path.begin(), request.path.end(), [](unsigned char c) {
+          return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+        });
+    if (!plain) {
+      refuse(response, 404, default_message(404));
+      return Handled::Handled;
+    }
+    if (header(request, "Range").find(',') != std::string::npos) {  // a small request for any number of copies
+      refuse(response, 416, "expected one range");
+      return Handled::Handled;
+    }
+    if (reads) return Handled::Unhandled;
+    const auto [status, objection] = body_objection(request);
+    if (objection == nullptr) return Handled::Unhandled;
+    refuse(response, status, objection);
+    return Handled::Handled;
+  }
+
+  static void protect(Response& response) {
+    if (!response.has_header("Content-Security-Policy")) response.set_header("Content-Security-Policy", kPagePolicy);
+    response.set_header("X-Content-Type-Options", "nosniff");
+    response.set_header("Referrer-Policy", "no-referrer");
+    response.set_header("Cross-Origin-Resource-Policy", "same-origin");
+    response.set_header("Cache-Control", "no-store");
+  }
+
+  static void explain(Response& response, const std::exception_ptr& error) {
+    try {
+      std::rethrow_exception(error);
+    } catch (const ConfigError& wrong) {
+      refuse(response, 400, wrong.what());
+    } catch (const NoSuchJob& none) {
+      refuse(response, 404, none.what());
+    } catch (const QueueFull& full) {
+      refuse(response, 429, full.what());
+    } catch (const std::exception& failed) {
+      refuse(response, 500, failed.what());
+    }
+  }
+
+  void add_page() {
+    for (const EmbeddedText& file : embedded_serve_page()) {
+      const bool index = file.name == "index.html";
+      http_.Get(index ? "/" : "/" + std::string(file.name),
+                [this, file, index](const Request& request, Response& response) {
+                  // No redirect to an address without the token: after one that another site's link has led to, a
+                  // browser holds a strict cookie back. The page takes the token out of its address itself.
+                  if (index && request.has_param("token")) response.set_header("Set-Cookie", gate_.cookie());
+                  response.set_content(file.text.data(), file.text.size(), content_type(file.name));
+                });
+    }
+  }
+
+  void add_api() {
+    http_.Get("/api/choices", [this](const Request&, Response& response) {
+      Json choices = choices_json(jobs_.checkpoints());
+      const JobOptions& options = jobs_.options();
+      choices["limits"] = {{"at_once", options.at_once}, {"queue", options.queue}, {"seconds", options.limit.si}};
+      answer(response, choices);
+    });
+    http_.Get("/api/jobs", [this](const Request&, Response& response) { answer(response, jobs_.list()); });
+    http_.Post("/api/jobs", [this](const Request& request, Response& response) {
+      const int id = jobs_.submit(read_form(JsonNode::parse(request.body, "form"), jobs_.checkpoints()));
+      answer(response, jobs_.describe(id), 201);
+    });
+    http_.Get("/api/jobs/([0-9]{1,9})",
+              [this](const Request& request, Response& response) { answer(response, jobs_.describe(id_of(request))); });
+    http_.Post("/api/jobs/([0-9]{1,9})/cancel", [this](const Request& request, Response& response) {
+      jobs_.cancel(id_of(request));
+      answer(response, jobs_.describe(id_of(request)));
+    });
+    http_.Post("/api/jobs/([0-9]{1,9})/again", [this](const Request& request, Response& response) {
+      jobs_.again(id_of(request));
+      answer(response, jobs_.describe(id_of(request)));
+    });
+    for (const JobFile& file : job_files()) {
+      std::string pattern = "/jobs/([0-9]{1,9})/" + std::string(file.name);
+      pattern.insert(pattern.rfind('.'), "\\");
+      http_.Get(pattern, [this, file](const Request& request, Response& response) {
+        const auto path = jobs_.file(id_of(request), file.name);
+        if (!path) return refuse(response, 404, fmt::format("job {} has no {}", id_of(request), file.name));
+        if (file.name == "report.html") response.set_header("Content-Security-Policy", kReportPolicy);
+        response.set_content(read_file(*path), std::string(file.content_type));
+      });
+    }
+  }
+
+  static int id_of(const Request& request) {
+    int id = 0;  // at most nine digits
+    const std::string digits = request.matches[1];
+    std::from_chars(digits.data(), digits.data() + digits.size(), id);
+    return id;
+  }
+
+  Jobs& jobs_;
+  Gate gate_;
+  httplib::Server http_;
+  std::atomic<bool> ended_ = false;
+};
+
+Server::Server(Jobs& jobs, const ServerOptions& options) : impl_(std::make_unique<Impl>(jobs, options)) {}
+Server::~Server() = default;
+std::string Server::address() const { return impl_->address(); }
+bool Server::run() { return impl_->run(); }
+void Server::stop() { impl_->stop(); }
+
+}  // namespace ganymede::serve

@@ -1,0 +1,109 @@
+#pragma once
+// ganymede serve as a child of a test, and requests to it.
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+
+/// The program, serving until this ends. Arguments besides --port and --data are given.
+class Server {
+ public:
+  Server(const Scratch& scratch, std::vector<std::string> more = {}) {
+    std::vector<std::string> words = {GANYMEDE_BINARY, "serve", "--port", "0", "--data", (scratch / "data").string()};
+    words.insert(words.end(), more.begin(), more.end());
+    int ends[2];
+    if (::pipe(ends) != 0) throw std::runtime_error("no pipe");
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      std::vector<char*> arguments;
+      for (std::string& word : words) arguments.push_back(word.data());
+      arguments.push_back(nullptr);
+      ::setenv("CUDA_VISIBLE_DEVICES", "", 1);
+      ::dup2(ends[1], STDOUT_FILENO);
+      ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
+      ::close(ends[0]);
+      ::execv(GANYMEDE_BINARY, arguments.data());
+      ::_exit(127);
+    }
+    ::close(ends[1]);
+    std::string line;
+    for (char c = 0; ::read(ends[0], &c, 1) == 1 && c != '\n';) line += c;
+    ::close(ends[0]);
+    const std::size_t colon = line.find(':', 7), slash = line.find('/', 7), sign = line.find('=');
+    port = std::stoi(line.substr(colon + 1, slash - colon - 1));
+    token = line.substr(sign + 1);
+  }
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server() {
+    if (pid_ > 0) end(SIGTERM);
+  }
+
+  /// Its exit code.
+  int end(int signal) {
+    ::kill(pid_, signal);
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  httplib::Client client() const {
+    httplib::Client client("127.0.0.1", port);
+    client.set_read_timeout(60);
+    client.set_url_encode(false);  // paths go out as they stand
+    client.set_default_headers({{"Authorization", "Bearer " + token}});
+    return client;
+  }
+  httplib::Result get(const std::string& path, const httplib::Headers& headers = {}) const {
+    return client().Get(path, headers);
+  }
+  httplib::Result post(const std::string& path, const std::string& body = "{}") const {
+    return client().Post(path, body, "application/json");
+  }
+  /// A job's id.
+  int submit(const nlohmann::json& form) const {
+    const auto result = post("/api/jobs", form.dump());
+    EXPECT_EQ(result->status, 201) << result->body;
+    return nlohmann::json::parse(result->body).value("id", 0);
+  }
+  nlohmann::json job(int id) const { return nlohmann::json::parse(get("/api/jobs/" + std::to_string(id))->body); }
+  /// The job once it is what `is` wants; fails after minutes.
+  nlohmann::json wait(int id, const std::function<bool(const nlohmann::json&)>& is) const {
+    for (int i = 0; i < 6000; ++i) {
+      nlohmann::json now = job(id);
+      if (is(now)) return now;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    ADD_FAILURE() << "job " << id << " stays " << job(id).dump();
+    return job(id);
+  }
+  nlohmann::json wait_end(int id) const {
+    return wait(id, [](const nlohmann::json& job) { return job["state"] != "queued" && job["state"] != "running"; });
+  }
+  nlohmann::json wait_running(int id) const {
+    return wait(id, [](const nlohmann::json& job) { return job["state"] != "queued"; });
+  }
+
+  int port = 0;
+  std::string token;
+
+ private:
+  pid_t pid_ = -1;
+};
+
+}  // namespace ganymede

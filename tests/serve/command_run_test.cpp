@@ -1,0 +1,179 @@
+// Runs this test program itself, as the server runs itself: a variable of the environment makes it a child.
+
+#include "serve/command_run.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace ganymede::serve {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::hours;
+
+auto in(std::chrono::steady_clock::duration time) { return std::chrono::steady_clock::now() + time; }
+
+// What the children do. In a folder of their own, with 3 as the pipe for progress.
+
+int descriptors() {
+  std::ofstream out("descriptors");
+  for (int fd = 0; fd < 1024; ++fd)
+    if (::fcntl(fd, F_GETFD) != -1) out << fd << ' ';
+  sigset_t blocked;
+  ::sigprocmask(SIG_SETMASK, nullptr, &blocked);
+  out << (::sigismember(&blocked, SIGTERM) == 1 ? "blocked" : "open") << std::flush;
+  return 0;
+}
+
+int crash() { return ::raise(SIGKILL); }
+
+int sleeping() {
+  // A lock that is free once the last of both is gone.
+  ::flock(::open("lock", O_RDWR | O_CREAT, 0600), LOCK_EX);
+  if (::fork() != 0) std::ofstream("parent") << ::getpid() << std::endl;
+  ::sleep(3600);
+  return 0;
+}
+
+int deaf() {
+  ::signal(SIGTERM, SIG_IGN);
+  std::ofstream("deaf") << ::getpid() << std::endl;
+  for (;;) ::sleep(3600);
+}
+
+int progress() {
+  for (const std::string text : {"0 4 runs\n1 4 ru", "ns\n2 4 runs\n", "4 4 runs of it\n"})
+    if (::write(3, text.data(), text.size()) < 0) return 1;
+  return 0;
+}
+
+constexpr const char* kVariable = "GANYMEDE_TEST_CHILD";
+
+/// Before any test: this program is its own child.
+[[maybe_unused]] const bool kIsNoChild = [] {
+  const char* wanted = std::getenv(kVariable);
+  if (wanted == nullptr) return true;
+  const std::string what = wanted;
+  ::_exit(what == "descriptors" ? descriptors()
+          : what == "crash"     ? crash()
+          : what == "sleep"     ? sleeping()
+          : what == "deaf"      ? deaf()
+          : what == "progress"  ? progress()
+                                : 7);
+}();
+
+class Run : public testing::Test {
+ protected:
+  Run() {
+    std::string name = (fs::temp_directory_path() / "ganymede-serve-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  void TearDown() override {
+    ::unsetenv(kVariable);
+    fs::remove_all(folder_);
+  }
+
+  CommandRun child(const std::string& what, bool progress = false) const {
+    ::setenv(kVariable, what.c_str(), 1);
+    return {{}, folder_, "out", "log", progress};
+  }
+  std::string file(const std::string& name) const {
+    std::ostringstream text;
+    text << std::ifstream(folder_ / name).rdbuf();
+    return text.str();
+  }
+  /// Once it is there.
+  int number_in(const std::string& name) const {
+    int number = 0;
+    while (!(std::ifstream(folder_ / name) >> number)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return number;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(Run, TellsHowItEnded) {
+  const StopSignal stop;
+  const CommandEnd end = run_command(child("code"), stop, in(hours(1)), {});
+  EXPECT_EQ(end.why, CommandEnd::Why::exited);
+  EXPECT_EQ(end.code, 7);
+  EXPECT_GT(end.peak_memory_bytes, 0);
+  EXPECT_EQ(run_command(child("crash"), stop, in(hours(1)), {}).code, 128 + SIGKILL);
+}
+
+TEST_F(Run, TheChildGetsNothingOfOurs) {
+  const int ours = ::open("/dev/null", O_RDONLY);  // without O_CLOEXEC, as the connections that the library accepts
+  sigset_t term, before;
+  ::sigemptyset(&term);
+  ::sigaddset(&term, SIGTERM);
+  ::pthread_sigmask(SIG_BLOCK, &term, &before);
+  run_command(child("descriptors"), StopSignal(), in(hours(1)), {});
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ::close(ours);
+  // Its standard ones, and the file that it writes this to.
+  EXPECT_EQ(file("descriptors"), "0 1 2 3 open");
+}
+
+TEST_F(Run, StoppingEndsTheWholeGroup) {
+  StopSignal stop;
+  std::thread stopper([&] {
+    number_in("parent");
+    stop.raise();
+  });
+  const CommandEnd end = run_command(child("sleep"), stop, in(hours(1)), {});
+  stopper.join();
+  EXPECT_EQ(end.why, CommandEnd::Why::stopped);
+  const int lock = ::open((folder_ / "lock").c_str(), O_RDWR);
+  int held = -1;
+  for (int i = 0; i < 6000 && (held = ::flock(lock, LOCK_EX | LOCK_NB)) != 0; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ::close(lock);
+  EXPECT_EQ(held, 0) << "its own child is still there";
+}
+
+TEST_F(Run, WhoDoesNotListenIsKilled) {
+  StopSignal stop;
+  std::thread stopper([&] {
+    number_in("deaf");
+    stop.raise();
+  });
+  const CommandEnd end = run_command(child("deaf"), stop, in(hours(1)), {});
+  stopper.join();
+  EXPECT_EQ(end.why, CommandEnd::Why::stopped);
+  EXPECT_EQ(end.code, 128 + SIGKILL);
+}
+
+TEST_F(Run, AStopBeforeTheBeginningCounts) {
+  StopSignal stop;
+  stop.raise();
+  EXPECT_EQ(run_command(child("sleep"), stop, in(hours(1)), {}).why, CommandEnd::Why::stopped);
+}
+
+TEST_F(Run, TheTimeLimitEndsIt) {
+  EXPECT_EQ(run_command(child("sleep"), StopSignal(), in(std::chrono::milliseconds(1)), {}).why,
+            CommandEnd::Why::too_long);
+}
+
+TEST_F(Run, ProgressArrivesInLines) {
+  std::vector<Progress> seen;
+  // The program knows the option, this test does not: it writes to the descriptor all the same.
+  run_command(child("progress", true), StopSignal(), in(hours(1)),
+              [&](const Progress& progress) { seen.push_back(progress); });
+  ASSERT_FALSE(seen.empty());
+  EXPECT_EQ(seen.back().done, 4U);
+  EXPECT_EQ(seen.back().count, 4U);
+  EXPECT_EQ(seen.back().what, "runs of it");
+}
+
+}  // namespace
+}  // namespace ganymede::serve

@@ -1,0 +1,156 @@
+// What a form can ask for, and above all what it cannot: files and programs.
+
+#include "serve/forms.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "platforms/catalog.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+Json compare() {
+  return Json::parse(R"({
+    "kind": "compare",
+    "workload": { "trace": "recorded:mlp-gan-cpu", "batch_per_gpu": 64,
+                  "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 }, "epochs": 1 },
+    "platforms": [ { "catalog": "aws", "region": "us-east-1", "gpu": "V100", "market": "on-demand" } ],
+    "gpus": [1, 2], "schemes": ["ring"], "policies": ["fixed"], "seeds": { "first": 1, "count": 2 } })");
+}
+
+Json plan() {
+  return Json::parse(R"({
+    "kind": "plan", "workload": { "trace": "layers:stylegan2", "batch_per_gpu": 4, "images": 1000 },
+    "objective": "time", "deadline": "60h", "budget": "500USD", "catalogs": ["aws"], "gpus": ["V100"],
+    "markets": ["spot"], "max_gpus": 4, "seed": 7 })");
+}
+
+Form read(const Json& form, const Checkpoints& checkpoints = {}) {
+  return read_form(JsonNode::parse(form.dump(), "form"), checkpoints);
+}
+
+/// A ConfigError that holds all parts.
+void expect_refused(const Json& form, const std::vector<std::string>& parts, const Checkpoints& checkpoints = {}) {
+  try {
+    read(form, checkpoints);
+    ADD_FAILURE() << form.dump() << " was taken";
+  } catch (const ConfigError& error) {
+    for (const std::string& part : parts) EXPECT_THAT(error.what(), HasSubstr(part));
+  }
+}
+
+Json changed(Json form, const std::string& pointer, const Json& value) {
+  form[Json::json_pointer(pointer)] = value;
+  return form;
+}
+
+TEST(Forms, AComparisonBecomesAStudy) {
+  const Form form = read(compare());
+  EXPECT_EQ(form.kind, JobKind::compare);
+  const Json study = Json::parse(form.input);
+  EXPECT_EQ(study["schema"], "ganymede.study/1");
+  EXPECT_EQ(study["workload"], compare()["workload"]);
+  EXPECT_EQ(study["platforms"], compare()["platforms"]);
+  EXPECT_EQ(study["gpus"], compare()["gpus"]);
+  EXPECT_EQ(study["seeds"], compare()["seeds"]);
+}
+
+TEST(Forms, APlanBecomesARequest) {
+  const Json request = Json::parse(read(plan()).input);
+  EXPECT_EQ(request["schema"], "ganymede.request/1");
+  EXPECT_EQ(request["objective"], "time");
+  EXPECT_EQ(request["budget"], "500USD");
+  EXPECT_EQ(request["search"], Json::parse(R"({"catalogs":["aws"],"gpus":["V100"],"markets":["spot"],"max_gpus":4})"));
+  EXPECT_EQ(request["seed"], 7);
+}
+
+TEST(Forms, TracesAreThoseOfTheProgram) {
+  for (const char* trace : {"/etc/passwd", "../../secret.json", "trace.json", "recorded:../mlp-gan-cpu",
+                            "recorded:", "layers:/etc/passwd", "layers:stylegan2:fp16", ""})
+    expect_refused(changed(compare(), "/workload/trace", trace), {"form: /workload/trace"});
+  expect_refused(changed(compare(), "/workload/trace", {{"file", "x"}}), {"form: /workload/trace"});
+  for (const WorkloadChoice& choice : workload_choices()) read(changed(compare(), "/workload/trace", choice.trace));
+  EXPECT_GE(workload_choices().size(), recorded_names().size() + 1);
+}
+
+TEST(Forms, CatalogsAreThoseOfTheProgram) {
+  for (const char* name : {"/etc/passwd", "lab.json", "../aws", "./aws", "aws.json", ""}) {
+    expect_refused(changed(compare(), "/platforms/0/catalog", name), {"form: /platforms/0/catalog"});
+    expect_refused(changed(plan(), "/catalogs/0", name), {"form: /catalogs/0"});
+  }
+  for (const std::string& name : provider_names()) read(changed(compare(), "/platforms/0/catalog", name));
+}
+
+TEST(Forms, PoliciesAreNoProgramsAndNeedNoFiles) {
+  for (const Json& policy :
+       {Json("external"), Json("q-learning"), Json("fixd"), Json{{"name", "external"}, {"command", {"true"}}},
+        Json{{"name", "fixed"}}, Json{{"name", "q-learning"}, {"table", "/etc/passwd"}}}) {
+    expect_refused(changed(compare(), "/policies/0", policy), {"form: /policies/0"});
+    expect_refused(changed(plan(), "/policies", Json::array({policy})), {"form: /policies/0"});
+  }
+  for (const std::string& name : policy_choices()) {
+    EXPECT_NE(name, "external");
+    EXPECT_NE(name, "q-learning");
+    read(changed(compare(), "/policies/0", name));
+  }
+}
+
+TEST(Forms, MembersThatNameFilesAreUnknown) {
+  for (const char* pointer :
+       {"/platforms/0/overlay", "/platforms/0/capacity", "/platforms/0/prices", "/platforms/0/carbon",
+        "/workload/quality", "/policy", "/storage", "/faults", "/synchronization", "/provisioning", "/schema",
+        "/fidelity", "/workload/dataset/file", "/seeds/file"})
+    expect_refused(changed(compare(), pointer, "/etc/passwd"), {std::string("form: ") + pointer, "unknown key"});
+  for (const char* pointer : {"/search", "/billing", "/start", "/storage", "/workload/quality", "/workload/model"})
+    expect_refused(changed(plan(), pointer, "/etc/passwd"), {std::string("form: ") + pointer, "unknown key"});
+}
+
+TEST(Forms, TypesAreChecked) {
+  expect_refused(changed(compare(), "/platforms/0/region", {{"a", 1}}), {"/platforms/0/region"});
+  expect_refused(changed(compare(), "/gpus/0", "1"), {"/gpus/0"});
+  expect_refused(changed(compare(), "/gpus/0", 0), {"/gpus/0"});
+  expect_refused(changed(compare(), "/gpus", Json::array()), {"/gpus", "at least one"});
+  expect_refused(changed(compare(), "/gpus", Json(std::vector<int>(1000, 1))), {"/gpus", "at most"});
+  expect_refused(changed(compare(), "/platforms", Json::array()), {"/platforms"});
+  expect_refused(changed(compare(), "/schemes/0", "rign"), {"/schemes/0", "ring"});
+  expect_refused(changed(compare(), "/seeds/count", 1'000'000), {"/seeds/count"});
+  expect_refused(changed(compare(), "/deadline", 60), {"/deadline"});
+  expect_refused(changed(compare(), "/workload/images", 10), {"/workload/images", "one target"});
+  expect_refused(changed(plan(), "/workload/steps", 10), {"/workload/steps"});
+  expect_refused(changed(compare(), "/kind", "simulate"), {"form: /kind"});
+  expect_refused(Json::array(), {"form: /"});
+}
+
+TEST(Forms, CheckpointsOfOneProviderGoToItsObjectStore) {
+  const Json study = Json::parse(read(changed(compare(), "/checkpoint", "10min")).input);
+  EXPECT_EQ(study["storage"]["checkpoint"], "s3");
+  EXPECT_EQ(study["checkpoint"]["every"], "10min");
+  Json two = changed(compare(), "/platforms/1", {{"catalog", "gcp"}, {"region", "us-central1"}, {"gpu", "V100"}});
+  read(two);
+  expect_refused(changed(two, "/checkpoint", "10min"), {"form: /checkpoint", "one provider"});
+}
+
+TEST(Forms, CheckpointsToGenerateFromAreThoseOfTheServer) {
+  const Checkpoints known = {{"run", "/somewhere/run"}};
+  const Json form = {{"kind", "generate"}, {"checkpoint", "run"}, {"count", 4}, {"seed", 1}};
+  const Form read_one = read(form, known);
+  const auto arguments = arguments_of(JobKind::generate, read_one.input, known, 1);
+  EXPECT_THAT(arguments, testing::Contains("/somewhere/run"));
+  for (const char* name : {"/somewhere/run", "../run", "run/", "rum", ""})
+    expect_refused(changed(form, "/checkpoint", name), {"form: /checkpoint"}, known);
+  expect_refused(form, {"--checkpoint"});
+  expect_refused(changed(form, "/count", 10'001), {"/count"}, known);
+  expect_refused(changed(form, "/output", "/tmp/x"), {"/output", "unknown key"}, known);
+  // One that has gone since.
+  EXPECT_THROW(arguments_of(JobKind::generate, read_one.input, {{"other", "/x"}}, 1), ConfigError);
+}
+
+}  // namespace
+}  // namespace ganymede::serve
