@@ -1,13 +1,13 @@
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
@@ -30,8 +30,6 @@ class HelpFormatter : public CLI::Formatter {
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
-
-void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
   const std::vector<std::string> names(formats.begin(), formats.end());
@@ -102,17 +100,7 @@ void emit(const Shared& shared, const std::string& text) {
 }
 
 void remark(const Shared& shared, const std::string& text) {
-  if (!shared.quiet) say(text + "\n");
-}
-
-std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what) {
-  if (shared.quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [count, what](std::size_t done) {
-    constexpr std::size_t kWidth = 30;
-    const std::size_t filled = kWidth * done / count;
-    say(fmt::format("\r[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, ' '), done, count,
-                    what, done == count ? "\n" : ""));
-  };
+  if (!shared.quiet) say(wrap_prose(text + "\n", remark_width()));
 }
 
 }  // namespace ganymede::cli

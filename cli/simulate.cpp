@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/process.hpp"
 #include "report/runs.hpp"
 
@@ -25,9 +27,13 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
   const Scenario scenario = load_scenario(options.scenario, overrides);
+  auto waiting = show_elapsed(shared, "simulating");
   const std::string json = run_child([&] { return result_json(simulate(scenario)); });
+  waiting.reset();
   const auto run = nlohmann::json::parse(json);
-  emit(shared, shared.format == "json" ? json : shared.format == "csv" ? run_csv(run) : run_text(run));
+  emit(shared, shared.format == "json"  ? json
+               : shared.format == "csv" ? run_csv(run)
+                                        : run_text(run, result_width(shared)));
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = kGateMissed;
 }
 

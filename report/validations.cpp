@@ -17,7 +17,7 @@ std::string exact(double value) { return fmt::format("{:.6g}", value); }
 std::string percent(const Json& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string cells_text(const Json& cells) {
+std::string cells_text(const Json& cells, std::size_t width) {
   Table table(
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
@@ -46,7 +46,7 @@ std::string cells_text(const Json& cells) {
                predicted ? percent(cell["error"]) : "", ideal, best});
     series = name;
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string summary_text(const Json& summary) {
@@ -63,7 +63,7 @@ std::string summary_text(const Json& summary) {
   return text;
 }
 
-std::string study_text(const Json& study, bool details) {
+std::string study_text(const Json& study, bool details, std::size_t width) {
   std::string out = fmt::format("{}: {}\n  source: {}\n", study["name"].get<std::string>(),
                                 study["title"].get<std::string>(), study["source"].get<std::string>());
   if (details)
@@ -71,7 +71,7 @@ std::string study_text(const Json& study, bool details) {
       out += fmt::format("  assumed: {} ({})\n", assumption["what"].get<std::string>(),
                          assumption["source"].get<std::string>());
   for (const Json& fitted : study["fitted"]) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
-  out += "\n" + cells_text(study["cells"]);
+  out += "\n" + cells_text(study["cells"], width);
   for (const Json& claim : study["claims"]) {
     std::string values;
     for (const Json& value : claim["values"])
@@ -87,7 +87,7 @@ std::string study_text(const Json& study, bool details) {
       fractions.add(
           {number(row["bytes"]), std::to_string(row["gpus"].get<int>()), plain_percent(row["compute_fraction"])});
     out += fmt::format("\n{} ({})\n{}", table["title"].get<std::string>(), table["series"].get<std::string>(),
-                       fractions.text());
+                       fractions.text(width));
   }
   out += fmt::format("\n{}\n", summary_text(study["summary"]));
   for (const Json& promise : study["promises"])
@@ -101,9 +101,9 @@ std::string study_text(const Json& study, bool details) {
 
 }  // namespace
 
-std::string validation_text(const Json& result, bool details) {
+std::string validation_text(const Json& result, bool details, std::size_t width) {
   std::string out;
-  for (const Json& study : result["studies"]) out += study_text(study, details) + "\n";
+  for (const Json& study : result["studies"]) out += wrap_prose(study_text(study, details, width), width) + "\n";
   if (result["studies"].size() == 1) return out;
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
   const auto add = [&](const std::string& name, const Json& summary) {
@@ -120,7 +120,7 @@ std::string validation_text(const Json& result, bool details) {
   for (const Json& study : result["studies"]) add(study["name"], study["summary"]);
   table.rule();
   add("all", result["summary"]);
-  return out + table.text();
+  return out + table.text(width);
 }
 
 std::string validation_csv(const Json& result) {
