@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [lint]
+#   tools/install_packages.sh build [test] [lint] [package]
 #
 # The only list of packages: quickstart, test and .ci/run call this. Without anything missing it asks nothing of the network.
 set -euo pipefail
@@ -13,12 +13,14 @@ declare -A groups=(
            libopenmpi-dev openmpi-bin"
   [test]="python3"
   [lint]="clang-format clang-tidy"
+  # What cpack calls to find a Debian package's dependencies.
+  [package]="dpkg-dev file"
 )
 
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test or lint" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, lint or package" >&2
     exit 2
   fi
   # The lists are words.
