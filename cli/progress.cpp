@@ -99,6 +99,7 @@ ProgressLine::~ProgressLine() {
 void ProgressLine::draw(const std::stop_token& stop) {
   const auto begin = Clock::now();
   Clock::duration pause = kSilent;
+  std::string before;
   for (std::unique_lock lock(mutex_); !woken_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); });) {
     pause = kRedraw;
     // The last column stays free: a character there would begin a new line on some terminals.
@@ -107,9 +108,11 @@ void ProgressLine::draw(const std::stop_token& stop) {
     Drawn& state = drawn();
     const std::lock_guard other(state.mutex);
     const std::size_t now = columns_of(text);
+    if (text == before && state.columns == now) continue;
     const std::string rest(state.columns - std::min(state.columns, now), ' ');
     std::fputs(fmt::format("\r{}{}", text, rest).c_str(), stderr);
     state.columns = now;
+    before = text;
   }
 }
 

@@ -7,6 +7,10 @@ set(modules "")
 foreach(module mpi cuda)
   if(TARGET ganymede_${module})
     install(TARGETS ganymede_${module} LIBRARY DESTINATION lib/ganymede COMPONENT ${module})
+    # A package of its own, whose licence is the program's.
+    file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/links)
+    file(CREATE_LINK ganymede ${CMAKE_BINARY_DIR}/links/ganymede-${module} SYMBOLIC)
+    install(FILES ${CMAKE_BINARY_DIR}/links/ganymede-${module} DESTINATION share/doc COMPONENT ${module})
     list(APPEND modules ${module})
   endif()
 endforeach()
@@ -17,6 +21,15 @@ endif()
 
 # Completions and manual pages, written by the program itself: they cannot say anything else than it does.
 find_program(GANYMEDE_GZIP gzip REQUIRED)
+set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
+set(GANYMEDE_MAINTAINER "Ganymede developers <ganymede@example.org>" CACHE STRING "Maintainer of the Debian packages; an address that is read, if they are handed on")
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC)  # SOURCE_DATE_EPOCH, if that is set
+file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/changelog.Debian CONTENT "ganymede (@PROJECT_VERSION@-@CPACK_DEBIAN_PACKAGE_RELEASE@) unstable; urgency=medium
+
+  * As changelog.gz says.
+
+ -- @GANYMEDE_MAINTAINER@  @date@
+" @ONLY)
 set(share ${CMAKE_BINARY_DIR}/share)
 set(bash ${share}/bash-completion/completions)
 set(zsh ${share}/zsh/vendor-completions)
@@ -33,6 +46,7 @@ add_custom_command(
   COMMAND ganymede man --folder ${man}
   COMMAND sh -c "${GANYMEDE_GZIP} -9 -n '${man}'/*.1"
   COMMAND sh -c "${GANYMEDE_GZIP} -9 -n <'${PROJECT_SOURCE_DIR}/CHANGELOG.md' >'${doc}/changelog.gz'"
+  COMMAND sh -c "${GANYMEDE_GZIP} -9 -n <'${CMAKE_BINARY_DIR}/changelog.Debian' >'${doc}/changelog.Debian.gz'"
   COMMAND ${CMAKE_COMMAND} -E touch ${CMAKE_BINARY_DIR}/share.stamp
   DEPENDS ganymede ${PROJECT_SOURCE_DIR}/CHANGELOG.md
   COMMENT "Writing completions and manual pages" VERBATIM)
@@ -56,7 +70,8 @@ install(DIRECTORY traces/recorded/ DESTINATION share/ganymede/traces/recorded CO
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_NAME ganymede)
 set(CPACK_PACKAGE_VENDOR "Ganymede developers")
-set(CPACK_PACKAGE_CONTACT "Ganymede developers")
+set(CPACK_PACKAGE_CONTACT "${GANYMEDE_MAINTAINER}")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY "")  # each package has its own
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_COMPONENTS_ALL ganymede ${modules})
@@ -65,7 +80,6 @@ set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
-set(CPACK_DEBIAN_PACKAGE_RELEASE 1)
 set(CPACK_DEBIAN_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PACKAGE_PRIORITY optional)
 set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
@@ -88,7 +102,7 @@ train. Simulations do not need it.")
 set(CPACK_DEBIAN_CUDA_PACKAGE_NAME ganymede-cuda)
 # CUDA, cuDNN and NCCL come from NVIDIA, as packages of several names or as none.
 set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)
-set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "${exactly}")
+set(CPACK_DEBIAN_CUDA_PACKAGE_DEPENDS "${exactly}, libc6, libstdc++6")
 set(CPACK_COMPONENT_CUDA_DESCRIPTION "simulator of GAN trainings on clouds: training on NVIDIA GPUs
 The module of ganymede that trains on NVIDIA GPUs. It needs the CUDA runtime,
 cuBLAS, cuDNN 9 and NCCL, which are not part of Debian. Simulations do not need

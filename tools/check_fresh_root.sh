@@ -32,7 +32,9 @@ stage='' user=root folder=/ entry=()
 started=$SECONDS
 
 enter() { # as USER, in FOLDER of the stage
-  chroot "${root_of[$stage]}" /usr/bin/env -i HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  local home
+  home=$(chroot "${root_of[$stage]}" getent passwd "$user" | cut -d : -f 6)
+  chroot "${root_of[$stage]}" /usr/bin/env -i HOME="$home" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
     setpriv --reuid "$user" --regid "$(chroot "${root_of[$stage]}" id -g "$user")" --clear-groups \
     /bin/sh -c "cd '$folder' && $1" </dev/null
 }
