@@ -10,12 +10,13 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"
-#include "report/timeline.hpp"
 #include "sim/engine/fabric_graph.hpp"
 #include "sim/engine/time_call.hpp"
 
@@ -266,29 +267,6 @@ void check_messages(const std::vector<Case>& cases, const AllReduceOptions& opti
                                   all, kMaxSpans));
 }
 
-std::string endpoint_name(int endpoint, int ranks) {
-  return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
-}
-
-std::string timeline_of(const nlohmann::json& rows, int ranks) {
-  std::vector<TimelineSpan> spans;
-  for (const auto& row : rows) {
-    const std::string process =
-        fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
-    for (const auto& span : row["spans"]) {
-      const int source = span[0], destination = span[1];
-      spans.push_back({process,
-                       source,
-                       endpoint_name(source, ranks) + " sends",
-                       fmt::format("round {} to {}", span[2].get<std::int64_t>(), endpoint_name(destination, ranks)),
-                       Seconds{span[4].get<double>()},
-                       Seconds{span[5].get<double>()},
-                       {{"bytes", span[3].dump()}}});
-    }
-  }
-  return chrome_trace(spans);
-}
-
 /// "place" 1 is the fastest of its size.
 void add_places(nlohmann::json& rows) {
   for (auto& row : rows) {
@@ -331,7 +309,6 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   for (const auto size : sizes)
     for (const auto& scheme : schemes) cases.emplace_back(fabric, options, scheme, size);
   check_messages(cases, options);
-
   // SimGrid allows one simulation a process.
   const auto outcomes = run_children(
       cases.size(), jobs(shared), [&](std::size_t i) { return cases[i].run().dump(); },
@@ -341,12 +318,12 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
     rethrow(outcome);
     rows.push_back(nlohmann::json::parse(outcome.text));
   }
-  if (!options.timeline.empty()) write_file(options.timeline, timeline_of(rows, fabric.ranks()));
+  if (!options.timeline.empty()) write_file(options.timeline, collectives_timeline(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
   if (shared.format == "csv") return emit(shared, collectives_csv(rows));
-  emit(shared, heading(platform, groups, fabric, options) + collectives_text(rows));
+  emit(shared, heading(platform, groups, fabric, options) + collectives_text(rows, result_width(shared)));
 }
 
 }  // namespace
@@ -367,14 +344,18 @@ void add_allreduce(CLI::App& app, Shared& shared) {
       "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and busbw as in\n"
       "nccl-tests; GB = 1e9 bytes.");
   command->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
+      ->check(suggest("@providers @files"))
       ->required();
   command->add_option("--overlay", options->overlay, "measured values to lay over it (ganymede import nccl-tests)");
   command->add_option("--instance", options->instances, "instance type; several, with commas, for nodes of unlike GPUs")
+      ->check(suggest("@instances @list"))
       ->required();
   command->add_option("--nodes", options->nodes, "how many; one count for each instance type")->capture_default_str();
   command->add_option("--gpus-per-node", options->gpus_per_node, "default: all of the instance")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scheme", options->schemes, "with commas; ganymede list schemes")->required();
+  command->add_option("--scheme", options->schemes, "with commas; ganymede list schemes")
+      ->check(suggest("@schemes @list"))
+      ->required();
   command->add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
   command->add_option("--collective", options->collective, "what to do")
       ->check(CLI::IsMember(collective_names()))

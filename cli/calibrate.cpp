@@ -8,18 +8,20 @@
 #include <numeric>
 #include <set>
 
-#include "calibration/batch_fit.hpp"
 #include "calibration/statistics.hpp"
 #include "cli/calibrate_links.hpp"
+#include "cli/calibrate_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/device_limits.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/train.hpp"
 #include "platforms/catalog.hpp"
-#include "report/table.hpp"
 #include "studies/self_check.hpp"
 
 namespace ganymede::cli {
@@ -33,11 +35,6 @@ struct CalibrateOptions {
   int gpus = 1;       // that the all-reduce is timed between
   LinkImport link;
 };
-
-std::vector<double> sorted(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values;
-}
 
 /// Batch sizes take turns, so that a machine that gets slower meanwhile does so for all of them.
 constexpr std::int64_t kRounds = 4;
@@ -65,6 +62,7 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   for (std::int64_t round = 0; round < kRounds; ++round)
     for (auto& trainer : trainers)
       run(*trainer, options.steps * (round + 1) / kRounds - options.steps * round / kRounds);
+  const auto waiting = show_elapsed(shared, "measuring products, memory, launches and storage");
   StepTrace trace = trainers.front()->trace(warmup);
   for (std::size_t i = 1; i < sizes; ++i)
     trace.batches.push_back(std::move(trainers[i]->trace(warmup).batches.front()));
@@ -72,93 +70,6 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   const std::filesystem::path folder = std::filesystem::path(shared.output).parent_path();
   trace.device.storage_read = kernel::measure_storage_read(folder.empty() ? "." : folder);
   return trace;
-}
-
-/// "63 % + 20 %": of the measured rate of products, and of the memory's bandwidth for each operand once.
-std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
-  return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
-                     100 * bytes / seconds / device.memory_bandwidth.si);
-}
-
-/// Memory by kind and mean utilization.
-std::string resources(const TraceBatch& batch) {
-  std::string out = "memory:";
-  for (const auto& [kind, bytes] : batch.memory_bytes) out += fmt::format(" {} {},", kind, to_string(Bytes{bytes}));
-  out.back() = '\n';
-  if (!batch.utilization) return out;
-  out += "utilization:";
-  for (const auto& [what, samples] : batch.utilization->samples)
-    if (!samples.empty() && what != "memory_bytes")
-      out += fmt::format(" {} {:.2f},", what,
-                         std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size()));
-  out.back() = '\n';
-  return out;
-}
-
-std::string phase_table(const StepTrace& trace) {
-  const TraceDevice& device = trace.device;
-  std::string out = fmt::format("{}, backend {}: products {}, memory {}", device.name, trace.software.backend,
-                                to_string(device.fp32), to_string(device.memory_bandwidth));
-  const auto add = [&](const char* name, const auto& value) {
-    if (value) out += fmt::format(", {} {}", name, to_string(*value));
-  };
-  add("convolutions", device.convolution);
-  add("a launch", device.launch);
-  add("copy from the host", device.host_copy);
-  add("storage read", device.storage_read);
-  out += "\n";
-  for (const auto& batch : trace.batches) {
-    Table table({fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">of the limits",
-                 ">kernel launches"});
-    const double all = std::accumulate(batch.wall_s.begin(), batch.wall_s.end(), 0.0);
-    const auto row = [&](const std::string& name, const std::vector<double>& times, double flops, double bytes,
-                         std::int64_t launches) {
-      const std::vector<double> seconds = sorted(times);
-      const double median = quantile(seconds, 0.5);
-      table.add({name, to_string(Seconds{median}), to_string(Seconds{quantile(seconds, 0.1)}),
-                 to_string(Seconds{quantile(seconds, 0.9)}),
-                 fmt::format("{:.1f} %", 100 * std::accumulate(seconds.begin(), seconds.end(), 0.0) / all),
-                 flops > 0 ? to_string(Flops{flops} / Seconds{median}) : "",
-                 median > 0 && launches > 0 ? share_of_limits(trace.device, flops, bytes, median) : "",
-                 std::to_string(launches)});
-    };
-    double flops = 0, bytes = 0;
-    std::int64_t launches = 0;
-    for (const auto& phase : batch.phases) {
-      row(phase.name, phase.seconds, phase.flops, phase.bytes_read + phase.bytes_written, phase.launches);
-      flops += phase.flops;
-      bytes += phase.bytes_read + phase.bytes_written;
-      launches += phase.launches;
-    }
-    table.rule();
-    row(fmt::format("step ({} recorded)", batch.wall_s.size()), batch.wall_s, flops, bytes, launches);
-    out += "\n" + table.text() + resources(batch);
-  }
-  return out;
-}
-
-/// What a fit over the batch sizes says, and how well it predicts each of them from the others.
-std::string fit_table(const StepTrace& trace) {
-  std::vector<const TraceBatch*> entries;
-  for (const TraceBatch& entry : trace.batches)
-    if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
-  if (entries.size() < BatchModel::kFewest)
-    return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
-                       BatchModel::kFewest);
-  const BatchModel model(entries);
-  Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
-  const double smallest = model.left_out().front().batch, largest = model.left_out().back().batch;
-  for (const auto& [name, fit] : model.phases())
-    phases.add({name, to_string(Seconds{fit.floor_s}), to_string(Seconds{fit.fixed_s}),
-                to_string(Seconds{fit.per_image_s}), fit.binding(smallest), fit.binding(largest)});
-  Table left({">batch", ">step", ">from the others", ">error"});
-  for (const auto& size : model.left_out())
-    left.add({std::to_string(size.batch), to_string(Seconds{size.measured_s}), to_string(Seconds{size.predicted_s}),
-              fmt::format("{:+.1f} %", 100 * size.error())});
-  return fmt::format(
-      "Phase time against batch: the longer of launching and fixed + an image's x batch\n{}\nEach batch size predicted "
-      "from the others: error {:.1f} % on average, {:.1f} % at worst\n{}",
-      phases.text(), 100 * model.mean_error(), 100 * model.worst_error(), left.text());
 }
 
 /// Threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
@@ -224,7 +135,7 @@ struct CheckOutcome {
   bool holds() const { return measured_s >= predicted.interval_s.low && measured_s <= predicted.interval_s.high; }
 };
 
-CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted) {
+CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted, const Shared& shared) {
   kernel::TrainOptions train = wanted;
   train.model = trace.model;
   train.batch = trace.batches.front().batch;
@@ -240,6 +151,10 @@ CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted) {
     throw ConfigError(
         fmt::format("--check: the trace was recorded on \"{}\", this is \"{}\"; the check needs the same device",
                     trace.device.name, trainer.ops().device()));
+  const auto waiting = show_elapsed(
+      shared, "checking the trace",
+      outcome.predicted.total.si *
+          (1 + static_cast<double>(kernel::warmup_of(outcome.steps)) / static_cast<double>(outcome.steps)));
   trainer.run(kernel::warmup_of(outcome.steps));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     const TraceDevice now = kernel::measure_device(trainer.ops());
@@ -335,14 +250,18 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     trace = record(options, shared);
     write_file(shared.output, write_step_trace(trace));
     shared.output.clear();  // the rest is for people
+    const std::size_t width = result_width(shared);
     const std::string noisy = noise(trace);
     if (!noisy.empty() && shared.format != "table") say(noisy);
     if (shared.format == "table")
-      text = noisy + phase_table(trace) + "\n" + fit_table(trace) + "\n" + gpu_entry(trace.device) + "\n";
+      text = wrap_prose(noisy + phase_table(trace, width) + "\n" + fit_table(trace, width) + "\n", width) +
+             gpu_entry(trace.device) + "\n";
   }
   if (options.gpus > 1) time_links(options, beside, shared);
-  const CheckOutcome outcome = check(trace, options.train);
-  emit(shared, shared.format == "json" ? check_json(outcome) : text + check_text(outcome, trace.device.name));
+  const CheckOutcome outcome = check(trace, options.train, shared);
+  emit(shared, shared.format == "json"
+                   ? check_json(outcome)
+                   : text + wrap_prose(check_text(outcome, trace.device.name), result_width(shared)));
   if (!outcome.holds()) shared.exit_code = 1;
 }
 
@@ -360,7 +279,9 @@ void add_calibrate(CLI::App& app, Shared& shared) {
       "Record the steps of a real training on this machine, then check that they predict it: fit on the first half of\n"
       "the trace, simulate one worker, and compare with a separate untraced run. Exit code 1 if the stated interval\n"
       "does not hold the measurement.");
-  command->add_option("--model", options->train.model, "`ganymede list models`")->capture_default_str();
+  command->add_option("--model", options->train.model, "`ganymede list models`")
+      ->check(suggest("@models"))
+      ->capture_default_str();
   command->add_option("--batch", options->batches, "batch sizes, separated by commas")
       ->delimiter(',')
       ->capture_default_str();
@@ -375,11 +296,15 @@ void add_calibrate(CLI::App& app, Shared& shared) {
       ->add_option("--gpus", options->gpus,
                    "time the all-reduce of so many GPUs too; under mpirun, that of the processes alone")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--catalog", options->link.catalog,
-                      "of what the overlay of --gpus is: a provider or a platform file");
-  command->add_option("--instance", options->link.instance, "likewise, the instance type");
+  command
+      ->add_option("--catalog", options->link.catalog,
+                   "of what the overlay of --gpus is: a provider or a platform file")
+      ->check(suggest("@providers @files"));
+  command->add_option("--instance", options->link.instance, "likewise, the instance type")
+      ->check(suggest("@instances"));
   command->add_option("--nodes", options->link.nodes, "nodes that the processes run on")->check(CLI::Range(1, 65536));
-  command->add_option("--scheme", options->link.scheme, "what the all-reduce is fitted as; default: nccl");
+  command->add_option("--scheme", options->link.scheme, "what the all-reduce is fitted as; default: nccl")
+      ->check(suggest("@schemes"));
   command->add_option("--check", options->check, "only check this trace, recorded on this machine");
   add_format(*command, shared, {"table", "json"});
   add_output(*command, shared);

@@ -46,17 +46,22 @@ double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std
   return seconds / communicator.shard().ranks;
 }
 
-std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator) {
+std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator, const Shared& shared) {
   const int ranks = communicator.shard().ranks;
   std::string log = fmt::format(
       "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
       "algbw   busbw\n",
       ranks, ops.reduces() ? "NCCL" : communicator.name(), ops.device());
-  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) {
+  std::vector<std::size_t> sizes;
+  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
+  std::function<void(std::size_t)> progress;
+  if (communicator.shard().rank == 0) progress = progress_bar(shared, sizes.size(), "sizes of all-reduce");
+  for (const std::size_t bytes : sizes) {
     const double seconds = time_all_reduce(ops, communicator, bytes / sizeof(float));
     const double rate = static_cast<double>(bytes) / seconds / 1e9;
     log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", bytes, bytes / sizeof(float), "float",
                        "sum", -1, seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
+    if (progress) progress(static_cast<std::size_t>(&bytes - sizes.data()) + 1);
   }
   return log;
 }
@@ -64,7 +69,7 @@ std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator) {
 void measure(const kernel::TrainOptions& train, kernel::Communicator& communicator, const LinkImport& link,
              const std::string& overlay, const Shared& shared) {
   kernel::Trainer trainer(train, &communicator);
-  const std::string log = log_of(trainer.ops(), communicator);
+  const std::string log = log_of(trainer.ops(), communicator, shared);
   if (communicator.shard().rank > 0) return;
   write_file(link.log, log);
   if (link.catalog.empty()) {

@@ -10,6 +10,9 @@
 #include <set>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/csv.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
@@ -93,7 +96,7 @@ std::string short_source(const std::string& source) {
 }
 
 /// A row a place, its markets side by side.
-std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& options) {
+std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& options, std::size_t width) {
   Table table({"provider", "instance", "GPU", ">GPUs", ">vCPUs", ">memory", "region", ">on-demand USD/h", ">age",
                ">spot", ">age", ">1 year", ">3 years", ">age", "source", "note"});
   struct Place {
@@ -148,7 +151,7 @@ std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& opt
                old(Market::spot), usd(Market::reserved_1y), usd(Market::reserved_3y), old(Market::reserved_1y), source,
                note});
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string as_csv(const std::vector<Offer>& offers) {
@@ -193,7 +196,7 @@ std::string as_json(const std::vector<Offer>& offers, const std::string& today) 
 }
 
 std::string findings_text(const std::vector<Platform>& platforms, const CatalogOptions& options,
-                          const std::string& format) {
+                          const std::string& format, std::size_t width) {
   Table table({"provider", "kind", "where", "what"});
   std::map<std::string, std::map<std::string, int>> counts;
   std::set<std::string> kinds;
@@ -218,7 +221,7 @@ std::string findings_text(const std::vector<Platform>& platforms, const CatalogO
     for (const std::string& kind : kinds) cells.push_back(std::to_string(counts[platform.name][kind]));
     summary.add(cells);
   }
-  return table.text() + "\n" + summary.text();
+  return table.text(width) + "\n" + summary.text(width);
 }
 
 std::map<std::string, double> exchange_rates(const std::vector<std::string>& given) {
@@ -245,11 +248,13 @@ void update(const CatalogOptions& options, Shared& shared) {
   std::vector<std::string> known;
   for (const Instance& instance : platform.instances) known.push_back(instance.name);
   std::map<std::string, int> unknown;
+  auto waiting = show_elapsed(shared, "reading " + options.update);
   const PriceList list = read_price_list(
       options.update, known,
       {options.today, options.as_of.empty() ? "undated" : options.as_of, exchange_rates(options.exchange)}, &unknown);
   const Merged merged = merge_prices(text, list);
   read_platform(JsonNode::parse(merged.text, "the merged catalog"));
+  waiting.reset();
   remark(shared, fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before", options.update, list.kind,
                              list.prices.size(), platform.name, merged.changed, merged.added, merged.same));
   if (!unknown.empty()) {
@@ -278,12 +283,12 @@ void catalog_command(CatalogOptions options, Shared& shared) {
   std::vector<Platform> platforms;
   for (const std::string& name : options.providers.empty() ? provider_names() : options.providers)
     platforms.push_back(load_catalog(name, "."));
-  if (options.check) return emit(shared, findings_text(platforms, options, shared.format));
+  if (options.check) return emit(shared, findings_text(platforms, options, shared.format, result_width(shared)));
   const std::vector<Offer> offers = offers_of(platforms, options);
   if (offers.empty()) remark(shared, "nothing in the catalog is all of that");
   emit(shared, shared.format == "json"  ? as_json(offers, options.today)
                : shared.format == "csv" ? as_csv(offers)
-                                        : as_table(offers, options));
+                                        : as_table(offers, options, result_width(shared)));
 }
 
 }  // namespace
@@ -306,10 +311,11 @@ void add_catalog(CLI::App& app, Shared& shared) {
   command
       ->add_option("--provider", options->providers,
                    "a provider's catalog, or the path of a platform file (repeatable)")
+      ->check(suggest("@providers @files"))
       ->delimiter(',');
-  command->add_option("--gpu", options->gpu, "GPU or family: A100, V100, CPU");
-  command->add_option("--region", options->region, "where there is a price in it");
-  command->add_option("--instance", options->instance, "this type alone");
+  command->add_option("--gpu", options->gpu, "GPU or family: A100, V100, CPU")->check(suggest("@gpus"));
+  command->add_option("--region", options->region, "where there is a price in it")->check(suggest("@regions"));
+  command->add_option("--instance", options->instance, "this type alone")->check(suggest("@instances"));
   command->add_option("--market", options->market, "on-demand, spot, reserved-1y, reserved-3y")
       ->check(CLI::IsMember(market_names()));
   command->add_flag("--zones", options->zones, "also zones that have prices of their own");

@@ -1,14 +1,13 @@
 #include "cli/command.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <charconv>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <system_error>
 
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
@@ -31,8 +30,6 @@ class HelpFormatter : public CLI::Formatter {
 }  // namespace
 
 std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
-
-void say(const std::string& text) { std::fputs(text.c_str(), stderr); }
 
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
   const std::vector<std::string> names(formats.begin(), formats.end());
@@ -103,37 +100,7 @@ void emit(const Shared& shared, const std::string& text) {
 }
 
 void remark(const Shared& shared, const std::string& text) {
-  if (!shared.quiet) say(text + "\n");
-}
-
-void add_progress_fd(CLI::App& app, Shared& shared) {
-  app.add_option("--progress-fd", shared.progress_fd)->check(CLI::Range(3, 1 << 16))->group("");
-}
-
-namespace {
-
-/// A reader that is gone is no error; neither is one that is slow, where the descriptor does not block.
-std::function<void(std::size_t)> progress_lines(int descriptor, std::size_t count, const std::string& what) {
-  const auto write = [=](std::size_t done) {
-    const std::string line = fmt::format("{} {} {}\n", done, count, what);
-    [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
-  };
-  std::signal(SIGPIPE, SIG_IGN);
-  write(0);
-  return write;
-}
-
-}  // namespace
-
-std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what) {
-  if (shared.progress_fd >= 0) return progress_lines(shared.progress_fd, count, what);
-  if (shared.quiet || ::isatty(STDERR_FILENO) == 0) return {};
-  return [count, what](std::size_t done) {
-    constexpr std::size_t kWidth = 30;
-    const std::size_t filled = kWidth * done / count;
-    say(fmt::format("\r[{}{}] {}/{} {}{}", std::string(filled, '#'), std::string(kWidth - filled, ' '), done, count,
-                    what, done == count ? "\n" : ""));
-  };
+  if (!shared.quiet) say(wrap_prose(text + "\n", remark_width()));
 }
 
 }  // namespace ganymede::cli

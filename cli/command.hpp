@@ -28,7 +28,7 @@ struct Shared {
   std::string output;            ///< "" is standard output
   int jobs = 0;                  ///< child processes at once; 0: one a core
   bool quiet = false;            ///< no progress, no remarks on stderr
-  bool color = true;             ///< off with --no-color, NO_COLOR or when stdout is no terminal
+  bool color = true;             ///< off with --no-color, NO_COLOR, TERM=dumb or when stdout is no terminal
   int exit_code = 0;             ///< what main returns when nothing was thrown
   int progress_fd = -1;          ///< --progress-fd: progress goes there as lines "done count what" instead
 };
@@ -53,13 +53,14 @@ void keep_input(const Shared& shared, const std::string& input);
 
 /// Writes a command's result to --output (atomically) or to standard output.
 void emit(const Shared& shared, const std::string& text);
-/// Text for people on stderr; that it may be closed or full is no error.
+/// Text for people on stderr, in place of a line of progress; that it may be closed or full is no error.
 void say(const std::string& text);
 /// A remark for people on stderr, unless --quiet.
 void remark(const Shared& shared, const std::string& text);
 /// --progress-fd, for programs that start this one; not shown in the help.
 void add_progress_fd(CLI::App& app, Shared& shared);
-/// Draws on stderr how many of `count` are done; empty, so not called, unless stderr is a terminal.
+/// Shows how many of `count` are done, for how long and how long it will take (cli/progress.hpp); empty, so not called,
+/// where progress is not shown.
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);
 
 void add_train(CLI::App& app, Shared& shared);
@@ -82,5 +83,7 @@ void add_list(CLI::App& app, Shared& shared);
 void add_schema(CLI::App& app, Shared& shared);
 void add_serve(CLI::App& app, Shared& shared);
 void add_example(CLI::App& app, Shared& shared);
+void add_completion(CLI::App& app, Shared& shared);
+void add_man(CLI::App& app, Shared& shared);
 
 }  // namespace ganymede::cli

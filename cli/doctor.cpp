@@ -7,6 +7,7 @@
 
 #include "cli/command.hpp"
 #include "cli/machine.hpp"
+#include "cli/terminal.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "report/table.hpp"
 
@@ -76,12 +77,13 @@ std::vector<Part> parts(const Machine& machine) {
   return all;
 }
 
-std::string as_table(const Machine& machine) {
+std::string as_table(const Machine& machine, std::size_t width) {
   std::string text;
-  for (const Part& part : parts(machine)) text += fmt::format("{:<14}{}\n", part.name, part.detail);
+  for (const Part& part : parts(machine)) text += hanging(fmt::format("{:<14}", part.name), part.detail, width);
   text += "\nbackends\n";
   for (const Backend& backend : backends(machine))
-    text += fmt::format("  {:<12}{}: {}\n", backend.name, backend.available ? "ready" : "missing", backend.reason);
+    text += hanging(fmt::format("  {:<12}", backend.name),
+                    fmt::format("{}: {}", backend.available ? "ready" : "missing", backend.reason), width);
   return text;
 }
 
@@ -118,8 +120,10 @@ std::string as_json(const Machine& machine) {
   return out.dump(2) + "\n";
 }
 
-std::string formatted(const Machine& machine, const std::string& format) {
-  return format == "json" ? as_json(machine) : format == "csv" ? as_csv(machine) : as_table(machine);
+std::string formatted(const Machine& machine, const Shared& shared) {
+  return shared.format == "json"  ? as_json(machine)
+         : shared.format == "csv" ? as_csv(machine)
+                                  : as_table(machine, result_width(shared));
 }
 
 }  // namespace
@@ -128,7 +132,7 @@ void add_doctor(CLI::App& app, Shared& shared) {
   CLI::App* command = app.add_subcommand("doctor", kHelp);
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
-  command->callback([&shared] { emit(shared, formatted(inspect_machine(), shared.format)); });
+  command->callback([&shared] { emit(shared, formatted(inspect_machine(), shared)); });
 }
 
 }  // namespace ganymede::cli

@@ -10,6 +10,7 @@
 
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
+#include "cli/progress.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/checkpoint.hpp"
@@ -65,9 +66,11 @@ void generate(const Arguments& arguments, const Shared& shared) {
   for (const auto& [kind, bytes] : gan.planned_memory_bytes(*ops, batch, {.average = average})) memory += bytes;
   gan.prepare(*ops, batch, 0, {.average = average});
   kernel::set_tensors(gan, *ops, checkpoint.content, true, checkpoint.file);
+  auto waiting = show_elapsed(shared, fmt::format("drawing {} images", arguments.count));
   const auto begin = Clock::now();
   const std::string png = kernel::sample_grid(gan, *ops, arguments.seed, arguments.count);
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+  waiting.reset();
   write_file(shared.output, png);
 
   if (shared.format == "json") {

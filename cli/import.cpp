@@ -10,6 +10,9 @@
 #include "calibration/link_fit.hpp"
 #include "cli/command.hpp"
 #include "cli/import_links.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "platforms/overlay.hpp"
 #include "report/table.hpp"
@@ -208,13 +211,13 @@ std::string report_of(const Setting& setting, const LinkFit& fit, const std::vec
     rows.add({to_string(Bytes{static_cast<double>(sample.measured.bytes)}), to_string(sample.measured.time),
               to_string(sample.predicted), sample.fitted ? "fitted" : percent(sample.predicted, sample.measured.time),
               to_string(sample.line), sample.fitted ? "fitted" : percent(sample.line, sample.measured.time)});
-  out += rows.text() + "\n";
+  out += rows.text(remark_width()) + "\n";
   Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
   for (const RangeError& error : fit.errors)
     errors.add({error.range, std::to_string(error.samples),
                 error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.model) : "",
                 error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.line) : ""});
-  out += errors.text();
+  out += errors.text(remark_width());
   for (const std::string& note : notes) out += "note: " + note + "\n";
   return out;
 }
@@ -228,9 +231,11 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
   Setting setting(log, options);
   std::vector<std::string> notes = log.notes;
   const auto samples = samples_of(log, notes);
+  auto waiting = show_elapsed(shared, "fitting");
   const LinkFit fit = fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return setting.predict(latency, bandwidth, bytes);
   });
+  waiting.reset();
   if (fit.predicted_at_no_cost)
     throw ConfigError(
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
@@ -272,13 +277,17 @@ void add_import(CLI::App& app, Shared& shared) {
       "same two. The overlay goes to standard output or to -o; the table to standard error.");
   nccl->add_option("log", options->log, "what nccl-tests printed, or its JSON file")->required();
   nccl->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
+      ->check(suggest("@providers @files"))
       ->required();
   nccl->add_option("--overlay", options->overlay, "measured values to lay over it first");
-  nccl->add_option("--instance", options->instance, "the instance type that was measured")->required();
+  nccl->add_option("--instance", options->instance, "the instance type that was measured")
+      ->check(suggest("@instances"))
+      ->required();
   nccl->add_option("--nodes", options->nodes, "default: what the log says, else 1")->check(CLI::Range(1, 65536));
   nccl->add_option("--gpus-per-node", options->gpus_per_node, "default: what the log says, else all of the instance")
       ->check(CLI::Range(1, 1024));
-  nccl->add_option("--scheme", options->scheme, "what ran; default: nccl, of the version that the log says");
+  nccl->add_option("--scheme", options->scheme, "what ran; default: nccl, of the version that the log says")
+      ->check(suggest("@schemes"));
   add_output(*nccl, shared);
   nccl->callback([options, &shared] { import_collective_log(*options, shared); });
 }

@@ -7,6 +7,8 @@
 #include "calibration/workload_model.hpp"
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -31,7 +33,7 @@ std::string report_of(const LayerList& list, const StepTrace& trace) {
                   fmt::format("{:.3f}", total.flops / 1e9), std::to_string(total.launches),
                   fmt::format("{} x {} x {}", network.output[0], network.output[1], network.output[2])});
   }
-  out += networks.text() + "\n";
+  out += networks.text(remark_width()) + "\n";
   const TraceBatch& batch = trace.batches.back();
   Table phases({"phase", ">time", ">share", ">GFLOP", ">MB moved", ">kernels"});
   for (const TracePhase& phase : batch.phases)
@@ -44,7 +46,7 @@ std::string report_of(const LayerList& list, const StepTrace& trace) {
       {fmt::format("step at batch {}", batch.batch), to_string(Seconds{batch.wall_s[0]}), "100.0 %", "", "", ""});
   double memory = 0;
   for (const auto& [kind, bytes] : batch.memory_bytes) memory += bytes;
-  return out + phases.text() +
+  return out + phases.text(remark_width()) +
          fmt::format(
              "\nmemory at batch {}: about {} (nothing recomputed, no workspace). Times are a roofline's on the data "
              "sheet of {}: nothing was measured, and no device reaches them.\n",
@@ -104,13 +106,16 @@ void add_import_layers(CLI::App& import, Shared& shared) {
       "and\n"
       "every result says so. Lists that come with the program: biggan, cyclegan, pix2pix, stylegan2, vae.");
   command->add_option("list", options->list, "a ganymede.layers/1 file, or the name of one that comes with the program")
+      ->check(suggest("@layers @files"))
       ->required();
   command->add_option("--batch", options->batches, "images a GPU and step; several make a trace with several entries")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  command->add_option("--catalog", options->catalog, "whose data sheet gives the times")->capture_default_str();
-  command->add_option("--gpu", options->gpu, "likewise")->capture_default_str();
+  command->add_option("--catalog", options->catalog, "whose data sheet gives the times")
+      ->check(suggest("@providers @files"))
+      ->capture_default_str();
+  command->add_option("--gpu", options->gpu, "likewise")->check(suggest("@gpus"))->capture_default_str();
   add_output(*command, shared);
   command->callback([options, &shared] { import_layers(*options, shared); });
 }

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "report/table.hpp"
 #include "traces/profiler_trace.hpp"
@@ -31,7 +36,7 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
                to_string(Seconds{mean.step}), part(mean.compute), part(mean.exposed), part(mean.overlapped),
                part(mean.copies), part(mean.idle)});
   }
-  std::string out = table.text() + "\n";
+  std::string out = table.text(remark_width()) + "\n";
   const TraceBatch& batch = imports.front().trace.batches.front();
   Table phases({"phase", ">mean", ">share of the step", ">kernels"});
   double wall = 0;
@@ -42,7 +47,7 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
     phases.add({phase.name, to_string(Seconds{sum / static_cast<double>(batch.wall_s.size())}),
                 fmt::format("{:.1f} %", 100 * sum / wall), std::to_string(phase.launches)});
   }
-  out += phases.text();
+  out += phases.text(remark_width());
   std::int64_t bytes = 0;
   for (const TraceBucket& bucket : batch.buckets) bytes += bucket.bytes;
   out += fmt::format("\ngradients: {} in {} all-reduces a step\n", to_string(Bytes{static_cast<double>(bytes)}),
@@ -61,14 +66,28 @@ void import_profiler_command(const ProfilerFlags& flags, Shared& shared) {
   if (!flags.layers.empty()) options.layers = load_layer_list(flags.layers);
   std::vector<ProfilerEvents> ranks;
   std::vector<ProfilerImport> imports;
+  constexpr std::int64_t kMebibyte = 1 << 20;
+  std::int64_t before = 0, all = 0;  // bytes of the files
+  for (const std::string& file : flags.files) {
+    std::error_code unreadable;  // is the reader's to say
+    const auto size = std::filesystem::file_size(file, unreadable);
+    if (!unreadable) all += static_cast<std::int64_t>(size);
+  }
+  auto bar = progress_bar(shared, static_cast<std::size_t>(all / kMebibyte), "MiB read");
   for (const std::string& file : flags.files) {
     keep_input(shared, file);
-    ranks.push_back(read_profiler_events(file));
+    std::int64_t now = 0;
+    ranks.push_back(read_profiler_events(file, [&](std::int64_t bytes) {
+      now = bytes;
+      if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
+    }));
+    before += now;
     imports.push_back(import_profiler(ranks.back(), options));
     imports.back().trace.precision = flags.precision;
     ranks.back().gpu.clear();
     ranks.back().gpu.shrink_to_fit();
   }
+  bar = {};
   remark(shared, report_of(ranks, imports));
   emit(shared, write_step_trace(imports.front().trace));
 }
@@ -92,15 +111,20 @@ void add_import_profiler(CLI::App& import, Shared& shared) {
   command->add_option("traces", flags->files, "what export_chrome_trace or tensorboard_trace_handler wrote, one a rank")
       ->required();
   command->add_option("--batch", flags->batch, "images a GPU and step")->required()->check(CLI::Range(1, 1 << 24));
-  command->add_option("--gpu", flags->gpu, "what the catalog calls the GPU that was recorded")->required();
-  command->add_option("--catalog", flags->catalog, "that knows it")->capture_default_str();
+  command->add_option("--gpu", flags->gpu, "what the catalog calls the GPU that was recorded")
+      ->check(suggest("@gpus"))
+      ->required();
+  command->add_option("--catalog", flags->catalog, "that knows it")
+      ->check(suggest("@providers @files"))
+      ->capture_default_str();
   command->add_option("--model", flags->model, "its name")->capture_default_str();
   command->add_option("--precision", flags->precision, "of its products")
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
       ->capture_default_str();
   command->add_option("--parameters", flags->parameters, "trainable; needed where no all-reduce is in the trace")
       ->check(CLI::PositiveNumber);
-  command->add_option("--layers", flags->layers, "a list of layers, for FLOPs: without them no other GPU is predicted");
+  command->add_option("--layers", flags->layers, "a list of layers, for FLOPs: without them no other GPU is predicted")
+      ->check(suggest("@layers @files"));
   add_output(*command, shared);
   command->callback([flags, &shared] { import_profiler_command(*flags, shared); });
 }

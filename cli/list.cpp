@@ -8,6 +8,8 @@
 #include <set>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/json.hpp"
 #include "kernel/models/models.hpp"
@@ -125,11 +127,11 @@ const Topic& find_topic(const std::string& name) {
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-std::string as_table(const Rows& rows) {
+std::string as_table(const Rows& rows, std::size_t columns) {
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text;
-  for (const Row& row : rows) text += fmt::format("{:<{}}  {}\n", row.name, width, row.summary);
+  for (const Row& row : rows) text += hanging(fmt::format("{:<{}}  ", row.name, width), row.summary, columns);
   return text;
 }
 
@@ -145,21 +147,35 @@ std::string as_csv(const Rows& rows) {
   return table.csv();
 }
 
-std::string formatted(const Rows& rows, const std::string& format) {
-  return format == "json" ? as_json(rows) : format == "csv" ? as_csv(rows) : as_table(rows);
+std::string formatted(const Rows& rows, const Shared& shared) {
+  return shared.format == "json"  ? as_json(rows)
+         : shared.format == "csv" ? as_csv(rows)
+                                  : as_table(rows, result_width(shared));
 }
 
 }  // namespace
 
+std::vector<std::string> listed_topics() {
+  std::vector<std::string> names;
+  for (const Topic& topic : kTopics) names.emplace_back(topic.name);
+  return names;
+}
+
+std::vector<std::string> listed_names(std::string_view topic) {
+  std::vector<std::string> names;
+  for (const Row& row : find_topic(std::string(topic)).rows()) names.push_back(row.name);
+  return names;
+}
+
 void add_list(CLI::App& app, Shared& shared) {
   CLI::App* command = app.add_subcommand("list", kHelp);
   auto topic = std::make_shared<std::string>();
-  command->add_option("topic", *topic, "What to list");
+  command->add_option("topic", *topic, "what to list")->check(suggest("@topics"));
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
   command->callback([topic, &shared] {
     const Rows rows = find_topic(*topic).rows();
-    emit(shared, formatted(rows, shared.format));
+    emit(shared, formatted(rows, shared));
   });
 }
 

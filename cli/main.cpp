@@ -1,14 +1,13 @@
 // Only dispatches: one file a command, errors to exit codes.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <span>
 
 #include "cli/command.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 
 namespace {
@@ -19,7 +18,7 @@ constexpr int kInvalid = 2;
 constexpr int kInfeasible = 3;
 
 int report(int code, const char* message) {
-  ganymede::cli::say(fmt::format("ganymede: {}\n", message));
+  ganymede::cli::say(ganymede::wrap_prose(fmt::format("ganymede: {}\n", message), ganymede::cli::remark_width()));
   return code;
 }
 
@@ -68,7 +67,7 @@ int main(int argc, char** argv) {
   });
 
   cli::Shared shared;
-  shared.color = std::getenv("NO_COLOR") == nullptr && ::isatty(STDOUT_FILENO) != 0;
+  shared.color = cli::may_color();
   app.add_flag_callback(
       "--no-color", [&] { shared.color = false; }, "no colours");
   app.add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
@@ -92,6 +91,8 @@ int main(int argc, char** argv) {
   cli::add_schema(app, shared);
   cli::add_example(app, shared);
   cli::add_serve(app, shared);
+  cli::add_completion(app, shared);
+  cli::add_man(app, shared);
 
   try {
     check_command(app, command_word(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)));

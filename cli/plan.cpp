@@ -7,6 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "plan/planner.hpp"
@@ -62,12 +65,16 @@ void plan_command(const PlanFlags& flags, Shared& shared) {
   PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
+  auto waiting = show_elapsed(shared, "looking for candidates");
   std::function<void(std::size_t)> bar;
   options.progress = [&](std::size_t done, std::size_t groups) {
+    waiting.reset();
     if (!bar) bar = progress_bar(shared, groups, "groups of candidates");
     if (bar) bar(done);
   };
   const Plan plan = make_plan(request, options);
+  waiting.reset();
+  bar = {};
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()
                                            ? "."
@@ -80,7 +87,9 @@ void plan_command(const PlanFlags& flags, Shared& shared) {
     const auto parent = std::filesystem::path(flags.plan_file).parent_path();
     emit(file, plan_json(request, plan, parent.empty() ? "." : parent));
   }
-  emit(shared, shared.format == "json" ? json : shared.format == "csv" ? plan_csv(content) : plan_text(content));
+  emit(shared, shared.format == "json"  ? json
+               : shared.format == "csv" ? plan_csv(content)
+                                        : plan_text(content, result_width(shared)));
   if (plan.best) return;
   std::string nearest = "there is nothing to rent that was searched";
   if (!plan.near.empty())
@@ -117,7 +126,7 @@ void add_plan(CLI::App& app, Shared& shared) {
   const auto list = [&](const char* flag, const char* pointer, const char* what) {
     return command->add_option(flag, flags->lists[pointer], what)->delimiter(',');
   };
-  text("--model", "/workload/model", "picks a recorded trace of it");
+  text("--model", "/workload/model", "picks a recorded trace of it")->check(suggest("@models"));
   text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
   number("--batch", "/workload/batch_per_gpu", "images a GPU and step; one that the trace has recorded");
   number("--images", "/workload/images", "to train on");
@@ -128,15 +137,17 @@ void add_plan(CLI::App& app, Shared& shared) {
   text("--start", "/start", "when a deadline that is a time is counted from; default: now");
   text("--budget", "/budget", "such as 500USD");
   text("--objective", "/objective", "cost (default), time or carbon")->check(CLI::IsMember({"cost", "time", "carbon"}));
-  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds");
-  list("--gpu", "/search/gpus", "GPUs or families");
-  list("--instance", "/search/instances", "instance types");
-  list("--region", "/search/regions", "regions");
-  list("--market", "/search/markets", "markets; default: on-demand,spot");
+  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
+      ->check(suggest("@providers @files"));
+  list("--gpu", "/search/gpus", "GPUs or families")->check(suggest("@gpus"));
+  list("--instance", "/search/instances", "instance types")->check(suggest("@instances"));
+  list("--region", "/search/regions", "regions")->check(suggest("@regions"));
+  list("--market", "/search/markets", "markets; default: on-demand,spot")->check(suggest("@markets"));
   number("--min-gpus", "/search/min_gpus", "at least so many");
   number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
-  list("--scheme", "/search/schemes", "all-reduce schemes; default: ring,nccl");
-  list("--policy", "/search/policies", "policies; default: fixed, and on spot also spot-first");
+  list("--scheme", "/search/schemes", "all-reduce schemes; default: ring,nccl")->check(suggest("@schemes"));
+  list("--policy", "/search/policies", "policies; default: fixed, and on spot also spot-first")
+      ->check(suggest("@policies"));
   list("--checkpoint", "/search/checkpoints", "intervals to try where nodes may be lost; default: 10min,1h,daly");
   number("--seeds", "/search/seeds", "runs of each candidate; default: 5");
   command->add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")

@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "common/process.hpp"
 #include "report/runs.hpp"
 
@@ -27,9 +29,13 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
   Scenario scenario = load_scenario(options.scenario, overrides);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
+  auto waiting = show_elapsed(shared, "simulating");
   const std::string json = run_child([&] { return result_json(simulate(scenario)); });
+  waiting.reset();
   const auto run = nlohmann::json::parse(json);
-  emit(shared, shared.format == "json" ? json : shared.format == "csv" ? run_csv(run) : run_text(run));
+  emit(shared, shared.format == "json"  ? json
+               : shared.format == "csv" ? run_csv(run)
+                                        : run_text(run, result_width(shared)));
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = kGateMissed;
 }
 

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "report/runs.hpp"
 #include "studies/study.hpp"
@@ -49,8 +50,10 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
   emit(shared, shared.format == "json" ? outcome.json
                : shared.format == "csv"
                    ? sweep_csv(sweep)
-                   : highlighted(shared, fmt::format("{}{}{}\n\n{}", study.name, study.about.empty() ? "" : ": ",
-                                                     study.about, sweep_text(sweep))));
+                   : highlighted(shared, wrap_prose(fmt::format("{}{}{}", study.name, study.about.empty() ? "" : ": ",
+                                                                study.about),
+                                                    result_width(shared)) +
+                                             "\n\n" + (sweep_text(sweep, result_width(shared)))));
   if (!journal.empty()) std::filesystem::remove(journal);
   if (outcome.failed > 0)
     throw Failure(

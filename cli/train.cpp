@@ -3,19 +3,20 @@
 #include "kernel/train.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
+#include "cli/names.hpp"
+#include "cli/progress.hpp"
 #include "cli/train_report.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -128,37 +129,36 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
   if (!arguments.quality_curve.empty()) check_quality_curve(arguments);
 }
 
-/// One line, rewritten in place, on a terminal only.
-class ProgressLine {
+/// Losses, rate and time left, on a terminal only.
+class TrainingLine {
  public:
-  ProgressLine(std::int64_t steps, int batch, bool quiet)
-      : steps_(steps), batch_(batch), shown_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() {
-    if (drawn_) say("\r\033[K");
+  TrainingLine(std::int64_t steps, int batch, const Shared& shared) : steps_(steps), batch_(batch) {
+    if (shows_progress(shared))
+      line_ = std::make_unique<ProgressLine>([this](double seconds, std::size_t) { return text(seconds); });
   }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
 
   void show(const Progress& progress) {
-    if (!shown_) return;
-    const auto now = Clock::now();
-    if (now - last_ < std::chrono::milliseconds(100)) return;
-    last_ = now;
-    drawn_ = true;
-    const double seconds = std::chrono::duration<double>(now - begin_).count();
-    const double rate = static_cast<double>(progress.step) / std::max(seconds, 1e-9);
-    say(fmt::format("\r\033[Kstep {}/{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s  {:.0f} s left",
-                    progress.step, steps_, progress.losses.discriminator, progress.losses.generator, rate * batch_,
-                    static_cast<double>(steps_ - progress.step) / rate));
+    if (!line_) return;
+    const std::lock_guard lock(mutex_);
+    progress_ = progress;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  std::string text(double seconds) {
+    const std::lock_guard lock(mutex_);
+    const double rate = static_cast<double>(progress_.step) / seconds;
+    const auto left = static_cast<double>(steps_ - progress_.step);
+    return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", progress_.step,
+                       steps_, duration_text(seconds),
+                       rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
+                       progress_.losses.discriminator, progress_.losses.generator, rate * batch_);
+  }
 
   std::int64_t steps_;
   int batch_;
-  bool shown_, drawn_ = false;
-  Clock::time_point begin_ = Clock::now(), last_ = begin_;
+  std::mutex mutex_;
+  Progress progress_{};
+  std::unique_ptr<ProgressLine> line_;  // the last: it uses the others
 };
 
 void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
@@ -185,6 +185,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     const kernel::Alone alone(trainer.ops());
     remark(shared, arguments.features.empty() ? "measuring quality by a classifier, which is trained at its first use"
                                               : "measuring quality by " + arguments.features);
+    const auto waiting = show_elapsed(shared, "preparing to measure quality");
     meter.emplace(trainer.whole_dataset(), trainer.ops(), arguments.quality, kernel::cache_directory(),
                   arguments.features);
   }
@@ -195,7 +196,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
-  ProgressLine line(steps, trainer.global_batch(), shared.quiet);
+  TrainingLine line(steps, trainer.global_batch(), shared);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
@@ -313,19 +314,38 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
+/// What changes how it learns.
+void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
+  command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
+  command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
+  command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
+  command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
+  command.add_option("--ema", options.average_decay,
+                     "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
+  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's")
+      ->check(suggest("@losses"));
+  command.add_option("--stage-steps", options.stage_steps,
+                     "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
+  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
+      ->capture_default_str();
+}
+
 }  // namespace
 
 void add_train(CLI::App& app, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
   CLI::App& command = *app.add_subcommand("train", kHelp);
-  command.add_option("--model", options.model, "which GAN: see ganymede list models")->capture_default_str();
+  command.add_option("--model", options.model, "which GAN: see ganymede list models")
+      ->check(suggest("@models"))
+      ->capture_default_str();
   command.add_option("--image", options.image,
                      "rows x columns x channels, as 32x32x3, where a model takes several; default: the data's");
   command
       .add_option(
           "--dataset", options.dataset,
           "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
+      ->check(suggest("builtin @files"))
       ->capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
   command.add_option("--batch", options.batch, "images a step, of each process")->capture_default_str();
@@ -334,17 +354,7 @@ void add_train(CLI::App& app, Shared& shared) {
                    "draw a GPU's random numbers on the host, as the CPU backend does: to compare both");
   command.add_option("--gpus", arguments->gpus, "replicas, one a GPU of this machine; each with its own --batch")
       ->capture_default_str();
-  command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
-  command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
-  command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
-  command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
-  command.add_option("--ema", options.average_decay,
-                     "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
-  command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's");
-  command.add_option("--stage-steps", options.stage_steps,
-                     "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
-  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
-      ->capture_default_str();
+  add_learning_options(command, options);
   command.add_option("--prefetch", options.loader.prefetch, "batches made ahead while a step is computed; 0: none")
       ->capture_default_str();
   command.add_option("--loader-threads", options.loader.threads, "that decode and gather them")->capture_default_str();
@@ -355,8 +365,10 @@ void add_train(CLI::App& app, Shared& shared) {
       .add_option("--activations", options.activations,
                   "bits in which activations are kept for the backward pass: none (all), fp16, bf16 or int8; changes "
                   "the losses")
+      ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
   command.add_option("--compression", options.compression, "of gradients between processes: none, fp16, bf16 or int8")
+      ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm, "batch norms over the images of all processes");
   add_seed(command, options.seed, "of weights, batches, latents and dropout");

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "common/text.hpp"
@@ -46,7 +48,7 @@ void validate_command(const ValidateOptions& options, Shared& shared) {
   const auto result = validation_result(results);
   emit(shared, shared.format == "json"  ? result.dump(1) + "\n"
                : shared.format == "csv" ? validation_csv(result)
-                                        : validation_text(result, !options.studies.empty()));
+                                        : validation_text(result, !options.studies.empty(), result_width(shared)));
   if (!promises_kept(result)) shared.exit_code = kGateMissed;
 }
 
@@ -64,7 +66,8 @@ void add_validate(CLI::App& app, Shared& shared) {
       "\n"
       "Without a name every study that comes with the program. Cells marked as fitted calibrate a study, all others\n"
       "are predicted. Exit code 4 if a study misses an accuracy that it promises.");
-  command->add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())));
+  command->add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())))
+      ->check(suggest("@studies @files"));
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
   add_jobs(*command, shared);

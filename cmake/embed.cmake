@@ -19,6 +19,7 @@ function(ganymede_embed_files FUNCTION OUTPUT BY)
   set(index 0)
   foreach(file IN LISTS files)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${file}")
+    # In quotes: a bare word that is the name of a variable, as `folder` is while folders are added, stands for its value.
     if("${BY}" STREQUAL "folder")
       get_filename_component(name "${file}" DIRECTORY)
       get_filename_component(name "${name}" NAME)

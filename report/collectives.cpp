@@ -9,6 +9,7 @@
 
 #include "common/units.hpp"
 #include "report/table.hpp"
+#include "report/timeline.hpp"
 
 namespace ganymede {
 namespace {
@@ -63,13 +64,36 @@ std::string ranking(const Json& rows) {
   return out.empty() ? "" : "Ranking, fastest first, as multiples of its time:\n" + out;
 }
 
+std::string endpoint_name(int endpoint, int ranks) {
+  return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
+}
+
 }  // namespace
 
-std::string collectives_text(const Json& rows) {
+std::string collectives_text(const Json& rows, std::size_t width) {
   const std::string order = ranking(rows);
-  return table_of(rows, true).text() + (order.empty() ? "" : "\n" + order);
+  return table_of(rows, true).text(width) + (order.empty() ? "" : "\n" + wrap_prose(order, width));
 }
 
 std::string collectives_csv(const Json& rows) { return table_of(rows, false).csv(); }
+
+std::string collectives_timeline(const Json& rows, int ranks) {
+  std::vector<TimelineSpan> spans;
+  for (const auto& row : rows) {
+    const std::string process =
+        fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
+    for (const auto& span : row["spans"]) {
+      const int source = span[0], destination = span[1];
+      spans.push_back({process,
+                       source,
+                       endpoint_name(source, ranks) + " sends",
+                       fmt::format("round {} to {}", span[2].get<std::int64_t>(), endpoint_name(destination, ranks)),
+                       Seconds{span[4].get<double>()},
+                       Seconds{span[5].get<double>()},
+                       {{"bytes", span[3].dump()}}});
+    }
+  }
+  return chrome_trace(spans);
+}
 
 }  // namespace ganymede

@@ -45,7 +45,7 @@ bool may_miss(const Json& row, const Json& request) {
   return late || dear;
 }
 
-std::string table_of(const Json& rows, const Json& request) {
+std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "checkpoint", ">time", "interval", ">USD",
                "interval", ">kg CO2e", ">goals met", ""});
   for (const Json& row : rows)
@@ -55,15 +55,15 @@ std::string table_of(const Json& rows, const Json& request) {
                row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
                percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : ""),
                row.at("chosen").get<bool>() ? "<- CHOSEN" : ""});
-  return table.text();
+  return table.text(width);
 }
 
-std::string misses_of(const Json& rows) {
+std::string misses_of(const Json& rows, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "why it fails"});
   for (const Json& row : rows)
     table.add({place(row), rented(row), fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()),
                row.at("scheme"), row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
-  return table.text();
+  return table.text(width);
 }
 
 std::string goals(const Json& request) {
@@ -81,7 +81,7 @@ std::string goals(const Json& request) {
 
 }  // namespace
 
-std::string plan_text(const Json& plan) {
+std::string plan_text(const Json& plan, std::size_t width) {
   const Json& request = plan.at("request");
   const Json& searched = plan.at("searched");
   std::string out =
@@ -103,11 +103,11 @@ std::string plan_text(const Json& plan) {
       percent(request.at("certainty").get<double>()),
       searched.at("impossible") == 0 ? "" : fmt::format("; {} cannot run", searched.at("impossible").dump()));
   if (!plan.at("best_of_each").empty())
-    out += "The best of each provider and market:\n\n" + table_of(plan.at("best_of_each"), request) + "\n";
+    out += "The best of each provider and market:\n\n" + table_of(plan.at("best_of_each"), request, width) + "\n";
   if (plan.at("pareto").size() > 1)
     out += "Nothing that meets the goals is both faster and cheaper than one of these:\n\n" +
-           table_of(plan.at("pareto"), request) + "\n";
-  if (!plan.at("near_misses").empty()) out += "Near misses:\n\n" + misses_of(plan.at("near_misses")) + "\n";
+           table_of(plan.at("pareto"), request, width) + "\n";
+  if (!plan.at("near_misses").empty()) out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), width) + "\n";
   for (const Json& why : plan.at("left_out")) out += "left out: " + why.get<std::string>() + "\n";
   constexpr std::size_t kReasons = 5;
   for (std::size_t i = 0; i < std::min(kReasons, plan.at("cannot_run").size()); ++i)
@@ -125,8 +125,8 @@ std::string plan_text(const Json& plan) {
         "rules\n"
         "these out.\n";
   out += "time and USD: median over the seeds; intervals hold the seeds' spread and all stated error.\n";
-  return out +
-         "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";
+  out += "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";
+  return wrap_prose(out, width);
 }
 
 std::string plan_csv(const Json& plan) {

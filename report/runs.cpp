@@ -78,7 +78,7 @@ std::string provenance_lines(const std::vector<const Json*>& runs) {
 namespace {
 
 /// What happened when, without what every run has; long lists are cut in the middle.
-std::string events_text(const Json& run) {
+std::string events_text(const Json& run, std::size_t width) {
   constexpr std::size_t kMost = 24;
   const Json& events = run.at("events");
   if (events.size() <= 3) return "";
@@ -95,11 +95,11 @@ std::string events_text(const Json& run) {
     table.add({clock(event.at("at_s").get<double>()), what, event.contains("nodes") ? event.at("nodes").dump() : "",
                event.contains("pool") ? event.at("pool").get<std::string>() : ""});
   }
-  return table.text() + "\n";
+  return table.text(width) + "\n";
 }
 
 /// The goals, the pools where there are several, and the events.
-std::string life_text(const Json& run) {
+std::string life_text(const Json& run, std::size_t width) {
   std::string out;
   const Json& goals = run.at("goals");
   const char* verdict = goals.at("met").get<bool>() ? "met" : "MISSED";
@@ -118,9 +118,9 @@ std::string life_text(const Json& run) {
            fmt::format("{:.3f}", pool.at("gpu_seconds").at("total").get<double>() / 3600),
            percent(pool.at("gpu_seconds").at("lost").get<double>() / pool.at("gpu_seconds").at("total").get<double>()),
            pool.at("usd")});
-    out += pools.text() + "\n";
+    out += pools.text(width) + "\n";
   }
-  return out + events_text(run);
+  return out + events_text(run, width);
 }
 
 }  // namespace
@@ -133,7 +133,7 @@ constexpr std::pair<const char*, const char*> kUses[] = {
     {"lost work", "lost"},         {"idle GPUs", "idle"},
     {"idle tail", "idle_tail"},    {"minimum charge and rounding", "minimum_and_rounding"}};
 
-std::string run_text(const Json& run) {
+std::string run_text(const Json& run, std::size_t width) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
                                 run.at("run").at("gpus").get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
@@ -171,7 +171,7 @@ std::string run_text(const Json& run) {
                                  ? fmt::format("; GPUs {:.4f}, hosts {:.4f} kWh", number(run, "/energy/gpu_kwh"),
                                                number(run, "/energy/host_kwh"))
                                  : "")});
-  out += summary.text() + "\n" + life_text(run);
+  out += summary.text(width) + "\n" + life_text(run, width);
 
   Table gpu_seconds({"GPU-seconds", ">s", ">share"});
   const double total = number(run, "/gpu_seconds/total");
@@ -184,7 +184,7 @@ std::string run_text(const Json& run) {
     gpu_seconds.add({use, fmt::format("{:.1f}", seconds), percent(seconds / total)});
   gpu_seconds.rule();
   gpu_seconds.add({"total", fmt::format("{:.1f}", total), percent(1)});
-  out += gpu_seconds.text() + "\n";
+  out += gpu_seconds.text(width) + "\n";
 
   Table bill({"bill", "pool", ">quantity", "unit", ">USD a unit", ">USD"});
   for (const auto& item : run.at("cost").at("items"))
@@ -192,14 +192,14 @@ std::string run_text(const Json& run) {
               item.at("unit"), item.at("unit_price_usd"), item.at("usd")});
   bill.rule();
   bill.add({"total", "", "", "", "", text(run, "/cost/total_usd")});
-  out += bill.text() + "\n";
+  out += bill.text(width) + "\n";
   std::string spent;
   for (const auto& [name, key] : kUses) {
     const auto amount = run.at("cost").at("instance_hours_by_use").at(key).get<std::string>();
     if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, amount);
   }
   if (!spent.empty()) out += fmt::format("of the instance-hours, USD: {}\n\n", spent);
-  return out + provenance_lines({&run});
+  return wrap_prose(out + provenance_lines({&run}), width);
 }
 
 namespace {
@@ -280,7 +280,7 @@ double images_per_s(const Json& run) { return number(run, "/time/images") / trai
 
 namespace {
 
-std::string runs_table(const std::vector<const Json*>& runs) {
+std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) {
   const auto faster = [](const Json* a, const Json* b) {
     return number(*a, "/time/total_s") < number(*b, "/time/total_s");
   };
@@ -310,7 +310,7 @@ std::string runs_table(const std::vector<const Json*>& runs) {
                fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
                fmt::format("{:.4f}", number(*run, "/gpu_hours")), usd(dollars(*run)), mark});
   }
-  return table.text() +
+  return table.text(width) +
          "\ntime: from request to last step, with boot; training, speed-up, GPU busy and exposed communication: "
          "without it.\n";
 }
@@ -322,7 +322,7 @@ std::string spread(const Json& values, auto&& shown) {
 
 std::string hours(double value) { return fmt::format("{:.2f}", value); }
 
-std::string ranking_text(const Json& ranking) {
+std::string ranking_text(const Json& ranking, std::size_t width) {
   std::string out = fmt::format("\n{}, {}, {}:\n", text(ranking, "/platform"), text(ranking, "/allocation"),
                                 text(ranking, "/scheme"));
   Table table({"by", ">place", "policy", ">median", "difference", ""});
@@ -348,11 +348,11 @@ std::string ranking_text(const Json& ranking) {
       ++place;
     }
   }
-  return out + table.text();
+  return out + table.text(width);
 }
 
 /// Runs that differ in their seed alone as one row: median (5th .. 95th percentile).
-std::string groups_text(const Json& sweep) {
+std::string groups_text(const Json& sweep, std::size_t width) {
   Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
                ">goals met"});
   for (const Json& group : sweep.at("groups"))
@@ -362,8 +362,8 @@ std::string groups_text(const Json& sweep) {
                fmt::format("{:.1f}", number(group, "/losses_mean")), clock(number(group, "/lost_training_s_mean")),
                percent(number(group, "/met_share"))});
   std::string out =
-      table.text() + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
-  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking);
+      table.text(width) + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
+  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, width);
   return out + "\n";
 }
 
@@ -382,12 +382,13 @@ std::string failures_text(const Json& sweep) {
 
 }  // namespace
 
-std::string sweep_text(const Json& sweep) {
+std::string sweep_text(const Json& sweep, std::size_t width) {
   const auto runs = runs_of(sweep);
   bool grouped = sweep.contains("rankings") && !sweep.at("rankings").empty();
   if (sweep.contains("groups"))
     for (const Json& group : sweep.at("groups")) grouped = grouped || group.at("runs") > 1;
-  return (grouped ? groups_text(sweep) : runs_table(runs)) + failures_text(sweep) + provenance_lines(runs);
+  const std::string tables = grouped ? groups_text(sweep, width) : runs_table(runs, width);
+  return wrap_prose(tables + failures_text(sweep) + provenance_lines(runs), width);
 }
 
 }  // namespace ganymede

@@ -5,15 +5,17 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "report/wrap.hpp"
+
 namespace ganymede {
 
-/// `run` is a ganymede.result/1.
-std::string run_text(const nlohmann::json& run);
+/// `run` is a ganymede.result/1. Tables and prose fit `width` columns (report/table.hpp), here and below.
+std::string run_text(const nlohmann::json& run, std::size_t width = kAnyWidth);
 std::string run_csv(const nlohmann::json& run);
 
 /// `sweep` is a ganymede.sweep/1. Cheapest and fastest run are marked; speed-up is against the first run on the same
 /// platform with the fewest GPUs, at equal images trained.
-std::string sweep_text(const nlohmann::json& sweep);
+std::string sweep_text(const nlohmann::json& sweep, std::size_t width = kAnyWidth);
 std::string sweep_csv(const nlohmann::json& sweep);
 
 }  // namespace ganymede

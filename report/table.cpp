@@ -2,14 +2,35 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace ganymede {
 namespace {
 
-/// Columns on a terminal: bytes that do not continue a UTF-8 character.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0U) != 0x80U; }));
+constexpr std::size_t kGap = 2;     // spaces between columns
+constexpr std::size_t kIndent = 4;  // of a folded row's further lines
+
+/// Of columns side by side.
+std::size_t total(const std::vector<std::size_t>& widths) {
+  return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
+}
+
+std::size_t widest(const std::vector<std::string>& pieces) {
+  std::size_t most = 0;
+  for (const auto& piece : pieces) most = std::max(most, columns_of(piece));
+  return most;
+}
+
+/// Takes columns from the widest that has some to give until all fit; false if they have not enough.
+bool shrink(std::vector<std::size_t>& widths, const std::vector<std::size_t>& least, std::size_t width) {
+  if (total(least) > width) return false;
+  while (total(widths) > width) {
+    std::size_t most = widths.size();
+    for (std::size_t i = 0; i < widths.size(); ++i)
+      if (widths[i] > least[i] && (most == widths.size() || widths[i] > widths[most])) most = i;
+    --widths[most];
+  }
+  return true;
 }
 
 std::string quoted(const std::string& cell) {
@@ -59,26 +80,98 @@ void Table::add(std::vector<std::string> cells) {
 
 void Table::rule() { rows_.emplace_back(); }
 
-std::string Table::text() const {
-  std::vector<std::size_t> widths;
-  for (const auto& name : names_) widths.push_back(width(name));
-  for (const auto& row : rows_)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], width(row[i]));
-
-  std::string out;
-  const auto line = [&](const std::vector<std::string>& cells) {
-    std::string text;
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      const std::string padding(widths[i] - width(cells[i]), ' ');
-      text += (i == 0 ? "" : "  ") + (right_[i] ? padding + cells[i] : cells[i] + padding);
+/// Columns from left to right on as many lines as they take; nothing if one of them alone cannot be made to fit.
+std::optional<Table::Layout> Table::fold(const std::vector<std::size_t>& wanted, const std::vector<std::size_t>& least,
+                                         std::size_t width) {
+  Layout folded{{}, wanted};
+  std::size_t left = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const std::size_t room = i == 0 ? width : width - std::min(width, kIndent);
+    folded.widths[i] = std::min(wanted[i], std::max(least[i], room));
+    if (folded.widths[i] > room) return std::nullopt;
+    if (i > 0 && folded.widths[i] + kGap <= left) {
+      left -= folded.widths[i] + kGap;
+    } else {
+      folded.lines.emplace_back();
+      left = room - folded.widths[i];
     }
-    out += text.substr(0, text.find_last_not_of(' ') + 1) + "\n";
-  };
-  std::string dashes;
-  for (std::size_t i = 0; i < widths.size(); ++i) dashes += (i == 0 ? "" : "  ") + std::string(widths[i], '-');
-  line(names_);
-  out += dashes + "\n";
-  for (const auto& row : rows_) row.empty() ? void(out += dashes + "\n") : line(row);
+    folded.lines.back().push_back(i);
+  }
+  return folded;
+}
+
+Table::Layout Table::layout(std::size_t width) const {
+  const std::size_t columns = names_.size();
+  // As wide as it comes; with the heading alone on several lines; with words of text on several lines too.
+  std::vector<std::size_t> natural, whole_cells, least;
+  Layout all{{{}}, {}};
+  for (std::size_t i = 0; i < columns; ++i) {
+    std::size_t cells = 0, piece = 0;
+    for (const auto& row : rows_) {
+      if (row.empty()) continue;
+      cells = std::max(cells, columns_of(row[i]));
+      piece = std::max(piece, right_[i] ? columns_of(row[i]) : widest(unbreakable(row[i])));
+    }
+    const std::size_t heading = widest(unbreakable(names_[i]));
+    natural.push_back(std::max(cells, columns_of(names_[i])));
+    whole_cells.push_back(std::max(cells, heading));
+    least.push_back(std::max(piece, heading));
+    all.lines[0].push_back(i);
+  }
+  all.widths = natural;
+  if (columns == 0 || shrink(all.widths, whole_cells, width)) return all;
+  all.widths = whole_cells;
+  if (shrink(all.widths, least, width)) return all;
+
+  const auto plain = fold(natural, least, width), tight = fold(whole_cells, least, width);
+  if (!plain && !tight) return {all.lines, natural};
+  return plain && plain->lines.size() <= tight->lines.size() ? *plain : *tight;
+}
+
+/// A cell's lines in a column of `width`.
+std::vector<std::string> Table::lines_of(std::size_t column, const std::string& cell, std::size_t width) const {
+  if (right_[column] && &cell != &names_[column]) return {cell};
+  return wrap_words(cell, width);
+}
+
+std::string Table::row_text(const std::vector<std::string>& cells, const Layout& layout, bool heading) const {
+  std::string out;
+  for (const auto& columns : layout.lines) {
+    std::vector<std::vector<std::string>> blocks;
+    std::size_t height = 0;
+    for (const std::size_t i : columns) {
+      blocks.push_back(lines_of(i, cells[i], layout.widths[i]));
+      height = std::max(height, blocks.back().size());
+    }
+    for (std::size_t at = 0; at < height; ++at) {
+      std::string line(&columns == layout.lines.data() ? 0 : kIndent, ' ');
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        // Headings stand on the line below them, cells hang from the one above.
+        const std::size_t skipped = heading ? height - blocks[c].size() : 0;
+        const std::string part = at < skipped || at - skipped >= blocks[c].size() ? "" : blocks[c][at - skipped];
+        const std::size_t width = layout.widths[columns[c]];
+        const std::string padding(width - std::min(width, columns_of(part)), ' ');
+        line += (c == 0 ? "" : std::string(kGap, ' ')) + (right_[columns[c]] ? padding + part : part + padding);
+      }
+      line.erase(line.find_last_not_of(' ') + 1);
+      // A folded row leaves out lines that say nothing.
+      if (!line.empty() || &columns == layout.lines.data()) out += line + "\n";
+    }
+  }
+  return out;
+}
+
+std::string Table::text(std::size_t width) const {
+  const Layout layout = this->layout(width);
+  std::string rule;
+  if (layout.lines.size() == 1) {
+    for (std::size_t i = 0; i < layout.widths.size(); ++i)
+      rule += std::string(i == 0 ? 0 : kGap, ' ') + std::string(layout.widths[i], '-');
+  } else {
+    rule = std::string(width, '-');
+  }
+  std::string out = row_text(names_, layout, true) + rule + "\n";
+  for (const auto& row : rows_) out += row.empty() ? rule + "\n" : row_text(row, layout, false);
   return out;
 }
 

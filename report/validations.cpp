@@ -17,7 +17,7 @@ std::string exact(double value) { return fmt::format("{:.6g}", value); }
 std::string percent(const Json& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string cells_text(const Json& cells) {
+std::string cells_text(const Json& cells, std::size_t width) {
   Table table(
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
@@ -48,7 +48,7 @@ std::string cells_text(const Json& cells) {
                predicted ? percent(cell.at("error")) : "", ideal, best});
     series = name;
   }
-  return table.text();
+  return table.text(width);
 }
 
 std::string summary_text(const Json& summary) {
@@ -66,7 +66,7 @@ std::string summary_text(const Json& summary) {
   return text;
 }
 
-std::string study_text(const Json& study, bool details) {
+std::string study_text(const Json& study, bool details, std::size_t width) {
   std::string out = fmt::format("{}: {}\n  source: {}\n", study.at("name").get<std::string>(),
                                 study.at("title").get<std::string>(), study.at("source").get<std::string>());
   if (details)
@@ -74,7 +74,7 @@ std::string study_text(const Json& study, bool details) {
       out += fmt::format("  assumed: {} ({})\n", assumption.at("what").get<std::string>(),
                          assumption.at("source").get<std::string>());
   for (const Json& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
-  out += "\n" + cells_text(study.at("cells"));
+  out += "\n" + cells_text(study.at("cells"), width);
   for (const Json& claim : study.at("claims")) {
     std::string values;
     for (const Json& value : claim.at("values"))
@@ -90,7 +90,7 @@ std::string study_text(const Json& study, bool details) {
       fractions.add({number(row.at("bytes")), std::to_string(row.at("gpus").get<int>()),
                      plain_percent(row.at("compute_fraction"))});
     out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
-                       fractions.text());
+                       fractions.text(width));
   }
   out += fmt::format("\n{}\n", summary_text(study.at("summary")));
   for (const Json& promise : study.at("promises"))
@@ -104,9 +104,9 @@ std::string study_text(const Json& study, bool details) {
 
 }  // namespace
 
-std::string validation_text(const Json& result, bool details) {
+std::string validation_text(const Json& result, bool details, std::size_t width) {
   std::string out;
-  for (const Json& study : result.at("studies")) out += study_text(study, details) + "\n";
+  for (const Json& study : result.at("studies")) out += wrap_prose(study_text(study, details, width), width) + "\n";
   if (result.at("studies").size() == 1) return out;
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
   const auto add = [&](const std::string& name, const Json& summary) {
@@ -123,7 +123,7 @@ std::string validation_text(const Json& result, bool details) {
   for (const Json& study : result.at("studies")) add(study.at("name"), study.at("summary"));
   table.rule();
   add("all", result.at("summary"));
-  return out + table.text();
+  return out + table.text(width);
 }
 
 std::string validation_csv(const Json& result) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [lint] [browser]
+#   tools/install_packages.sh build [test] [lint] [browser] [package]
 #
 # The only list of packages: quickstart, test and .ci/run call this. Without anything missing it asks nothing of the network.
 set -euo pipefail
@@ -15,6 +15,8 @@ declare -A groups=(
   [lint]="clang-format clang-tidy"
   # To look at pages as a user does; tests go on without it.
   [browser]="chromium fonts-dejavu-core"
+  # What cpack calls to find a Debian package's dependencies.
+  [package]="dpkg-dev file"
 )
 # Where node comes from elsewhere, Debian's packages would be in its way.
 command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" nodejs npm"
@@ -22,7 +24,7 @@ command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" no
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test, lint or browser" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, lint, browser or package" >&2
     exit 2
   fi
   # The lists are words.

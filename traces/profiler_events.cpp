@@ -22,7 +22,8 @@ using Json = nlohmann::json;
 /// The characters of a file, inflated if it is gzipped.
 class Characters {
  public:
-  explicit Characters(const std::filesystem::path& file) : name_(file.string()), file_(::gzopen(name_.c_str(), "rb")) {
+  Characters(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
+      : name_(file.string()), progress_(progress), file_(::gzopen(name_.c_str(), "rb")) {
     if (file_ == nullptr || std::filesystem::is_directory(file)) {
       if (file_ != nullptr) ::gzclose(file_);
       throw ConfigError(fmt::format("{}: cannot be read", name_));
@@ -43,11 +44,13 @@ class Characters {
   void fill() {
     const int got = ::gzread(file_, buffer_.data(), static_cast<unsigned>(buffer_.size()));
     if (got < 0) throw ConfigError(fmt::format("{}: the compressed data is damaged or cut short", name_));
+    if (progress_) progress_(::gzoffset(file_));
     at_ = 0;
     size_ = static_cast<std::size_t>(got);
   }
 
   std::string name_;
+  const std::function<void(std::int64_t)>& progress_;
   gzFile file_;
   std::array<char, 1 << 16> buffer_{};
   std::size_t at_ = 0, size_ = 0;
@@ -262,10 +265,11 @@ void Reader::take_gpu() {
 
 }  // namespace
 
-ProfilerEvents read_profiler_events(const std::filesystem::path& file) {
+ProfilerEvents read_profiler_events(const std::filesystem::path& file,
+                                    const std::function<void(std::int64_t)>& progress) {
   ProfilerEvents out;
   out.file = file.string();
-  Characters characters(file);
+  Characters characters(file, progress);
   Reader reader(out);
   Json::sax_parse(Cursor(&characters), Cursor(), &reader);
   if (!reader.seen_events()) throw ConfigError(fmt::format("{}: no \"traceEvents\": not a Chrome trace", out.file));

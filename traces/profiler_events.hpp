@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct ProfilerEvents {
 
 /// ConfigError with the file and, where it applies, the byte: not JSON, truncated, no "traceEvents", no steps
 /// ("ProfilerStep#"), no events of a GPU.
-ProfilerEvents read_profiler_events(const std::filesystem::path& file);
+/// `progress` hears how many bytes of the file, as it is stored, have been read.
+ProfilerEvents read_profiler_events(const std::filesystem::path& file,
+                                    const std::function<void(std::int64_t)>& progress = {});
 
 }  // namespace ganymede

@@ -33,13 +33,13 @@ std::unique_ptr<Communicator> open_communicator() {
   if (processes == 1) return nullptr;
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "libganymede_mpi.so";
+  const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "ganymede" / "libganymede_mpi.so";
   // Its own library's MPI calls before those of the same names that SimGrid brings for programs that it simulates.
   void* handle = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (handle == nullptr)
     throw ConfigError(
-        fmt::format("started as {} processes, expected one: the MPI module is not there ({}); install an "
-                    "MPI (Debian: libopenmpi-dev), configure and build again",
+        fmt::format("started as {} processes, expected one: the MPI module is not there ({}); install its "
+                    "package (ganymede-mpi), or an MPI (Debian: libopenmpi-dev), configure and build again",
                     processes, ::dlerror()));
   const auto make = reinterpret_cast<MakeCommunicator>(::dlsym(handle, kMakeCommunicator));
   if (make == nullptr) throw ConfigError(fmt::format("{}: is no MPI module of this program", module.string()));

@@ -45,6 +45,77 @@ TEST(Table, MayBeEmpty) {
   EXPECT_EQ(Table({"a", ">bc"}).csv(), "a,bc\r\n");
 }
 
+// ---- On a terminal of some width.
+
+Table wide() {
+  Table table({"where", "why it is so", ">of USD"});
+  table.add({"here", "words that take a line", "12.50"});
+  return table;
+}
+
+TEST(Table, ThatFitsIsLeftAsItIs) {
+  EXPECT_EQ(wide().text(37), wide().text());
+  EXPECT_EQ(wide().text(kAnyWidth),
+            "where  why it is so            of USD\n"
+            "-----  ----------------------  ------\n"
+            "here   words that take a line   12.50\n");
+}
+
+TEST(Table, BreaksHeadingsFirst) {
+  EXPECT_EQ(wide().text(36),
+            "                                  of\n"
+            "where  why it is so              USD\n"
+            "-----  ----------------------  -----\n"
+            "here   words that take a line  12.50\n");
+}
+
+TEST(Table, BreaksTextBetweenWordsAndNeverANumber) {
+  EXPECT_EQ(wide().text(27),
+            "                         of\n"
+            "where  why it is so     USD\n"
+            "-----  -------------  -----\n"
+            "here   words that     12.50\n"
+            "       take a line\n");
+  Table numbers({"of", ">n"});
+  numbers.add({"5 s .. 10 s", "1 234 567"});
+  EXPECT_EQ(numbers.text(18),
+            "of               n\n"
+            "-------  ---------\n"
+            "5 s ..   1 234 567\n"
+            "10 s\n");
+}
+
+TEST(Table, FoldsRowsWhereWordsDoNotGiveEnough) {
+  Table table({"name", ">first", ">second", "remark"});
+  table.add({"alpha-beta", "1.5", "1234567", ""});
+  table.rule();
+  table.add({"gamma", "22.5", "1", "some words"});
+  EXPECT_EQ(table.text(20),
+            "name        first\n"
+            "     second\n"
+            "    remark\n"
+            "--------------------\n"
+            "alpha-beta    1.5\n"
+            "    1234567\n"
+            "--------------------\n"
+            "gamma        22.5\n"
+            "          1\n"
+            "    some words\n");
+}
+
+TEST(Table, WithAColumnThatIsTooWideAloneIsLeftAsItIs) {
+  Table table({"a", "file"});
+  table.add({"1", "/a/path/without/any/space/in/it"});
+  EXPECT_EQ(table.text(20), table.text());
+}
+
+// A row that is one character of two bytes longer than the width in bytes, and fits.
+TEST(Table, FitsByCharactersAndNotBytes) {
+  Table table({"what", ">time"});
+  table.add({"caf\xc3\xa9", "5 \xc2\xb5s"});
+  EXPECT_EQ(table.text(10), table.text());
+}
+
 // RFC 4180: lines end with CR LF; a cell with a comma, a quote or a line break is quoted, and quotes in it are doubled.
 TEST(Table, QuotesCsv) {
   Table table({"name", ">value"});

@@ -1,0 +1,109 @@
+#include "cli/calibrate_tables.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <vector>
+
+#include "calibration/batch_fit.hpp"
+#include "calibration/statistics.hpp"
+#include "report/table.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+std::vector<double> sorted(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+/// "63 % + 20 %": of the measured rate of products, and of the memory's bandwidth for each operand once.
+std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
+  return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
+                     100 * bytes / seconds / device.memory_bandwidth.si);
+}
+
+/// Memory by kind and mean utilization.
+std::string resources(const TraceBatch& batch) {
+  std::string out = "memory:";
+  for (const auto& [kind, bytes] : batch.memory_bytes) out += fmt::format(" {} {},", kind, to_string(Bytes{bytes}));
+  out.back() = '\n';
+  if (!batch.utilization) return out;
+  out += "utilization:";
+  for (const auto& [what, samples] : batch.utilization->samples)
+    if (!samples.empty() && what != "memory_bytes")
+      out += fmt::format(" {} {:.2f},", what,
+                         std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size()));
+  out.back() = '\n';
+  return out;
+}
+
+}  // namespace
+
+std::string phase_table(const StepTrace& trace, std::size_t width) {
+  const TraceDevice& device = trace.device;
+  std::string out = fmt::format("{}, backend {}: products {}, memory {}", device.name, trace.software.backend,
+                                to_string(device.fp32), to_string(device.memory_bandwidth));
+  const auto add = [&](const char* name, const auto& value) {
+    if (value) out += fmt::format(", {} {}", name, to_string(*value));
+  };
+  add("convolutions", device.convolution);
+  add("a launch", device.launch);
+  add("copy from the host", device.host_copy);
+  add("storage read", device.storage_read);
+  out += "\n";
+  for (const auto& batch : trace.batches) {
+    Table table({fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">of the limits",
+                 ">kernel launches"});
+    const double all = std::accumulate(batch.wall_s.begin(), batch.wall_s.end(), 0.0);
+    const auto row = [&](const std::string& name, const std::vector<double>& times, double flops, double bytes,
+                         std::int64_t launches) {
+      const std::vector<double> seconds = sorted(times);
+      const double median = quantile(seconds, 0.5);
+      table.add({name, to_string(Seconds{median}), to_string(Seconds{quantile(seconds, 0.1)}),
+                 to_string(Seconds{quantile(seconds, 0.9)}),
+                 fmt::format("{:.1f} %", 100 * std::accumulate(seconds.begin(), seconds.end(), 0.0) / all),
+                 flops > 0 ? to_string(Flops{flops} / Seconds{median}) : "",
+                 median > 0 && launches > 0 ? share_of_limits(trace.device, flops, bytes, median) : "",
+                 std::to_string(launches)});
+    };
+    double flops = 0, bytes = 0;
+    std::int64_t launches = 0;
+    for (const auto& phase : batch.phases) {
+      row(phase.name, phase.seconds, phase.flops, phase.bytes_read + phase.bytes_written, phase.launches);
+      flops += phase.flops;
+      bytes += phase.bytes_read + phase.bytes_written;
+      launches += phase.launches;
+    }
+    table.rule();
+    row(fmt::format("step ({} recorded)", batch.wall_s.size()), batch.wall_s, flops, bytes, launches);
+    out += "\n" + table.text(width) + resources(batch);
+  }
+  return out;
+}
+
+std::string fit_table(const StepTrace& trace, std::size_t width) {
+  std::vector<const TraceBatch*> entries;
+  for (const TraceBatch& entry : trace.batches)
+    if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
+  if (entries.size() < BatchModel::kFewest)
+    return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
+                       BatchModel::kFewest);
+  const BatchModel model(entries);
+  Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
+  const double smallest = model.left_out().front().batch, largest = model.left_out().back().batch;
+  for (const auto& [name, fit] : model.phases())
+    phases.add({name, to_string(Seconds{fit.floor_s}), to_string(Seconds{fit.fixed_s}),
+                to_string(Seconds{fit.per_image_s}), fit.binding(smallest), fit.binding(largest)});
+  Table left({">batch", ">step", ">from the others", ">error"});
+  for (const auto& size : model.left_out())
+    left.add({std::to_string(size.batch), to_string(Seconds{size.measured_s}), to_string(Seconds{size.predicted_s}),
+              fmt::format("{:+.1f} %", 100 * size.error())});
+  return fmt::format(
+      "Phase time against batch: the longer of launching and fixed + an image's x batch\n{}\nEach batch size predicted "
+      "from the others: error {:.1f} % on average, {:.1f} % at worst\n{}",
+      phases.text(width), 100 * model.mean_error(), 100 * model.worst_error(), left.text(width));
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,128 @@
+#include "cli/command_tree.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "cli/names.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+/// "{table,json}", as CLI::IsMember describes itself; otherwise nothing.
+std::vector<std::string> members_of(const std::string& description) {
+  if (!description.starts_with('{') || !description.ends_with('}')) return {};
+  std::vector<std::string> members;
+  std::istringstream items(description.substr(1, description.size() - 2));
+  for (std::string item; std::getline(items, item, ',');) members.push_back(item);
+  return members;
+}
+
+std::vector<CLI::Validator*> validators_of(CLI::Option& option) {
+  std::vector<CLI::Validator*> all;
+  try {
+    for (int i = 0;; ++i) all.push_back(option.get_validator(i));
+  } catch (const CLI::OptionNotFound&) {  // the parser's way to say how many there are
+  }
+  return all;
+}
+
+OptionDoc read_option(CLI::Option& option) {
+  OptionDoc doc;
+  for (const auto& name : option.get_snames()) doc.names.push_back("-" + name);
+  for (const auto& name : option.get_lnames()) doc.names.push_back("--" + name);
+  if (doc.names.empty()) doc.place = option.get_name();
+  doc.description = option.get_description();
+  doc.standard = option.get_default_str();
+  doc.required = option.get_required();
+  doc.list = option.get_delimiter() != '\0';
+  doc.repeats = option.get_items_expected_max() >= CLI::detail::expected_max_vector_size;
+  if (option.get_type_size() == 0) {
+    doc.standard.clear();
+    return doc;
+  }
+  const std::string type = option.get_type_name();
+  doc.value = type.substr(0, type.find(':'));
+  bool suggested = false;
+  for (const CLI::Validator* validator : validators_of(option)) {
+    const Suggestion suggestion = read_suggestion(validator->get_name());
+    suggested = suggested || suggestion.any;
+    doc.files = doc.files || suggestion.files;
+    doc.list = doc.list || suggestion.list;
+    doc.offered.insert(doc.offered.end(), suggestion.names.begin(), suggestion.names.end());
+    if (doc.checked.empty()) doc.checked = members_of(validator->get_description());
+  }
+  if (!doc.checked.empty()) doc.offered = doc.checked;
+  // What text may be is not known: perhaps a file.
+  if (!suggested && doc.checked.empty() && doc.value == "TEXT") doc.files = true;
+  return doc;
+}
+
+/// A description is a line, "Examples:" with indented lines, an empty line, and more; only the first is always there.
+void read_description(const std::string& description, CommandDoc& doc) {
+  std::istringstream lines(description);
+  std::getline(lines, doc.summary);
+  bool examples = false;
+  for (std::string line; std::getline(lines, line);) {
+    // The program's own description has examples without a heading.
+    const bool first_example = doc.examples.empty() && doc.about.find_first_not_of('\n') == std::string::npos &&
+                               line.starts_with("  ganymede ");
+    if (line == "Examples:" || first_example) examples = true;
+    if (line == "Examples:") continue;
+    if (examples && line.empty()) examples = false;
+    (examples ? doc.examples : doc.about) += line + "\n";
+  }
+  const auto trim = [](std::string& text) {
+    text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));
+    text.erase(text.find_last_not_of('\n') + 1);
+  };
+  trim(doc.examples);
+  trim(doc.about);
+}
+
+CommandDoc read_command(CLI::App& app, const std::vector<std::string>& path, const std::vector<OptionDoc>& shared) {
+  CommandDoc doc;
+  doc.path = path;
+  read_description(app.get_description(), doc);
+  std::set<std::string> own;
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    OptionDoc read = read_option(*option);
+    own.insert(read.names.begin(), read.names.end());
+    (read.names.empty() ? doc.arguments : doc.options).push_back(std::move(read));
+  }
+  for (const OptionDoc& option : shared)
+    if (!own.contains(option.names.front())) doc.options.push_back(option);
+  std::vector<OptionDoc> inherited = shared;
+  if (path.empty())
+    for (const OptionDoc& option : doc.options)
+      if (option.names.back() != "--version" && option.names.back() != "--help") inherited.push_back(option);
+  for (CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (sub->get_group().empty()) continue;
+    std::vector<std::string> below = path;
+    below.push_back(sub->get_name());
+    doc.commands.push_back(read_command(*sub, below, inherited));
+  }
+  return doc;
+}
+
+void gather(const CommandDoc& command, std::vector<const CommandDoc*>& all) {
+  all.push_back(&command);
+  for (const CommandDoc& below : command.commands) gather(below, all);
+}
+
+}  // namespace
+
+std::string CommandDoc::name() const { return fmt::format("{}", fmt::join(path, " ")); }
+
+CommandDoc read_commands(CLI::App& app) { return read_command(app, {}, {}); }
+
+std::vector<const CommandDoc*> all_commands(const CommandDoc& command) {
+  std::vector<const CommandDoc*> all;
+  gather(command, all);
+  return all;
+}
+
+}  // namespace ganymede::cli

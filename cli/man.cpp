@@ -1,0 +1,210 @@
+// ganymede man: manual pages, made of the program's commands.
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <memory>
+#include <sstream>
+
+#include "cli/command.hpp"
+#include "cli/command_tree.hpp"
+#include "common/errors.hpp"
+#include "common/file.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+/// As roff takes text: hyphens that are copied as such, no escapes, no request at the start of a line.
+std::string roff(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if (c == '"')
+      out += "\\(dq";  // also inside the arguments of a macro
+    else
+      out += c;
+  }
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+/// Lines as they stand, not filled.
+std::string verbatim(const std::string& lines) {
+  std::string out = ".nf\n";
+  std::istringstream in(lines);
+  for (std::string line; std::getline(in, line);)
+    out += line.empty() ? ".sp\n" : roff(line.starts_with("  ") ? line.substr(2) : line) + "\n";
+  return out + ".fi\n";
+}
+
+/// Paragraphs are filled, indented lines left as they stand.
+std::string prose(const std::string& text) {
+  std::string out, kept;
+  bool gap = false;
+  const auto flush = [&] {
+    if (!kept.empty()) out += ".RS 2\n" + verbatim(kept) + ".RE\n";
+    kept.clear();
+  };
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("  ")) {
+      kept += line + "\n";
+      continue;
+    }
+    flush();
+    if (line.empty()) {
+      gap = true;
+      continue;
+    }
+    out += (std::exchange(gap, false) && !out.empty() ? ".PP\n" : "") + roff(line) + "\n";
+  }
+  flush();
+  return out;
+}
+
+std::string page_name(const CommandDoc& command) {
+  return command.path.empty() ? "ganymede" : fmt::format("ganymede-{}", fmt::join(command.path, "-"));
+}
+
+std::string invocation(const CommandDoc& command) {
+  return command.path.empty() ? "ganymede" : "ganymede " + command.name();
+}
+
+std::string synopsis(const CommandDoc& command) {
+  std::string out = fmt::format(".SH SYNOPSIS\n.B {}\n[\\fIOPTIONS\\fR]\n", roff(invocation(command)));
+  for (const OptionDoc& argument : command.arguments)
+    out += fmt::format("{}\\fI{}\\fR{}{}\n", argument.required ? "" : "[", roff(argument.place),
+                       argument.repeats ? "..." : "", argument.required ? "" : "]");
+  if (!command.commands.empty()) out += "\\fICOMMAND\\fR ...\n";
+  return out;
+}
+
+std::string option_text(const OptionDoc& option) {
+  std::string out = ".TP\n";
+  if (option.names.empty()) {
+    out += fmt::format("\\fI{}\\fR\n", roff(option.place));
+  } else {
+    for (const auto& name : option.names)
+      out += fmt::format("{}\\fB{}\\fR", &name == option.names.data() ? "" : ", ", roff(name));
+    if (!option.value.empty()) out += fmt::format(" \\fI{}\\fR", roff(option.value));
+    out += "\n";
+  }
+  std::string notes;
+  if (!option.checked.empty()) notes += fmt::format("; one of {}", fmt::join(option.checked, ", "));
+  if (!option.standard.empty()) notes += fmt::format("; default: {}", option.standard);
+  if (option.required && !option.names.empty()) notes += "; required";
+  if (option.repeats && !option.names.empty()) notes += "; may be given several times";
+  return out + roff(option.description + notes) + "\n";
+}
+
+/// As in docs/commands.md.
+constexpr std::pair<int, const char*> kExitCodes[] = {
+    {0, "done"},
+    {1, "something failed that the input did not cause; or a self-check whose interval did not hold"},
+    {2, "invalid input or usage: the message says where, what was found, what was expected"},
+    {3,
+     "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
+     "would never finish, no candidate of a plan meets its goals)"},
+    {4, "the result is there, but misses the scenario's deadline or budget"},
+    {130, "interrupted"}};
+
+constexpr std::pair<const char*, const char*> kEnvironment[] = {
+    {"NO_COLOR", "if not empty, no colours"},
+    {"TERM", "if dumb, no colours"},
+    {"COLUMNS", "width to which tables and text are fitted on a terminal, instead of the terminal's own"},
+    {"XDG_CACHE_HOME",
+     "the built-in data set and trained classifiers are kept in its folder ganymede; default: ~/.cache"}};
+
+std::string see_also(const CommandDoc& program, const CommandDoc& command) {
+  std::string out = ".SH SEE ALSO\n";
+  std::vector<const CommandDoc*> others;
+  for (const CommandDoc* one : all_commands(program))
+    if (command.path.empty() != one->path.empty()) others.push_back(one);
+  if (!command.path.empty())
+    for (const CommandDoc& below : command.commands) others.push_back(&below);
+  for (const CommandDoc* other : others)
+    out += fmt::format(".BR {} (1){}\n", roff(page_name(*other)), other == others.back() ? "" : " ,");
+  return out;
+}
+
+std::string page(const CommandDoc& program, const CommandDoc& command) {
+  const std::string name = page_name(command);
+  std::string title = name;
+  for (char& c : title) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  // No date: the same program writes the same page on any day.
+  std::string out =
+      fmt::format(".\\\" Written by `ganymede man`. Do not edit.\n.TH \"{}\" 1 \"\" \"ganymede {}\" \"Ganymede\"\n",
+                  roff(title), GANYMEDE_VERSION);
+  out += fmt::format(".SH NAME\n{} \\- {}\n{}", roff(name), roff(command.summary), synopsis(command));
+  if (!command.about.empty()) out += ".SH DESCRIPTION\n" + prose(command.about);
+  if (!command.commands.empty()) {
+    out += ".SH COMMANDS\n";
+    for (const CommandDoc& below : command.commands)
+      out += fmt::format(".TP\n.BR {} (1)\n{}\n", roff(page_name(below)), roff(below.summary));
+  }
+  if (!command.arguments.empty()) out += ".SH ARGUMENTS\n";
+  for (const OptionDoc& argument : command.arguments) out += option_text(argument);
+  out += ".SH OPTIONS\n";
+  for (const OptionDoc& option : command.options) out += option_text(option);
+  if (!command.examples.empty()) out += ".SH EXAMPLES\n" + verbatim(command.examples);
+  out += ".SH EXIT STATUS\n";
+  for (const auto& [code, meaning] : kExitCodes) out += fmt::format(".TP\n.B {}\n{}\n", code, roff(meaning));
+  if (command.path.empty()) {
+    out += ".SH ENVIRONMENT\n";
+    for (const auto& [variable, meaning] : kEnvironment)
+      out += fmt::format(".TP\n.B {}\n{}\n", variable, roff(meaning));
+  }
+  return out + see_also(program, command);
+}
+
+struct ManOptions {
+  std::vector<std::string> command;
+  std::string folder;
+};
+
+void man_command(const ManOptions& options, const CommandDoc& program, const Shared& shared) {
+  if (!options.folder.empty()) {
+    if (!options.command.empty() || !shared.output.empty())
+      throw ConfigError("--folder: writes every page, expected no COMMAND and no --output");
+    if (!std::filesystem::is_directory(options.folder))
+      throw ConfigError(fmt::format("--folder {}: expected a directory", options.folder));
+    for (const CommandDoc* command : all_commands(program))
+      write_file(std::filesystem::path(options.folder) / (page_name(*command) + ".1"), page(program, *command));
+    return;
+  }
+  check_output(shared);
+  const std::string wanted = fmt::format("{}", fmt::join(options.command, " "));
+  std::vector<std::string> names;
+  for (const CommandDoc* command : all_commands(program)) {
+    if (command->name() == wanted) return emit(shared, page(program, *command));
+    if (!command->path.empty()) names.push_back(command->name());
+  }
+  const auto close = nearest(wanted, names);
+  throw ConfigError(fmt::format("man: no command \"{}\", expected {}{}", wanted, list_of(names),
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+}  // namespace
+
+void add_man(CLI::App& app, Shared& shared) {
+  auto* command =
+      app.add_subcommand("man",
+                         "manual pages, as man reads them\n"
+                         "Examples:\n"
+                         "  ganymede man | man -l -\n"
+                         "  ganymede man simulate | man -l -\n"
+                         "  ganymede man import layers -o ganymede-import-layers.1\n"
+                         "  ganymede man --folder ~/.local/share/man/man1          all of them\n"
+                         "\n"
+                         "Prints the manual page of a command, or of the program. An installed package has\n"
+                         "all of them: man ganymede, man ganymede-simulate.");
+  auto options = std::make_shared<ManOptions>();
+  command->add_option("command", options->command, "of which; without it, of the program");
+  command->add_option("--folder", options->folder, "write the pages of all commands into this directory");
+  add_output(*command, shared);
+  command->callback([options, &app, &shared] { man_command(*options, read_commands(app), shared); });
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,39 @@
+#include "cli/terminal.hpp"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace ganymede::cli {
+namespace {
+
+std::string_view variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+}  // namespace
+
+std::optional<std::size_t> terminal_columns(int descriptor) {
+  if (::isatty(descriptor) == 0) return std::nullopt;
+  const std::string_view said = variable("COLUMNS");
+  std::size_t columns = 0;
+  const auto [end, error] = std::from_chars(said.data(), said.data() + said.size(), columns);
+  if (error == std::errc{} && end == said.data() + said.size() && columns > 0) return columns;
+  winsize size{};
+  if (::ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  return std::nullopt;
+}
+
+std::size_t result_width(const Shared& shared) {
+  return shared.output.empty() ? terminal_columns(STDOUT_FILENO).value_or(kAnyWidth) : kAnyWidth;
+}
+
+std::size_t remark_width() { return terminal_columns(STDERR_FILENO).value_or(kAnyWidth); }
+
+bool may_color() { return variable("NO_COLOR").empty() && variable("TERM") != "dumb" && ::isatty(STDOUT_FILENO) != 0; }
+
+}  // namespace ganymede::cli

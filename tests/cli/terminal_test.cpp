@@ -1,0 +1,181 @@
+// The program on a terminal: how wide tables are, colours, progress. The terminal is a pseudo-terminal.
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <vector>
+
+#include "cli/progress.hpp"
+#include "report/wrap.hpp"
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::Not;
+using testing::ResultOf;
+
+constexpr const char* kStudy = GANYMEDE_SOURCE_DIR "/studies/first-look.json";
+
+/// All that the program writes to a terminal of so many columns: stdout and stderr, unless `arguments` redirect them.
+/// `environment`: "NAME=VALUE" and more of these.
+std::string on_terminal(const std::string& arguments, int columns = 80, const std::string& environment = "") {
+  const std::string command = "env -u NO_COLOR -u COLUMNS TERM=xterm " + environment +
+                              " CUDA_VISIBLE_DEVICES= " GANYMEDE_BINARY " " + arguments;
+  const winsize size{24, static_cast<unsigned short>(columns), 0, 0};
+  int terminal = -1;
+  const pid_t child = ::forkpty(&terminal, nullptr, nullptr, &size);
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    ::_exit(127);
+  }
+  std::string out;
+  char buffer[4096];
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)  // an error is the end here
+    out.append(buffer, static_cast<std::size_t>(got));
+  ::close(terminal);
+  ::waitpid(child, nullptr, 0);
+  // The terminal's own translation.
+  for (std::size_t at = 0; (at = out.find("\r\n", at)) != std::string::npos;) out.erase(at, 1);
+  return out;
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+/// Sorted, without rules.
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  std::istringstream in(text);
+  for (std::string word; in >> word;)
+    if (word.find_first_not_of('-') != std::string::npos) words.push_back(word);
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
+std::size_t width_of(const std::string& line) { return columns_of(line); }
+
+TEST(Terminal, TablesFitAndLoseNothing) {
+  for (const std::string& command : {"sweep " + std::string(kStudy), std::string("list schemes"),
+                                     std::string("validate stylegan2_ada_v100"), std::string("catalog --gpu V100")}) {
+    const std::string whole = run_program(command).out;
+    for (const int columns : {72, 100, 140}) {
+      const std::string fitted = on_terminal(command + " --no-color", columns);
+      EXPECT_THAT(lines_of(fitted), Each(ResultOf(width_of, testing::Le(static_cast<std::size_t>(columns)))))
+          << command;
+      EXPECT_EQ(words_of(fitted), words_of(whole)) << command << " in " << columns;
+    }
+    EXPECT_EQ(on_terminal(command + " --no-color", 1000), whole) << command;
+  }
+}
+
+TEST(Terminal, OtherOutputsAreLeftAsTheyAre) {
+  const Scratch scratch;
+  const std::string command = "sweep " + std::string(kStudy);
+  const std::string file = (scratch / "out").string();
+  const std::string whole = run_program(command).out;
+  EXPECT_EQ(on_terminal(command + " -o " + file, 60), "");
+  EXPECT_EQ(content_of(file), whole);
+  on_terminal(command + " > " + file, 60);
+  EXPECT_EQ(content_of(file), whole);
+  EXPECT_EQ(on_terminal("list schemes --format json", 40), run_program("list schemes --format json").out);
+  EXPECT_EQ(on_terminal("example scenario", 40), run_program("example scenario").out);
+}
+
+TEST(Terminal, ColumnsOverrulesTheTerminal) {
+  EXPECT_EQ(on_terminal("list schemes", 200, "COLUMNS=60"), on_terminal("list schemes", 60));
+  EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=none"), on_terminal("list schemes", 60));
+  EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=0"), on_terminal("list schemes", 60));
+  // One that does not know: nothing is wrapped.
+  EXPECT_EQ(on_terminal("list schemes", 0), run_program("list schemes").out);
+}
+
+TEST(Terminal, ColoursOnATerminalAlone) {
+  const std::string command = "sweep " + std::string(kStudy);
+  EXPECT_THAT(on_terminal(command, 200), HasSubstr("\033[1m"));
+  EXPECT_THAT(on_terminal(command, 200, "NO_COLOR="), HasSubstr("\033[1m"));  // empty is not set
+  for (const char* off : {"NO_COLOR=1", "TERM=dumb"})
+    EXPECT_THAT(on_terminal(command, 200, off), Not(HasSubstr("\033"))) << off;
+  EXPECT_THAT(on_terminal("--no-color " + command, 200), Not(HasSubstr("\033")));
+  EXPECT_THAT(run_program(command).out, Not(HasSubstr("\033")));
+}
+
+// ---- Progress, of a simulation whose policy makes it wait.
+
+class Waiting : public testing::Test {
+ protected:
+  std::string simulate() {
+    using nlohmann::json;
+    scratch_.write("slow.py", "import time\ntime.sleep(3)\n" + run_program("example policy").out);
+    const std::string scenario = scratch_.write("scenario.json", run_program("example scenario").out);
+    const json policy = {
+        {"name", "external"}, {"command", {"python3", (scratch_ / "slow.py").string()}}, {"limit", "60s"}};
+    return "simulate " + scenario + " --set '/policy=" + policy.dump() + "'";
+  }
+  Scratch scratch_;
+};
+
+TEST_F(Waiting, IsSaidAndErased) {
+  const std::string out = on_terminal(simulate());
+  EXPECT_THAT(out, HasSubstr("\rsimulating: 2 s"));
+  EXPECT_THAT(out, Not(HasSubstr("\033[K")));
+  // What is left of it before the result begins: nothing.
+  const std::size_t last = out.rfind('\r');
+  ASSERT_NE(last, std::string::npos);
+  EXPECT_THAT(out.substr(last + 1), testing::StartsWith("aws us-east-1"));
+}
+
+TEST_F(Waiting, IsNotSaidElsewhere) {
+  const std::string command = simulate();
+  EXPECT_THAT(on_terminal(command + " --quiet"), Not(HasSubstr("simulating")));
+  EXPECT_THAT(on_terminal(command + " 2> " + (scratch_ / "err").string()), Not(HasSubstr("simulating")));
+  EXPECT_EQ(content_of(scratch_ / "err"), "");
+}
+
+TEST(Terminal, ShortWorkShowsNoProgress) {
+  const std::string out = on_terminal("sweep " + std::string(kStudy) + " --no-color", 1000);
+  EXPECT_THAT(out, Not(HasSubstr("\r")));
+}
+
+// ---- What progress says.
+
+TEST(Progress, Durations) {
+  EXPECT_EQ(cli::duration_text(0.4), "0 s");
+  EXPECT_EQ(cli::duration_text(99.9), "99 s");
+  EXPECT_EQ(cli::duration_text(100), "0:01:40");
+  EXPECT_EQ(cli::duration_text(90061), "25:01:01");
+}
+
+TEST(Progress, TimeLeftIsByTheMeanRate) {
+  // 4 of 10 in 8 s: 2 s each, of which 0.5 s have gone by.
+  EXPECT_DOUBLE_EQ(cli::time_left(4, 10, 8, 8.5), 6 * 2 - 0.5);
+  // The fifth takes long: were it done now, each would have taken 4 s.
+  EXPECT_DOUBLE_EQ(cli::time_left(4, 10, 8, 20), 5 * 4);
+  EXPECT_DOUBLE_EQ(cli::time_left(0, 10, 0, 5), 0);
+  EXPECT_DOUBLE_EQ(cli::time_left(10, 10, 5, 5), 0);
+  EXPECT_DOUBLE_EQ(cli::time_left(9, 10, 9, 30), 0);
+}
+
+TEST(Progress, BarsFitTheirColumns) {
+  EXPECT_EQ(cli::bar_text(5, 10, "runs", 4, 4, 200),
+            "[" + std::string(15, '#') + std::string(15, ' ') + "] 5/10 runs  4 s, 4 s left");
+  EXPECT_EQ(cli::bar_text(0, 10, "runs", 4, -1, 200), "[" + std::string(30, ' ') + "] 0/10 runs  4 s");
+  for (std::size_t columns = 0; columns < 80; ++columns)
+    EXPECT_LE(cli::bar_text(5, 10, "runs", 4, 4, columns).size(), columns);
+  EXPECT_EQ(cli::bar_text(5, 10, "runs", 4, 4, 40), "[######       ] 5/10 runs  4 s, 4 s left");
+}
+
+}  // namespace
+}  // namespace ganymede
