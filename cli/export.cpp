@@ -1,4 +1,5 @@
-// ganymede export: results in the forms that other tools read.
+// ganymede export: results in the forms that other tools read. A format is a subcommand; those with files of their own:
+// export_launch.cpp, export_mlflow.cpp.
 
 #include <fmt/format.h>
 
@@ -8,7 +9,7 @@
 #include "cli/command.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
-#include "common/json.hpp"
+#include "report/documents.hpp"
 #include "report/focus.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
@@ -16,86 +17,98 @@
 namespace ganymede::cli {
 namespace {
 
-struct ExportOptions {
-  std::string format, result, start, account = "estimate";
-};
+constexpr const char* kResult = "what simulate, sweep or plan wrote with --format json";
 
-nlohmann::json load_result(const std::string& file) {
-  const JsonNode node = JsonNode::load(file);
-  JsonObject in(node);
-  const JsonNode schema = in.required("schema");
-  const std::string kind = schema.as_choice({"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1"});
-  const auto has = [&](const nlohmann::json& of, std::initializer_list<const char*> members) {
-    for (const char* member : members)
-      if (!of.contains(member))
-        node.fail(fmt::format(
-            "is no whole result of this version, \"{}\" is missing; simulate again with --format json", member));
-  };
-  const auto check_run = [&](const nlohmann::json& run) {
-    has(run, {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"});
-  };
-  if (kind == "ganymede.plan/1") has(node.value(), {"simulated"});
-  if (kind == "ganymede.result/1") check_run(node.value());
-  if (kind == "ganymede.sweep/1") {
-    has(node.value(), {"runs"});
-    for (const nlohmann::json& run : node.value()["runs"]) check_run(run);
+/// Reads the document, makes the text and writes it. What `make` misses in the document is the user's to mend.
+void export_document(const std::string& file, const Shared& shared,
+                     const std::function<std::string(const Document&)>& make) {
+  check_output(shared);
+  keep_input(shared, file);
+  const Document document = load_document(file);
+  std::string text;
+  try {
+    text = make(document);
+  } catch (const nlohmann::json::exception&) {
+    throw ConfigError(fmt::format("{}: is no whole result of this version; simulate again with --format json", file));
   }
-  return node.value();
+  emit(shared, text);
 }
 
-void export_command(const ExportOptions& options, Shared& shared) {
-  check_output(shared);
-  keep_input(shared, options.result);
-  const auto start =
-      options.start.empty() ? std::optional<std::int64_t>(now() / 86400 * 86400) : parse_time(options.start);
-  if (!start)
-    throw ConfigError(
-        fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", options.start));
-  const nlohmann::json result = load_result(options.result);
-  const auto schema = result["schema"].get<std::string>();
-  try {
-    if (options.format == "csv") {
-      emit(shared, schema == "ganymede.plan/1"    ? plan_csv(result)
-                   : schema == "ganymede.sweep/1" ? sweep_csv(result)
-                                                  : run_csv(result));
-      return;
-    }
-    if (schema == "ganymede.plan/1")
+void add_export_focus(CLI::App& exports, Shared& shared) {
+  struct Options {
+    std::string result, start, account = "estimate";
+  };
+  auto options = std::make_shared<Options>();
+  auto* command = exports.add_subcommand(
+      "focus",
+      "the bill's items as FOCUS 1.2 (FinOps Open Cost and Usage Specification)\n"
+      "Example:\n"
+      "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
+      "\n"
+      "The bill's items as FOCUS 1.2, each marked as an estimate. Of a result, or of every run of a sweep.");
+  command->add_option("result", options->result, "what simulate or sweep wrote with --format json")->required();
+  command->add_option("--start", options->start, "when the run starts; default: today at 00:00 UTC");
+  command->add_option("--account", options->account, "BillingAccountId")->capture_default_str();
+  add_output(*command, shared);
+  command->callback([options, &shared] {
+    const auto start =
+        options->start.empty() ? std::optional<std::int64_t>(now() / 86400 * 86400) : parse_time(options->start);
+    if (!start)
       throw ConfigError(
-          fmt::format("{}: is a plan, which has no bill; simulate it and export the result", options.result));
-    FocusOptions focus;
-    focus.account = options.account;
-    focus.start = *start;
-    if (options.start.empty())
-      remark(shared, "the run is taken to start at " + format_time(focus.start) + "; --start says when");
-    emit(shared, focus_csv(result, focus));
-  } catch (const nlohmann::json::exception&) {
-    throw ConfigError(
-        fmt::format("{}: is no whole result of this version; simulate again with --format json", options.result));
-  }
+          fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", options->start));
+    export_document(options->result, shared, [&](const Document& document) {
+      if (document.kind == DocumentKind::plan)
+        throw ConfigError(
+            fmt::format("{}: is a plan, which has no bill; simulate it and export the result", options->result));
+      if (options->start.empty())
+        remark(shared, "the run is taken to start at " + format_time(*start) + "; --start says when");
+      return focus_csv(document.json(), {.start = *start, .account = options->account});
+    });
+  });
+}
+
+void add_export_csv(CLI::App& exports, Shared& shared) {
+  auto file = std::make_shared<std::string>();
+  auto* command = exports.add_subcommand("csv",
+                                         "a row a run, or of a plan a row a candidate\n"
+                                         "Example:\n"
+                                         "  ganymede export csv result.json\n");
+  command->add_option("result", *file, kResult)->required();
+  add_output(*command, shared);
+  command->callback([file, &shared] {
+    export_document(*file, shared, [](const Document& document) {
+      switch (document.kind) {
+        case DocumentKind::plan:
+          return plan_csv(document.json());
+        case DocumentKind::sweep:
+          return sweep_csv(document.json());
+        case DocumentKind::result:
+          break;
+      }
+      return run_csv(document.json());
+    });
+  });
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<ExportOptions>();
-  auto* command = app.add_subcommand(
-      "export",
-      "results in the forms that other tools read\n"
-      "Examples:\n"
-      "  ganymede simulate scenario.json --format json -o result.json\n"
-      "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
-      "  ganymede export csv result.json\n"
-      "\n"
-      "Results in the forms that other tools read.\n"
-      "  focus  the bill's items as FOCUS 1.2 (FinOps Open Cost and Usage Specification), each marked as an estimate\n"
-      "  csv    a row a run, or of a plan a row a candidate");
-  command->add_option("format", options->format, "focus or csv")->required()->check(CLI::IsMember({"focus", "csv"}));
-  command->add_option("result", options->result, "what simulate, sweep or plan wrote with --format json")->required();
-  command->add_option("--start", options->start, "when the run starts; default: today at 00:00 UTC");
-  command->add_option("--account", options->account, "BillingAccountId")->capture_default_str();
-  add_output(*command, shared);
-  command->callback([options, &shared] { export_command(*options, shared); });
+  auto* command = app.add_subcommand("export",
+                                     "results in the forms that other tools read\n"
+                                     "Examples:\n"
+                                     "  ganymede simulate scenario.json --format json -o result.json\n"
+                                     "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
+                                     "  ganymede export csv result.json\n"
+                                     "  ganymede export skypilot plan.json -o task.yaml\n"
+                                     "  ganymede export kubernetes plan.json --image registry/ganymede -o job.yaml\n"
+                                     "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n"
+                                     "\n"
+                                     "Results in the forms that other tools read. docs/exports.md has more.");
+  command->require_subcommand(1);
+  add_export_focus(*command, shared);
+  add_export_csv(*command, shared);
+  add_export_launch(*command, shared);
+  add_export_mlflow(*command, shared);
 }
 
 }  // namespace ganymede::cli
