@@ -77,6 +77,8 @@ void add_import_profiler(CLI::App& import, Shared& shared);
 void add_import(CLI::App& app, Shared& shared);
 void add_report(CLI::App& app, Shared& shared);
 void add_export(CLI::App& app, Shared& shared);
+void add_export_launch(CLI::App& exports, Shared& shared);
+void add_export_mlflow(CLI::App& exports, Shared& shared);
 void add_doctor(CLI::App& app, Shared& shared);
 void add_catalog(CLI::App& app, Shared& shared);
 void add_list(CLI::App& app, Shared& shared);

@@ -1,4 +1,5 @@
-// ganymede export: results in the forms that other tools read.
+// ganymede export: results in the forms that other tools read. A format is a subcommand; those with files of their own:
+// export_launch.cpp, export_mlflow.cpp.
 
 #include <fmt/format.h>
 
@@ -6,10 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/result_file.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
-#include "common/json.hpp"
+#include "report/documents.hpp"
 #include "report/focus.hpp"
 #include "report/plans.hpp"
 #include "report/run_timeline.hpp"
@@ -18,72 +18,121 @@
 namespace ganymede::cli {
 namespace {
 
-struct ExportOptions {
-  std::string format, result, start, account = "estimate";
-};
+constexpr const char* kResult = "what simulate, sweep or plan wrote with --format json";
 
-void export_command(const ExportOptions& options, Shared& shared) {
+/// Reads the document, makes the text and writes it. What `make` misses in the document is the user's to mend.
+void export_document(const std::string& file, const Shared& shared,
+                     const std::function<std::string(const Document&)>& make) {
   check_output(shared);
-  keep_input(shared, options.result);
-  const auto start =
-      options.start.empty() ? std::optional<std::int64_t>(now() / 86400 * 86400) : parse_time(options.start);
-  if (!start)
-    throw ConfigError(
-        fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", options.start));
-  const nlohmann::json result =
-      load_result(options.result, {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1"});
-  const auto schema = result["schema"].get<std::string>();
+  keep_input(shared, file);
+  const Document document = load_document(file);
+  std::string text;
   try {
-    if (options.format == "csv") {
-      emit(shared, schema == "ganymede.plan/1"    ? plan_csv(result)
-                   : schema == "ganymede.sweep/1" ? sweep_csv(result)
-                                                  : run_csv(result));
-      return;
-    }
-    if (options.format == "perfetto") {
-      if (schema != "ganymede.result/1")
-        throw ConfigError(fmt::format("{}: expected one run, as simulate --format json writes it", options.result));
-      emit(shared, run_trace(result));
-      return;
-    }
-    if (schema == "ganymede.plan/1")
-      throw ConfigError(
-          fmt::format("{}: is a plan, which has no bill; simulate it and export the result", options.result));
-    FocusOptions focus;
-    focus.account = options.account;
-    focus.start = *start;
-    if (options.start.empty())
-      remark(shared, "the run is taken to start at " + format_time(focus.start) + "; --start says when");
-    emit(shared, focus_csv(result, focus));
+    text = make(document);
   } catch (const nlohmann::json::exception&) {
-    throw ConfigError(
-        fmt::format("{}: is no whole result of this version; simulate again with --format json", options.result));
+    throw ConfigError(fmt::format("{}: is no whole result of this version; simulate again with --format json", file));
   }
+  emit(shared, text);
+}
+
+void add_export_focus(CLI::App& exports, Shared& shared) {
+  struct Options {
+    std::string result, start, account = "estimate";
+  };
+  auto options = std::make_shared<Options>();
+  auto* command = exports.add_subcommand(
+      "focus",
+      "the bill's items as FOCUS 1.2 (FinOps Open Cost and Usage Specification)\n"
+      "Example:\n"
+      "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
+      "\n"
+      "The bill's items as FOCUS 1.2, each marked as an estimate. Of a result, or of every run of a sweep.");
+  command->add_option("result", options->result, "what simulate or sweep wrote with --format json")->required();
+  command->add_option("--start", options->start, "when the run starts; default: today at 00:00 UTC");
+  command->add_option("--account", options->account, "BillingAccountId")->capture_default_str();
+  add_output(*command, shared);
+  command->callback([options, &shared] {
+    const auto start =
+        options->start.empty() ? std::optional<std::int64_t>(now() / 86400 * 86400) : parse_time(options->start);
+    if (!start)
+      throw ConfigError(
+          fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", options->start));
+    export_document(options->result, shared, [&](const Document& document) {
+      if (document.kind == DocumentKind::plan)
+        throw ConfigError(
+            fmt::format("{}: is a plan, which has no bill; simulate it and export the result", options->result));
+      if (options->start.empty())
+        remark(shared, "the run is taken to start at " + format_time(*start) + "; --start says when");
+      return focus_csv(document.json(), {.start = *start, .account = options->account});
+    });
+  });
+}
+
+void add_export_csv(CLI::App& exports, Shared& shared) {
+  auto file = std::make_shared<std::string>();
+  auto* command = exports.add_subcommand("csv",
+                                         "a row a run, or of a plan a row a candidate\n"
+                                         "Example:\n"
+                                         "  ganymede export csv result.json\n");
+  command->add_option("result", *file, kResult)->required();
+  add_output(*command, shared);
+  command->callback([file, &shared] {
+    export_document(*file, shared, [](const Document& document) {
+      switch (document.kind) {
+        case DocumentKind::plan:
+          return plan_csv(document.json());
+        case DocumentKind::sweep:
+          return sweep_csv(document.json());
+        case DocumentKind::result:
+          break;
+      }
+      return run_csv(document.json());
+    });
+  });
+}
+
+void add_export_perfetto(CLI::App& exports, Shared& shared) {
+  auto file = std::make_shared<std::string>();
+  auto* command = exports.add_subcommand(
+      "perfetto",
+      "a run's cluster and steps as a Chrome trace, for ui.perfetto.dev\n"
+      "Example:\n"
+      "  ganymede simulate scenario.json --format json -o result.json\n"
+      "  ganymede export perfetto result.json -o timeline.json\n"
+      "\n"
+      "A Chrome trace, which ui.perfetto.dev opens: nodes asked for and held by pool, what happened to them, and what\n"
+      "each worker does in the steps that the result keeps (simulate --show-steps), from where training begins.");
+  command->add_option("result", *file, "what simulate wrote with --format json")->required();
+  add_output(*command, shared);
+  command->callback([file, &shared] {
+    export_document(*file, shared, [&](const Document& document) {
+      if (document.kind != DocumentKind::result)
+        throw ConfigError(fmt::format("{}: expected one run, as simulate --format json writes it", *file));
+      return run_trace(document.json());
+    });
+  });
 }
 
 }  // namespace
 
 void add_export(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<ExportOptions>();
-  auto* command = app.add_subcommand(
-      "export",
-      "results in the forms that other tools read\n"
-      "Examples:\n"
-      "  ganymede simulate scenario.json --format json -o result.json\n"
-      "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
-      "  ganymede export csv result.json\n"
-      "\n"
-      "Results in the forms that other tools read.\n"
-      "  focus  the bill's items as FOCUS 1.2 (FinOps Open Cost and Usage Specification), each marked as an estimate\n"
-      "  csv    a row a run, or of a plan a row a candidate");
-  command->add_option("format", options->format, "focus or csv")
-      ->required()
-      ->check(CLI::IsMember({"focus", "csv", "perfetto"}));
-  command->add_option("result", options->result, "what simulate, sweep or plan wrote with --format json")->required();
-  command->add_option("--start", options->start, "when the run starts; default: today at 00:00 UTC");
-  command->add_option("--account", options->account, "BillingAccountId")->capture_default_str();
-  add_output(*command, shared);
-  command->callback([options, &shared] { export_command(*options, shared); });
+  auto* command = app.add_subcommand("export",
+                                     "results in the forms that other tools read\n"
+                                     "Examples:\n"
+                                     "  ganymede simulate scenario.json --format json -o result.json\n"
+                                     "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
+                                     "  ganymede export csv result.json\n"
+                                     "  ganymede export skypilot plan.json -o task.yaml\n"
+                                     "  ganymede export kubernetes plan.json --image registry/ganymede -o job.yaml\n"
+                                     "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n"
+                                     "\n"
+                                     "Results in the forms that other tools read. docs/exports.md has more.");
+  command->require_subcommand(1);
+  add_export_focus(*command, shared);
+  add_export_csv(*command, shared);
+  add_export_perfetto(*command, shared);
+  add_export_launch(*command, shared);
+  add_export_mlflow(*command, shared);
 }
 
 }  // namespace ganymede::cli

@@ -22,25 +22,31 @@ int report(int code, const char* message) {
   return code;
 }
 
-/// What should be the command: the first word after the options that stand before it. Empty if there is none, or an
-/// unknown option comes first, which is the parser's to refuse.
-std::string command_word(const CLI::App& app, std::span<char* const> arguments) {
-  for (std::string word : arguments) {
-    if (!word.starts_with('-')) return word;
-    if (app.get_option_no_throw(word) == nullptr) return "";
+/// The arguments from the first word on, after the options that stand before it: what should be the command. Empty if
+/// there is none, or an unknown option comes first, which is the parser's to refuse.
+std::span<char* const> from_command(const CLI::App& app, std::span<char* const> arguments) {
+  for (; !arguments.empty(); arguments = arguments.subspan(1)) {
+    const std::string word = arguments.front();
+    if (!word.starts_with('-')) return arguments;
+    if (app.get_option_no_throw(word) == nullptr) return {};
   }
-  return "";
+  return {};
 }
 
 /// The library only says that a command is missing.
-void check_command(const CLI::App& app, const std::string& word) {
-  if (word.empty()) return;
+void check_command(const CLI::App& app, std::span<char* const> arguments) {
+  arguments = from_command(app, arguments);
+  if (arguments.empty()) return;
+  const std::string word = arguments.front();
   std::vector<std::string> names;
   for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-  if (std::find(names.begin(), names.end(), word) != names.end()) return;
+  if (names.empty()) return;
+  if (std::find(names.begin(), names.end(), word) != names.end())
+    return check_command(*app.get_subcommand(word), arguments.subspan(1));
   const auto guess = ganymede::nearest(word, names);
-  throw ganymede::ConfigError(fmt::format("no command \"{}\", expected {}{}", word, ganymede::list_of(names),
-                                          guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
+  throw ganymede::ConfigError(
+      fmt::format("no command \"{}{}\", expected {}{}", app.get_parent() == nullptr ? "" : app.get_name() + " ", word,
+                  ganymede::list_of(names), guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
 }
 
 }  // namespace
@@ -95,7 +101,7 @@ int main(int argc, char** argv) {
   cli::add_man(app, shared);
 
   try {
-    check_command(app, command_word(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0)));
+    check_command(app, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
     app.parse(argc, argv);
     return shared.exit_code;
   } catch (const CLI::ParseError& error) {

@@ -7,8 +7,9 @@
 #include <stdexcept>
 
 #include "cli/command.hpp"
-#include "cli/result_file.hpp"
+#include "cli/progress.hpp"
 #include "common/errors.hpp"
+#include "report/documents.hpp"
 #include "report/page.hpp"
 
 namespace ganymede::cli {
@@ -17,15 +18,16 @@ namespace {
 void report_command(const std::string& file, const Shared& shared) {
   check_output(shared);
   keep_input(shared, file);
-  const nlohmann::json result =
-      load_result(file, {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1", "ganymede.validation-result/1"});
+  const auto waiting = show_elapsed(shared, "making the page");
+  const Document document =
+      load_document(file, {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation});
   const auto fail = [&](const char* why) {
     throw ConfigError(
         fmt::format("{}: is no whole result of this version ({}); simulate again with --format json", file, why));
   };
   std::string page;
   try {
-    page = report_page(result);
+    page = report_page(document.json());
   } catch (const nlohmann::json::exception& error) {
     fail(error.what());
   } catch (const std::out_of_range& error) {

@@ -48,18 +48,18 @@ struct CostByUse {
 };
 
 /// What the run was asked to rent of one pool: what a deployment of it needs.
-struct LaunchPool {
+struct RentedPool {
   std::string provider, region, zone;  ///< as the catalog names them; zone may be empty
   std::string market, instance, gpu;
   int nodes = 0, gpus_per_node = 0;
 };
 
 /// What to train, on what.
-struct Launch {
+struct Rented {
   std::string model, precision;   ///< of the trace
   std::string dataset;            ///< the scenario's name of it
   int batch_per_gpu = 0;          ///< images
-  std::vector<LaunchPool> pools;  ///< those asked for
+  std::vector<RentedPool> pools;  ///< those asked for
 };
 
 struct Result {
@@ -70,7 +70,7 @@ struct Result {
   std::string scheme;
   std::string mode, placement, policy;
   int gpus = 0;  ///< that train, at most at once; the instances may hold more
-  Launch launch;
+  Rented launch;
 
   Seconds total;  ///< from request to the end of the last step
   std::int64_t steps = 0;

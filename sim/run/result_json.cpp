@@ -56,13 +56,13 @@ Json event_json(const RunEvent& event) {
   return out;
 }
 
-Json launch_json(const Launch& launch) {
+Json launch_json(const Rented& launch) {
   Json out = {{"model", launch.model},
               {"precision", launch.precision},
               {"dataset", launch.dataset},
               {"batch_per_gpu", launch.batch_per_gpu}};
   out["pools"] = Json::array();
-  for (const LaunchPool& pool : launch.pools)
+  for (const RentedPool& pool : launch.pools)
     out["pools"].push_back({{"provider", pool.provider},
                             {"region", pool.region},
                             {"zone", pool.zone},

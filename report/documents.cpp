@@ -1,0 +1,68 @@
+#include "report/documents.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+namespace ganymede {
+namespace {
+
+constexpr const char* kAgain = "simulate again with --format json";
+
+void expect_members(const JsonNode& of, std::initializer_list<const char*> members) {
+  for (const char* member : members)
+    if (!of.is_object() || !of.value().contains(member))
+      of.fail(fmt::format("is no whole result of this version, \"{}\" is missing; {}", member, kAgain));
+}
+
+void expect_run(const JsonNode& run) {
+  expect_members(run, {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"});
+}
+
+/// By DocumentKind.
+constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1",
+                                    "ganymede.validation-result/1"};
+
+DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
+  std::vector<std::string> names;
+  for (const DocumentKind kind : kinds) names.emplace_back(kSchemas[static_cast<std::size_t>(kind)]);
+  if (schema.is_string()) {
+    const std::string found = schema.as_string();
+    for (const std::string& name : names) {
+      const std::string stem = name.substr(0, name.size() - 1);
+      const std::string version = found.starts_with(stem) ? found.substr(stem.size()) : "";
+      const bool number = !version.empty() && version.find_first_not_of("0123456789") == std::string::npos;
+      if (number && found != name)
+        schema.fail(fmt::format("{} is of a newer ganymede; this one reads {}: use that one", found, name));
+    }
+  }
+  const std::string found = schema.as_choice(names);
+  return *(kinds.begin() + (std::find(names.begin(), names.end(), found) - names.begin()));
+}
+
+}  // namespace
+
+Document load_document(const std::filesystem::path& file, std::initializer_list<DocumentKind> kinds) {
+  const JsonNode node = JsonNode::load(file);
+  const DocumentKind kind = kind_of(JsonObject(node).required("schema"), kinds);
+  switch (kind) {
+    case DocumentKind::result:
+      expect_run(node);
+      break;
+    case DocumentKind::sweep:
+      expect_members(node, {"runs"});
+      for (const JsonNode& run : node.child("runs").as_array()) expect_run(run);
+      break;
+    case DocumentKind::plan:
+      expect_members(node, {"simulated"});
+      break;
+    case DocumentKind::validation:
+      expect_members(node, {"studies", "summary"});
+      break;
+  }
+  return {node, kind};
+}
+
+}  // namespace ganymede
