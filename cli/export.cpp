@@ -84,6 +84,7 @@ void add_export_csv(CLI::App& exports, Shared& shared) {
         case DocumentKind::sweep:
           return sweep_csv(document.json());
         case DocumentKind::result:
+        case DocumentKind::validation:  // not asked for here
           break;
       }
       return run_csv(document.json());

@@ -184,32 +184,25 @@ std::vector<Json> show(const KubernetesOptions& options, const Names& names) {
   const Json mount = Json::array({{{"name", kVolume}, {"mountPath", "/data"}}});
   Json deployment;
   deployment["#show"] = fmt::format(
-      "Shows what the newest checkpoint draws, when there is one:\n"
+      "Draws images from the newest checkpoint on a page, when there is one:\n"
       "  kubectl scale deployment/{0} --replicas=1\n"
-      "  kubectl port-forward service/{0} {1}:{1}    then http://localhost:{1}\n"
+      "  kubectl logs deployment/{0}                          the page's address, with its token\n"
+      "  kubectl port-forward service/{0} {1}:{1}\n"
       "The page listens on the pod's own loopback alone: port-forward reaches it, nothing else in the cluster does.",
       names.show(), kShowPort);
   deployment["apiVersion"] = "apps/v1";
   deployment["kind"] = "Deployment";
   deployment["metadata"] = {{"name", names.show()}, {"labels", labels}};
-  Json draw;
-  draw["name"] = "draw";
-  draw["image"] = options.image;
-  draw["command"] = {"ganymede", "generate", "--checkpoint", "/data/checkpoints",
-                     "--count",  "64",       "-o",           "/data/show/samples.png"};
-  draw["volumeMounts"] = mount;
-  Json folder = draw;
-  folder["name"] = "folder";
-  folder["command"] = {"mkdir", "-p", "/data/show"};
-  Json serve = draw;
+  Json serve;
   serve["name"] = "serve";
-  serve["command"] = {"ganymede", "serve", "--port", std::to_string(kShowPort), "--data", "/data/show"};
+  serve["image"] = options.image;
+  serve["command"] = {"ganymede", "serve",      "--port",       std::to_string(kShowPort),
+                      "--data",   "/data/show", "--checkpoint", "/data/checkpoints"};
+  serve["volumeMounts"] = mount;
   deployment["spec"] = {{"replicas", 0}, {"selector", {{"matchLabels", labels}}}};
-  deployment["spec"]["template"] = {{"metadata", {{"labels", labels}}},
-                                    {"spec",
-                                     {{"initContainers", Json::array({folder, draw})},
-                                      {"containers", Json::array({serve})},
-                                      {"volumes", Json::array({volume_claim(names)})}}}};
+  deployment["spec"]["template"] = {
+      {"metadata", {{"labels", labels}}},
+      {"spec", {{"containers", Json::array({serve})}, {"volumes", Json::array({volume_claim(names)})}}}};
   Json service;
   service["apiVersion"] = "v1";
   service["kind"] = "Service";

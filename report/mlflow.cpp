@@ -173,6 +173,7 @@ std::vector<Run> runs_of(const Document& document, const MlflowOptions& options)
       return runs;
     }
     case DocumentKind::plan:
+    case DocumentKind::validation:  // load_document gives none here
       break;
   }
   std::vector<Json> rows;
