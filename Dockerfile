@@ -17,15 +17,16 @@ RUN cp -L /usr/include/cudnn*.h /usr/include/*/cudnn*.h /usr/include/nccl.h /usr
     cp -P /usr/lib/x86_64-linux-gnu/libcudnn*.so* /usr/lib/x86_64-linux-gnu/libnccl.so* /usr/local/cuda/lib64/ && \
     test -e /usr/local/cuda/include/cudnn.h && test -e /usr/local/cuda/include/nccl.h && \
     mkdir -p /runtime && cd /usr/local/cuda/lib64 && \
-    cp -P libcudart.so.* libcublas.so.* libcublasLt.so.* libnvrtc*.so.* libcudnn*.so.* libnccl.so.* /runtime/
+    cp -P libcudart.so.* libcublas.so.* libcublasLt.so.* libnvrtc*.so.* libcudnn*.so.* libnccl.so.* /runtime/ && \
+    mv "$(readlink -f /usr/local/cuda)" /toolkit
 
 FROM debian:12 AS toolkit-none
-RUN mkdir -p /usr/local/cuda /runtime
+RUN mkdir -p /toolkit /runtime
 
 FROM toolkit-${GPU} AS toolkit
 
 FROM debian:12 AS build
-COPY --from=toolkit /usr/local/cuda /usr/local/cuda
+COPY --from=toolkit /toolkit /usr/local/cuda
 WORKDIR /src
 COPY . .
 RUN tools/install_packages.sh build package
@@ -40,6 +41,8 @@ RUN apt-get update && apt-get install -y --no-install-recommends /packages/*.deb
     rm -rf /packages /var/lib/apt/lists/* && \
     echo /usr/local/lib/ganymede-gpu >/etc/ld.so.conf.d/ganymede-gpu.conf && ldconfig && \
     useradd --create-home ganymede && mkdir /data && chown ganymede /data
+# What NVIDIA's container runtime is to bring in, where there is a GPU.
+ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER ganymede
 WORKDIR /data
 ENTRYPOINT ["ganymede"]

@@ -170,7 +170,7 @@ std::string bar_text(std::size_t done, std::size_t count, const std::string& wha
                      std::size_t columns) {
   constexpr std::size_t kWidest = 30, kNarrowest = 5;
   const std::string words = fmt::format("{}/{} {}  {}{}", done, count, what, duration_text(elapsed_s),
-                                        left_s < 0 ? "" : fmt::format(", {} left", duration_text(left_s)));
+                                        left_s < 1 ? "" : fmt::format(", {} left", duration_text(left_s)));
   const std::size_t frame = std::string("[] ").size();
   if (words.size() + frame + kNarrowest > columns) return cut(words, columns);
   const std::size_t width = std::min(kWidest, columns - words.size() - frame);

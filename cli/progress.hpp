@@ -47,7 +47,7 @@ std::string duration_text(double seconds);
 /// piece that takes longer than the mean counts as done now. 0 without any done.
 double time_left(std::size_t done, std::size_t count, double last_s, double now_s);
 
-/// "[####      ] 4/10 runs  5 s, 7 s left", cut to the columns; `left_s` below 0: not known.
+/// "[####      ] 4/10 runs  5 s, 7 s left", cut to the columns; `left_s` below 1: not said.
 std::string bar_text(std::size_t done, std::size_t count, const std::string& what, double elapsed_s, double left_s,
                      std::size_t columns);
 

@@ -4,7 +4,7 @@
 #
 #   tools/check_fresh_root.sh FOLDER [MIRROR]     FOLDER must not exist; it is left, for a look
 #
-# Knows what the Dockerfile uses: FROM, ARG, COPY, RUN, WORKDIR, USER, ENTRYPOINT, CMD.
+# Knows what the Dockerfile uses: FROM, ARG, COPY, RUN, WORKDIR, USER, ENV, ENTRYPOINT, CMD.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 if [[ $# -lt 1 || $# -gt 2 ]]; then
@@ -19,8 +19,12 @@ fi
 readonly work=$1 source=$PWD
 mirror=${2:-}
 if [[ -z $mirror ]]; then  # that of this machine
-  mirror=$(sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm.*/\2/p' \
-    /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -n 1)
+  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null |
+    sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm .*/\2/p' | sed -n 1p || true)
+fi
+if [[ -z $mirror ]]; then
+  echo "check_fresh_root.sh: apt's configuration names no mirror of Debian 12; expected one as the second argument" >&2
+  exit 2
 fi
 mkdir "$work"
 mounted=()
@@ -112,7 +116,7 @@ while IFS= read -r line; do
       }
       ;;
     ENTRYPOINT) read -r -a entry <<<"$(tr -d '[]",' <<<"$rest")" ;;
-    CMD) ;;
+    CMD | ENV) ;;
     *)
       echo "check_fresh_root.sh: unknown instruction: $line" >&2
       exit 1

@@ -116,13 +116,14 @@ TEST(Terminal, ColoursOnATerminalAlone) {
 
 class Waiting : public testing::Test {
  protected:
+  nlohmann::json policy() {
+    const std::string file =
+        scratch_.write("slow.py", "import time\ntime.sleep(3)\n" + run_program("example policy").out);
+    return {{"name", "external"}, {"command", {"python3", file}}, {"limit", "60s"}};
+  }
   std::string simulate() {
-    using nlohmann::json;
-    scratch_.write("slow.py", "import time\ntime.sleep(3)\n" + run_program("example policy").out);
     const std::string scenario = scratch_.write("scenario.json", run_program("example scenario").out);
-    const json policy = {
-        {"name", "external"}, {"command", {"python3", (scratch_ / "slow.py").string()}}, {"limit", "60s"}};
-    return "simulate " + scenario + " --set '/policy=" + policy.dump() + "'";
+    return "simulate " + scenario + " --set '/policy=" + policy().dump() + "'";
   }
   Scratch scratch_;
 };
@@ -135,6 +136,21 @@ TEST_F(Waiting, IsSaidAndErased) {
   const std::size_t last = out.rfind('\r');
   ASSERT_NE(last, std::string::npos);
   EXPECT_THAT(out.substr(last + 1), testing::StartsWith("aws us-east-1"));
+}
+
+// A run at a time: none is done after two seconds, one after three.
+TEST_F(Waiting, IsCounted) {
+  const std::string out = on_terminal("sweep " GANYMEDE_SOURCE_DIR
+                                      "/studies/growing-network.json --jobs 1 --set '/seeds=[1,2]' --set '/policies=[" +
+                                      policy().dump() + "]' -o " + (scratch_ / "out").string());
+  const std::size_t none = out.find("\r[                              ] 0/2 runs  2 s"),
+                    one = out.find("[###############               ] 1/2 runs  ");
+  ASSERT_NE(none, std::string::npos) << out;
+  ASSERT_NE(one, std::string::npos) << out;
+  EXPECT_LT(none, one);
+  EXPECT_THAT(out.substr(one), HasSubstr(" s left"));
+  EXPECT_EQ(out.find(" left"), out.find(" left", one)) << "before one is done nobody knows";
+  EXPECT_EQ(out.substr(out.rfind('\r')), "\r");
 }
 
 TEST_F(Waiting, IsNotSaidElsewhere) {
@@ -172,6 +188,7 @@ TEST(Progress, BarsFitTheirColumns) {
   EXPECT_EQ(cli::bar_text(5, 10, "runs", 4, 4, 200),
             "[" + std::string(15, '#') + std::string(15, ' ') + "] 5/10 runs  4 s, 4 s left");
   EXPECT_EQ(cli::bar_text(0, 10, "runs", 4, -1, 200), "[" + std::string(30, ' ') + "] 0/10 runs  4 s");
+  EXPECT_EQ(cli::bar_text(9, 10, "runs", 4, 0.4, 30), "[###########  ] 9/10 runs  4 s");
   for (std::size_t columns = 0; columns < 80; ++columns)
     EXPECT_LE(cli::bar_text(5, 10, "runs", 4, 4, columns).size(), columns);
   EXPECT_EQ(cli::bar_text(5, 10, "runs", 4, 4, 40), "[######       ] 5/10 runs  4 s, 4 s left");
