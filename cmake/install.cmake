@@ -54,12 +54,9 @@ add_custom_target(ganymede_share ALL DEPENDS ${CMAKE_BINARY_DIR}/share.stamp)
 install(DIRECTORY ${share}/ DESTINATION share COMPONENT ganymede)
 
 install(FILES README.md LICENSE packaging/copyright DESTINATION share/doc/ganymede COMPONENT ganymede)
-install(DIRECTORY docs/ DESTINATION share/doc/ganymede/docs COMPONENT ganymede FILES_MATCHING PATTERN "*.md" PATTERN "*.json")
+install(DIRECTORY docs/ DESTINATION share/doc/ganymede/docs COMPONENT ganymede FILES_MATCHING PATTERN "*.md" PATTERN "*.json" PATTERN "*.png")
 # Of what is embedded in the pages that the program writes.
-file(GLOB notices ${PROJECT_SOURCE_DIR}/report/page/*LICENSE* ${PROJECT_SOURCE_DIR}/report/page/NOTICE*)
-if(notices)
-  install(FILES ${notices} DESTINATION share/doc/ganymede/page COMPONENT ganymede)
-endif()
+install(FILES report/page/echarts/LICENSE report/page/echarts/NOTICE DESTINATION share/doc/ganymede/page COMPONENT ganymede)
 # The studies of the documentation, with what they name.
 install(DIRECTORY studies/ DESTINATION share/ganymede/studies COMPONENT ganymede
         FILES_MATCHING PATTERN "*.json" PATTERN "policies/*.py" PATTERN "CMake*" EXCLUDE)
