@@ -39,7 +39,8 @@ std::string hash_of(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> base64{};
+  constexpr std::size_t kBase64Size = 128;  // of 64 bytes at most, and its end
+  std::array<unsigned char, kBase64Size> base64{};
   const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(length));
   return "'sha256-" + std::string(base64.begin(), base64.begin() + size) + "'";
 }

@@ -71,7 +71,7 @@ Section summary_of_run(const PageInput& page) {
   out.about = fmt::format("{}: {} x {}, scheme {}.{} Below each value is its interval, with all stated error.",
                           escaped(name_of(run)), run.gpus, escaped(run.gpu), escaped(run.scheme),
                           goals_of(page.document, page.kind));
-  if (goals_of(page.document, page.kind) != "")
+  if (!goals_of(page.document, page.kind).empty())
     out.tables +=
         run.met_share == 1 ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
   // The numbers that the terminal shows, word for word.
