@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/export_document.hpp"
 #include "common/dates.hpp"
 #include "common/errors.hpp"
-#include "report/documents.hpp"
 #include "report/focus.hpp"
 #include "report/plans.hpp"
 #include "report/run_timeline.hpp"
@@ -19,21 +19,6 @@ namespace ganymede::cli {
 namespace {
 
 constexpr const char* kResult = "what simulate, sweep or plan wrote with --format json";
-
-/// Reads the document, makes the text and writes it. What `make` misses in the document is the user's to mend.
-void export_document(const std::string& file, const Shared& shared,
-                     const std::function<std::string(const Document&)>& make) {
-  check_output(shared);
-  keep_input(shared, file);
-  const Document document = load_document(file);
-  std::string text;
-  try {
-    text = make(document);
-  } catch (const nlohmann::json::exception&) {
-    throw ConfigError(fmt::format("{}: is no whole result of this version; simulate again with --format json", file));
-  }
-  emit(shared, text);
-}
 
 void add_export_focus(CLI::App& exports, Shared& shared) {
   struct Options {

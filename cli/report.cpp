@@ -4,39 +4,20 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 
 #include "cli/command.hpp"
-#include "cli/progress.hpp"
-#include "common/errors.hpp"
-#include "report/documents.hpp"
+#include "cli/export_document.hpp"
 #include "report/page.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 void report_command(const std::string& file, const Shared& shared) {
-  check_output(shared);
-  keep_input(shared, file);
-  const auto waiting = show_elapsed(shared, "making the page");
-  const Document document =
-      load_document(file, {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation});
-  const auto fail = [&](const char* why) {
-    throw ConfigError(
-        fmt::format("{}: is no whole result of this version ({}); simulate again with --format json", file, why));
-  };
-  std::string page;
-  try {
-    page = report_page(document.json());
-  } catch (const nlohmann::json::exception& error) {
-    fail(error.what());
-  } catch (const std::out_of_range& error) {
-    fail(error.what());
-  }
-  emit(shared, page);
+  const std::size_t bytes =
+      export_document(file, shared, [](const Document& document) { return report_page(document.json()); },
+                      {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation});
   if (!shared.output.empty())
-    remark(shared,
-           fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(page.size()) / 1e6));
+    remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }
 
 }  // namespace

@@ -81,7 +81,7 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   }
   std::string about =
       "What each worker does in a few steps of the configuration that trained most: its own course, its collectives, "
-      "its input pipeline.";
+      "its input pipeline, which works ahead: what it loads for later steps is not drawn.";
   if (spans.at("rows").size() > kMostSpans)
     about += fmt::format(
         " Of {} spans neighbours are drawn together, coloured by what has most of the time; <code>ganymede export "

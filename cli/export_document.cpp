@@ -1,0 +1,39 @@
+#include "cli/export_document.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "cli/progress.hpp"
+#include "common/errors.hpp"
+
+namespace ganymede::cli {
+
+std::size_t export_document(const std::string& file, const Shared& shared,
+                            const std::function<std::string(const Document&)>& make,
+                            std::initializer_list<DocumentKind> kinds) {
+  check_output(shared);
+  keep_input(shared, file);
+  auto waiting = show_elapsed(shared, "reading");
+  const auto fail = [&](const std::exception& error) -> ConfigError {
+    return ConfigError(fmt::format("{}: is no whole result of this version ({}); simulate again with --format json",
+                                   file, error.what()));
+  };
+  const Document document = load_document(file, kinds);
+  std::string text;
+  try {
+    text = make(document);
+  } catch (const ConfigError&) {
+    throw;
+  } catch (const nlohmann::json::exception& error) {
+    throw fail(error);
+  } catch (const std::logic_error& error) {  // a number that is none, an index beyond its list
+    throw fail(error);
+  }
+  waiting.reset();
+  emit(shared, text);
+  return text.size();
+}
+
+}  // namespace ganymede::cli
