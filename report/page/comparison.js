@@ -150,7 +150,7 @@ function policiesOption(colours) {
   return {
     height: 90 + 30 * groups.length,
     legend: legend(colours),
-    grid: [{ left: 280, right: "36%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
+    grid: [{ left: Math.min(280, 16 + 6.5 * Math.max(...names.map((name) => name.length))), right: "38%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
     xAxis: [axis(colours, { type: "value", scale: true, gridIndex: 0, name: "hours" }), axis(colours, { type: "value", scale: true, gridIndex: 1, name: "USD" })],
     yAxis: [y(0), y(1)],
     tooltip: { trigger: "item", formatter: (item) => (item.seriesType === "scatter" ? `${names[item.value[1]]}\n${Number(item.value[0].toPrecision(5))} ${item.seriesName}` : "") },

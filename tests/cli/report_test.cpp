@@ -90,6 +90,14 @@ TEST_F(Report, RefusesHalfAResult) {
   expect_refused(half.dump(), "no whole result");
 }
 
+TEST_F(Report, ExportsRefuseNumbersThatAreNone) {
+  Json odd = result_;
+  odd["cost"]["items"][0]["list_price_usd"] = "";
+  const Outcome outcome = run_program("export focus " + scratch_.write("odd.json", odd.dump()));
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("odd.json: is no whole result"));
+}
+
 TEST_F(Report, DoesNotWriteOverItsInput) {
   const Outcome outcome = run_program("report " + at("result.json") + " -o " + at("result.json"));
   EXPECT_EQ(outcome.code, 2);
