@@ -170,26 +170,28 @@ std::string as_csv(const std::vector<Offer>& offers) {
 }
 
 std::string as_json(const std::vector<Offer>& offers, const std::string& today) {
-  using Json = nlohmann::ordered_json;
-  Json out = Json::array();
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson out = OrderedJson::array();
   for (const Offer& offer : offers) {
     const Instance& instance = *offer.instance;
     const Price* price = offer.price;
-    Json row = {{"provider", offer.platform->name},
-                {"instance", instance.name},
-                {"gpu", instance.gpu},
-                {"gpus", instance.gpus}};
-    row["vcpus"] = instance.vcpus > 0 ? Json(instance.vcpus) : Json(nullptr);
-    row["memory_bytes"] = instance.memory ? Json(instance.memory->si) : Json(nullptr);
-    row["retired"] = instance.retired.empty() ? Json(nullptr) : Json(instance.retired);
-    row["region"] = price ? Json(price->region) : Json(nullptr);
-    row["zone"] = price && !price->zone.empty() ? Json(price->zone) : Json(nullptr);
-    row["market"] = price ? Json(to_string(price->market)) : Json(nullptr);
-    row["usd_per_hour"] = price ? Json(decimal(price->per_hour)) : Json(nullptr);
-    row["as_of"] = price ? Json(price->as_of) : Json(nullptr);
-    row["age_days"] = price && price->as_of != "undated" ? Json(days_between(price->as_of, today)) : Json(nullptr);
-    row["source"] = price ? Json(price->origin.source) : Json(nullptr);
-    row["unconfirmed"] = price && !price->origin.unconfirmed.empty() ? Json(price->origin.unconfirmed) : Json(nullptr);
+    OrderedJson row = {{"provider", offer.platform->name},
+                       {"instance", instance.name},
+                       {"gpu", instance.gpu},
+                       {"gpus", instance.gpus}};
+    row["vcpus"] = instance.vcpus > 0 ? OrderedJson(instance.vcpus) : OrderedJson(nullptr);
+    row["memory_bytes"] = instance.memory ? OrderedJson(instance.memory->si) : OrderedJson(nullptr);
+    row["retired"] = instance.retired.empty() ? OrderedJson(nullptr) : OrderedJson(instance.retired);
+    row["region"] = price ? OrderedJson(price->region) : OrderedJson(nullptr);
+    row["zone"] = price && !price->zone.empty() ? OrderedJson(price->zone) : OrderedJson(nullptr);
+    row["market"] = price ? OrderedJson(to_string(price->market)) : OrderedJson(nullptr);
+    row["usd_per_hour"] = price ? OrderedJson(decimal(price->per_hour)) : OrderedJson(nullptr);
+    row["as_of"] = price ? OrderedJson(price->as_of) : OrderedJson(nullptr);
+    row["age_days"] =
+        price && price->as_of != "undated" ? OrderedJson(days_between(price->as_of, today)) : OrderedJson(nullptr);
+    row["source"] = price ? OrderedJson(price->origin.source) : OrderedJson(nullptr);
+    row["unconfirmed"] =
+        price && !price->origin.unconfirmed.empty() ? OrderedJson(price->origin.unconfirmed) : OrderedJson(nullptr);
     out.push_back(std::move(row));
   }
   return out.dump(2) + "\n";

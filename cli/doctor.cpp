@@ -14,7 +14,7 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kDoctorHelp =
     "what was found on this machine, and why a backend is missing\n"
     "Examples:\n"
     "  ganymede doctor\n"
@@ -129,7 +129,7 @@ std::string formatted(const Machine& machine, const Shared& shared) {
 }  // namespace
 
 void add_doctor(CLI::App& app, Shared& shared) {
-  CLI::App* command = app.add_subcommand("doctor", kHelp);
+  CLI::App* command = app.add_subcommand("doctor", kDoctorHelp);
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);
   command->callback([&shared] { emit(shared, formatted(inspect_machine(), shared)); });

@@ -25,14 +25,14 @@ namespace {
 constexpr int kMostImages = 10'000;
 constexpr int kBatch = 64;
 
-struct Arguments {
+struct GenerateArguments {
   std::string checkpoint;
   int count = 64;
   std::uint64_t seed = 1;
   kernel::TrainOptions options;
 };
 
-kernel::Checkpoint open_checkpoint(const Arguments& arguments, const Shared& shared) {
+kernel::Checkpoint open_checkpoint(const GenerateArguments& arguments, const Shared& shared) {
   std::vector<std::string> damaged;
   auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
   for (const auto& file : damaged) remark(shared, file + "; left aside");
@@ -44,7 +44,7 @@ kernel::Checkpoint open_checkpoint(const Arguments& arguments, const Shared& sha
   return std::move(*found);
 }
 
-void generate(const Arguments& arguments, const Shared& shared) {
+void generate(const GenerateArguments& arguments, const Shared& shared) {
   using Clock = std::chrono::steady_clock;
   if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
   if (arguments.count < 1 || arguments.count > kMostImages)
@@ -96,7 +96,7 @@ void generate(const Arguments& arguments, const Shared& shared) {
 }  // namespace
 
 void add_generate(CLI::App& app, Shared& shared) {
-  auto arguments = std::make_shared<Arguments>();
+  auto arguments = std::make_shared<GenerateArguments>();
   CLI::App& command = *app.add_subcommand("generate",
                                           "images from a checkpoint's generator\n"
                                           "Examples:\n"

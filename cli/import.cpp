@@ -24,7 +24,7 @@
 namespace ganymede::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// A row whose two times differ by more was disturbed: both do the same work.
 constexpr double kDisturbed = 2;
@@ -161,13 +161,14 @@ std::vector<std::string> doubts(const NcclLog& log, const Setting& setting, cons
   return out;
 }
 
-Json overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit, const std::vector<std::string>& notes) {
+OrderedJson overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit,
+                       const std::vector<std::string>& notes) {
   const std::string source = fmt::format(
       "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
       log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
-  Json values = {{"bandwidth", fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9)},
-                 {"latency", fmt::format("{:.9g}us", fit.latency.si * 1e6)}};
-  Json patch;
+  OrderedJson values = {{"bandwidth", fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9)},
+                        {"latency", fmt::format("{:.9g}us", fit.latency.si * 1e6)}};
+  OrderedJson patch;
   const std::string_view name = setting.link.name;
   if (name == "gpu_links/staging") {
     values["source"] = source;
@@ -178,7 +179,7 @@ Json overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit, 
     if (name == "nic") values["per_flow"] = nullptr;
     patch[setting.link.name] = values;
   }
-  Json rows = Json::array(), errors = Json::array();
+  OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();
   for (const FittedSample& sample : fit.samples)
     rows.push_back({{"bytes", sample.measured.bytes},
                     {"measured_s", sample.measured.time.si},

@@ -21,7 +21,7 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kListHelp =
     "the identifiers that work\n"
     "Examples:\n"
     "  ganymede list schemes\n"
@@ -168,7 +168,7 @@ std::vector<std::string> listed_names(std::string_view topic) {
 }
 
 void add_list(CLI::App& app, Shared& shared) {
-  CLI::App* command = app.add_subcommand("list", kHelp);
+  CLI::App* command = app.add_subcommand("list", kListHelp);
   auto topic = std::make_shared<std::string>();
   command->add_option("topic", *topic, "what to list")->check(suggest("@topics"));
   add_format(*command, shared, {"table", "json", "csv"});

@@ -13,7 +13,7 @@
 namespace ganymede::cli {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr const char* kSchema = "ganymede.mlflow-requests/1";
 /// The only ones that a file may send.
@@ -27,32 +27,32 @@ constexpr const char* kPaths[] = {"experiments/get-by-name",
                                   "model-versions/search",
                                   "model-versions/create"};
 
-bool is_path(const Json& value) {
+bool is_path(const OrderedJson& value) {
   return value.is_string() &&
          std::find(std::begin(kPaths), std::end(kPaths), value.get_ref<const std::string&>()) != std::end(kPaths);
 }
 
-bool holds_pointers(const Json& of, const char* member) {
+bool holds_pointers(const OrderedJson& of, const char* member) {
   if (!of.contains(member)) return true;
   if (!of[member].is_object()) return false;
-  return std::all_of(of[member].begin(), of[member].end(), [](const Json& pointer) {
+  return std::all_of(of[member].begin(), of[member].end(), [](const OrderedJson& pointer) {
     return pointer.is_string() && pointer.get_ref<const std::string&>().starts_with('/');
   });
 }
 
-bool holds_strings(const Json& of, std::initializer_list<const char*> members) {
+bool holds_strings(const OrderedJson& of, std::initializer_list<const char*> members) {
   return std::all_of(members.begin(), members.end(),
                      [&](const char* name) { return of.contains(name) && of[name].is_string(); });
 }
 
-bool is_request(const Json& line) {
+bool is_request(const OrderedJson& line) {
   if (!line.is_object()) return false;
   if (line.contains("upload")) return holds_strings(line, {"upload", "folder", "gives"}) && line.contains("to");
   if (!line.contains("path") || !is_path(line["path"]) || !line.contains("body") || !line["body"].is_object() ||
       !holds_pointers(line, "gives"))
     return false;
   if (!line.contains("find")) return true;
-  const Json& find = line["find"];
+  const OrderedJson& find = line["find"];
   if (!find.is_object() || !find.contains("path") || !is_path(find["path"]) || !holds_pointers(find, "gives") ||
       !find.contains("gives"))
     return false;
@@ -60,12 +60,12 @@ bool is_request(const Json& line) {
   if (find.contains("tag") && !(find["tag"].is_object() && holds_strings(find["tag"], {"key", "value"}))) return false;
   const bool query =
       find.contains("query") && find["query"].is_object() &&
-      std::all_of(find["query"].begin(), find["query"].end(), [](const Json& v) { return v.is_string(); });
+      std::all_of(find["query"].begin(), find["query"].end(), [](const OrderedJson& v) { return v.is_string(); });
   return query || (find.contains("body") && find["body"].is_object());
 }
 
 /// "runs/create (run-3)": for people.
-std::string name_of(const Json& request) {
+std::string name_of(const OrderedJson& request) {
   if (request.contains("upload")) return "upload of " + request["upload"].get<std::string>();
   std::string name = request["path"].get<std::string>();
   if (request.contains("gives") && !request["gives"].empty()) name += " (" + request["gives"].begin().key() + ")";
@@ -73,13 +73,13 @@ std::string name_of(const Json& request) {
 }
 
 /// `value` with ids instead of {"$id": name}; nullopt: an id is not known.
-std::optional<Json> filled(const Json& value, const std::map<std::string, std::string>& known) {
+std::optional<OrderedJson> filled(const OrderedJson& value, const std::map<std::string, std::string>& known) {
   if (value.is_object() && value.size() == 1 && value.contains("$id") && value["$id"].is_string()) {
     const auto found = known.find(value["$id"].get<std::string>());
-    return found == known.end() ? std::nullopt : std::optional<Json>(found->second);
+    return found == known.end() ? std::nullopt : std::optional<OrderedJson>(found->second);
   }
   if (!value.is_structured()) return value;
-  Json out = value;
+  OrderedJson out = value;
   for (auto& inner : out) {
     auto with = filled(inner, known);
     if (!with) return std::nullopt;
@@ -101,7 +101,7 @@ std::optional<std::string> id_at(const nlohmann::json& answer, const std::string
 }
 
 /// All that `gives` names, or nothing.
-std::optional<std::map<std::string, std::string>> ids_in(const nlohmann::json& answer, const Json& gives) {
+std::optional<std::map<std::string, std::string>> ids_in(const nlohmann::json& answer, const OrderedJson& gives) {
   std::map<std::string, std::string> ids;
   for (const auto& [name, pointer] : gives.items()) {
     auto id = id_at(answer, pointer.get<std::string>());
@@ -111,7 +111,7 @@ std::optional<std::map<std::string, std::string>> ids_in(const nlohmann::json& a
   return ids;
 }
 
-bool has_tag(const nlohmann::json& entry, const Json& tag) {
+bool has_tag(const nlohmann::json& entry, const OrderedJson& tag) {
   if (!entry.is_object() || !entry.contains("tags") || !entry["tags"].is_array()) return false;
   return std::any_of(entry["tags"].begin(), entry["tags"].end(), [&](const nlohmann::json& of) {
     return of.is_object() && of.value("key", nlohmann::json()) == tag["key"].get<std::string>() &&
@@ -126,7 +126,7 @@ class Sender {
   enum class Fate { accepted, refused, stopped };
 
   /// `trouble` says why it is not accepted.
-  Fate send(const Json& request, std::string& trouble) {
+  Fate send(const OrderedJson& request, std::string& trouble) {
     if (request.contains("upload")) return upload(request, trouble);
     if (request.contains("gives") && are_known(request["gives"])) return Fate::accepted;
     if (request.contains("find")) {
@@ -148,7 +148,7 @@ class Sender {
   }
 
  private:
-  bool are_known(const Json& gives) const {
+  bool are_known(const OrderedJson& gives) const {
     return !gives.empty() && std::all_of(gives.items().begin(), gives.items().end(),
                                          [&](const auto& entry) { return known_.contains(entry.key()); });
   }
@@ -167,7 +167,7 @@ class Sender {
     return own ? Fate::refused : Fate::stopped;
   }
 
-  Fate conclude(const MlflowAnswer& answer, const Json& request, std::string& trouble) {
+  Fate conclude(const MlflowAnswer& answer, const OrderedJson& request, std::string& trouble) {
     if (!answer.accepted()) return failed(answer, trouble);
     if (!request.contains("gives")) return Fate::accepted;
     auto ids = ids_in(answer.body, request["gives"]);
@@ -180,7 +180,7 @@ class Sender {
   }
 
   /// Sets found_; that nothing is there is no error.
-  Fate find(const Json& find, std::string& trouble) {
+  Fate find(const OrderedJson& find, std::string& trouble) {
     found_ = false;
     const bool by_query = find.contains("query");
     const auto with = filled(by_query ? find["query"] : find["body"], known_);
@@ -204,7 +204,7 @@ class Sender {
     return Fate::accepted;
   }
 
-  Fate take(const nlohmann::json& entry, const Json& gives) {
+  Fate take(const nlohmann::json& entry, const OrderedJson& gives) {
     if (auto ids = ids_in(entry, gives)) {
       known_.merge(*ids);
       found_ = true;
@@ -212,7 +212,7 @@ class Sender {
     return Fate::accepted;
   }
 
-  Fate upload(const Json& request, std::string& trouble) {
+  Fate upload(const OrderedJson& request, std::string& trouble) {
     const auto name = request["gives"].get<std::string>();
     if (known_.contains(name)) return Fate::accepted;
     const auto to = filled(request["to"], known_);
@@ -236,9 +236,9 @@ class Sender {
 
 }  // namespace
 
-MlflowRequests MlflowRequests::made_of(std::vector<Json> requests) {
+MlflowRequests MlflowRequests::made_of(std::vector<OrderedJson> requests) {
   std::string all;
-  for (const Json& request : requests) all += request.dump() + "\n";
+  for (const OrderedJson& request : requests) all += request.dump() + "\n";
   return {fmt::format("{:016x}", fnv1a(all)), {}, std::move(requests)};
 }
 
@@ -248,9 +248,9 @@ MlflowRequests MlflowRequests::read(const std::filesystem::path& file) {
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     ++number;
-    const Json json = Json::parse(line, nullptr, false);
+    const OrderedJson json = OrderedJson::parse(line, nullptr, false);
     const bool head = number == 1;
-    if (head && json.is_object() && json.value("schema", Json()) == kSchema && holds_strings(json, {"export"}) &&
+    if (head && json.is_object() && json.value("schema", OrderedJson()) == kSchema && holds_strings(json, {"export"}) &&
         json.contains("known") && json["known"].is_object()) {
       out.fingerprint = json["export"].get<std::string>();
       for (const auto& [name, id] : json["known"].items())
@@ -267,20 +267,20 @@ MlflowRequests MlflowRequests::read(const std::filesystem::path& file) {
 }
 
 void MlflowRequests::write(const std::filesystem::path& file) const {
-  const Json head = {{"schema", kSchema}, {"export", fingerprint}, {"known", known}};
+  const OrderedJson head = {{"schema", kSchema}, {"export", fingerprint}, {"known", known}};
   std::string text = head.dump() + "\n";
-  for (const Json& request : open) text += request.dump() + "\n";
+  for (const OrderedJson& request : open) text += request.dump() + "\n";
   write_file(file, text);
 }
 
 std::vector<std::string> send(MlflowRequests& requests, MlflowClient& client,
                               const std::function<void(std::size_t done)>& progress) {
   std::vector<std::string> troubles;
-  std::vector<Json> kept;
+  std::vector<OrderedJson> kept;
   Sender sender(requests, client);
   bool stopped = false;
   for (std::size_t i = 0; i < requests.open.size(); ++i) {
-    const Json& request = requests.open[i];
+    const OrderedJson& request = requests.open[i];
     std::string trouble;
     const auto fate = stopped ? Sender::Fate::stopped : sender.send(request, trouble);
     if (fate != Sender::Fate::accepted) kept.push_back(request);

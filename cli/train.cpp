@@ -36,7 +36,7 @@ using kernel::Trainer;
 using Arguments = TrainArguments;
 using Report = TrainReport;
 
-constexpr const char* kHelp =
+constexpr const char* kTrainHelp =
     "train a GAN for real: losses, samples, weights, step trace\n"
     "Examples:\n"
     "  ganymede train --model mlp-gan --steps 3000 --samples digits.png\n"
@@ -335,7 +335,7 @@ void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
 void add_train(CLI::App& app, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
-  CLI::App& command = *app.add_subcommand("train", kHelp);
+  CLI::App& command = *app.add_subcommand("train", kTrainHelp);
   command.add_option("--model", options.model, "which GAN: see ganymede list models")
       ->check(suggest("@models"))
       ->capture_default_str();

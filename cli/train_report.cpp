@@ -107,48 +107,49 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
 }
 
 std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
-  using Json = nlohmann::ordered_json;
+  using OrderedJson = nlohmann::ordered_json;
   const auto losses = [](const kernel::Losses& value) {
-    return Json{{"discriminator", value.discriminator}, {"generator", value.generator}};
+    return OrderedJson{{"discriminator", value.discriminator}, {"generator", value.generator}};
   };
-  Json history = Json::array();
+  OrderedJson history = OrderedJson::array();
   for (const auto& point : report.history) {
-    Json entry = losses(point.losses);
+    OrderedJson entry = losses(point.losses);
     entry["step"] = point.step;
     history.push_back(entry);
   }
-  Json files = Json::object();
+  OrderedJson files = OrderedJson::object();
   for (const auto& [what, file] : {std::pair{"samples", arguments.samples}, std::pair{"weights", arguments.weights},
                                    std::pair{"trace", arguments.trace}})
     if (!file.empty()) files[what] = file;
-  Json quality = Json::array();
+  OrderedJson quality = OrderedJson::array();
   for (const auto& [step, measured] : report.quality) {
-    Json entry = {{"step", step}, {"images", measured.images}};
+    OrderedJson entry = {{"step", step}, {"images", measured.images}};
     for (const auto& [name, value] : measured.figures()) entry[name] = value;
     quality.push_back(entry);
   }
   const double step_s = report.result.seconds / static_cast<double>(report.result.steps);
-  Json json = {{"model", arguments.options.model},
-               {"dataset", trainer.dataset().name},
-               {"images", trainer.dataset().images.count},
-               {"backend", trainer.ops().backend()},
-               {"device", trainer.ops().device()},
-               {"instructions", trainer.ops().instructions()},
-               {"threads", trainer.ops().threads()},
-               {"batch", arguments.options.batch},
-               {"processes", trainer.shard().ranks},
-               {"predicted_memory_bytes", predicted_bytes(trainer)},
-               {"allocated_peak_bytes", report.allocated_peak_bytes},
-               {"resident_peak_bytes", report.resident_peak_bytes},
-               {"exposed_communication_s", trainer.ops().reduces() ? Json(nullptr) : Json(trainer.waited_s())},
-               {"seed", arguments.options.seed},
-               {"steps", report.result.steps},
-               {"total_s", report.result.seconds},
-               {"step_mean_s", step_s},
-               {"images_per_s", trainer.global_batch() / step_s},
-               {"losses", losses(report.result.losses)},
-               {"history", history},
-               {"files", files}};
+  OrderedJson json = {
+      {"model", arguments.options.model},
+      {"dataset", trainer.dataset().name},
+      {"images", trainer.dataset().images.count},
+      {"backend", trainer.ops().backend()},
+      {"device", trainer.ops().device()},
+      {"instructions", trainer.ops().instructions()},
+      {"threads", trainer.ops().threads()},
+      {"batch", arguments.options.batch},
+      {"processes", trainer.shard().ranks},
+      {"predicted_memory_bytes", predicted_bytes(trainer)},
+      {"allocated_peak_bytes", report.allocated_peak_bytes},
+      {"resident_peak_bytes", report.resident_peak_bytes},
+      {"exposed_communication_s", trainer.ops().reduces() ? OrderedJson(nullptr) : OrderedJson(trainer.waited_s())},
+      {"seed", arguments.options.seed},
+      {"steps", report.result.steps},
+      {"total_s", report.result.seconds},
+      {"step_mean_s", step_s},
+      {"images_per_s", trainer.global_batch() / step_s},
+      {"losses", losses(report.result.losses)},
+      {"history", history},
+      {"files", files}};
   if (!quality.empty()) json["quality"] = quality;
   return json.dump(2) + "\n";
 }

@@ -43,8 +43,8 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 
 # Every generation that the compiler knows, so that one module serves all; the newest also as code that later ones translate.
-# CUDA 13 dropped Pascal and Volta.
-if(NOT CMAKE_CUDA_ARCHITECTURES)
+# CUDA 13 dropped Pascal and Volta. CMake's CUDAARCHS in the environment chooses others.
+if(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   execute_process(COMMAND ${GANYMEDE_NVCC} --list-gpu-arch OUTPUT_VARIABLE known ERROR_QUIET)
   set(CMAKE_CUDA_ARCHITECTURES "")
   foreach(architecture IN ITEMS 61 70 75 80 86 89 90 100 103)

@@ -15,7 +15,7 @@
 namespace ganymede {
 namespace {
 
-constexpr std::size_t kLargest = std::size_t{2} << 30U;  // a device such as /dev/zero never ends
+constexpr std::size_t kLargestFile = std::size_t{2} << 30U;  // a device such as /dev/zero never ends
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
   throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
@@ -75,9 +75,9 @@ std::string read_file(const std::filesystem::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "cannot be read");
     if (got == 0) return content;
-    if (content.size() + static_cast<std::size_t>(got) > kLargest)
-      throw ConfigError(
-          fmt::format("{}: is larger than {} GiB, which no input of this program is", path.string(), kLargest >> 30U));
+    if (content.size() + static_cast<std::size_t>(got) > kLargestFile)
+      throw ConfigError(fmt::format("{}: is larger than {} GiB, which no input of this program is", path.string(),
+                                    kLargestFile >> 30U));
     content.append(buffer, static_cast<std::size_t>(got));
   }
 }

@@ -18,7 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "GANYCKP1";
-constexpr std::size_t kPrefix = kMagic.size() + sizeof(std::uint64_t);
+constexpr std::size_t kCheckpointPrefix = kMagic.size() + sizeof(std::uint64_t);
 constexpr std::size_t kKept = 2;
 static_assert(std::endian::native == std::endian::little, "the sum is copied as it stands");
 
@@ -44,11 +44,11 @@ std::vector<fs::path> files_in(const fs::path& directory) {
 
 SafeTensors read_checkpoint(const fs::path& file) {
   const std::string bytes = read_file(file);
-  if (bytes.size() < kPrefix || !bytes.starts_with(kMagic))
+  if (bytes.size() < kCheckpointPrefix || !bytes.starts_with(kMagic))
     throw ConfigError(fmt::format("{}: found no checkpoint, expected one that begins with {}", file.string(), kMagic));
   std::uint64_t sum = 0;
   std::memcpy(&sum, bytes.data() + kMagic.size(), sizeof sum);
-  const std::string_view content = std::string_view(bytes).substr(kPrefix);
+  const std::string_view content = std::string_view(bytes).substr(kCheckpointPrefix);
   if (sum != fnv1a(content))
     throw ConfigError(fmt::format("{}: found another checksum than the file's own: it is damaged", file.string()));
   return parse_safetensors(content, file.string());

@@ -7,13 +7,6 @@ namespace {
 
 // As NVML's reference declares them; 0 is success. The library's header is part of the CUDA toolkit, which need not be
 // here.
-struct Utilization {
-  unsigned gpu, memory;  // per cent
-};
-struct Memory {
-  unsigned long long total, free, used;
-};
-
 template <class Function>
 bool find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));
@@ -23,6 +16,13 @@ bool find(void* library, const char* name, Function*& function) {
 }  // namespace
 
 struct GpuMeter::Functions {
+  struct Utilization {
+    unsigned gpu, memory;  // per cent
+  };
+  struct Memory {
+    unsigned long long total, free, used;
+  };
+
   void* library = nullptr;
   int (*shutdown)() = nullptr;
   int (*utilization)(void* device, Utilization*) = nullptr;
@@ -58,8 +58,8 @@ std::unique_ptr<GpuMeter> GpuMeter::open(const std::string& bus_id, const char* 
 GpuMeter::~GpuMeter() = default;
 
 std::optional<GpuMeter::Sample> GpuMeter::sample() const {
-  Utilization utilization{};
-  Memory memory{};
+  Functions::Utilization utilization{};
+  Functions::Memory memory{};
   if (functions_->utilization(device_, &utilization) != 0 || functions_->memory(device_, &memory) != 0)
     return std::nullopt;
   return Sample{utilization.gpu / 100.0, static_cast<double>(memory.used)};

@@ -17,7 +17,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the format is little-endian and is copied as it stands");
 
-constexpr std::size_t kPrefix = 8;
+constexpr std::size_t kLengthBytes = 8;
 constexpr std::size_t kHeaderMax = 100'000'000;  // the reference implementation's limit
 constexpr std::int64_t kExtentMax = std::int64_t{1} << 40;
 constexpr const char* kMetadata = "__metadata__";
@@ -99,9 +99,9 @@ std::string write_safetensors(const SafeTensors& content) {
     offset = end;
   }
   std::string text = header.dump();
-  text.append((kPrefix - text.size() % kPrefix) % kPrefix, ' ');  // data aligned to 8 bytes
+  text.append((kLengthBytes - text.size() % kLengthBytes) % kLengthBytes, ' ');  // data aligned to 8 bytes
 
-  std::string out(kPrefix, '\0');
+  std::string out(kLengthBytes, '\0');
   const std::uint64_t length = text.size();
   std::memcpy(out.data(), &length, sizeof length);
   out += text;
@@ -116,14 +116,14 @@ SafeTensors read_safetensors(const std::filesystem::path& file) {
 
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& file) {
   std::uint64_t length = 0;
-  if (bytes.size() < kPrefix)
+  if (bytes.size() < kLengthBytes)
     throw ConfigError(fmt::format("{}: found {} bytes, expected a safetensors file", file, bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
-  if (length > kHeaderMax || length > bytes.size() - kPrefix)
+  if (length > kHeaderMax || length > bytes.size() - kLengthBytes)
     throw ConfigError(fmt::format("{}: found a header length of {}, expected at most {}: the file's own length", file,
-                                  length, std::min(kHeaderMax, bytes.size() - kPrefix)));
-  const std::string_view text(bytes.data() + kPrefix, static_cast<std::size_t>(length));
-  const std::string_view data = bytes.substr(kPrefix + static_cast<std::size_t>(length));
+                                  length, std::min(kHeaderMax, bytes.size() - kLengthBytes)));
+  const std::string_view text(bytes.data() + kLengthBytes, static_cast<std::size_t>(length));
+  const std::string_view data = bytes.substr(kLengthBytes + static_cast<std::size_t>(length));
 
   const JsonNode header = JsonNode::parse(text, file);
   SafeTensors content;

@@ -12,9 +12,9 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json measure_json(const PlanMeasure& measure) {
+OrderedJson measure_json(const PlanMeasure& measure) {
   return {{"median", measure.median}, {"interval", {measure.low, measure.high}}};
 }
 
@@ -36,30 +36,31 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
-Json row(const Request& request, const Plan& plan, std::size_t i) {
+OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   const Candidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
   const Platform& platform = request.catalogs[candidate.catalog].platform;
-  Json out = {{"provider", platform.name},
-              {"region", candidate.region},
-              {"market", to_string(candidate.market)},
-              {"instance", candidate.instance->name},
-              {"nodes", candidate.nodes},
-              {"gpu", candidate.instance->gpu},
-              {"gpus", candidate.gpus()},
-              {"scheme", candidate.scheme},
-              {"policy", candidate.policy->name()},
-              {"checkpoint", candidate.checkpoint.empty() ? Json(nullptr) : Json(candidate.checkpoint)},
-              {"usd_per_hour", decimal(candidate.nodes *
-                                       find_price(*candidate.instance, candidate.region, candidate.market)->per_hour)},
-              {"prices_as_of", find_price(*candidate.instance, candidate.region, candidate.market)->as_of},
-              {"verdict", name_of(run.verdict)},
-              {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
+  OrderedJson out = {
+      {"provider", platform.name},
+      {"region", candidate.region},
+      {"market", to_string(candidate.market)},
+      {"instance", candidate.instance->name},
+      {"nodes", candidate.nodes},
+      {"gpu", candidate.instance->gpu},
+      {"gpus", candidate.gpus()},
+      {"scheme", candidate.scheme},
+      {"policy", candidate.policy->name()},
+      {"checkpoint", candidate.checkpoint.empty() ? OrderedJson(nullptr) : OrderedJson(candidate.checkpoint)},
+      {"usd_per_hour",
+       decimal(candidate.nodes * find_price(*candidate.instance, candidate.region, candidate.market)->per_hour)},
+      {"prices_as_of", find_price(*candidate.instance, candidate.region, candidate.market)->as_of},
+      {"verdict", name_of(run.verdict)},
+      {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
   if (!run.reason.empty()) out["reason"] = run.reason;
   if (!run.simulated()) return out;
   out["time_s"] = measure_json(run.time_s);
   out["usd"] = measure_json(run.usd);
-  out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : Json(nullptr);
+  out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
@@ -68,8 +69,8 @@ Json row(const Request& request, const Plan& plan, std::size_t i) {
   return out;
 }
 
-Json rows(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
-  Json out = Json::array();
+OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
+  OrderedJson out = OrderedJson::array();
   for (const std::size_t i : which) out.push_back(row(request, plan, i));
   return out;
 }
@@ -121,22 +122,23 @@ std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::s
   return best;
 }
 
-Json request_json(const Request& request) {
-  Json out = {{"model", request.trace.model},
-              {"trace", request.trace_choice},
-              {"device", request.trace.device.name},
-              {"batch_per_gpu", request.trace.batches[request.stages.back()].batch},
-              {"images", request.images},
-              {"deadline", request.deadline_text.empty() ? Json(nullptr) : Json(request.deadline_text)},
-              {"deadline_s", request.deadline ? Json(request.deadline->si) : Json(nullptr)},
-              {"start", request.start.empty() ? Json(nullptr) : Json(request.start)},
-              {"budget_usd", request.budget ? Json(decimal(*request.budget)) : Json(nullptr)},
-              {"objective", to_string(request.objective)},
-              {"seeds", request.seeds},
-              {"certainty", request.certainty},
-              {"sure", request.sure},
-              {"seed", request.seed}};
-  Json catalogs = Json::array();
+OrderedJson request_json(const Request& request) {
+  OrderedJson out = {
+      {"model", request.trace.model},
+      {"trace", request.trace_choice},
+      {"device", request.trace.device.name},
+      {"batch_per_gpu", request.trace.batches[request.stages.back()].batch},
+      {"images", request.images},
+      {"deadline", request.deadline_text.empty() ? OrderedJson(nullptr) : OrderedJson(request.deadline_text)},
+      {"deadline_s", request.deadline ? OrderedJson(request.deadline->si) : OrderedJson(nullptr)},
+      {"start", request.start.empty() ? OrderedJson(nullptr) : OrderedJson(request.start)},
+      {"budget_usd", request.budget ? OrderedJson(decimal(*request.budget)) : OrderedJson(nullptr)},
+      {"objective", to_string(request.objective)},
+      {"seeds", request.seeds},
+      {"certainty", request.certainty},
+      {"sure", request.sure},
+      {"seed", request.seed}};
+  OrderedJson catalogs = OrderedJson::array();
   for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);
   out["catalogs"] = std::move(catalogs);
   return out;
@@ -146,7 +148,7 @@ Json request_json(const Request& request) {
 
 std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder) {
   const std::vector<std::size_t> order = simulated_in_order(request, plan);
-  Json out;
+  OrderedJson out;
   out["schema"] = "ganymede.plan/1";
   out["request"] = request_json(request);
   out["searched"] = {{"candidates", plan.candidates.all.size()},      {"too_slow", plan.count(Verdict::too_slow)},
@@ -167,7 +169,7 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   std::map<std::string, std::size_t> reasons;
   for (const PlannedRun& run : plan.runs)
     if (run.verdict == Verdict::impossible) ++reasons[run.reason];
-  out["cannot_run"] = Json::array();
+  out["cannot_run"] = OrderedJson::array();
   for (const auto& [reason, count] : reasons) out["cannot_run"].push_back({{"candidates", count}, {"reason", reason}});
   out["simulated"] = rows(request, plan, order);
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},

@@ -174,19 +174,19 @@ std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
 }  // namespace
 
 Merged merge_prices(std::string_view platform, const PriceList& list) {
-  using Json = nlohmann::ordered_json;
-  Json content = Json::parse(platform, nullptr, true, true);
+  using OrderedJson = nlohmann::ordered_json;
+  OrderedJson content = OrderedJson::parse(platform, nullptr, true, true);
   Merged merged;
   content["sources"]["UPDATE"] = "price lists merged by ganymede catalog --update: a " + list.kind;
   for (const ListedPrice& listed : list.prices) {
-    Json& prices = content["instances"].at(listed.instance)["prices"];
-    if (prices.is_null()) prices = Json::array();
+    OrderedJson& prices = content["instances"].at(listed.instance)["prices"];
+    if (prices.is_null()) prices = OrderedJson::array();
     const Price& price = listed.price;
-    Json entry = {{"region", price.region}};
+    OrderedJson entry = {{"region", price.region}};
     if (!price.zone.empty()) entry["zone"] = price.zone;
     entry["market"] = to_string(price.market);
     entry["per_hour"] = decimal(price.per_hour) + "USD/h";
-    const auto same_place = [&](const Json& old) {
+    const auto same_place = [&](const OrderedJson& old) {
       return old["region"] == price.region && old.value("zone", "") == price.zone && old["market"] == entry["market"];
     };
     const auto old = std::find_if(prices.begin(), prices.end(), same_place);

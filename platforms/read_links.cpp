@@ -11,7 +11,6 @@ namespace ganymede {
 namespace {
 
 // Upper limits only catch slips of the keyboard; they are far above anything that is sold.
-constexpr int kMaxNodes = 65536;
 constexpr int kMaxLinks = 1024;
 constexpr int kMaxNics = 1024;
 constexpr double kMaxOversubscription = 1e6;

@@ -9,6 +9,8 @@
 
 namespace ganymede {
 
+inline constexpr int kMaxNodes = 65536;  ///< the design's limit on a pool
+
 Origin read_origin(JsonObject& in);
 
 template <class Q>

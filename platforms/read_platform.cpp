@@ -13,7 +13,6 @@ namespace {
 // Upper limits only catch slips of the keyboard; they are far above anything that is sold.
 constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMaxVcpus = 65536;
-constexpr int kMaxNodes = 65536;  // the design's limit on a pool
 constexpr double kMaxPue = 10;
 
 Gpu read_gpu(const std::string& name, const JsonNode& node) {

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using kubernetes::Names;
 
 /// A pod's name has the job's before its own part; both are labels of 63 characters at most.
@@ -20,13 +20,13 @@ constexpr const char* kFolder = "/data";
 /// Failures of the training itself before the job is given up; pods that are taken back do not count.
 constexpr int kBackoffLimit = 6;
 
-Json metadata(const std::string& name, const Names& names) {
+OrderedJson metadata(const std::string& name, const Names& names) {
   return {{"name", name},
           {"labels", {{"app.kubernetes.io/name", names.base}, {"app.kubernetes.io/part-of", "ganymede"}}}};
 }
 
-Json claim(const Launch& launch, const KubernetesOptions& options, const Names& names) {
-  Json out;
+OrderedJson claim(const Launch& launch, const KubernetesOptions& options, const Names& names) {
+  OrderedJson out;
   out["#claim"] =
       fmt::format("Dataset and checkpoints.{}", launch.nodes == 1 ? ""
                                                                   : " Several nodes write to it: the storage "
@@ -40,8 +40,8 @@ Json claim(const Launch& launch, const KubernetesOptions& options, const Names& 
   return out;
 }
 
-Json scripts(const Launch& launch, const TrainCommand& command, const Names& names) {
-  Json out;
+OrderedJson scripts(const Launch& launch, const TrainCommand& command, const Names& names) {
+  OrderedJson out;
   out["apiVersion"] = "v1";
   out["kind"] = "ConfigMap";
   out["metadata"] = metadata(names.scripts(), names);
@@ -50,8 +50,8 @@ Json scripts(const Launch& launch, const TrainCommand& command, const Names& nam
 }
 
 /// Names for pods, as hosts; they must be found before they are ready, for they wait for each other.
-Json headless_service(const Names& names) {
-  Json out;
+OrderedJson headless_service(const Names& names) {
+  OrderedJson out;
   out["apiVersion"] = "v1";
   out["kind"] = "Service";
   out["metadata"] = metadata(names.base, names);
@@ -63,8 +63,9 @@ Json headless_service(const Names& names) {
 }
 
 /// What a Job and a JobSet's job have in common.
-Json job_spec(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command, const Names& names) {
-  Json out;
+OrderedJson job_spec(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                     const Names& names) {
+  OrderedJson out;
   out["completionMode"] = "Indexed";
   out["completions"] = launch.nodes;
   out["parallelism"] = launch.nodes;
@@ -74,15 +75,16 @@ Json job_spec(const Launch& launch, const KubernetesOptions& options, const Trai
     out["podFailurePolicy"] = {
         {"rules", {{{"action", "Ignore"}, {"onPodConditions", {{{"type", "DisruptionTarget"}, {"status", "True"}}}}}}}};
   }
-  Json pod;
+  OrderedJson pod;
   pod["metadata"] = {{"labels", {{"app.kubernetes.io/name", names.base}}}};
   pod["spec"] = kubernetes::training_pod(launch, options, command, names);
   out["template"] = std::move(pod);
   return out;
 }
 
-Json job(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command, const Names& names) {
-  Json out;
+OrderedJson job(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                const Names& names) {
+  OrderedJson out;
   out["apiVersion"] = "batch/v1";
   out["kind"] = "Job";
   out["metadata"] = metadata(names.base, names);
@@ -90,20 +92,21 @@ Json job(const Launch& launch, const KubernetesOptions& options, const TrainComm
   return out;
 }
 
-Json jobset(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command, const Names& names) {
-  Json out;
+OrderedJson jobset(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                   const Names& names) {
+  OrderedJson out;
   out["#jobset"] = "Needs the JobSet controller in the cluster (github.com/kubernetes-sigs/jobset).";
   out["apiVersion"] = "jobset.x-k8s.io/v1alpha2";
   out["kind"] = "JobSet";
   out["metadata"] = metadata(names.base, names);
-  Json replicated;
+  OrderedJson replicated;
   replicated["name"] = Names::kReplicated;
   replicated["replicas"] = 1;
   replicated["template"]["spec"] = job_spec(launch, options, command, names);
   out["spec"]["network"] = {
       {"enableDNSHostnames", true}, {"publishNotReadyAddresses", true}, {"subdomain", names.base}};
   out["spec"]["failurePolicy"] = {{"maxRestarts", kBackoffLimit}};
-  out["spec"]["replicatedJobs"] = Json::array({replicated});
+  out["spec"]["replicatedJobs"] = OrderedJson::array({replicated});
   return out;
 }
 
@@ -121,7 +124,7 @@ std::string kubernetes_manifests(const Launch& launch, const KubernetesOptions& 
                              fmt::format("{}/checkpoints", kFolder)};
 
   std::string out = yaml_comment(launch_summary(launch, command) + kubernetes::head(launch, options, names));
-  std::vector<Json> documents = {claim(launch, options, names), scripts(launch, command, names)};
+  std::vector<OrderedJson> documents = {claim(launch, options, names), scripts(launch, command, names)};
   if (options.jobset) {
     documents.push_back(jobset(launch, options, command, names));
   } else {
@@ -129,8 +132,8 @@ std::string kubernetes_manifests(const Launch& launch, const KubernetesOptions& 
     documents.push_back(job(launch, options, command, names));
   }
   if (options.command.empty())
-    for (Json& document : kubernetes::show(options, names)) documents.push_back(std::move(document));
-  for (const Json& document : documents) out += "---\n" + yaml(document);
+    for (OrderedJson& document : kubernetes::show(options, names)) documents.push_back(std::move(document));
+  for (const OrderedJson& document : documents) out += "---\n" + yaml(document);
   return out;
 }
 

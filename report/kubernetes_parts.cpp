@@ -7,7 +7,7 @@
 namespace ganymede::kubernetes {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kShowPort = 8765;
 
@@ -21,12 +21,14 @@ std::string literal(const std::string& text) {
   return out;
 }
 
-Json variable(const std::string& name, const std::string& value) { return {{"name", name}, {"value", literal(value)}}; }
+OrderedJson variable(const std::string& name, const std::string& value) {
+  return {{"name", name}, {"value", literal(value)}};
+}
 
 /// Labels by which a provider's nodes are told: EKS, GKE and AKS set the standard ones. IBM's and private clusters'
 /// instance labels are not called as in our catalogs.
-Json node_selector(const Launch& launch) {
-  Json out = Json::object();
+OrderedJson node_selector(const Launch& launch) {
+  OrderedJson out = OrderedJson::object();
   const bool known = launch.provider == "aws" || launch.provider == "gcp" || launch.provider == "azure";
   if (known) out["node.kubernetes.io/instance-type"] = launch.instance.substr(0, launch.instance.find('+'));
   if ((known || launch.provider == "ibm") && !launch.region.empty())
@@ -47,8 +49,8 @@ Json node_selector(const Launch& launch) {
   return out;
 }
 
-Json tolerations(const Launch& launch) {
-  Json out = Json::array();
+OrderedJson tolerations(const Launch& launch) {
+  OrderedJson out = OrderedJson::array();
   if (!launch.cpu) out.push_back({{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
   const auto spot = [&](const char* key, const char* value) {
     out.push_back({{"key", key}, {"operator", "Equal"}, {"value", value}, {"effect", "NoSchedule"}});
@@ -58,13 +60,13 @@ Json tolerations(const Launch& launch) {
   return out;
 }
 
-Json volume_claim(const Names& names) {
+OrderedJson volume_claim(const Names& names) {
   return {{"name", kVolume}, {"persistentVolumeClaim", {{"claimName", names.claim()}}}};
 }
 
-Json environment(const Launch& launch, const TrainCommand& command, const Names& names) {
-  Json out = Json::array();
-  const Json variables = train_environment(launch, command);
+OrderedJson environment(const Launch& launch, const TrainCommand& command, const Names& names) {
+  OrderedJson out = OrderedJson::array();
+  const OrderedJson variables = train_environment(launch, command);
   for (const auto& [name, value] : variables.items()) out.push_back(variable(name, value.get<std::string>()));
   out.push_back(variable("NUM_NODES", std::to_string(launch.nodes)));
   out.push_back(variable("NUM_GPUS_PER_NODE", std::to_string(launch.gpus_per_node)));
@@ -142,9 +144,9 @@ std::string train_script(const Launch& launch, const TrainCommand& command) {
          "touch \"$finished\"\n";
 }
 
-Json training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
-                  const Names& names) {
-  Json container;
+OrderedJson training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                         const Names& names) {
+  OrderedJson container;
   container["name"] = "train";
   container["image"] = options.image;
   container["command"] = {"bash", "/scripts/train.sh"};
@@ -157,32 +159,32 @@ Json training_pod(const Launch& launch, const KubernetesOptions& options, const 
   container["volumeMounts"] = {{{"name", kVolume}, {"mountPath", "/data"}},
                                {{"name", "scripts"}, {"mountPath", "/scripts"}},
                                {{"name", "shared-memory"}, {"mountPath", "/dev/shm"}}};
-  Json volumes = {volume_claim(names),
-                  {{"name", "scripts"}, {"configMap", {{"name", names.scripts()}}}},
-                  {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}}};
+  OrderedJson volumes = {volume_claim(names),
+                         {{"name", "scripts"}, {"configMap", {{"name", names.scripts()}}}},
+                         {{"name", "shared-memory"}, {"emptyDir", {{"medium", "Memory"}}}}};
   if (over_ssh(launch, command.own)) {
     container["volumeMounts"].push_back({{"name", "keys"}, {"mountPath", "/keys"}});
     volumes.push_back({{"name", "keys"}, {"secret", {{"secretName", names.keys()}, {"defaultMode", 0400}}}});
   }
-  Json out;
+  OrderedJson out;
   out["restartPolicy"] = "Never";
   if (!names.jobset) out["subdomain"] = names.base;
-  if (Json selector = node_selector(launch); !selector.empty()) out["nodeSelector"] = std::move(selector);
-  if (Json tolerated = tolerations(launch); !tolerated.empty()) out["tolerations"] = std::move(tolerated);
+  if (OrderedJson selector = node_selector(launch); !selector.empty()) out["nodeSelector"] = std::move(selector);
+  if (OrderedJson tolerated = tolerations(launch); !tolerated.empty()) out["tolerations"] = std::move(tolerated);
   if (launch.nodes > 1) {
-    const Json others = {{"labelSelector", {{"matchLabels", {{"app.kubernetes.io/name", names.base}}}}},
-                         {"topologyKey", "kubernetes.io/hostname"}};
-    out["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = Json::array({others});
+    const OrderedJson others = {{"labelSelector", {{"matchLabels", {{"app.kubernetes.io/name", names.base}}}}},
+                                {"topologyKey", "kubernetes.io/hostname"}};
+    out["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"] = OrderedJson::array({others});
   }
-  out["containers"] = Json::array({container});
+  out["containers"] = OrderedJson::array({container});
   out["volumes"] = std::move(volumes);
   return out;
 }
 
-std::vector<Json> show(const KubernetesOptions& options, const Names& names) {
-  const Json labels = {{"app.kubernetes.io/name", names.show()}};
-  const Json mount = Json::array({{{"name", kVolume}, {"mountPath", "/data"}}});
-  Json deployment;
+std::vector<OrderedJson> show(const KubernetesOptions& options, const Names& names) {
+  const OrderedJson labels = {{"app.kubernetes.io/name", names.show()}};
+  const OrderedJson mount = OrderedJson::array({{{"name", kVolume}, {"mountPath", "/data"}}});
+  OrderedJson deployment;
   deployment["#show"] = fmt::format(
       "Draws images from the newest checkpoint on a page, when there is one:\n"
       "  kubectl scale deployment/{0} --replicas=1\n"
@@ -193,7 +195,7 @@ std::vector<Json> show(const KubernetesOptions& options, const Names& names) {
   deployment["apiVersion"] = "apps/v1";
   deployment["kind"] = "Deployment";
   deployment["metadata"] = {{"name", names.show()}, {"labels", labels}};
-  Json serve;
+  OrderedJson serve;
   serve["name"] = "serve";
   serve["image"] = options.image;
   serve["command"] = {"ganymede", "serve",      "--port",       std::to_string(kShowPort),
@@ -202,8 +204,8 @@ std::vector<Json> show(const KubernetesOptions& options, const Names& names) {
   deployment["spec"] = {{"replicas", 0}, {"selector", {{"matchLabels", labels}}}};
   deployment["spec"]["template"] = {
       {"metadata", {{"labels", labels}}},
-      {"spec", {{"containers", Json::array({serve})}, {"volumes", Json::array({volume_claim(names)})}}}};
-  Json service;
+      {"spec", {{"containers", OrderedJson::array({serve})}, {"volumes", OrderedJson::array({volume_claim(names)})}}}};
+  OrderedJson service;
   service["apiVersion"] = "v1";
   service["kind"] = "Service";
   service["metadata"] = {{"name", names.show()}, {"labels", labels}};

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// Of a cluster's name SkyPilot itself keeps some characters.
 constexpr std::size_t kNameMost = 40;
@@ -63,8 +63,8 @@ std::string infra_of(const Launch& launch) {
 /// "n1-standard-32" of "n1-standard-32+4xV100": the machine to which GPUs are attached.
 std::string instance_type(const Launch& launch) { return launch.instance.substr(0, launch.instance.find('+')); }
 
-Json resources(const Launch& launch, const SkypilotOptions& options) {
-  Json out;
+OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
+  OrderedJson out;
   out["infra"] = infra_of(launch);
   if (!launch.zone.empty() && !infra_of(launch).ends_with(launch.zone))
     out["#zone"] = fmt::format("Simulated in zone {}: a zone's id, whose name differs by account.", launch.zone);
@@ -89,8 +89,8 @@ Json resources(const Launch& launch, const SkypilotOptions& options) {
   return out;
 }
 
-Json file_mounts(const Launch& launch, const SkypilotOptions& options, const std::string& name) {
-  Json out;
+OrderedJson file_mounts(const Launch& launch, const SkypilotOptions& options, const std::string& name) {
+  OrderedJson out;
   out["#checkpoints"] =
       "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
       "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
@@ -148,7 +148,7 @@ std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) 
       options.name.empty() ? label_of(launch.model + "-" + launch.instance, kNameMost) : options.name;
   const TrainCommand command{options.command, options.dataset == "builtin" ? "builtin" : kData, kCheckpoints};
 
-  Json task;
+  OrderedJson task;
   task["#head"] = launch_summary(launch, command) +
                   (launch.spot() ? "Launch with: sky jobs launch task.yaml (a managed job: it comes back after an "
                                    "interruption)"

@@ -8,7 +8,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr double kMicroseconds = 1e6;  // the format's unit
 
@@ -30,7 +30,7 @@ class Lanes {
   std::vector<Seconds> ends_;
 };
 
-Json metadata(const char* what, int process, std::int64_t thread, const std::string& name) {
+OrderedJson metadata(const char* what, int process, std::int64_t thread, const std::string& name) {
   return {{"name", what}, {"ph", "M"}, {"pid", process}, {"tid", thread}, {"args", {{"name", name}}}};
 }
 
@@ -46,7 +46,7 @@ std::string chrome_trace(const std::vector<TimelineSpan>& spans) {
   std::map<std::pair<int, int>, Lanes> tracks;
   std::map<std::tuple<int, int, std::size_t>, std::int64_t> threads;
 
-  Json events = Json::array();
+  OrderedJson events = OrderedJson::array();
   for (const auto& [name, process] : processes) events.push_back(metadata("process_name", process, 0, name));
   for (const TimelineSpan* span : ordered) {
     const int process = processes.at(span->process);
@@ -61,9 +61,9 @@ std::string chrome_trace(const std::vector<TimelineSpan>& spans) {
                         {"tid", thread->second},
                         {"args", {{"sort_index", span->track}}}});
     }
-    Json details = Json::object();
+    OrderedJson details = OrderedJson::object();
     for (const auto& [key, value] : span->details) details[key] = value;
-    Json event = {{"name", span->name}, {"ph", "X"}, {"ts", span->start.si * kMicroseconds}};
+    OrderedJson event = {{"name", span->name}, {"ph", "X"}, {"ts", span->start.si * kMicroseconds}};
     if (span->start == span->end) {
       event["ph"] = "i";
       event["s"] = "t";  // of its track
@@ -75,7 +75,7 @@ std::string chrome_trace(const std::vector<TimelineSpan>& spans) {
     event["args"] = details;
     events.push_back(std::move(event));
   }
-  return Json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() + "\n";
+  return OrderedJson{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() + "\n";
 }
 
 }  // namespace ganymede

@@ -10,25 +10,25 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 std::string exact(double value) { return fmt::format("{:.6g}", value); }
-std::string percent(const Json& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
+std::string percent(const OrderedJson& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
-std::string cells_text(const Json& cells, std::size_t width) {
+std::string cells_text(const OrderedJson& cells, std::size_t width) {
   Table table(
       {"series", "", "unit", "", ">measured", ">predicted", ">90 % interval", "", ">error", ">ideal", "best other"});
   std::string series;
-  for (const Json& cell : cells) {
+  for (const OrderedJson& cell : cells) {
     const std::string name = cell.at("series");
     if (!series.empty() && name != series) table.rule();
     const bool predicted = cell.contains("predicted");
     std::string ideal, best;
     double least = INFINITY;
     if (predicted)
-      for (const Json& baseline : cell.at("baselines")) {
+      for (const OrderedJson& baseline : cell.at("baselines")) {
         if (baseline.at("name") == "no communication")
           ideal = percent(baseline.at("error"));
         else if (std::abs(baseline.at("error").get<double>()) < least) {
@@ -51,49 +51,49 @@ std::string cells_text(const Json& cells, std::size_t width) {
   return table.text(width);
 }
 
-std::string summary_text(const Json& summary) {
+std::string summary_text(const OrderedJson& summary) {
   if (summary.at("cells") == 0) return "nothing is predicted";
   std::string text =
       fmt::format("{} predicted: mean error {}, worst {}; the 90 % interval holds {}", summary.at("cells").get<int>(),
                   plain_percent(summary.at("mean_error")), plain_percent(summary.at("worst_error")),
                   plain_percent(summary.at("held_by_interval")));
-  for (const Json& baseline : summary.at("baselines"))
+  for (const OrderedJson& baseline : summary.at("baselines"))
     text += fmt::format("; {}: {} (skill {:.2f})", baseline.at("name").get<std::string>(),
                         plain_percent(baseline.at("mean_error")), baseline.at("skill").get<double>());
-  for (const Json& baseline : summary.at("baselines"))
+  for (const OrderedJson& baseline : summary.at("baselines"))
     if (!baseline.at("beaten").get<bool>())
       text += fmt::format("; NOT BETTER than \"{}\"", baseline.at("name").get<std::string>());
   return text;
 }
 
-std::string study_text(const Json& study, bool details, std::size_t width) {
+std::string study_text(const OrderedJson& study, bool details, std::size_t width) {
   std::string out = fmt::format("{}: {}\n  source: {}\n", study.at("name").get<std::string>(),
                                 study.at("title").get<std::string>(), study.at("source").get<std::string>());
   if (details)
-    for (const Json& assumption : study.at("assumptions"))
+    for (const OrderedJson& assumption : study.at("assumptions"))
       out += fmt::format("  assumed: {} ({})\n", assumption.at("what").get<std::string>(),
                          assumption.at("source").get<std::string>());
-  for (const Json& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
+  for (const OrderedJson& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
   out += "\n" + cells_text(study.at("cells"), width);
-  for (const Json& claim : study.at("claims")) {
+  for (const OrderedJson& claim : study.at("claims")) {
     std::string values;
-    for (const Json& value : claim.at("values"))
+    for (const OrderedJson& value : claim.at("values"))
       values += fmt::format("{}{} {}", values.empty() ? "" : " > ", value.at("run").get<std::string>(),
                             exact(value.at("value")));
     out += fmt::format("\n{}: {} ({})", claim.at("holds").get<bool>() ? "holds" : "DOES NOT HOLD",
                        claim.at("text").get<std::string>(), values);
   }
   if (!study.at("claims").empty()) out += "\n";
-  for (const Json& table : study.at("compute_fractions")) {
+  for (const OrderedJson& table : study.at("compute_fractions")) {
     Table fractions({">bytes", ">GPUs", ">compute fraction"});
-    for (const Json& row : table.at("rows"))
+    for (const OrderedJson& row : table.at("rows"))
       fractions.add({number(row.at("bytes")), std::to_string(row.at("gpus").get<int>()),
                      plain_percent(row.at("compute_fraction"))});
     out += fmt::format("\n{} ({})\n{}", table.at("title").get<std::string>(), table.at("series").get<std::string>(),
                        fractions.text(width));
   }
   out += fmt::format("\n{}\n", summary_text(study.at("summary")));
-  for (const Json& promise : study.at("promises"))
+  for (const OrderedJson& promise : study.at("promises"))
     out += fmt::format("promise {}: {} cells within {} on average{}; {}\n",
                        promise.at("kept").get<bool>() ? "kept" : "BROKEN", promise.at("cells").get<std::string>(),
                        plain_percent(promise.at("mean_error_at_most")),
@@ -104,15 +104,16 @@ std::string study_text(const Json& study, bool details, std::size_t width) {
 
 }  // namespace
 
-std::string validation_text(const Json& result, bool details, std::size_t width) {
+std::string validation_text(const OrderedJson& result, bool details, std::size_t width) {
   std::string out;
-  for (const Json& study : result.at("studies")) out += wrap_prose(study_text(study, details, width), width) + "\n";
+  for (const OrderedJson& study : result.at("studies"))
+    out += wrap_prose(study_text(study, details, width), width) + "\n";
   if (result.at("studies").size() == 1) return out;
   Table table({"study", ">predicted", ">mean error", ">worst", ">no communication", ">skill", ">in the 90 % interval"});
-  const auto add = [&](const std::string& name, const Json& summary) {
+  const auto add = [&](const std::string& name, const OrderedJson& summary) {
     if (summary.at("cells") == 0) return table.add({name, "0", "", "", "", "", ""});
     std::string ideal, skill;
-    for (const Json& baseline : summary.at("baselines"))
+    for (const OrderedJson& baseline : summary.at("baselines"))
       if (baseline.at("name") == "no communication") {
         ideal = plain_percent(baseline.at("mean_error"));
         skill = fmt::format("{:.2f}", baseline.at("skill").get<double>());
@@ -120,21 +121,21 @@ std::string validation_text(const Json& result, bool details, std::size_t width)
     table.add({name, std::to_string(summary.at("cells").get<int>()), plain_percent(summary.at("mean_error")),
                plain_percent(summary.at("worst_error")), ideal, skill, plain_percent(summary.at("held_by_interval"))});
   };
-  for (const Json& study : result.at("studies")) add(study.at("name"), study.at("summary"));
+  for (const OrderedJson& study : result.at("studies")) add(study.at("name"), study.at("summary"));
   table.rule();
   add("all", result.at("summary"));
   return out + table.text(width);
 }
 
-std::string validation_csv(const Json& result) {
+std::string validation_csv(const OrderedJson& result) {
   Table table({"study", "series", "cell", "unit", "role", "measured", "predicted", "low_90", "high_90", "error",
                "error_without_communication"});
-  for (const Json& study : result.at("studies"))
-    for (const Json& cell : study.at("cells")) {
+  for (const OrderedJson& study : result.at("studies"))
+    for (const OrderedJson& cell : study.at("cells")) {
       const bool predicted = cell.contains("predicted");
       std::string ideal;
       if (predicted)
-        for (const Json& baseline : cell.at("baselines"))
+        for (const OrderedJson& baseline : cell.at("baselines"))
           if (baseline.at("name") == "no communication") ideal = baseline.at("error").dump();
       table.add({study.at("name"), cell.at("series"), cell.at("what"), cell.at("unit"), cell.at("role"),
                  cell.at("measured").dump(), predicted ? cell.at("predicted").dump() : "",

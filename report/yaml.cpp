@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 bool printable(char c) { return c >= ' ' && c <= '~'; }
 
@@ -65,7 +65,7 @@ std::string name_of(const std::string& key) {
   return letter ? key : yaml_string(key);
 }
 
-std::string scalar(const Json& value, int indent) {
+std::string scalar(const OrderedJson& value, int indent) {
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     return fits_block(text) ? block(text, indent) : yaml_string(text) + "\n";
@@ -73,9 +73,9 @@ std::string scalar(const Json& value, int indent) {
   return value.dump() + "\n";
 }
 
-void write(std::string& out, const Json& value, int indent);
+void write(std::string& out, const OrderedJson& value, int indent);
 
-void write_object(std::string& out, const Json& object, int indent, bool first_is_placed) {
+void write_object(std::string& out, const OrderedJson& object, int indent, bool first_is_placed) {
   const std::string margin(static_cast<std::size_t>(indent), ' ');
   for (const auto& [key, value] : object.items()) {
     if (key.starts_with('#')) {
@@ -90,9 +90,9 @@ void write_object(std::string& out, const Json& object, int indent, bool first_i
   }
 }
 
-void write_array(std::string& out, const Json& array, int indent) {
+void write_array(std::string& out, const OrderedJson& array, int indent) {
   const std::string margin(static_cast<std::size_t>(indent), ' ');
-  for (const Json& value : array) {
+  for (const OrderedJson& value : array) {
     out += margin + "- ";
     if (value.is_object() && !value.empty())
       write_object(out, value, indent + 2, true);
@@ -102,7 +102,7 @@ void write_array(std::string& out, const Json& array, int indent) {
 }
 
 /// What follows a name and its colon.
-void write(std::string& out, const Json& value, int indent) {
+void write(std::string& out, const OrderedJson& value, int indent) {
   if (value.is_structured() && value.empty()) {
     out += value.is_object() ? " {}\n" : " []\n";
   } else if (value.is_object()) {
@@ -153,7 +153,7 @@ std::string yaml_comment(std::string_view text, int indent) {
   return out;
 }
 
-std::string yaml(const Json& document) {
+std::string yaml(const OrderedJson& document) {
   std::string out;
   write_object(out, document, 0, false);
   return out;

@@ -17,7 +17,7 @@
 namespace ganymede::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 /// A data set whose images have the model's size.
 std::string usual_dataset(const std::string& model) {
@@ -40,12 +40,12 @@ WorkloadChoice workload_of(const std::string& trace, const std::string& about) {
 }
 
 /// Sizes of one image as the data set stores it, pixels of one byte.
-Json datasets() {
+OrderedJson datasets() {
   const auto row = [](const char* name, std::int64_t images, int bytes) {
-    return Json{{"name", name}, {"images", images}, {"bytes_per_image", bytes}};
+    return OrderedJson{{"name", name}, {"images", images}, {"bytes_per_image", bytes}};
   };
-  return Json::array({row("mnist", 60'000, 28 * 28), row("cifar-10", 50'000, 32 * 32 * 3),
-                      row("celeba", 202'599, 64 * 64 * 3), row("ffhq", 70'000, 256 * 256 * 3)});
+  return OrderedJson::array({row("mnist", 60'000, 28 * 28), row("cifar-10", 50'000, 32 * 32 * 3),
+                             row("celeba", 202'599, 64 * 64 * 3), row("ffhq", 70'000, 256 * 256 * 3)});
 }
 
 template <class Names>
@@ -54,17 +54,17 @@ std::size_t index_of(const Names& names, const std::string& name) {
 }
 
 /// Regions and markets are named once; an offer is [region, market, USD an hour].
-Json provider(const std::string& name) {
+OrderedJson platforms_of(const std::string& name) {
   const Platform& platform = catalog(name);
   std::set<std::string> regions;
   for (const Instance& instance : platform.instances)
     if (instance.retired.empty())
       for (const Price& price : instance.prices) regions.insert(price.region);
-  Json instances = Json::array();
+  OrderedJson instances = OrderedJson::array();
   for (const Instance& instance : platform.instances) {
     if (!instance.retired.empty()) continue;
     std::set<std::pair<std::size_t, std::size_t>> seen;  // a region's zones may have prices of their own
-    Json offers = Json::array();
+    OrderedJson offers = OrderedJson::array();
     for (const Price& price : instance.prices) {
       const auto place = std::pair{index_of(regions, price.region), static_cast<std::size_t>(price.market)};
       if (seen.insert(place).second) offers.push_back({place.first, place.second, decimal(price.per_hour)});
@@ -81,33 +81,33 @@ Json provider(const std::string& name) {
   return {{"name", name}, {"regions", regions}, {"instances", std::move(instances)}};
 }
 
-Json providers() {
-  Json all = Json::array();
+OrderedJson providers() {
+  OrderedJson all = OrderedJson::array();
   for (const std::string& name : provider_names()) {
-    Json one = provider(name);
+    OrderedJson one = platforms_of(name);
     if (!one["instances"].empty()) all.push_back(std::move(one));
   }
   return all;
 }
 
 /// All but the checkpoints, which may change while the server runs.
-const Json& fixed_choices() {
-  static const Json fixed = [] {
-    Json workloads = Json::array();
+const OrderedJson& fixed_choices() {
+  static const OrderedJson fixed = [] {
+    OrderedJson workloads = OrderedJson::array();
     for (const WorkloadChoice& choice : workload_choices())
       workloads.push_back({{"trace", choice.trace},
                            {"model", choice.model},
                            {"about", choice.about},
                            {"batches", choice.batches},
                            {"dataset", choice.dataset}});
-    Json schemes = Json::array();
+    OrderedJson schemes = OrderedJson::array();
     for (const AllReduceScheme& scheme : allreduce_schemes())
       schemes.push_back({{"name", scheme.name}, {"summary", scheme.summary}});
-    Json policies = Json::array();
+    OrderedJson policies = OrderedJson::array();
     for (const std::string& name : policy_choices())
       policies.push_back({{"name", name}, {"summary", find_policy(name)->summary}});
-    return Json{{"workloads", workloads},    {"datasets", datasets()}, {"providers", providers()},
-                {"markets", market_names()}, {"schemes", schemes},     {"policies", policies}};
+    return OrderedJson{{"workloads", workloads},    {"datasets", datasets()}, {"providers", providers()},
+                       {"markets", market_names()}, {"schemes", schemes},     {"policies", policies}};
   }();
   return fixed;
 }
@@ -156,8 +156,8 @@ Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::pa
 }
 
 nlohmann::ordered_json choices_json(const Checkpoints& checkpoints) {
-  Json choices = fixed_choices();
-  choices["checkpoints"] = Json::array();
+  OrderedJson choices = fixed_choices();
+  choices["checkpoints"] = OrderedJson::array();
   for (const auto& [name, path] : checkpoints) choices["checkpoints"].push_back(name);
   return choices;
 }

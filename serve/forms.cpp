@@ -12,7 +12,7 @@
 namespace ganymede::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr std::int64_t kMostImages = 1'000'000'000'000;
 constexpr std::int64_t kMostGpus = 65'536;
@@ -48,12 +48,12 @@ std::string scheme(const JsonNode& node) { return read_scheme(node).name(); }
 /// Passed on as text to where it can only be looked up or read as a quantity.
 std::string text(const JsonNode& node) { return node.as_string(); }
 
-void copy_text(JsonObject& in, const char* key, Json& to) {
+void copy_text(JsonObject& in, const char* key, OrderedJson& to) {
   if (const auto node = in.optional(key)) to[key] = node->as_string();
 }
 
 struct Workload {
-  Json content;
+  OrderedJson content;
   std::string title;
 };
 
@@ -90,9 +90,9 @@ Workload read_workload(const JsonNode& node, bool steps_allowed) {
   return workload;
 }
 
-Json platform_entry(const JsonNode& node) {
+OrderedJson platform_entry(const JsonNode& node) {
   JsonObject in(node);
-  Json platform = {{"catalog", provider(in.required("catalog"))}, {"region", in.required("region").as_string()}};
+  OrderedJson platform = {{"catalog", provider(in.required("catalog"))}, {"region", in.required("region").as_string()}};
   const JsonNode what = in.one_of("gpu", "instance");
   platform[what.pointer().ends_with("/gpu") ? "gpu" : "instance"] = what.as_string();
   copy_text(in, "market", platform);
@@ -102,9 +102,9 @@ Json platform_entry(const JsonNode& node) {
 
 /// Checkpoints go to the object store, else the first storage: one name for all platforms of a study, so that they must
 /// be of one catalog.
-void add_checkpoints(const JsonNode& every, Json& study) {
+void add_checkpoints(const JsonNode& every, OrderedJson& study) {
   const std::string name = study["platforms"][0]["catalog"].get<std::string>();
-  for (const Json& platform : study["platforms"])
+  for (const OrderedJson& platform : study["platforms"])
     if (platform["catalog"] != name)
       every.fail("checkpoints need storage, whose name differs by provider: choose platforms of one provider, or none");
   const Platform& platform = catalog(name);
@@ -117,12 +117,12 @@ void add_checkpoints(const JsonNode& every, Json& study) {
 
 Form read_compare(JsonObject& in) {
   const Workload workload = read_workload(in.required("workload"), true);
-  Json study = {
+  OrderedJson study = {
       {"schema", "ganymede.study/1"}, {"name", "compare"}, {"about", workload.title}, {"workload", workload.content}};
-  study["platforms"] = Json::array();
+  study["platforms"] = OrderedJson::array();
   for (const JsonNode& platform : entries(in.required("platforms")))
     study["platforms"].push_back(platform_entry(platform));
-  study["gpus"] = Json::array();
+  study["gpus"] = OrderedJson::array();
   for (const JsonNode& count : entries(in.required("gpus"))) study["gpus"].push_back(count.as_integer(1, kMostGpus));
   in.required("schemes");
   study["schemes"] = names(in, "schemes", scheme);
@@ -143,13 +143,13 @@ Form read_compare(JsonObject& in) {
 
 Form read_plan(JsonObject& in) {
   const Workload workload = read_workload(in.required("workload"), false);
-  Json request = {{"schema", "ganymede.request/1"}, {"workload", workload.content}};
+  OrderedJson request = {{"schema", "ganymede.request/1"}, {"workload", workload.content}};
   std::string title = workload.title;
   for (const char* key : {"objective", "deadline", "budget"}) {
     copy_text(in, key, request);
     if (request.contains(key)) title += fmt::format(", {} {}", key, request[key].get<std::string>());
   }
-  Json search = Json::object();
+  OrderedJson search = OrderedJson::object();
   const auto add = [&](const char* key, const std::vector<std::string>& chosen) {
     if (!chosen.empty()) search[key] = chosen;
   };
@@ -187,7 +187,7 @@ Generation read_generation(JsonObject& in, const Checkpoints& checkpoints) {
 
 Form read_generate(JsonObject& in, const Checkpoints& checkpoints) {
   const Generation wanted = read_generation(in, checkpoints);
-  const Json input = {{"checkpoint", wanted.checkpoint}, {"count", wanted.count}, {"seed", wanted.seed}};
+  const OrderedJson input = {{"checkpoint", wanted.checkpoint}, {"count", wanted.count}, {"seed", wanted.seed}};
   return {JobKind::generate,
           fmt::format("{} image{} from {}, seed {}", wanted.count, wanted.count == 1 ? "" : "s", wanted.checkpoint,
                       wanted.seed),

@@ -13,11 +13,11 @@
 namespace ganymede::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostListed = 200;
-constexpr std::uintmax_t kMostGenerated = 64 << 10;  ///< of what `generate` says, in bytes
+constexpr std::uintmax_t kGenerationMost = 64 << 10;  ///< of what `generate` says, in bytes
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -172,14 +172,14 @@ void Jobs::save(const Job& job) const {
   }
 }
 
-Json Jobs::json_of(const Job& job) const {
+OrderedJson Jobs::json_of(const Job& job) const {
   const JobRecord& record = job.record;
-  Json json = {{"id", record.id},
-               {"kind", to_string(record.kind)},
-               {"title", record.title},
-               {"state", to_string(record.state)},
-               {"created", record.created},
-               {"seconds", record.state == JobState::running ? seconds_since(job.started) : record.seconds}};
+  OrderedJson json = {{"id", record.id},
+                      {"kind", to_string(record.kind)},
+                      {"title", record.title},
+                      {"state", to_string(record.state)},
+                      {"created", record.created},
+                      {"seconds", record.state == JobState::running ? seconds_since(job.started) : record.seconds}};
   if (record.state == JobState::queued)
     json["ahead"] = std::find(queue_.begin(), queue_.end(), record.id) - queue_.begin();
   if (record.state == JobState::running && job.progress.count > 0)
@@ -187,31 +187,31 @@ Json Jobs::json_of(const Job& job) const {
   return json;
 }
 
-Json Jobs::list() const {
+OrderedJson Jobs::list() const {
   const std::lock_guard lock(mutex_);
-  Json all = Json::array();
+  OrderedJson all = OrderedJson::array();
   for (auto it = jobs_.rbegin(); it != jobs_.rend() && all.size() < kMostListed; ++it)
     all.push_back(json_of(it->second));
   return all;
 }
 
-Json Jobs::describe(int id) const {
+OrderedJson Jobs::describe(int id) const {
   const std::lock_guard lock(mutex_);
   const Job& job = find(id);
-  Json json = json_of(job);
+  OrderedJson json = json_of(job);
   if (job.record.exit_code) json["exit_code"] = *job.record.exit_code;
   json["message"] = job.record.message;
   json["note"] = job.record.note;
   json["peak_memory_bytes"] = job.record.peak_memory_bytes;
-  json["files"] = Json::array();
+  json["files"] = OrderedJson::array();
   std::error_code ignored;
   const auto folder = store_.folder(id);
   for (const JobFile& file : job_files())
     if (std::filesystem::exists(folder / file.name, ignored)) json["files"].push_back(file.name);
   const auto result = folder / "result.json";
   if (job.record.kind == JobKind::generate && job.record.state == JobState::done &&
-      std::filesystem::file_size(result, ignored) < kMostGenerated) {
-    json["result"] = Json::parse(read_file(result), nullptr, false);
+      std::filesystem::file_size(result, ignored) < kGenerationMost) {
+    json["result"] = OrderedJson::parse(read_file(result), nullptr, false);
     if (json["result"].is_discarded()) json.erase("result");
   }
   return json;

@@ -17,7 +17,7 @@
 namespace ganymede::serve {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using httplib::Request;
 using httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
@@ -42,7 +42,7 @@ std::string content_type(std::string_view name) {
                                   : "text/javascript; charset=utf-8";
 }
 
-void answer(Response& response, const Json& json, int status = 200) {
+void answer(Response& response, const OrderedJson& json, int status = 200) {
   response.status = status;
   response.set_content(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), "application/json");
 }
@@ -210,7 +210,7 @@ class Server::Impl {
 
   void add_api() {
     http_.Get("/api/choices", [this](const Request&, Response& response) {
-      Json choices = choices_json(jobs_.checkpoints());
+      OrderedJson choices = choices_json(jobs_.checkpoints());
       const JobOptions& options = jobs_.options();
       choices["limits"] = {{"at_once", options.at_once}, {"queue", options.queue}, {"seconds", options.limit.si}};
       answer(response, choices);

@@ -13,7 +13,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 struct Measure {
   const char* name;
@@ -27,8 +27,8 @@ constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s},
 
 using Runs = std::vector<const RunFacts*>;
 
-Json group_json(const Runs& runs) {
-  Json group = Json::parse(runs.front()->place);
+OrderedJson group_json(const Runs& runs) {
+  OrderedJson group = OrderedJson::parse(runs.front()->place);
   group["policy"] = runs.front()->policy;
   group["runs"] = runs.size();
   for (const Measure& measure : kMeasures) {
@@ -52,7 +52,7 @@ Json group_json(const Runs& runs) {
 }
 
 /// Relative differences of `runs` to `base` on common seeds.
-Json compare(const Runs& runs, const Runs& base, const Measure& measure) {
+OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) {
   std::map<std::uint64_t, double> of_base;
   for (const RunFacts* run : base) of_base[run->seed] = run->*measure.value;
   std::vector<double> differences;
@@ -74,9 +74,9 @@ Json compare(const Runs& runs, const Runs& base, const Measure& measure) {
 
 }  // namespace
 
-RunFacts facts_of(const Json& run) {
+RunFacts facts_of(const OrderedJson& run) {
   RunFacts facts;
-  Json place = run["run"];
+  OrderedJson place = run["run"];
   facts.policy = place["policy"].get<std::string>();
   place.erase("policy");
   place.erase("gpus");  // at most at once: that depends on the policy
@@ -94,8 +94,8 @@ RunFacts facts_of(const Json& run) {
 
 Summary summarize(const std::vector<RunFacts>& all) {
   Summary summary;
-  summary.groups = Json::array();
-  summary.rankings = Json::array();
+  summary.groups = OrderedJson::array();
+  summary.rankings = OrderedJson::array();
   // In the order in which they came.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, Runs>>>> places;
   for (const RunFacts& run : all) {
@@ -116,8 +116,8 @@ Summary summarize(const std::vector<RunFacts>& all) {
         medians[m].push_back(summary.groups.back()[kMeasures[m].name]["median"].get<double>());
     }
     if (policies.size() < 2) continue;
-    const Json of = Json::parse(place);
-    Json ranking = {{"platform", of["platform"]}, {"allocation", of["allocation"]}, {"scheme", of["scheme"]}};
+    const OrderedJson of = OrderedJson::parse(place);
+    OrderedJson ranking = {{"platform", of["platform"]}, {"allocation", of["allocation"]}, {"scheme", of["scheme"]}};
     for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
       std::vector<std::pair<double, std::size_t>> order;
       std::size_t base = policies.size();
@@ -127,12 +127,12 @@ Summary summarize(const std::vector<RunFacts>& all) {
       }
       std::sort(order.begin(), order.end());
       if (base == policies.size()) base = order.front().second;
-      Json rows = Json::array();
+      OrderedJson rows = OrderedJson::array();
       for (const auto& [median, i] : order)
         rows.push_back({{"policy", policies[i].first},
                         {"median", median},
                         {"against", policies[base].first},
-                        {"difference", i == base ? Json(nullptr)
+                        {"difference", i == base ? OrderedJson(nullptr)
                                                  : compare(policies[i].second, policies[base].second, kMeasures[m])}});
       ranking[kMeasures[m].name] = std::move(rows);
     }

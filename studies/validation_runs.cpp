@@ -13,32 +13,32 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json cell_json(const std::string& series, const std::string& what, const std::string& unit, double measured, bool fit,
-               const std::vector<std::string>& tags) {
-  Json out = {
+OrderedJson cell_json(const std::string& series, const std::string& what, const std::string& unit, double measured,
+                      bool fit, const std::vector<std::string>& tags) {
+  OrderedJson out = {
       {"series", series}, {"what", what}, {"unit", unit}, {"role", fit ? "fit" : "predict"}, {"measured", measured}};
   if (!tags.empty()) out["tags"] = tags;
   return out;
 }
 
-void add_prediction(Json& cell, double value, double low, double high, const std::vector<Baseline>& baselines) {
+void add_prediction(OrderedJson& cell, double value, double low, double high, const std::vector<Baseline>& baselines) {
   const double measured = cell["measured"];
   cell["predicted"] = value;
   cell["interval_90"] = {low, high};
   cell["error"] = value / measured - 1;
   cell["interval_holds"] = measured >= low && measured <= high;
-  Json all = Json::array();
+  OrderedJson all = OrderedJson::array();
   for (const Baseline& baseline : baselines)
     all.push_back({{"name", baseline.name}, {"value", baseline.value}, {"error", baseline.value / measured - 1}});
   cell["baselines"] = all;
 }
 
 /// Simulates each scenario once, and takes values from their results.
-class Runs {
+class StudyRuns {
  public:
-  explicit Runs(const Validation& validation) {
+  explicit StudyRuns(const Validation& validation) {
     for (const auto& [name, node] : validation.runs) {
       const Scenario scenario = read_scenario(node);
       const std::string text = run_child([&] { return result_json(simulate(scenario)); });
@@ -58,14 +58,14 @@ class Runs {
   std::map<std::string, nlohmann::json> results_;
 };
 
-void predict_series(Validation& validation, Json& out) {
+void predict_series(Validation& validation, OrderedJson& out) {
   std::vector<ScalingSeries> before;
   for (ScalingSeries& series : validation.series) {
     for (const std::string& text : series.fit(before)) out["fitted"].push_back(text);
     for (const ScalingCell& cell : series.cells()) {
-      Json row = cell_json(series.name(),
-                           fmt::format("{} GPU{}, {} images each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
-                           series.unit(), cell.measured, cell.fit, cell.tags);
+      OrderedJson row = cell_json(
+          series.name(), fmt::format("{} GPU{}, {} images each", cell.gpus, cell.gpus == 1 ? "" : "s", cell.batch),
+          series.unit(), cell.measured, cell.fit, cell.tags);
       row["gpus"] = cell.gpus;
       if (series.alternative()) row["alternative"] = true;
       if (!cell.fit) {
@@ -78,14 +78,14 @@ void predict_series(Validation& validation, Json& out) {
   }
 }
 
-void predict_runs(const Validation& validation, Json& out) {
+void predict_runs(const Validation& validation, OrderedJson& out) {
   if (validation.runs.empty()) return;
-  const Runs runs(validation);
+  const StudyRuns runs(validation);
   std::map<std::string, std::pair<double, double>> anchors;  // simulated, measured
   for (const RunCell& cell : validation.run_cells) {
     const double simulated = runs.value(cell.run, cell.value) * cell.scale;
     anchors[cell.what] = {simulated, cell.measured};
-    Json row = cell_json("runs", cell.what, cell.unit, cell.measured, cell.fit, cell.tags);
+    OrderedJson row = cell_json("runs", cell.what, cell.unit, cell.measured, cell.fit, cell.tags);
     row["simulated"] = simulated;
     if (!cell.fit) {
       double value = simulated;
@@ -101,7 +101,7 @@ void predict_runs(const Validation& validation, Json& out) {
     out["cells"].push_back(std::move(row));
   }
   for (const OrderClaim& claim : validation.claims) {
-    Json values = Json::array();
+    OrderedJson values = OrderedJson::array();
     bool holds = true;
     double before = INFINITY;
     for (const std::string& run : claim.runs) {
@@ -126,21 +126,21 @@ struct Errors {
   double mean() const { return sum / static_cast<double>(count); }
 };
 
-bool has_tag(const Json& cell, const std::string& tag) {
+bool has_tag(const OrderedJson& cell, const std::string& tag) {
   return tag.empty() ||
          (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
 }
 
-Errors errors_of(const Json& cells, const std::string& tag) {
+Errors errors_of(const OrderedJson& cells, const std::string& tag) {
   Errors out;
-  for (const Json& cell : cells) {
+  for (const OrderedJson& cell : cells) {
     if (!cell.contains("predicted") || cell.contains("alternative") || !has_tag(cell, tag)) continue;
     const double error = std::abs(cell["error"].get<double>());
     ++out.count;
     out.held += cell["interval_holds"].get<bool>() ? 1 : 0;
     out.sum += error;
     out.worst = std::max(out.worst, error);
-    for (const Json& baseline : cell["baselines"]) {
+    for (const OrderedJson& baseline : cell["baselines"]) {
       Errors::Against& against = out.baselines[baseline["name"]];
       ++against.count;
       against.sum += std::abs(baseline["error"].get<double>());
@@ -150,13 +150,13 @@ Errors errors_of(const Json& cells, const std::string& tag) {
   return out;
 }
 
-Json summary_json(const Errors& errors) {
-  Json out = {{"cells", errors.count}};
+OrderedJson summary_json(const Errors& errors) {
+  OrderedJson out = {{"cells", errors.count}};
   if (errors.count == 0) return out;
   out["mean_error"] = errors.mean();
   out["worst_error"] = errors.worst;
   out["held_by_interval"] = static_cast<double>(errors.held) / static_cast<double>(errors.count);
-  Json baselines = Json::array();
+  OrderedJson baselines = OrderedJson::array();
   for (const auto& [name, against] : errors.baselines)
     baselines.push_back({{"name", name},
                          {"cells", against.count},
@@ -167,55 +167,55 @@ Json summary_json(const Errors& errors) {
   return out;
 }
 
-Json promise_json(const Promise& promise, const Json& cells) {
+OrderedJson promise_json(const Promise& promise, const OrderedJson& cells) {
   const Errors errors = errors_of(cells, promise.tag);
   const bool kept =
       errors.count > 0 && errors.mean() <= promise.mean_error &&
       (!promise.beats_baselines || std::all_of(errors.baselines.begin(), errors.baselines.end(),
                                                [](const auto& b) { return b.second.own < b.second.sum; }));
-  Json out = {{"cells", promise.tag.empty() ? "all" : promise.tag},
-              {"mean_error_at_most", promise.mean_error},
-              {"beats_baselines", promise.beats_baselines},
-              {"kept", kept}};
+  OrderedJson out = {{"cells", promise.tag.empty() ? "all" : promise.tag},
+                     {"mean_error_at_most", promise.mean_error},
+                     {"beats_baselines", promise.beats_baselines},
+                     {"kept", kept}};
   out["measured"] = summary_json(errors);
   return out;
 }
 
 }  // namespace
 
-Json run_validation(Validation validation) {
-  Json out = {{"name", validation.name}, {"title", validation.title}, {"source", validation.source}};
-  out["assumptions"] = Json::array();
+OrderedJson run_validation(Validation validation) {
+  OrderedJson out = {{"name", validation.name}, {"title", validation.title}, {"source", validation.source}};
+  out["assumptions"] = OrderedJson::array();
   for (const auto& [what, source] : validation.assumptions)
     out["assumptions"].push_back({{"what", what}, {"source", source}});
-  for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = Json::array();
+  for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = OrderedJson::array();
   predict_series(validation, out);
   predict_runs(validation, out);
   for (const FractionTable& table : validation.fractions) {
     const auto series = std::find_if(validation.series.begin(), validation.series.end(),
                                      [&](const ScalingSeries& s) { return s.name() == table.series; });
-    Json rows = Json::array();
+    OrderedJson rows = OrderedJson::array();
     for (const ComputeFraction& row : series->compute_fraction(table.gpus, table.bytes))
       rows.push_back({{"gpus", row.gpus}, {"bytes", row.bytes}, {"compute_fraction", row.share}});
     out["compute_fractions"].push_back({{"title", table.title}, {"series", table.series}, {"rows", rows}});
   }
   out["summary"] = summary_json(errors_of(out["cells"], ""));
-  out["promises"] = Json::array();
+  out["promises"] = OrderedJson::array();
   for (const Promise& promise : validation.promises) out["promises"].push_back(promise_json(promise, out["cells"]));
   return out;
 }
 
-Json validation_result(const std::vector<Json>& studies) {
-  Json out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
-  Json all = Json::array();
-  for (const Json& study : studies) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
+OrderedJson validation_result(const std::vector<OrderedJson>& studies) {
+  OrderedJson out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
+  OrderedJson all = OrderedJson::array();
+  for (const OrderedJson& study : studies) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
   out["summary"] = summary_json(errors_of(all, ""));
   return out;
 }
 
-bool promises_kept(const Json& result) {
-  for (const Json& study : result["studies"])
-    for (const Json& promise : study["promises"])
+bool promises_kept(const OrderedJson& result) {
+  for (const OrderedJson& study : result["studies"])
+    for (const OrderedJson& promise : study["promises"])
       if (!promise["kept"].get<bool>()) return false;
   return true;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [lint] [browser] [package]
+#   tools/install_packages.sh build [test] [format] [lint] [browser] [package]
 #
 # The only list of packages: quickstart, test and .ci/run call this. Without anything missing it asks nothing of the network.
 set -euo pipefail
@@ -12,6 +12,7 @@ declare -A groups=(
            libpng-dev libjpeg-dev zlib1g-dev libssl-dev libcpp-httplib-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
            libopenmpi-dev openmpi-bin"
   [test]="python3"
+  [format]="clang-format"
   [lint]="clang-format clang-tidy"
   # To look at pages as a user does; tests go on without it.
   [browser]="chromium fonts-dejavu-core"
@@ -24,7 +25,7 @@ command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" no
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test, lint, browser or package" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, browser or package" >&2
     exit 2
   fi
   # The lists are words.

@@ -9,7 +9,6 @@
 namespace ganymede {
 namespace {
 
-constexpr double kNumber = 4;  // bytes of an activation, weight or gradient
 constexpr int kMostChannels = 1 << 20;
 constexpr int kMostPixels = 1 << 16;
 
@@ -86,7 +85,7 @@ class Walk {
 
   /// `in` numbers read and `out` written, and kept for the backward pass.
   void add(double flops, double in, double out, std::int64_t parameters, std::int64_t launches) {
-    costs_.push_back({flops, kNumber * in, kNumber * out, kNumber * out, launches, parameters});
+    costs_.push_back({flops, kLayerNumber * in, kLayerNumber * out, kLayerNumber * out, launches, parameters});
   }
 
   void elementwise(double size, std::int64_t launches) { add(0, size, size, 0, launches); }
@@ -186,7 +185,7 @@ class Walk {
   std::vector<LayerCost> costs_;
 };
 
-LayerNetwork read_network(const JsonNode& node) {
+LayerNetwork read_layer_network(const JsonNode& node) {
   JsonObject in(node);
   LayerNetwork network;
   if (const auto copies = in.optional("copies")) network.copies = static_cast<double>(copies->as_integer(1, 1000));
@@ -201,21 +200,21 @@ LayerNetwork read_network(const JsonNode& node) {
   return network;
 }
 
-using Kind = LayerPass::Kind;
+using PassKind = LayerPass::Kind;
 
 /// The discriminator learns from real images and from the generator's; then the generator through it, from the same.
 const std::vector<LayerPass>& gan_step() {
   static const std::vector<LayerPass> step = {
-      {"discriminator.forward_real", "discriminator", Kind::forward, 1},
-      {"discriminator.backward_real", "discriminator", Kind::backward, 1},
-      {"generator.forward", "generator", Kind::forward, 1},
-      {"discriminator.forward_fake", "discriminator", Kind::forward, 1},
-      {"discriminator.backward_fake", "discriminator", Kind::backward, 1},
-      {"discriminator.update", "discriminator", Kind::update, 1},
-      {"generator.forward_through_discriminator", "discriminator", Kind::forward, 1},
-      {"generator.backward_through_discriminator", "discriminator", Kind::backward_input, 1},
-      {"generator.backward", "generator", Kind::backward, 1},
-      {"generator.update", "generator", Kind::update, 1}};
+      {"discriminator.forward_real", "discriminator", PassKind::forward, 1},
+      {"discriminator.backward_real", "discriminator", PassKind::backward, 1},
+      {"generator.forward", "generator", PassKind::forward, 1},
+      {"discriminator.forward_fake", "discriminator", PassKind::forward, 1},
+      {"discriminator.backward_fake", "discriminator", PassKind::backward, 1},
+      {"discriminator.update", "discriminator", PassKind::update, 1},
+      {"generator.forward_through_discriminator", "discriminator", PassKind::forward, 1},
+      {"generator.backward_through_discriminator", "discriminator", PassKind::backward_input, 1},
+      {"generator.backward", "generator", PassKind::backward, 1},
+      {"generator.update", "generator", PassKind::update, 1}};
   return step;
 }
 
@@ -229,10 +228,10 @@ std::vector<LayerPass> read_step(const JsonNode& node, const std::map<std::strin
     LayerPass pass;
     pass.network = in.required("network").as_choice(names);
     const std::string kind = in.required("pass").as_choice({"forward", "backward", "backward-input", "update"});
-    pass.kind = kind == "forward"          ? Kind::forward
-                : kind == "backward"       ? Kind::backward
-                : kind == "backward-input" ? Kind::backward_input
-                                           : Kind::update;
+    pass.kind = kind == "forward"          ? PassKind::forward
+                : kind == "backward"       ? PassKind::backward
+                : kind == "backward-input" ? PassKind::backward_input
+                                           : PassKind::update;
     if (const auto times = in.optional("times")) pass.times = times->as_number(1e-6, 1e6);
     const auto name = in.optional("name");
     pass.name = name ? name->as_string() : pass.network + "." + kind;
@@ -248,9 +247,10 @@ void check_step(const JsonNode& at, const LayerList& list) {
     bool learned = false, updated = false;
     for (const LayerPass& pass : list.step) {
       if (pass.network != name) continue;
-      if (pass.kind == Kind::update && !learned) at.fail(fmt::format("{} is updated before any backward pass", name));
-      learned = learned || pass.kind == Kind::backward;
-      updated = updated || pass.kind == Kind::update;
+      if (pass.kind == PassKind::update && !learned)
+        at.fail(fmt::format("{} is updated before any backward pass", name));
+      learned = learned || pass.kind == PassKind::backward;
+      updated = updated || pass.kind == PassKind::update;
     }
     if (!updated) at.fail(fmt::format("{} is never updated", name));
   }
@@ -283,7 +283,7 @@ LayerList read_layer_list(const JsonNode& root) {
   const auto precision = in.optional("precision");
   list.precision = precision ? precision->as_choice({"fp32", "tf32", "bf16", "fp16"}) : "fp32";
   const JsonNode networks = in.required("networks");
-  for (const auto& [name, node] : networks.as_map()) list.networks[name] = read_network(node);
+  for (const auto& [name, node] : networks.as_map()) list.networks[name] = read_layer_network(node);
   const auto step = in.optional("step");
   if (!step && !(list.networks.contains("generator") && list.networks.contains("discriminator")))
     networks.fail("without a \"step\" they must be called \"generator\" and \"discriminator\"");

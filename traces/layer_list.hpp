@@ -21,6 +21,8 @@
 
 namespace ganymede {
 
+inline constexpr double kLayerNumber = 4;  ///< bytes of an activation, weight or gradient
+
 /// What a layer, or a whole network, does for one image.
 struct LayerCost {
   double flops = 0;             ///< of its forward pass; matrix work, a multiply-add is 2

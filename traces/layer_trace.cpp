@@ -8,16 +8,15 @@
 namespace ganymede {
 namespace {
 
-using Kind = LayerPass::Kind;
+using PassKind = LayerPass::Kind;
 
-constexpr double kNumber = 4;
 /// PyTorch's DistributedDataParallel: bucket_cap_mb.
 constexpr double kBucketBytes = 25 * 1048576.0;
 
 /// FLOPs, bytes and launches of a pass over a batch.
 TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch) {
   const LayerCost one = network.total();
-  const double weights = kNumber * static_cast<double>(one.parameters);
+  const double weights = kLayerNumber * static_cast<double>(one.parameters);
   TracePhase phase;
   phase.name = pass.name;
   phase.network = pass.network;
@@ -30,17 +29,17 @@ TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batc
   };
   const auto launches = static_cast<double>(one.launches);
   switch (pass.kind) {
-    case Kind::forward:
+    case PassKind::forward:
       set(batch * one.flops, batch * one.read + weights, batch * one.written, launches);
       break;
-    case Kind::backward:  // gradients of the inputs and of the weights
+    case PassKind::backward:  // gradients of the inputs and of the weights
       set(2 * batch * one.flops, 2 * batch * (one.read + one.written) + weights, batch * one.read + weights,
           2 * launches);
       break;
-    case Kind::backward_input:
+    case PassKind::backward_input:
       set(batch * one.flops, batch * (one.read + one.written) + weights, batch * one.read, launches);
       break;
-    case Kind::update:  // Adam: weight, gradient and two moments; weight and moments
+    case PassKind::update:  // Adam: weight, gradient and two moments; weight and moments
       set(0, network.copies * 4 * weights, network.copies * 3 * weights, 1);
       break;
   }
@@ -53,7 +52,7 @@ void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork&
   for (const LayerCost& layer : network.layers) work += layer.flops;
   double bytes = 0, done = 0;
   for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
-    bytes += network.copies * kNumber * static_cast<double>(layer->parameters);
+    bytes += network.copies * kLayerNumber * static_cast<double>(layer->parameters);
     done += layer->flops;
     const bool last = std::next(layer) == network.layers.rend();
     if (bytes == 0 || (bytes < kBucketBytes && !last)) continue;
@@ -65,7 +64,7 @@ void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork&
 
 /// What follows the first layers without parameters may be left: the buckets must hold all gradients.
 void round_off(TraceBatch& entry, const std::string& name, const LayerNetwork& network) {
-  double missing = network.copies * kNumber * static_cast<double>(network.total().parameters);
+  double missing = network.copies * kLayerNumber * static_cast<double>(network.total().parameters);
   for (const TraceBucket& bucket : entry.buckets)
     if (bucket.network == name) missing -= static_cast<double>(bucket.bytes);
   for (auto bucket = entry.buckets.rbegin(); bucket != entry.buckets.rend() && missing != 0; ++bucket)
@@ -107,12 +106,12 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
     std::string after;
     for (const LayerPass& pass : list.step) {
       if (pass.network != name) continue;
-      if (pass.kind == Kind::update) break;
-      if (pass.kind == Kind::backward) after = pass.name;
+      if (pass.kind == PassKind::update) break;
+      if (pass.kind == PassKind::backward) after = pass.name;
     }
     add_buckets(entry, name, network, after);
     round_off(entry, name, network);
-    parameters += network.copies * kNumber * static_cast<double>(network.total().parameters);
+    parameters += network.copies * kLayerNumber * static_cast<double>(network.total().parameters);
     activations += network.copies * batch * network.total().kept;
   }
   // In the order in which they become ready.
@@ -145,7 +144,7 @@ StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const
     for (const LayerPass& pass : list.step)
       if (pass.network == name) flops += phase_of(pass, network, 1).flops;
     const auto parameters = static_cast<std::int64_t>(network.copies) * network.total().parameters;
-    trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kNumber) * parameters};
+    trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kLayerNumber) * parameters};
   }
   for (const int batch : batches) trace.batches.push_back(entry_of(list, batch, device));
   return trace;

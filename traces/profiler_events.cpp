@@ -239,13 +239,13 @@ void Reader::take() {
 }
 
 void Reader::take_gpu() {
-  using Kind = ProfilerGpuEvent::Kind;
+  using EventKind = ProfilerGpuEvent::Kind;
   ProfilerGpuEvent event;
   event.start = event_.start * 1e-6;
   event.end = event.start + event_.length * 1e-6;
   event.stream = event_.stream;
   if (event_.category == "kernel" && is_collective(event_.name)) {
-    event.kind = Kind::collective;
+    event.kind = EventKind::collective;
     if (event_.elements > 0)
       event.bytes = static_cast<std::int64_t>(static_cast<double>(event_.elements) * bytes_of(event_.type));
     const std::string what =
@@ -254,9 +254,9 @@ void Reader::take_gpu() {
     event.what = static_cast<std::int32_t>(known - out_.collectives.begin());
     if (known == out_.collectives.end()) out_.collectives.push_back(what);
   } else if (event_.category == "gpu_memcpy") {
-    event.kind = event_.name.find("HtoD") != std::string::npos   ? Kind::copy_in
-                 : event_.name.find("DtoH") != std::string::npos ? Kind::copy_out
-                                                                 : Kind::compute;
+    event.kind = event_.name.find("HtoD") != std::string::npos   ? EventKind::copy_in
+                 : event_.name.find("DtoH") != std::string::npos ? EventKind::copy_out
+                                                                 : EventKind::compute;
     event.bytes = std::max<std::int64_t>(0, event_.bytes);
   }
   out_.gpu.push_back(event);

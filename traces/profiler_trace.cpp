@@ -12,7 +12,7 @@ namespace ganymede {
 namespace {
 
 using Spans = std::vector<ProfilerSpan>;
-using Kind = ProfilerGpuEvent::Kind;
+using EventKind = ProfilerGpuEvent::Kind;
 
 /// Overlapping and touching spans as one; sorted.
 Spans merged(Spans spans) {
@@ -103,7 +103,8 @@ std::vector<Step> steps_of(const ProfilerEvents& events) {
     steps[static_cast<std::size_t>(std::prev(after) - events.steps.begin())].events.push_back(&event);
   }
   std::erase_if(steps, [](const Step& step) {
-    return std::none_of(step.events.begin(), step.events.end(), [](const auto* e) { return e->kind == Kind::compute; });
+    return std::none_of(step.events.begin(), step.events.end(),
+                        [](const auto* e) { return e->kind == EventKind::compute; });
   });
   for (Step& step : steps) {
     step.start = step.events.front()->start;
@@ -121,7 +122,7 @@ void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
   std::map<std::string, int> seen;
   const ProfilerAnnotation* current = nullptr;
   for (const auto* event : step.events) {
-    if (event->kind != Kind::compute) continue;
+    if (event->kind != EventKind::compute) continue;
     const ProfilerAnnotation* annotation = at(outer, event->launched >= 0 ? event->launched : event->start);
     if (annotation == nullptr) step.unattributed += event->end - event->start;
     // Kernels outside any, as of optimizers or of backward passes that end late, count to the phase before.
@@ -146,7 +147,9 @@ void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
 void break_down(Step& step) {
   Spans compute, collective, copy;
   for (const auto* event : step.events) {
-    Spans& into = event->kind == Kind::compute ? compute : event->kind == Kind::collective ? collective : copy;
+    Spans& into = event->kind == EventKind::compute      ? compute
+                  : event->kind == EventKind::collective ? collective
+                                                         : copy;
     into.push_back({event->start, std::min(event->end, step.start + step.wall)});
   }
   std::erase_if(collective, [](const auto& span) { return span.end <= span.start; });
@@ -187,7 +190,7 @@ TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& optio
     batch.wall_s.push_back(wall);
     double bytes = 0, seconds = 0;
     for (const auto* event : step.events)
-      if (event->kind == Kind::copy_in) {
+      if (event->kind == EventKind::copy_in) {
         bytes += static_cast<double>(event->bytes);
         seconds += event->end - event->start;
         ++copy.launches;
@@ -224,7 +227,7 @@ TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& optio
 /// The all-reduces of a step, each after the phase in which it starts.
 void add_buckets(TraceBatch& batch, const Step& step, const ProfilerEvents& events) {
   for (const auto* event : step.events) {
-    if (event->kind != Kind::collective || event->bytes <= 0) continue;
+    if (event->kind != EventKind::collective || event->bytes <= 0) continue;
     std::string what = events.collectives[static_cast<std::size_t>(event->what)];
     std::transform(what.begin(), what.end(), what.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

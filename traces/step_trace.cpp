@@ -41,7 +41,7 @@ TraceSoftware read_software(const JsonNode& node) {
   return software;
 }
 
-TraceNetwork read_network(const JsonNode& node) {
+TraceNetwork read_trace_network(const JsonNode& node) {
   JsonObject in(node);
   TraceNetwork network;
   network.parameters = in.required("parameters").as_integer(0, kMaxBytes);
@@ -244,7 +244,8 @@ StepTrace read_step_trace(const JsonNode& node) {
   trace.seed = in.required("seed").as_seed();
   if (auto recorded = in.optional("recorded_at")) trace.recorded_at = recorded->as_string();
   if (auto host = in.optional("host")) trace.host = host->as_choice({"parallel", "serial"});
-  for (const auto& [name, network] : in.required("networks").as_map()) trace.networks[name] = read_network(network);
+  for (const auto& [name, network] : in.required("networks").as_map())
+    trace.networks[name] = read_trace_network(network);
   const JsonNode batches = in.required("batches");
   for (const auto& entry : batches.as_array()) {
     trace.batches.push_back(read_batch(entry, trace.networks));

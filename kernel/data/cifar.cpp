@@ -8,13 +8,13 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kSide = 32, kChannels = 3, kClasses = 10;
-constexpr std::size_t kImage = std::size_t{kChannels} * kSide * kSide, kRecord = 1 + kImage;
+constexpr int kCifarSide = 32, kChannels = 3, kClasses = 10;
+constexpr std::size_t kImage = std::size_t{kChannels} * kCifarSide * kCifarSide, kRecord = 1 + kImage;
 
 }  // namespace
 
 CifarImages read_cifar(const std::vector<std::filesystem::path>& files) {
-  CifarImages out{{0, kSide, kSide, {}, kChannels}, {}};
+  CifarImages out{{0, kCifarSide, kCifarSide, {}, kChannels}, {}};
   for (const auto& file : files) {
     const std::string bytes = read_maybe_gzip(file);
     if (bytes.empty() || bytes.size() % kRecord != 0)

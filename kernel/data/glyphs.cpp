@@ -10,7 +10,7 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kSide = 28;  // that the measures of a hand are for; larger images are drawn larger
+constexpr int kHandSide = 28;  // that the measures of a hand are for; larger images are drawn larger
 
 struct Point {
   float x, y;  // to the right and down; the glyph's box is [0, 1] x [0, 1]
@@ -126,7 +126,7 @@ void draw_segment(Canvas& distance, Point a, Point b, float reach) {
 /// How much of each pixel a pen covers, and the hand that held it.
 Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& distance) {
   constexpr int kSegments = 6;  // a stroke: below half a pixel from the curve
-  const Hand hand(random, static_cast<float>(distance.side) / kSide);
+  const Hand hand(random, static_cast<float>(distance.side) / kHandSide);
   std::fill(distance.values.begin(), distance.values.end(), 2.0F * static_cast<float>(distance.side));
   Point last_given{-1, -1}, last_placed{};
   for (const Stroke& stroke : strokes) {
@@ -177,7 +177,7 @@ void paint_colours(const Canvas& covered, RandomStream& random, std::uint8_t* pi
 }  // namespace
 
 Glyphs draw_glyphs(int count, std::uint64_t seed, ImageShape shape) {
-  assert(shape.height == shape.width && shape.height >= kSide);
+  assert(shape.height == shape.width && shape.height >= kHandSide);
   RandomStream random(seed, "kernel/glyphs");
   Glyphs glyphs{{count, shape.height, shape.width, {}, shape.channels}, {}};
   const auto image_bytes = static_cast<std::size_t>(shape.pixels());

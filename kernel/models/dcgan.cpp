@@ -12,9 +12,9 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kLatent = 100;
+constexpr int kDcganLatent = 100;
 constexpr int kChannels = 64;
-constexpr float kSlope = 0.2F;
+constexpr float kDcganSlope = 0.2F;
 constexpr float kScaleDeviation = 0.02F;
 
 /// The convolution that halves an image of `size` pixels.
@@ -35,7 +35,7 @@ Network generator(ImageShape image, int least) {
     const BatchNormShape normal{channels, size * size, kScaleDeviation};
     layers.push_back(batch_norm_leaky(fmt::format("norm{}", number++), normal, 0));
   };
-  add(whole(channels, size, kLatent));
+  add(whole(channels, size, kDcganLatent));
   while (2 * size < image.height) {
     channels /= 2;
     size *= 2;
@@ -51,11 +51,11 @@ Network discriminator(ImageShape image, int least) {
   Layers layers;
   int channels = kChannels, size = image.height / 2, number = 1;
   layers.push_back(convolution("conv1", halving(image.channels, image.height, channels)));
-  layers.push_back(leaky("leaky1", channels * size * size, kSlope));
+  layers.push_back(leaky("leaky1", channels * size * size, kDcganSlope));
   for (; size > least; size /= 2, channels *= 2) {
     layers.push_back(convolution(fmt::format("conv{}", ++number), halving(channels, size, 2 * channels)));
     const BatchNormShape shape{2 * channels, size * size / 4, kScaleDeviation};
-    layers.push_back(batch_norm_leaky(fmt::format("norm{}", number), shape, kSlope));
+    layers.push_back(batch_norm_leaky(fmt::format("norm{}", number), shape, kDcganSlope));
   }
   layers.push_back(convolution(fmt::format("conv{}", ++number), whole(channels, size, 1)));
   return {"discriminator", std::move(layers)};

@@ -9,16 +9,16 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kLatent = 50;
-constexpr float kSlope = 0.2F;
+constexpr int kMlpLatent = 50;
+constexpr float kMlpSlope = 0.2F;
 constexpr float kDrop = 0.3F;
 
 Network generator(int pixels) {
   Layers layers;
-  layers.push_back(dense("dense1", kLatent, 1200));
-  layers.push_back(batch_norm_leaky("norm1", {.channels = 1200}, kSlope));
+  layers.push_back(dense("dense1", kMlpLatent, 1200));
+  layers.push_back(batch_norm_leaky("norm1", {.channels = 1200}, kMlpSlope));
   layers.push_back(dense("dense2", 1200, 1000));
-  layers.push_back(batch_norm_leaky("norm2", {.channels = 1000}, kSlope));
+  layers.push_back(batch_norm_leaky("norm2", {.channels = 1000}, kMlpSlope));
   layers.push_back(dense("dense3", 1000, pixels));
   layers.push_back(sigmoid("image", pixels));  // images are scaled to [0, 1]
   return {"generator", std::move(layers)};
@@ -27,9 +27,9 @@ Network generator(int pixels) {
 Network discriminator(int pixels) {
   Layers layers;
   layers.push_back(dense("dense1", pixels, 256));
-  layers.push_back(leaky_dropout("dropout1", 256, kSlope, kDrop));
+  layers.push_back(leaky_dropout("dropout1", 256, kMlpSlope, kDrop));
   layers.push_back(dense("dense2", 256, 128));
-  layers.push_back(leaky_dropout("dropout2", 128, kSlope, kDrop));
+  layers.push_back(leaky_dropout("dropout2", 128, kMlpSlope, kDrop));
   layers.push_back(dense("dense3", 128, 1));  // the logit: the loss applies the sigmoid
   return {"discriminator", std::move(layers)};
 }

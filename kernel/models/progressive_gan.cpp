@@ -18,7 +18,7 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kLatent = 128;
+constexpr int kProgressiveLatent = 128;
 constexpr int kFirstSize = 4;
 constexpr int kMostChannels = 128, kLeastChannels = 16;
 constexpr int kChannelPixels = 2048;
@@ -109,8 +109,8 @@ Layers from_colours(const Stage& stage) {
 Network generator(const std::vector<Stage>& stages, bool fading, const std::shared_ptr<float>& share) {
   Builder built;
   const Stage& first = stages.front();
-  built.add(pixel_norm("latent.norm", kLatent, 1));
-  built.convolution("conv4.1", whole(first.channels(), kLatent), {.gain = 0.35355339F, .transposed = true});
+  built.add(pixel_norm("latent.norm", kProgressiveLatent, 1));
+  built.convolution("conv4.1", whole(first.channels(), kProgressiveLatent), {.gain = 0.35355339F, .transposed = true});
   built.add(pixel_norm("conv4.1.norm", first.channels(), first.positions()));
   built.normalized("conv4.2", first, first.channels());
   for (std::size_t i = 1; i < stages.size(); ++i) {

@@ -20,7 +20,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 class OwnPolicy : public Controller {
  public:
@@ -135,7 +135,7 @@ class ExternalPolicy : public Controller {
     const auto expected = [&](const std::string& what) {
       fail(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
     };
-    const Json answer = Json::parse(line, nullptr, false);
+    const OrderedJson answer = OrderedJson::parse(line, nullptr, false);
     if (!answer.is_object() || !answer.contains("nodes"))
       expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
     Decision decision{.nodes = std::vector<int>(scenario_.pools.size(), 0)};
@@ -206,7 +206,7 @@ Observation blinded(const Observation& seen) {
 }
 
 std::string observation_json(const Scenario& scenario, const Observation& seen) {
-  Json out;
+  OrderedJson out;
   out["now_s"] = seen.now.si;
   out["training"] = seen.training;
   out["done"] = seen.done;
@@ -224,24 +224,25 @@ std::string observation_json(const Scenario& scenario, const Observation& seen) 
   out["boot_s"] = seen.boot.si;
   out["since_durable_s"] = seen.since_durable.si;
   out["spent_usd"] = seen.spent_usd;
-  out["deadline_s"] = seen.deadline ? Json(seen.deadline->si) : Json(nullptr);
-  out["budget_usd"] = seen.budget_usd ? Json(*seen.budget_usd) : Json(nullptr);
+  out["deadline_s"] = seen.deadline ? OrderedJson(seen.deadline->si) : OrderedJson(nullptr);
+  out["budget_usd"] = seen.budget_usd ? OrderedJson(*seen.budget_usd) : OrderedJson(nullptr);
   for (std::size_t p = 0; p < seen.pools.size(); ++p) {
     const PoolView& pool = seen.pools[p];
-    out["pools"][scenario.pools[p].name] = {{"market", std::string(to_string(pool.market))},
-                                            {"gpus_per_node", pool.gpus_per_node},
-                                            {"requested", pool.requested},
-                                            {"most", pool.most},
-                                            {"ready", pool.ready},
-                                            {"starting", pool.starting},
-                                            {"waiting", pool.waiting},
-                                            {"noticed", pool.noticed},
-                                            {"refused_for_s", pool.refused_for.si},
-                                            {"lost", pool.lost},
-                                            {"usd_per_hour", pool.usd_per_hour},
-                                            {"speed", pool.speed},
-                                            {"g_per_kwh", pool.g_per_kwh ? Json(*pool.g_per_kwh) : Json(nullptr)},
-                                            {"usd_to_enter", pool.usd_to_enter}};
+    out["pools"][scenario.pools[p].name] = {
+        {"market", std::string(to_string(pool.market))},
+        {"gpus_per_node", pool.gpus_per_node},
+        {"requested", pool.requested},
+        {"most", pool.most},
+        {"ready", pool.ready},
+        {"starting", pool.starting},
+        {"waiting", pool.waiting},
+        {"noticed", pool.noticed},
+        {"refused_for_s", pool.refused_for.si},
+        {"lost", pool.lost},
+        {"usd_per_hour", pool.usd_per_hour},
+        {"speed", pool.speed},
+        {"g_per_kwh", pool.g_per_kwh ? OrderedJson(*pool.g_per_kwh) : OrderedJson(nullptr)},
+        {"usd_to_enter", pool.usd_to_enter}};
   }
   return out.dump();
 }

@@ -10,23 +10,23 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-Json pair(const Interval& interval) { return {interval.low, interval.high}; }
+OrderedJson pair(const Interval& interval) { return {interval.low, interval.high}; }
 
-Json gpu_seconds_json(const GpuSeconds& account) {
-  Json out;
+OrderedJson gpu_seconds_json(const GpuSeconds& account) {
+  OrderedJson out;
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
     out[std::string(kGpuUseNames[use])] = account.seconds(static_cast<GpuUse>(use));
   out["total"] = account.total_seconds();
   return out;
 }
 
-Json cost_json(const Result& result) {
-  Json out;
+OrderedJson cost_json(const Result& result) {
+  OrderedJson out;
   out["total_usd"] = decimal(result.bill.total());
   out["interval_usd"] = {fmt::format("{:.6f}", result.cost_usd.low), fmt::format("{:.6f}", result.cost_usd.high)};
-  out["items"] = Json::array();
+  out["items"] = OrderedJson::array();
   for (const auto& item : result.bill.items)
     out["items"].push_back({{"item", item.item},
                             {"pool", item.pool},
@@ -38,7 +38,7 @@ Json cost_json(const Result& result) {
                             {"provider", item.provider},
                             {"region", item.region},
                             {"market", item.market}});
-  Json uses;
+  OrderedJson uses;
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
     uses[std::string(kGpuUseNames[use])] = decimal(result.cost_by_use.by_gpu_use[use]);
   uses["idle_tail"] = decimal(result.cost_by_use.idle_tail);
@@ -47,8 +47,8 @@ Json cost_json(const Result& result) {
   return out;
 }
 
-Json event_json(const RunEvent& event) {
-  Json out = {{"at_s", event.at.si}, {"event", event.what}};
+OrderedJson event_json(const RunEvent& event) {
+  OrderedJson out = {{"at_s", event.at.si}, {"event", event.what}};
   if (!event.pool.empty()) out["pool"] = event.pool;
   if (event.nodes > 0) out["nodes"] = event.nodes;
   if (!event.detail.empty()) out["detail"] = event.detail;
@@ -56,12 +56,12 @@ Json event_json(const RunEvent& event) {
   return out;
 }
 
-Json launch_json(const Rented& launch) {
-  Json out = {{"model", launch.model},
-              {"precision", launch.precision},
-              {"dataset", launch.dataset},
-              {"batch_per_gpu", launch.batch_per_gpu}};
-  out["pools"] = Json::array();
+OrderedJson launch_json(const Rented& launch) {
+  OrderedJson out = {{"model", launch.model},
+                     {"precision", launch.precision},
+                     {"dataset", launch.dataset},
+                     {"batch_per_gpu", launch.batch_per_gpu}};
+  out["pools"] = OrderedJson::array();
   for (const RentedPool& pool : launch.pools)
     out["pools"].push_back({{"provider", pool.provider},
                             {"region", pool.region},
@@ -75,13 +75,13 @@ Json launch_json(const Rented& launch) {
 }
 
 /// As rows with names and kinds by index: there may be many.
-Json spans_json(const std::vector<StepSpan>& spans) {
+OrderedJson spans_json(const std::vector<StepSpan>& spans) {
   constexpr const char* kKinds[] = {"compute",   "host",  "communication", "exposed",
                                     "straggler", "input", "input_stall",   "lost"};
-  Json out = {{"columns", {"worker", "kind", "name", "start_s", "seconds"}}};
+  OrderedJson out = {{"columns", {"worker", "kind", "name", "start_s", "seconds"}}};
   out["kinds"] = kKinds;
   std::vector<std::string> names;
-  Json rows = Json::array();
+  OrderedJson rows = OrderedJson::array();
   for (const StepSpan& span : spans) {
     auto name = std::find(names.begin(), names.end(), span.name);
     if (name == names.end()) name = names.insert(names.end(), span.name);
@@ -93,8 +93,8 @@ Json spans_json(const std::vector<StepSpan>& spans) {
   return out;
 }
 
-Json to_json(const Result& result) {
-  Json out;
+OrderedJson to_json(const Result& result) {
+  OrderedJson out;
   out["schema"] = "ganymede.result/1";
   out["run"] = {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
                 {"gpu", result.gpu},           {"gpus", result.gpus},           {"scheme", result.scheme},
@@ -109,26 +109,27 @@ Json to_json(const Result& result) {
                  {"confidence", result.confidence},
                  {"fidelity", result.fidelity},
                  {"steps_simulated", result.steps_simulated}};
-  out["utilization"] = {{"gpu_busy", result.gpu_busy},
-                        {"gpu_flops", result.gpu_flops},
-                        {"cpu", result.cpu ? Json(*result.cpu) : Json(nullptr)},
-                        {"network", result.network},
-                        {"cpu_reserved", result.cpu_reserved ? Json(*result.cpu_reserved) : Json(nullptr)},
-                        {"memory_reserved", result.memory_reserved ? Json(*result.memory_reserved) : Json(nullptr)},
-                        {"memory_bytes", result.memory.si}};
+  out["utilization"] = {
+      {"gpu_busy", result.gpu_busy},
+      {"gpu_flops", result.gpu_flops},
+      {"cpu", result.cpu ? OrderedJson(*result.cpu) : OrderedJson(nullptr)},
+      {"network", result.network},
+      {"cpu_reserved", result.cpu_reserved ? OrderedJson(*result.cpu_reserved) : OrderedJson(nullptr)},
+      {"memory_reserved", result.memory_reserved ? OrderedJson(*result.memory_reserved) : OrderedJson(nullptr)},
+      {"memory_bytes", result.memory.si}};
   out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);
   out["gpu_hours"] = result.gpu_seconds.hours();
   out["cost"] = cost_json(result);
-  out["energy"] = result.energy ? Json{{"kwh", result.energy->kwh},
-                                       {"kg_co2e", result.energy->kg_co2e},
-                                       {"gpu_kwh", result.gpu_kwh},
-                                       {"host_kwh", result.host_kwh},
-                                       {"grid", result.grid}}
-                                : Json(nullptr);
-  out["events"] = Json::array();
+  out["energy"] = result.energy ? OrderedJson{{"kwh", result.energy->kwh},
+                                              {"kg_co2e", result.energy->kg_co2e},
+                                              {"gpu_kwh", result.gpu_kwh},
+                                              {"host_kwh", result.host_kwh},
+                                              {"grid", result.grid}}
+                                : OrderedJson(nullptr);
+  out["events"] = OrderedJson::array();
   for (const auto& event : result.events) out["events"].push_back(event_json(event));
   if (!result.spans.empty()) out["step_spans"] = spans_json(result.spans);
-  out["pools"] = Json::array();
+  out["pools"] = OrderedJson::array();
   for (const auto& pool : result.pools)
     out["pools"].push_back({{"pool", pool.pool},
                             {"gpu", pool.gpu},
@@ -138,9 +139,9 @@ Json to_json(const Result& result) {
   out["life"] = {{"losses", result.losses},
                  {"checkpoints", result.checkpoints},
                  {"lost_training_s", result.lost_training.si},
-                 {"staleness", result.staleness ? Json(*result.staleness) : Json(nullptr)}};
-  out["goals"] = {{"deadline_s", result.deadline ? Json(result.deadline->si) : Json(nullptr)},
-                  {"budget_usd", result.budget ? Json(decimal(*result.budget)) : Json(nullptr)},
+                 {"staleness", result.staleness ? OrderedJson(*result.staleness) : OrderedJson(nullptr)}};
+  out["goals"] = {{"deadline_s", result.deadline ? OrderedJson(result.deadline->si) : OrderedJson(nullptr)},
+                  {"budget_usd", result.budget ? OrderedJson(decimal(*result.budget)) : OrderedJson(nullptr)},
                   {"met", result.met}};
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"scenario_hash", result.hash},

@@ -19,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
 
-const fs::path kSource = GANYMEDE_SOURCE_DIR;
+const fs::path kSourceFolder = GANYMEDE_SOURCE_DIR;
 
 /// What is wrong with a document by the schema of its format; empty: nothing.
 std::string faults(const std::string& format, const Json& document) {
@@ -51,7 +51,7 @@ TEST(Schema, TakesTheExamples) {
 TEST(Schema, TakesTheFilesOfTheProject) {
   const auto all = [](const char* folder, const std::string& format) {
     std::size_t files = 0;
-    for (const auto& entry : fs::directory_iterator(kSource / folder)) {
+    for (const auto& entry : fs::directory_iterator(kSourceFolder / folder)) {
       if (entry.path().extension() != ".json") continue;
       ++files;
       EXPECT_EQ(faults(format, parse(content_of(entry.path()))), "") << entry.path();

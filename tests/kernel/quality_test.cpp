@@ -161,13 +161,13 @@ TEST(QualityMeter, RefusesMoreImagesThanHalfTheDataAndTooFewForACovariance) {
                 ThrowsMessage<ConfigError>(HasSubstr("expected 128 to 200")));
 }
 
-struct Course {
+struct Improves {
   const char* model;
   int batch, steps;
   float rate;
 };
 
-std::string name_of_model(const testing::TestParamInfo<Course>& instance) {
+std::string name_of_model(const testing::TestParamInfo<Improves>& instance) {
   std::string name = instance.param.model;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -187,17 +187,17 @@ void expect_traced(const TraceBatch& batch, std::size_t steps) {
   EXPECT_FALSE(batch.buckets.empty());
 }
 
-void PrintTo(const Course& course, std::ostream* out) { *out << course.model; }
+void PrintTo(const Improves& course, std::ostream* out) { *out << course.model; }
 
-class EveryModel : public testing::TestWithParam<Course> {};
+class EveryModel : public testing::TestWithParam<Improves> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, EveryModel,
-                         testing::Values(Course{"mlp-gan", 64, 1500, 5e-4F}, Course{"dcgan-28", 32, 400, 2e-4F},
-                                         Course{"dcgan-32", 16, 300, 2e-4F}, Course{"dcgan-64", 8, 200, 2e-4F}),
+                         testing::Values(Improves{"mlp-gan", 64, 1500, 5e-4F}, Improves{"dcgan-28", 32, 400, 2e-4F},
+                                         Improves{"dcgan-32", 16, 300, 2e-4F}, Improves{"dcgan-64", 8, 200, 2e-4F}),
                          name_of_model);
 
 TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
-  const Course& course = GetParam();
+  const Improves& course = GetParam();
   TrainOptions options;
   options.model = course.model;
   options.batch = course.batch;
@@ -218,16 +218,16 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   expect_traced(trace.batches.front(), static_cast<std::size_t>(course.steps));
 }
 
-class GrowingModel : public testing::TestWithParam<Course> {};
+class GrowingModel : public testing::TestWithParam<Improves> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
-                         testing::Values(Course{"progressive-gan", 8, 120, 1e-3F},
-                                         Course{"progressive-gan-video", 4, 80, 1e-3F}),
+                         testing::Values(Improves{"progressive-gan", 8, 120, 1e-3F},
+                                         Improves{"progressive-gan-video", 4, 80, 1e-3F}),
                          name_of_model);
 
 // Through two fadings in. Measured at the ends of the stays: while layers fade in, images are of neither size.
 TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
-  const Course& course = GetParam();
+  const Improves& course = GetParam();
   TrainOptions options;
   options.model = course.model;
   options.batch = course.batch;

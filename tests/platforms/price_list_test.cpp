@@ -15,7 +15,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-const std::string kLab = R"({ "schema": "ganymede.platform/1", "provider": "aws", "name": "small",
+const std::string kListedLab = R"({ "schema": "ganymede.platform/1", "provider": "aws", "name": "small",
   "sources": { "OLD": "a list of 2025" },
   "gpus": { "V100": { "memory": "16GiB", "fp32": "15.7Tflop/s", "memory_bandwidth": "900GB/s", "source": "OLD" } },
   "instances": {
@@ -35,7 +35,7 @@ class PriceLists : public testing::Test {
     return message_of<ConfigError>([&] { read(name, content); });
   }
   static Platform merged(const PriceList& list) {
-    return read_platform(JsonNode::parse(merge_prices(kLab, list).text, "merged"));
+    return read_platform(JsonNode::parse(merge_prices(kListedLab, list).text, "merged"));
   }
 
   TemporaryFolder folder;
@@ -128,7 +128,7 @@ TEST_F(PriceLists, OurOwnForms) {
                                         "p3.2xlarge,us-east-1,spot,0.45,2026-11-01,use1-az1\n"));
   EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot).per_hour.value, 500'000);
   EXPECT_EQ(price(platform, "p3.2xlarge", "us-east-1", Market::spot, "use1-az1").per_hour.value, 450'000);
-  EXPECT_EQ(read("lab.json", kLab).prices.size(), 2U);
+  EXPECT_EQ(read("lab.json", kListedLab).prices.size(), 2U);
 }
 
 TEST_F(PriceLists, AnotherCurrencyNeedsItsRate) {

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 TEST(Yaml, StringsAreQuotedAndEscapedByCodePoint) {
@@ -30,13 +30,13 @@ TEST(Yaml, WhatIsNoUtf8IsRefused) {
 }
 
 TEST(Yaml, ByHand) {
-  Json document;
+  OrderedJson document;
   document["#head"] =
       "one\n\ntwo\x1b"
       "é";
   document["a"] = 1;
-  document["b"] = {{"c", true}, {"d", nullptr}, {"e", Json::object()}, {"f", Json::array()}};
-  document["list"] = Json::array({"x", 2.5, {{"k", "v"}, {"l", Json::array({"m"})}}});
+  document["b"] = {{"c", true}, {"d", nullptr}, {"e", OrderedJson::object()}, {"f", OrderedJson::array()}};
+  document["list"] = OrderedJson::array({"x", 2.5, {{"k", "v"}, {"l", OrderedJson::array({"m"})}}});
   document["needs quotes"] = "y";
   document["script"] = "first\n\n  second: $(x)\n";
   EXPECT_EQ(yaml(document), R"(# one
@@ -66,7 +66,7 @@ script: |
 TEST(Yaml, BlocksHoldOnlyWhatTheyKeep) {
   for (const char* text : {"one line\n", " indented\nb\n", "\nempty first\n", "no end\nb", "two ends\nb\n\n",
                            "tab\tx\nb\n", "carriage\r\nb\n", "\u00e9\nb\n"}) {
-    const Json document = {{"a", text}};
+    const OrderedJson document = {{"a", text}};
     EXPECT_EQ(yaml(document), "a: " + yaml_string(text) + "\n");
   }
 }

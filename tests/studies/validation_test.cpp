@@ -13,7 +13,7 @@
 namespace ganymede {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 using testing::HasSubstr;
 
 Validation read(const std::string& text) { return read_validation(JsonNode::parse(text, "study")); }
@@ -33,12 +33,12 @@ std::string small_study(const std::string& series, const std::string& more = "")
 const std::string kCells = R"(, "cells": [ { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" },
                                            { "gpus": 2, "batch": 8, "measured": 0.12, "role": "predict" } ])";
 
-Json cell(const Json& result, std::size_t index) { return result["cells"][index]; }
+OrderedJson cell(const OrderedJson& result, std::size_t index) { return result["cells"][index]; }
 
 // 100 ms, half a deviation longer for the slower of two, and a ring of two ranks: 100 MB over 10 GB/s, and a reduction
 // of 3 x 50 MB at 3 TB/s.
 TEST(Validation, PredictsWhatFollowsByHand) {
-  const Json result = run_validation(read(small_study(kCells)));
+  const OrderedJson result = run_validation(read(small_study(kCells)));
   const double slowest = 1 + kGraphSpread.central * expected_slowest(2);
   const double expected = 0.1 * slowest + 0.01 + 3 * 50e6 / 3000e9;
   EXPECT_NEAR(cell(result, 1)["predicted"].get<double>(), expected, 1e-6);
@@ -53,7 +53,7 @@ TEST(Validation, FitsTheSerialHostTimeToItsCell) {
   const std::string cells = R"(, "fit": "serial_host", "cells": [
     { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" }, { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" },
     { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])";
-  const Json result = run_validation(read(small_study(cells)));
+  const OrderedJson result = run_validation(read(small_study(cells)));
   // Of what two GPUs take longer, 10 ms are the ring; each further replica adds the rest, and the ring half as much
   // again.
   const double spread_2 = 0.1 * kGraphSpread.central * expected_slowest(2);
@@ -114,26 +114,26 @@ class Embedded : public testing::TestWithParam<std::string> {};
 
 /// The study with each cell to be predicted replaced by noise.
 std::string with_noise(const std::string& name) {
-  Json study = Json::parse(embedded_validation(name), nullptr, true, true);
+  OrderedJson study = OrderedJson::parse(embedded_validation(name), nullptr, true, true);
   RandomStream random(11, "test/noise");
-  const auto spoil = [&](Json& cells) {
-    for (Json& cell : cells)
+  const auto spoil = [&](OrderedJson& cells) {
+    for (OrderedJson& cell : cells)
       if (cell["role"] == "predict") cell["measured"] = cell["measured"].get<double>() * (0.2 + 3 * random.uniform());
   };
   if (study.contains("series"))
-    for (Json& series : study["series"]) spoil(series["cells"]);
+    for (OrderedJson& series : study["series"]) spoil(series["cells"]);
   if (study.contains("cells")) spoil(study["cells"]);
   return study.dump();
 }
 
 TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
   const std::string name = GetParam();
-  const Json honest = run_validation(read(std::string(embedded_validation(name))));
-  const Json noisy = run_validation(read(with_noise(name)));
+  const OrderedJson honest = run_validation(read(std::string(embedded_validation(name))));
+  const OrderedJson noisy = run_validation(read(with_noise(name)));
   ASSERT_EQ(honest["cells"].size(), noisy["cells"].size());
   std::size_t predicted = 0;
   for (std::size_t i = 0; i < honest["cells"].size(); ++i) {
-    const Json &a = honest["cells"][i], &b = noisy["cells"][i];
+    const OrderedJson &a = honest["cells"][i], &b = noisy["cells"][i];
     if (!a.contains("predicted")) continue;
     ++predicted;
     EXPECT_EQ(a["predicted"], b["predicted"]) << a.dump();
@@ -147,8 +147,8 @@ TEST_P(Embedded, NoPredictionKnowsItsMeasurement) {
 }
 
 TEST_P(Embedded, KeepsItsPromises) {
-  const Json result = run_validation(read(std::string(embedded_validation(GetParam()))));
-  for (const Json& promise : result["promises"]) EXPECT_TRUE(promise["kept"].get<bool>()) << promise.dump(1);
+  const OrderedJson result = run_validation(read(std::string(embedded_validation(GetParam()))));
+  for (const OrderedJson& promise : result["promises"]) EXPECT_TRUE(promise["kept"].get<bool>()) << promise.dump(1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Studies, Embedded, testing::ValuesIn(validation_names()),
@@ -156,11 +156,11 @@ INSTANTIATE_TEST_SUITE_P(Studies, Embedded, testing::ValuesIn(validation_names()
 
 /// The rows of the study that the defaults are fitted to, as standard deviations between workers.
 std::vector<double> deviations(const std::string& tag) {
-  const Json study = Json::parse(embedded_validation("dgx1_weak_scaling"));
+  const OrderedJson study = OrderedJson::parse(embedded_validation("dgx1_weak_scaling"));
   std::vector<double> out;
-  for (const Json& series : study["series"]) {
+  for (const OrderedJson& series : study["series"]) {
     const double alone = series["cells"][0]["measured"];
-    for (const Json& cell : series["cells"]) {
+    for (const OrderedJson& cell : series["cells"]) {
       if (!cell.contains("tags") || cell["tags"][0] != tag) continue;
       const int gpus = cell["gpus"];
       const double exact = gpus == 2 ? 0.5642 : gpus == 4 ? 1.0294 : 1.4236;  // Harter, Biometrika 48 (1961)

@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 const RooflineDevice kDevice{"G", FlopsPerSecond{1e12}, BytesPerSecond{1e11}, Seconds{4e-6}, Bytes{16e9}};
 
-LayerList read(const std::string& text) { return read_layer_list(JsonNode::parse(text, "model.json")); }
+LayerList read_list(const std::string& text) { return read_layer_list(JsonNode::parse(text, "model.json")); }
 
 LayerList committed(std::string_view name) {
   for (const EmbeddedText& list : embedded_layers())
@@ -35,7 +35,7 @@ std::string gan(const std::string& layers, const std::string& input = "[3, 8, 8]
 }
 
 LayerNetwork generator(const std::string& layers, const std::string& input = "[3, 8, 8]") {
-  return read(gan(layers, input)).networks.at("generator");
+  return read_list(gan(layers, input)).networks.at("generator");
 }
 
 // 3 channels of 8 x 8 to 16 of 4 x 4: 4 x 4 x 3 x 16 weights, each used at 16 places.
@@ -130,7 +130,7 @@ TEST(LayerList, EveryCommittedListIsAValidTrace) {
 
 // One weight matrix of 192 x 1 in the discriminator: forward 384 FLOP an image, backward twice that.
 TEST(LayerTrace, PhasesByHand) {
-  const LayerList list = read(gan(R"({ "kind": "convolution", "out": 3, "kernel": 1, "bias": false })"));
+  const LayerList list = read_list(gan(R"({ "kind": "convolution", "out": 3, "kernel": 1, "bias": false })"));
   const StepTrace trace = trace_of(list, {10}, kDevice);
   const TraceBatch& batch = trace.batches.front();
   const auto phase = [&](const char* name) {
@@ -152,7 +152,7 @@ TEST(LayerTrace, PhasesByHand) {
 }
 
 TEST(LayerList, NamesThePlaceOfWhatCannotBe) {
-  const auto error = [](const std::string& text) { return message_of<ConfigError>([&] { read(text); }); };
+  const auto error = [](const std::string& text) { return message_of<ConfigError>([&] { read_list(text); }); };
   EXPECT_THAT(error(gan(R"({ "kind": "convolutoin", "out": 3, "kernel": 1 })")),
               AllOf(HasSubstr("model.json: /networks/generator/layers/0/kind: found \"convolutoin\""),
                     HasSubstr("did you mean")));

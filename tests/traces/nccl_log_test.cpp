@@ -40,13 +40,13 @@ constexpr const char* kRows =
     "0\n";
 constexpr const char* kTail = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 6.05\n";
 
-NcclLog read(const std::string& text) {
+NcclLog read_log(const std::string& text) {
   const TemporaryFolder folder;
   return read_nccl_log(folder.add("nccl.log", text));
 }
 
 std::string error(const std::string& text) {
-  return message_of<ConfigError>([&] { read(text); });
+  return message_of<ConfigError>([&] { read_log(text); });
 }
 
 /// One row in the columns of today.
@@ -59,7 +59,7 @@ std::vector<std::int64_t> sizes(const NcclLog& log) {
 }
 
 TEST(NcclLog, ReadsTheTableAndWhatStandsAboveIt) {
-  const NcclLog log = read(std::string(kHead) + kRows + kTail);
+  const NcclLog log = read_log(std::string(kHead) + kRows + kTail);
   EXPECT_EQ(log.ranks, 2);
   EXPECT_EQ(log.nodes, 2);
   EXPECT_EQ(log.gpu, "NVIDIA A100-SXM4-40GB");
@@ -74,7 +74,7 @@ TEST(NcclLog, ReadsTheTableAndWhatStandsAboveIt) {
 }
 
 TEST(NcclLog, ReadsTheColumnsFromBefore2021) {
-  const NcclLog log = read(
+  const NcclLog log = read_log(
       "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
       "           8             2   float     sum    11.20    0.00    0.00  1e-07    11.30    0.00    0.00  1e-07\n"
       "     1048576        262144   float     sum   150.00    6.99   10.49  1e-07   151.00    6.94   10.42  1e-07\n");
@@ -85,10 +85,10 @@ TEST(NcclLog, ReadsTheColumnsFromBefore2021) {
 
 TEST(NcclLog, TakesARootForARootAndATimeForATime) {
   // Broadcast names its root, with no reduction; a time may be an integer too.
-  const NcclLog with_root = read("  1048576  262144  float  none  0  150  6.99  6.99  0\n");
+  const NcclLog with_root = read_log("  1048576  262144  float  none  0  150  6.99  6.99  0\n");
   EXPECT_NEAR(with_root.rows[0].out_of_place.si, 150e-6, 1e-12);
   EXPECT_FALSE(with_root.rows[0].in_place);
-  const NcclLog without = read("  1048576  262144  float  sum  150  6.99  6.99  0\n");
+  const NcclLog without = read_log("  1048576  262144  float  sum  150  6.99  6.99  0\n");
   EXPECT_NEAR(without.rows[0].out_of_place.si, 150e-6, 1e-12);
 }
 
@@ -97,21 +97,21 @@ TEST(NcclLog, LooksThroughLaunchersPrefixesAndOtherPrograms) {
     std::string text = "Warning: Permanently added 'node-a' to the list of known hosts.\r\n";
     std::istringstream lines(std::string(kHead) + kRows + kTail);
     for (std::string line; std::getline(lines, line);) text += prefix + line + "\r\n";
-    const NcclLog log = read(text);
+    const NcclLog log = read_log(text);
     EXPECT_EQ(log.ranks, 2) << prefix;
     EXPECT_EQ(sizes(log).size(), 3U) << prefix;
   }
 }
 
 TEST(NcclLog, KeepsTheFirstColumnsWhereTheOthersWereCutOff) {
-  const NcclLog log = read("  1048576  262144  float  sum  -1  150.00  6.99  6.99\n");
+  const NcclLog log = read_log("  1048576  262144  float  sum  -1  150.00  6.99  6.99\n");
   EXPECT_FALSE(log.rows[0].in_place);
   EXPECT_NEAR(log.rows[0].out_of_place.si, 150e-6, 1e-12);
 }
 
 TEST(NcclLog, NotesWhatItLeavesOutOrCannotKnow) {
-  const NcclLog log = read("  0  0  float  sum  -1  12.0  0.00  0.00  0  12.1  0.00  0.00  0\n" +
-                           row("12.0  0.00  0.00  N/A  12.1  0.00  0.00  N/A"));
+  const NcclLog log = read_log("  0  0  float  sum  -1  12.0  0.00  0.00  0  12.1  0.00  0.00  0\n" +
+                               row("12.0  0.00  0.00  N/A  12.1  0.00  0.00  N/A"));
   EXPECT_THAT(sizes(log), ElementsAre(8));
   EXPECT_THAT(log.notes, ElementsAre("line 1: 0 bytes, left out", "the results were not validated (-c 0)"));
 }
@@ -171,14 +171,14 @@ Json json_log() {
   return log;
 }
 
-std::string with(const char* pointer, const Json& value) {
+std::string log_with(const char* pointer, const Json& value) {
   Json log = json_log();
   log[Json::json_pointer(pointer)] = value;
   return error(log.dump());
 }
 
 TEST(NcclLogJson, ReadsResultsAndSetting) {
-  const NcclLog log = read(json_log().dump(2));
+  const NcclLog log = read_log(json_log().dump(2));
   EXPECT_EQ(log.collective, "all-reduce");
   EXPECT_EQ(log.ranks, 2);
   EXPECT_EQ(log.nodes, 1);
@@ -190,7 +190,7 @@ TEST(NcclLogJson, ReadsResultsAndSetting) {
 }
 
 TEST(NcclLogJson, DoesNotRepeatTheEnvironment) {
-  const NcclLog log = read(json_log().dump());
+  const NcclLog log = read_log(json_log().dump());
   for (const auto& note : log.notes) EXPECT_THAT(note, testing::Not(HasSubstr("secret")));
   Json broken = json_log();
   broken["results"][0]["out_of_place"]["time"] = "secret";
@@ -201,31 +201,33 @@ TEST(NcclLogJson, DoesNotRepeatTheEnvironment) {
 TEST(NcclLogJson, ReadsVersionsOfThreeAndFiveDigits) {
   Json log = json_log();
   log["nccl_version"] = 2804;
-  EXPECT_EQ(read(log.dump()).version, "2.8.4");
+  EXPECT_EQ(read_log(log.dump()).version, "2.8.4");
 }
 
 TEST(NcclLogJson, TakesAReplayedTracesInPlaceTimes) {
   Json log = json_log();
   for (auto& result : log["results"]) result["out_of_place"] = nullptr;
-  EXPECT_NEAR(read(log.dump()).rows[1].out_of_place.si, 60.6e-6, 1e-12);
+  EXPECT_NEAR(read_log(log.dump()).rows[1].out_of_place.si, 60.6e-6, 1e-12);
 }
 
 TEST(NcclLogJson, LeavesOutRowsOfNothing) {
   Json log = json_log();
   log["results"][0]["size"] = 0;
   log["results"][0]["out_of_place"] = {{"time", 5.0}, {"alg_bw", "nan"}, {"bus_bw", "nan"}, {"nwrong", 0}};
-  EXPECT_THAT(read(log.dump()).notes, ElementsAre("/results/0: 0 bytes, left out"));
+  EXPECT_THAT(read_log(log.dump()).notes, ElementsAre("/results/0: 0 bytes, left out"));
 }
 
 TEST(NcclLogJson, RefusesWithThePlace) {
-  EXPECT_THAT(with("/results/1/out_of_place/time", "nan"), HasSubstr("nccl.log: /results/1/out_of_place/time"));
-  EXPECT_THAT(with("/results/1/out_of_place/nwrong", 3), HasSubstr("/results/1/out_of_place: found 3 wrong results"));
-  EXPECT_THAT(with("/results/1/size", "many"), HasSubstr("/results/1/size"));
-  EXPECT_THAT(with("/results/2", json_log()["results"][1]), HasSubstr("/results/2: found 1048576 bytes after 1048576"));
-  EXPECT_THAT(with("/results/1/out_of_place", 5), HasSubstr("/results/1/out_of_place"));
-  EXPECT_THAT(with("/results", 5), HasSubstr("/results"));
-  EXPECT_THAT(with("/args/0", "./sendrecv_perf"), HasSubstr("found the test \"./sendrecv_perf\""));
-  EXPECT_THAT(with("/config/devices/1/group", 1), HasSubstr("/config/devices/1: found a second group of ranks"));
+  EXPECT_THAT(log_with("/results/1/out_of_place/time", "nan"), HasSubstr("nccl.log: /results/1/out_of_place/time"));
+  EXPECT_THAT(log_with("/results/1/out_of_place/nwrong", 3),
+              HasSubstr("/results/1/out_of_place: found 3 wrong results"));
+  EXPECT_THAT(log_with("/results/1/size", "many"), HasSubstr("/results/1/size"));
+  EXPECT_THAT(log_with("/results/2", json_log()["results"][1]),
+              HasSubstr("/results/2: found 1048576 bytes after 1048576"));
+  EXPECT_THAT(log_with("/results/1/out_of_place", 5), HasSubstr("/results/1/out_of_place"));
+  EXPECT_THAT(log_with("/results", 5), HasSubstr("/results"));
+  EXPECT_THAT(log_with("/args/0", "./sendrecv_perf"), HasSubstr("found the test \"./sendrecv_perf\""));
+  EXPECT_THAT(log_with("/config/devices/1/group", 1), HasSubstr("/config/devices/1: found a second group of ranks"));
   Json log = json_log();
   log.erase("results");
   EXPECT_THAT(error(log.dump()), HasSubstr("\"results\" is missing"));

@@ -16,8 +16,6 @@ using Json = nlohmann::json;
 using testing::Contains;
 using testing::HasSubstr;
 
-double number(const Json& run, const char* pointer) { return run.at(Json::json_pointer(pointer)).get<double>(); }
-
 /// The made-up GAN on `nodes` nodes of another GPU; its trace is of a processor.
 Json on_other_nodes(int nodes, const Json& synchronization = {{"scheme", "ring"}}) {
   StepTrace trace = constant_trace(4);

@@ -13,8 +13,6 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-double number(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<double>(); }
-
 class Pools : public testing::Test {
  protected:
   static Json pool(const char* instance, int nodes, const char* name) {

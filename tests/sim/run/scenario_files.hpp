@@ -54,4 +54,10 @@ inline std::string simulate_text(const Scenario& scenario) {
 }
 inline nlohmann::json simulate_json(const Scenario& scenario) { return nlohmann::json::parse(simulate_text(scenario)); }
 
+constexpr double kBoot = 90;  ///< seconds that a node of the made-up platform takes to boot
+
+inline double number(const nlohmann::json& run, const char* pointer) {
+  return run.at(nlohmann::json::json_pointer(pointer)).get<double>();
+}
+
 }  // namespace ganymede

@@ -18,11 +18,8 @@ using testing::HasSubstr;
 using namespace literals;
 using Json = nlohmann::json;
 
-constexpr double kBoot = 90;
 constexpr double kStep = 10e-3;
 constexpr std::int64_t kSteps = 1000;
-
-double number(const Json& run, const char* pointer) { return run[Json::json_pointer(pointer)].get<double>(); }
 
 Json one_worker() { return ScenarioFiles::with("/platform/nodes", 1); }
 

@@ -34,7 +34,7 @@ StepModel model(double factor) {
   return out;
 }
 
-Reduce takes(Seconds time) {
+Reduce lasts(Seconds time) {
   return [=](std::span<const Reduction> reductions) {
     std::vector<std::vector<Seconds>> done;
     Seconds free;
@@ -112,7 +112,7 @@ class Spans : public testing::Test {
 };
 
 TEST_F(Spans, OfSynchronousStepsFillThem) {
-  SynchronousStep process(models_, flat(4), {}, takes(5_ms));
+  SynchronousStep process(models_, flat(4), {}, lasts(5_ms));
   record(process);
   expect_apart();
   expect_accounts();
