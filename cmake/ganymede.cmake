@@ -65,5 +65,6 @@ function(ganymede_test folder)
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")
   # rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
-  gtest_discover_tests(${name}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 PROPERTIES ENVIRONMENT RC_PARAMS=seed=1)
+  # Parameters by their index where they have no name: printed, some are whole files, some addresses.
+  gtest_discover_tests(${name}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES ENVIRONMENT RC_PARAMS=seed=1)
 endfunction()
