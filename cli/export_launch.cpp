@@ -48,8 +48,10 @@ void add_launch_options(CLI::App& command, LaunchOptions& options, Shared& share
       .add_option("document", options.document,
                   "a result, a sweep or a plan: what simulate, sweep or plan wrote with --format json")
       ->required();
-  command.add_option("--run", options.run,
-                     "of a sweep: which run, as in its /runs, from 0; default: the cheapest that met its goals");
+  command
+      .add_option("--run", options.run,
+                  "of a sweep: which run, as in its /runs, from 0; default: the cheapest that met its goals")
+      ->check(CLI::NonNegativeNumber);
   command.add_option("--name", options.name, "of what is made; default: model and instance");
   command.add_option("--command", options.command, "what trains, instead of ganymede train: a line for bash");
   command.add_option("--disk", options.disk_gb, "GB for data and checkpoints")

@@ -172,7 +172,8 @@ void add_export_mlflow(CLI::App& exports, Shared& shared) {
   command->add_option("document", options->document, "what simulate, sweep or plan wrote with --format json");
   command->add_option("--tracking-uri", options->uri, "the server; default: MLFLOW_TRACKING_URI");
   command->add_option("--experiment", options->experiment, "made if it is not there")->capture_default_str();
-  command->add_option("--run", options->run, "of a sweep only this run, as in its /runs, from 0");
+  command->add_option("--run", options->run, "of a sweep only this run, as in its /runs, from 0")
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--all", options->all,
                     "of a plan every simulated candidate, not only the best of each provider and the Pareto set");
   command->add_option("--start", options->start, "when the runs start; default: when the document was written");

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
@@ -19,6 +20,11 @@ constexpr std::size_t kLargestFile = std::size_t{2} << 30U;  // a device such as
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
   throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+/// Once it is open, what goes wrong is no mistake of the user's: a full disk, a device that fails.
+[[noreturn]] void fail_writing(const std::filesystem::path& path) {
+  throw std::runtime_error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
 }
 
 class Descriptor {
@@ -44,6 +50,15 @@ struct Temporary {
     if (!keep) ::unlink(path.c_str());
   }
 };
+
+void write_all(int file, std::string_view content, const std::filesystem::path& path) {
+  while (!content.empty()) {
+    const ssize_t wrote = ::write(file, content.data(), content.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) fail_writing(path);
+    content.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+}
 
 /// False also where the path cannot even be looked up (a name too long, a file in the place of a folder): opening it
 /// will say why.
@@ -91,9 +106,8 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
   // A pipe or /dev/stdout has nothing to rename onto: write through it.
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.get() < 0 || ::write(file.get(), content.data(), content.size()) != static_cast<ssize_t>(content.size()))
-      fail(path, "cannot be written");
-    return;
+    if (file.get() < 0) fail(path, "cannot be written");
+    return write_all(file.get(), content, path);
   }
   Temporary temporary{temporary_name(path)};
   Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -101,14 +115,9 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
     temporary.keep = true;  // nothing was made
     fail(path, "cannot be written");
   }
-  for (std::size_t done = 0; done < content.size();) {
-    const ssize_t wrote = ::write(file.get(), content.data() + done, content.size() - done);
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) fail(path, "cannot be written");
-    done += static_cast<std::size_t>(wrote);
-  }
-  if (::fsync(file.get()) != 0 || !file.close()) fail(path, "cannot be written");
-  if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail(path, "cannot be written");
+  write_all(file.get(), content, path);
+  if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
+  if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
   temporary.keep = true;
 }
 

@@ -1,5 +1,7 @@
 #include "report/candidates.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -59,12 +61,17 @@ double mean_of(const Runs& runs, const std::function<double(const Json&)>& value
   return sum / static_cast<double>(runs.size());
 }
 
-/// What instances cost at prices of this kind.
-double instance_usd(const Json& run, bool spot) {
-  double sum = 0;
-  for (const Json& item : run.at("cost").at("items"))
-    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot)
-      sum += amount(item.at("usd"));
+bool keeps_its_gpus(const Json& run) {
+  const std::string policy = word(run.at("run"), "policy");
+  return policy.empty() || policy == "fixed";
+}
+
+/// What was asked for at first, where the run says so.
+int asked_gpus(const Json& run, int otherwise) {
+  if (!run.contains("launch")) return otherwise;
+  int sum = 0;
+  for (const Json& pool : run.at("launch").at("pools"))
+    sum += pool.at("nodes").get<int>() * pool.at("gpus_per_node").get<int>();
   return sum;
 }
 
@@ -75,12 +82,18 @@ Candidate of_runs(const Runs& runs) {
   out.infrastructure = with_market(word(what, "platform"), out.market);
   out.rented = word(what, "allocation");
   out.gpu = word(what, "gpu");
-  out.gpus = what.at("gpus").get<int>();
   out.scheme = word(what, "scheme");
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
     if (const std::string value = word(what, key); !value.empty() && value != usual) out.scheme += ", " + value;
   out.policy = word(what, "policy");
-  out.scales = out.policy.empty() || out.policy == "fixed";
+  out.scales = keeps_its_gpus(*runs.front());
+  out.gpus = out.fewest_gpus = what.at("gpus").get<int>();
+  if (!out.scales)
+    for (const Json* run : runs) {
+      const int most = run->at("run").at("gpus").get<int>();
+      out.gpus = std::max(out.gpus, most);
+      out.fewest_gpus = std::min({out.fewest_gpus, most, asked_gpus(*run, most)});
+    }
   out.runs = static_cast<int>(runs.size());
   const auto end = [](const char* part, const char* interval, std::size_t which) {
     return [=](const Json& run) { return amount(run.at(part).at(interval).at(which)); };
@@ -90,8 +103,10 @@ Candidate of_runs(const Runs& runs) {
       runs, [](const Json& run) { return amount(run.at("cost").at("total_usd")); }, end("cost", "interval_usd", 0),
       end("cost", "interval_usd", 1));
   out.run = median_run(runs);
-  out.spot_usd = instance_usd(*out.run, true);
-  out.instance_usd = instance_usd(*out.run, false);
+  if (runs.size() == 1) {
+    out.spot_usd = instance_usd(*out.run, true);
+    out.instance_usd = instance_usd(*out.run, false);
+  }
   out.images_per_s = quantile_of(runs, 0.5, [](const Json& run) {
     const double training = run.at("time").at("step_mean_s").get<double>() * run.at("time").at("steps").get<double>();
     return training > 0 ? run.at("time").at("images").get<double>() / training : kUnknown;
@@ -120,7 +135,7 @@ Candidate of_plan(const Json& row, const Json& request) {
   out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
   out.rented = row.at("nodes").dump() + " x " + word(row, "instance");
   out.gpu = word(row, "gpu");
-  out.gpus = row.at("gpus").get<int>();
+  out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
   out.scheme = word(row, "scheme");
   out.policy = word(row, "policy");
   out.scales = out.policy == "fixed";
@@ -146,15 +161,29 @@ Candidate of_plan(const Json& row, const Json& request) {
   return out;
 }
 
-/// Runs that are alike but for their seed.
+/// Runs that are alike but for their seed. How many GPUs a policy came to hold is what happened, not what was asked
+/// for.
 std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
     key += word(run.at("run"), part) + "\n";
-  return key + run.at("run").at("gpus").dump();
+  return keeps_its_gpus(run) ? key + run.at("run").at("gpus").dump() : key;
 }
 
 }  // namespace
+
+std::string gpus_of(const Candidate& of) {
+  const std::string most = fmt::format("{} x {}", of.gpus, of.gpu);
+  return of.fewest_gpus == of.gpus ? most : fmt::format("{} to {}", of.fewest_gpus, most);
+}
+
+double instance_usd(const Json& run, bool spot) {
+  double sum = 0;
+  for (const Json& item : run.at("cost").at("items"))
+    if (word(item, "item") == "instance-hours" && (word(item, "market") == "spot") == spot)
+      sum += amount(item.at("usd"));
+  return sum;
+}
 
 double amount(const Json& value) {
   if (value.is_number()) return value.get<double>();

@@ -20,12 +20,15 @@ struct Candidate {
   std::string infrastructure;  ///< provider, region and market where it is not on demand
   std::string rented;          ///< "2 x p3.2xlarge"
   std::string market, gpu, scheme, policy;
+  /// The most that it held; a policy of its own may have held fewer, and in another run more.
   int gpus = 0;
+  int fewest_gpus = 0;
   int runs = 1;
   /// Of one run its value and stated error; of several the median over the seeds, the 5th percentile of the low ends
   /// and the 95th of the high ones, as in plans.
   Estimate time_s, usd;
-  /// Parts of usd.middle that scale with prices of instances: at spot prices, at others.
+  /// Parts of usd.middle that scale with prices of instances: at spot prices, at others. Of several runs 0: each has
+  /// its own, instance_usd().
   double spot_usd = 0, instance_usd = 0;
   double images_per_s = 0;  ///< while training; of a plan's candidate over its whole time
   double gpu_busy = 0;      ///< share
@@ -48,6 +51,12 @@ std::vector<Candidate> candidates_of(const nlohmann::json& document);
 
 /// Indices of those that no other beats in both time and cost, the fastest first. Candidates without a price are none.
 std::vector<std::size_t> pareto_of(const std::vector<Candidate>& candidates);
+
+/// "8 x V100", or "4 to 8 x V100".
+std::string gpus_of(const Candidate& of);
+
+/// What the instances of a run cost, at spot prices or at others.
+double instance_usd(const nlohmann::json& run, bool spot);
 
 /// A decimal string of a result, or a number; not finite for "inf" and null, which have no price.
 double amount(const nlohmann::json& value);

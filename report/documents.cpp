@@ -18,7 +18,10 @@ void expect_members(const JsonNode& of, std::initializer_list<const char*> membe
 }
 
 void expect_run(const JsonNode& run) {
-  expect_members(run, {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"});
+  const auto parts = {"run", "time", "utilization", "gpu_seconds", "cost", "life", "goals", "provenance"};
+  expect_members(run, parts);
+  for (const char* part : parts)
+    if (!run.value().at(part).is_object()) run.child(part).fail(fmt::format("is no object; {}", kAgain));
 }
 
 /// By DocumentKind.
@@ -54,6 +57,7 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
     case DocumentKind::sweep:
       expect_members(node, {"runs"});
       for (const JsonNode& run : node.child("runs").as_array()) expect_run(run);
+      if (node.value().contains("study")) (void)node.child("study").as_string();
       break;
     case DocumentKind::plan:
       expect_members(node, {"simulated"});

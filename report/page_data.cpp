@@ -70,6 +70,7 @@ Out columns_of(const PageInput& page) {
   out["scheme"] = words_of(page, &Candidate::scheme);
   out["policy"] = words_of(page, &Candidate::policy);
   out["gpus"] = numbers_of(page, [](const Candidate& of) { return of.gpus; });
+  out["fewest_gpus"] = numbers_of(page, [](const Candidate& of) { return of.fewest_gpus; });
   out["time"] = estimates_of(page, &Candidate::time_s);
   out["usd"] = estimates_of(page, &Candidate::usd);
   out["spot_usd"] = numbers_of(page, [](const Candidate& of) { return of.spot_usd; });
@@ -115,19 +116,23 @@ Out details_of(const PageInput& page) {
   return out;
 }
 
-/// Of candidates with several runs, each run's time and cost.
+/// Of candidates with several runs, each run's time and cost, the ends of its cost and what of it instances are.
 Out seeds_of(const PageInput& page) {
   Out out = Out::array();
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
     const Candidate& of = page.candidates[i];
     if (of.of_runs.size() < 2) continue;
-    Out time = Out::array();
-    Out usd = Out::array();
+    Out group = {{"row", i}};
     for (const Json* run : of.of_runs) {
-      time.push_back(rounded((*run).at("time").at("total_s").get<double>()));
-      usd.push_back(rounded(amount((*run).at("cost").at("total_usd"))));
+      const Json& cost = run->at("cost");
+      group["time"].push_back(rounded(run->at("time").at("total_s").get<double>()));
+      group["usd"].push_back(rounded(amount(cost.at("total_usd"))));
+      group["low"].push_back(rounded(amount(cost.at("interval_usd").at(0))));
+      group["high"].push_back(rounded(amount(cost.at("interval_usd").at(1))));
+      group["spot"].push_back(rounded(instance_usd(*run, true)));
+      group["instances"].push_back(rounded(instance_usd(*run, false)));
     }
-    out.push_back({{"row", i}, {"time", std::move(time)}, {"usd", std::move(usd)}});
+    out.push_back(std::move(group));
   }
   return out;
 }

@@ -39,7 +39,7 @@ std::string cards(const Candidate& of) {
   std::string out = "<dl class=cards>\n";
   out += card("Time", clock(of.time_s.middle), ends(of.time_s, clock));
   out += card("Cost", std::isfinite(of.usd.middle) ? usd(of.usd.middle) + " USD" : "no price", ends(of.usd, usd));
-  out += card("GPU busy", percent(of.gpu_busy), fmt::format("{} x {}", of.gpus, of.gpu));
+  out += card("GPU busy", percent(of.gpu_busy), gpus_of(of));
   out += card("Carbon", known(of.kg_co2e, three_digits) + (std::isfinite(of.kg_co2e) ? " kg CO2e" : ""),
               std::isfinite(of.kwh) ? three_digits(of.kwh) + " kWh" : "");
   return out + "</dl>\n";
@@ -154,9 +154,9 @@ Section comparison(const PageInput& page) {
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
     const Candidate& row = page.candidates[i];
     const bool best = std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end();
-    table.add({row.infrastructure, row.rented, fmt::format("{} x {}", row.gpus, row.gpu), row.scheme, row.policy,
-               std::to_string(row.runs), clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle),
-               ends(row.usd, usd), percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"), percent(row.met_share),
+    table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, std::to_string(row.runs),
+               clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle), ends(row.usd, usd),
+               percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"), percent(row.met_share),
                row.chosen ? "chosen"
                : best     ? "Pareto"
                           : ""});

@@ -1,7 +1,6 @@
 #include "serve/server.hpp"
 
 #include <fmt/format.h>
-#include <httplib.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +12,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "serve/access.hpp"
+#include "serve/timed_server.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -22,8 +22,7 @@ using httplib::Request;
 using httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
 
-constexpr std::size_t kThreads = 8;
-constexpr int kTimeout = 10;  // seconds, of a read or a write
+constexpr std::size_t kThreads = 32;
 constexpr std::size_t kMostPath = 200;
 
 // Everything the page uses is its own; a report is shown in a frame.
@@ -107,9 +106,6 @@ class Server::Impl {
     gate_ = Gate(random_token(), port);
     http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
     http_.set_payload_max_length(options.most_body);
-    http_.set_read_timeout(kTimeout);
-    http_.set_write_timeout(kTimeout);
-    http_.set_keep_alive_max_count(1);  // an idle connection would keep one of the threads
     http_.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return admit(request, response); });
     http_.set_post_routing_handler([](const Request&, Response& response) { protect(response); });
@@ -251,7 +247,7 @@ class Server::Impl {
 
   Jobs& jobs_;
   Gate gate_;
-  httplib::Server http_;
+  TimedServer http_;
   std::atomic<bool> ended_ = false;
 };
 

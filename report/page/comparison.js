@@ -2,7 +2,7 @@
 
 const kMostBars = 25;
 const cheapest = () => visible().slice().sort((a, b) => (priced(a) ?? Infinity) - (priced(b) ?? Infinity) || a.i - b.i);
-const tip = (row) => [nameOf(row), `${row.gpus} x ${row.gpu}`,
+const tip = (row) => [nameOf(row), `${row.fewest < row.gpus ? `${row.fewest} to ` : ""}${row.gpus} x ${row.gpu}`,
   `time ${clock(row.time[0])}  [${clock(row.time[1])} .. ${clock(row.time[2])}]`,
   `USD ${dollars(priced(row))}  [${dollars(priced(row, 1))} .. ${dollars(priced(row, 2))}]`,
   row.kg === null ? "" : `${row.kg.toPrecision(3)} kg CO2e`, row.met < 1 ? `meets the goals in ${percent(row.met)} of runs` : ""]
@@ -100,7 +100,7 @@ function barsOption(colours, members, series, unit, written, most) {
     legend: series.length > 1 ? legend(colours) : undefined,
     grid: { left: 10, right: 30, top: series.length > 1 ? 36 : 10, bottom: 44, containLabel: true },
     xAxis: axis(colours, { type: "value", name: unit, max: most }),
-    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => labelOf(rows[i]), width: 420, overflow: "truncate", fontSize: 11, interval: 0 } }),
+    yAxis: axis(colours, { type: "category", data: shown.map((row) => row.i), axisLabel: { formatter: (i) => labelOf(rows[i]), width: labelRoom(420), overflow: "truncate", fontSize: 11, interval: 0 } }),
     tooltip: { trigger: "item", formatter: (item) => `${nameOf(rows[Number(item.name)])}\n${item.seriesName}: ${written(item.value, rows[Number(item.name)])}` },
     series: series.map(({ name, color, of }) => ({ type: "bar", name, stack: "all", itemStyle: { color }, data: shown.map(of) })),
   };
@@ -122,11 +122,6 @@ function energyOption(colours) {
     (value, row) => `${value.toPrecision(4)} kg CO2e${row.kwh === null ? "" : `, ${row.kwh.toPrecision(4)} kWh`}`);
 }
 
-const quantile = (sorted, share) => {
-  const place = share * (sorted.length - 1), low = Math.floor(place);
-  return sorted[low] + (place - low) * ((sorted[Math.min(low + 1, sorted.length - 1)]) - sorted[low]);
-};
-
 // A policy's seeds as points, with the bar from the 5th to the 95th percentile.
 function policiesOption(colours) {
   const shown = new Set(visible().map((row) => row.i));
@@ -139,18 +134,18 @@ function policiesOption(colours) {
   };
   const series = [];
   [["time", 3600, 0], ["usd", 1, 1]].forEach(([what, unit, at]) => {
-    const values = groups.map((group) => group[what].filter((value) => value !== null).map((value) => value / unit).sort((a, b) => a - b));
+    const values = groups.map((group) => (what === "usd" ? seedCosts(group) : group.time).filter((value) => value !== null).map((value) => value / unit).sort((a, b) => a - b));
     series.push({ type: "scatter", name: at === 0 ? "hours" : "USD", xAxisIndex: at, yAxisIndex: at, symbolSize: 6, itemStyle: { opacity: 0.45, color: palette[at] },
       data: values.flatMap((sorted, k) => sorted.map((value) => [value, k])) });
     series.push({ type: "custom", name: "5th to 95th percentile, median", xAxisIndex: at, yAxisIndex: at, renderItem: bar, silent: true, encode: { x: [1, 2, 3], y: 0 }, itemStyle: { color: colours.text },
-      data: values.map((sorted, k) => [k, quantile(sorted, 0.05), quantile(sorted, 0.5), quantile(sorted, 0.95)]).filter(([, low]) => low !== undefined) });
+      data: values.map((sorted, k) => [k, quantile(sorted, 0.05), quantile(sorted, 0.5), quantile(sorted, 0.95)]).filter(([, low]) => low !== null) });
   });
   const names = groups.map((group) => labelOf(rows[group.row]));
-  const y = (at) => axis(colours, { type: "category", gridIndex: at, data: names, axisLabel: { show: at === 0, width: 260, overflow: "truncate", fontSize: 11, interval: 0 } });
+  const y = (at) => axis(colours, { type: "category", gridIndex: at, data: names, axisLabel: { show: at === 0, width: labelRoom(260), overflow: "truncate", fontSize: 11, interval: 0 } });
   return {
     height: 90 + 30 * groups.length,
     legend: legend(colours),
-    grid: [{ left: Math.min(280, 16 + 6.5 * Math.max(...names.map((name) => name.length))), right: "38%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
+    grid: [{ left: Math.min(labelRoom(260) + 20, 16 + 6.5 * Math.max(...names.map((name) => name.length))), right: "38%", top: 36, bottom: 46 }, { left: "66%", right: 20, top: 36, bottom: 46 }],
     xAxis: [axis(colours, { type: "value", scale: true, gridIndex: 0, name: "hours" }), axis(colours, { type: "value", scale: true, gridIndex: 1, name: "USD" })],
     yAxis: [y(0), y(1)],
     tooltip: { trigger: "item", formatter: (item) => (item.seriesType === "scatter" ? `${names[item.value[1]]}\n${Number(item.value[0].toPrecision(5))} ${item.seriesName}` : "") },

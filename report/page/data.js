@@ -6,7 +6,7 @@ const uses = data.uses || [];
 function decode(columns) {
   const word = (name, i) => columns[name].words[columns[name].rows[i]];
   return columns.gpus.map((gpus, i) => ({
-    i, gpus,
+    i, gpus, fewest: columns.fewest_gpus[i],
     where: word("where", i), market: word("market", i), rented: word("rented", i), gpu: word("gpu", i),
     scheme: word("scheme", i), policy: word("policy", i),
     time: columns.time[i], usd: columns.usd[i], spot: columns.spot_usd[i] || 0, instances: columns.instance_usd[i] || 0,
@@ -27,13 +27,46 @@ const labelOf = (row) => (varying.length === 0 ? nameOf(row) : varying.map((part
 // What the reader chose: values that filters let pass ("" is all), bounds, and factors on prices.
 const choice = { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, intervals: rows.length <= 40, price: 1, discount: 0 };
 
-// [middle, low, high] in dollars with the reader's prices, or null without a price.
+// A bill of which instances are these parts, with the reader's prices.
+const billOf = (usd, instances, spot) =>
+  Math.max(0, usd + instances * (choice.price - 1) + spot * (choice.price * (1 - choice.discount) - 1));
+
+// As calibration/statistics.cpp has it; what is not known does not count.
+function quantile(values, share) {
+  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
+  if (sorted.length === 0) return null;
+  const place = share * (sorted.length - 1), low = Math.floor(place), high = Math.min(low + 1, sorted.length - 1);
+  return sorted[low] + (place - low) * (sorted[high] - sorted[low]);
+}
+
+// The ends of a bill hold the same shares of instances: more or less time of the same machines.
+const scaled = (end, usd, now) => (end === null ? now : end * (usd > 0 ? now / usd : 1));
+
+// Of each seed of a candidate, or null without a price.
+const seedCosts = (seeds) =>
+  seeds.usd.map((usd, k) => (usd === null ? null : billOf(usd, seeds.instances[k] || 0, seeds.spot[k] || 0)));
+
+const seedsOf = new Map((data.seeds || []).map((group) => [group.row, group]));
+function repriced(row) {
+  const seeds = seedsOf.get(row.i);
+  if (!seeds) {
+    const now = billOf(row.usd[0], row.instances, row.spot);
+    return [now, scaled(row.usd[1], row.usd[0], now), scaled(row.usd[2], row.usd[0], now)];
+  }
+  const now = seedCosts(seeds);
+  const ends = (list) => list.map((end, k) => (now[k] === null ? null : scaled(end, seeds.usd[k], now[k])));
+  return [quantile(now, 0.5), quantile(ends(seeds.low), 0.05), quantile(ends(seeds.high), 0.95)];
+}
+
+// The middle, low or high end in dollars with the reader's prices, or null without a price.
+const pricesKnown = new Map();
+let pricesAt = "";
 function priced(row, end = 0) {
-  if (row.usd[0] === null) return null;
-  const changed = row.usd[0] + row.instances * (choice.price - 1) + row.spot * (choice.price * (1 - choice.discount) - 1);
-  if (end === 0) return changed;
-  // The ends hold the same shares of instances: more or less time of the same machines.
-  return row.usd[end] === null ? changed : row.usd[end] * (row.usd[0] > 0 ? changed / row.usd[0] : 1);
+  if (row.usd[0] === null || (choice.price === 1 && choice.discount === 0)) return row.usd[end] ?? row.usd[0];
+  const at = `${choice.price} ${choice.discount}`;
+  if (at !== pricesAt) { pricesKnown.clear(); pricesAt = at; }
+  if (!pricesKnown.has(row.i)) pricesKnown.set(row.i, repriced(row));
+  return pricesKnown.get(row.i)[end];
 }
 
 function passes(row) {

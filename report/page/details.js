@@ -127,7 +127,7 @@ function timelineOption(colours) {
     legend: legend(colours, { data: kinds }),
     grid: { left: 10, right: 20, top: 40, bottom: 84, containLabel: true },
     xAxis: axis(colours, { type: "value", name: "time", min: 0, max: hours(detail.total_s), axisLabel: { showMaxLabel: false, formatter: (value) => short(value * 3600) } }),
-    yAxis: axis(colours, { type: "category", data: lanes, axisLabel: { width: 260, overflow: "truncate", fontSize: 11 } }),
+    yAxis: axis(colours, { type: "category", data: lanes, axisLabel: { width: labelRoom(260), overflow: "truncate", fontSize: 11 } }),
     tooltip: { trigger: "item", formatter: (item) => {
       if (item.seriesType === "custom") return `${lanes[item.value[0]]}\n${item.value[3]} nodes held, ${item.value[4]} asked for\n${clock(item.value[1] * 3600)} to ${clock(item.value[2] * 3600)}`;
       const [at, what, pool, nodes, more, times] = item.data.event;

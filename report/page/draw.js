@@ -9,6 +9,8 @@ const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", str
 let printing = false;
 const kPaper = { text: "#000000", dim: "#333333", line: "#bbbbbb", back: "#ffffff", panel: "#ffffff" };
 const kPaperWidth = 680;
+// What labels beside bars may take: at most a third of a narrow window, so that there is room for the bars.
+const labelRoom = (most) => Math.round(Math.min(most, (printing ? kPaperWidth : document.documentElement.clientWidth) / 3));
 
 const theme = () => {
   if (printing) return kPaper;

@@ -50,7 +50,7 @@ function buildFilters() {
   intervals.checked = choice.intervals;
   place.append(control("Intervals drawn", intervals));
   place.append(control("What if instances cost x", input("price", { type: "number", min: "0", step: "0.05", value: "1" }, (element) => { choice.price = numberOf(element, 1); })));
-  if (rows.some((row) => row.spot > 0))
+  if (rows.some((row) => row.spot > 0 || seedsOf.get(row.i)?.spot.some((usd) => usd > 0)))
     place.append(control("and spot were cheaper by %", input("discount", { type: "number", min: "0", max: "100", step: "5", value: "0" }, (element) => { choice.discount = Math.min(1, numberOf(element, 0) / 100); })));
   const reset = document.createElement("button");
   reset.type = "button";

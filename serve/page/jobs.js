@@ -9,7 +9,8 @@ const key = (job) => `${job.id} ${job.state} ${active(job) ? '' : job.seconds}`;
 const again = (job) => ['failed', 'cancelled', 'interrupted'].includes(job.state);
 const kinds = {compare: 'Comparison', plan: 'Plan', generate: 'Images'};
 
-const elapsed = (job) => (job.state === 'queued' ? '' : duration(job.seconds));
+// Not known of one that waits, nor of one whose server was killed.
+const elapsed = (job) => (job.state === 'queued' || (!active(job) && job.seconds === 0) ? '' : duration(job.seconds));
 
 function row(job, selected, choose) {
   return el('li', {}, el('button', {type: 'button', 'aria-current': String(job.id === selected), 'data-id': String(job.id), onclick: () => choose(job.id)},
@@ -67,7 +68,7 @@ export function jobsView({list, empty, detail, ended, connection}) {
 
   const facts = (job) => {
     const all = [`asked for ${job.created.replace('T', ' ').replace('Z', ' UTC')}`];
-    if (job.state !== 'queued') all.push(`${duration(job.seconds)} elapsed`);
+    if (elapsed(job)) all.push(`${elapsed(job)} elapsed`);
     if (job.peak_memory_bytes > 0) all.push(`${bytes(job.peak_memory_bytes)} memory at most`);
     return el('p', {class: 'facts'}, ...all.map((fact) => el('span', {}, fact)));
   };

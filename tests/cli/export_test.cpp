@@ -64,6 +64,7 @@ TEST(ExportLaunch, NamesWhatIsWrong) {
   refused("kubernetes " + result + " -o " + result, "is the input too");
   refused("skypilot " + result + " --command \"$(printf '\\377')\"", "UTF-8");
   refused("skypilot " + result + " --disk 0", "--disk");
+  refused("skypilot " + result + " --run -1", "--run");
 }
 
 }  // namespace

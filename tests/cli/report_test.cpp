@@ -66,6 +66,11 @@ TEST_F(Report, RefusesWhatIsNoResult) {
   expect_refused("{}", "schema");
   expect_refused(R"({"schema":"ganymede.scenario/1"})", "ganymede.result/1");
   expect_refused(R"({"schema":7})", "schema");
+  expect_refused(
+      R"({"schema":"ganymede.sweep/1","runs":[{"run":{},"time":{},"utilization":{},"gpu_seconds":{},"cost":null,
+                 "life":{},"goals":{},"provenance":{}}]})",
+      "/runs/0/cost");
+  expect_refused(R"({"schema":"ganymede.sweep/1","study":{},"runs":[]})", "/study");
   EXPECT_EQ(run_program("report " + at("nothing.json") + " -o " + at("out.html")).code, 2);
 }
 

@@ -105,9 +105,30 @@ TEST(Candidates, RunsThatDifferInTheirSeedAreOne) {
   EXPECT_DOUBLE_EQ(candidates[0].usd.middle, 2);
   EXPECT_LT(candidates[0].time_s.low, 1800 * 1.2);
   EXPECT_GT(candidates[0].time_s.high, 3 * 3600 * 1.8);
-  EXPECT_DOUBLE_EQ(candidates[0].spot_usd, 2);
-  EXPECT_DOUBLE_EQ(candidates[0].instance_usd, 0);
+  // Each run has its own part that prices change.
+  EXPECT_DOUBLE_EQ(candidates[0].spot_usd, 0);
+  EXPECT_DOUBLE_EQ(candidates[1].spot_usd, 9);
+  EXPECT_DOUBLE_EQ(candidates[1].instance_usd, 0);
+  const Json seeds = data_of(report_page(document))["seeds"];
+  ASSERT_EQ(seeds.size(), 1U);
+  EXPECT_EQ(seeds[0]["usd"], Json({3, 1, 2}));
+  EXPECT_EQ(seeds[0]["spot"], Json({3, 1, 2}));
+  EXPECT_EQ(seeds[0]["instances"], Json({0, 0, 0}));
   EXPECT_EQ((*candidates[0].run)["provenance"]["seed"], 3);  // the median run
+}
+
+// How many GPUs a policy came to hold differs by seed; it was asked for one thing.
+TEST(Candidates, WhatAPolicyCameToHoldIsNoConfiguration) {
+  std::vector<Json> runs = {run("1 x a", 4, 3, "3.00", 1), run("1 x a", 8, 1, "1.00", 2)};
+  ASSERT_EQ(candidates_of(sweep(runs)).size(), 2U);
+  for (Json& one : runs) one["run"]["policy"] = "external";
+  auto document = sweep(runs);
+  auto candidates = candidates_of(document);
+  ASSERT_EQ(candidates.size(), 1U);
+  EXPECT_EQ(gpus_of(candidates[0]), "4 to 8 x V100");
+  document["runs"][1]["launch"]["pools"] = {{{"nodes", 2}, {"gpus_per_node", 1}}};
+  candidates = candidates_of(document);
+  EXPECT_EQ(gpus_of(candidates[0]), "2 to 8 x V100");
 }
 
 TEST(Candidates, ParetoIsWhatNoneBeatsInBoth) {

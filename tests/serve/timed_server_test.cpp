@@ -1,0 +1,112 @@
+// A request has a time, whatever it sends meanwhile: nobody keeps the server from others by being slow.
+
+#include "serve/timed_server.hpp"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace ganymede::serve {
+namespace {
+
+class Connection {
+ public:
+  explicit Connection(int port) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+  ~Connection() { ::close(socket_); }
+
+  bool send(const std::string& text) const {
+    return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
+  }
+  /// All until the server ends the connection.
+  std::string rest() const {
+    std::string out;
+    char buffer[4096];
+    for (ssize_t got = 0; (got = ::recv(socket_, buffer, sizeof buffer, 0)) > 0;)
+      out.append(buffer, static_cast<std::size_t>(got));
+    return out;
+  }
+
+ private:
+  int socket_;
+};
+
+class TimedServerTest : public testing::Test {
+ protected:
+  TimedServerTest() {
+    server_.new_task_queue = [] { return new httplib::ThreadPool(2); };
+    server_.Get(
+        "/", [](const httplib::Request&, httplib::Response& response) { response.set_content("here", "text/plain"); });
+    server_.Post("/", [](const httplib::Request& request, httplib::Response& response) {
+      response.set_content(std::to_string(request.body.size()), "text/plain");
+    });
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    while (!server_.is_running()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  ~TimedServerTest() override {
+    server_.stop();
+    thread_.join();
+  }
+
+  /// A byte now and then, each well within the time of one read, until the server has ended the connection.
+  static void trickle(const Connection& slow) {
+    while (slow.send("x")) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+
+  TimedServer server_{{.request = Seconds{0.4}, .answer = Seconds{2}}};
+  int port_ = 0;
+  std::thread thread_;
+};
+
+TEST_F(TimedServerTest, AnswersARequestInPieces) {
+  const Connection whole(port_);
+  ASSERT_TRUE(whole.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n"));
+  ASSERT_TRUE(whole.send(std::string(4000, 'a')));
+  ASSERT_TRUE(whole.send(std::string(5000, 'b')));
+  EXPECT_THAT(whole.rest(), testing::AllOf(testing::HasSubstr("200 OK"), testing::EndsWith("9000")));
+}
+
+TEST_F(TimedServerTest, EndsAHeaderThatNeverEnds) {
+  const Connection slow(port_);
+  ASSERT_TRUE(slow.send("GET / HTTP/1.1\r\nX: "));
+  trickle(slow);
+}
+
+TEST_F(TimedServerTest, EndsABodyThatNeverEnds) {
+  const Connection slow(port_);
+  ASSERT_TRUE(slow.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n"));
+  trickle(slow);
+}
+
+TEST_F(TimedServerTest, AnswersOthersWhileAllItsThreadsAreKept) {
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 4; ++i)
+    callers.emplace_back([this] {
+      const Connection slow(port_);
+      if (slow.send("GET / HTTP/1.1\r\nX: ")) trickle(slow);
+    });
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  const Connection other(port_);
+  ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+  EXPECT_THAT(other.rest(), testing::EndsWith("here"));
+  for (std::thread& caller : callers) caller.join();
+}
+
+}  // namespace
+}  // namespace ganymede::serve
