@@ -3,7 +3,7 @@
 
   python3 bench/report.py [--program build/release/bin/ganymede] [--rounds 5]
 
-Two studies: twelve policies with 167 seeds each, as simulated (2,004 runs in 13 candidates), and the same runs told apart as
+Two studies: twelve policies with 167 seeds each, as simulated (2,004 runs in 12 candidates), and the same runs told apart as
 2,004 candidates, which is more to show. How long the pages take to open is printed by tests/browser/run.sh.
 """
 
