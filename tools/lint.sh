@@ -2,7 +2,7 @@
 # Checks what a machine can check without running the program: clang-format on every C++ file, clang-tidy on every .cpp.
 #
 #   tools/lint.sh format    fails if clang-format would change a file; 'tools/lint.sh format --fix' changes it
-#   tools/lint.sh tidy      'tools/lint.sh tidy FILE...' looks at those alone; all of them take half an hour on two cores
+#   tools/lint.sh tidy      'tools/lint.sh tidy FILE...' looks at those alone
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 

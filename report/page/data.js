@@ -58,9 +58,11 @@ function repriced(row) {
   return [quantile(now, 0.5), quantile(ends(seeds.low), 0.05), quantile(ends(seeds.high), 0.95)];
 }
 
-// The middle, low or high end in dollars with the reader's prices, or null without a price.
+// Charts ask for each price many times over.
 const pricesKnown = new Map();
 let pricesAt = "";
+
+// The middle, low or high end in dollars with the reader's prices, or null without a price.
 function priced(row, end = 0) {
   if (row.usd[0] === null || (choice.price === 1 && choice.discount === 0)) return row.usd[end] ?? row.usd[0];
   const at = `${choice.price} ${choice.discount}`;

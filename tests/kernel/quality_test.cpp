@@ -161,13 +161,13 @@ TEST(QualityMeter, RefusesMoreImagesThanHalfTheDataAndTooFewForACovariance) {
                 ThrowsMessage<ConfigError>(HasSubstr("expected 128 to 200")));
 }
 
-struct Improves {
+struct Lesson {
   const char* model;
   int batch, steps;
   float rate;
 };
 
-std::string name_of_model(const testing::TestParamInfo<Improves>& instance) {
+std::string name_of_model(const testing::TestParamInfo<Lesson>& instance) {
   std::string name = instance.param.model;
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
@@ -187,26 +187,26 @@ void expect_traced(const TraceBatch& batch, std::size_t steps) {
   EXPECT_FALSE(batch.buckets.empty());
 }
 
-void PrintTo(const Improves& course, std::ostream* out) { *out << course.model; }
+void PrintTo(const Lesson& lesson, std::ostream* out) { *out << lesson.model; }
 
-class EveryModel : public testing::TestWithParam<Improves> {};
+class EveryModel : public testing::TestWithParam<Lesson> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, EveryModel,
-                         testing::Values(Improves{"mlp-gan", 64, 1500, 5e-4F}, Improves{"dcgan-28", 32, 400, 2e-4F},
-                                         Improves{"dcgan-32", 16, 300, 2e-4F}, Improves{"dcgan-64", 8, 200, 2e-4F}),
+                         testing::Values(Lesson{"mlp-gan", 64, 1500, 5e-4F}, Lesson{"dcgan-28", 32, 400, 2e-4F},
+                                         Lesson{"dcgan-32", 16, 300, 2e-4F}, Lesson{"dcgan-64", 8, 200, 2e-4F}),
                          name_of_model);
 
 TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
-  const Improves& course = GetParam();
+  const Lesson& lesson = GetParam();
   TrainOptions options;
-  options.model = course.model;
-  options.batch = course.batch;
-  options.learning_rate = course.rate;
+  options.model = lesson.model;
+  options.batch = lesson.batch;
+  options.learning_rate = lesson.rate;
   options.trace = true;
   Trainer trainer(options);
   QualityMeter meter(trainer.dataset(), trainer.ops(), 256, cache_directory());
   const Quality before = meter.measure(trainer.gan(), trainer.ops(), 1);
-  trainer.run(course.steps);
+  trainer.run(lesson.steps);
   const Quality after = meter.measure(trainer.gan(), trainer.ops(), 1);
   // 0.18 to 0.53, by model and by how the processor rounds.
   EXPECT_LT(after.fid, 0.7 * before.fid);
@@ -215,43 +215,43 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   EXPECT_GT(after.inception_score, 1.2);
   const StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 1U);
-  expect_traced(trace.batches.front(), static_cast<std::size_t>(course.steps));
+  expect_traced(trace.batches.front(), static_cast<std::size_t>(lesson.steps));
 }
 
-class GrowingModel : public testing::TestWithParam<Improves> {};
+class GrowingModel : public testing::TestWithParam<Lesson> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
-                         testing::Values(Improves{"progressive-gan", 8, 120, 1e-3F},
-                                         Improves{"progressive-gan-video", 4, 80, 1e-3F}),
+                         testing::Values(Lesson{"progressive-gan", 8, 120, 1e-3F},
+                                         Lesson{"progressive-gan-video", 4, 80, 1e-3F}),
                          name_of_model);
 
 // Through two fadings in. Measured at the ends of the stays: while layers fade in, images are of neither size.
 TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
-  const Improves& course = GetParam();
+  const Lesson& lesson = GetParam();
   TrainOptions options;
-  options.model = course.model;
-  options.batch = course.batch;
-  options.learning_rate = course.rate;
-  options.image = std::string(course.model) == "progressive-gan-video" ? "32x32x3x8" : "32x32x3";
-  options.stage_steps = course.steps;
+  options.model = lesson.model;
+  options.batch = lesson.batch;
+  options.learning_rate = lesson.rate;
+  options.image = std::string(lesson.model) == "progressive-gan-video" ? "32x32x3x8" : "32x32x3";
+  options.stage_steps = lesson.steps;
   options.average_decay = 0.98F;
   options.trace = true;
   Trainer trainer(options);
   QualityMeter meter(trainer.dataset(), trainer.ops(), 256, cache_directory());
   std::vector<double> fids;
   for (const int parts : {1, 2, 2}) {
-    trainer.run(std::int64_t{parts} * course.steps);
+    trainer.run(std::int64_t{parts} * lesson.steps);
     fids.push_back(meter.measure(trainer.gan(), trainer.ops(), 1).fid);
   }
   ASSERT_EQ(trainer.gan().image.height, 16);
   EXPECT_FALSE(trainer.gan().fading);
   const StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 5U);
-  expect_traced(trace.batches.back(), static_cast<std::size_t>(course.steps));
+  expect_traced(trace.batches.back(), static_cast<std::size_t>(lesson.steps));
   // 4x4 pixels without a feature are no measure: they are nearer to the mean than what is learned from them first.
   EXPECT_LT(fids[2], fids[1]);
-  Gan untrained = find_model(course.model).build(image_of(options), {2, false});
-  untrained.prepare(trainer.ops(), course.batch, 1);
+  Gan untrained = find_model(lesson.model).build(image_of(options), {2, false});
+  untrained.prepare(trainer.ops(), lesson.batch, 1);
   const double noise = meter.measure(untrained, trainer.ops(), 1).fid;
   EXPECT_LT(fids[2], 0.9 * noise);
 }
