@@ -1,6 +1,7 @@
 #include "sim/engine/folded_engine.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "sim/engine/quotient_simulation.hpp"
@@ -45,15 +46,36 @@ Quotient without_reduction(Quotient quotient) {
   return quotient;
 }
 
-Quotient with_wide_links(Quotient quotient) {
+/// Without the limits of links, of what one flow reaches by itself, or of both.
+enum class Widened { links, flows, both };
+
+Quotient with_wide(Quotient quotient, Widened what) {
   constexpr double kWider = 1e9;
-  for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kWider;
+  if (what != Widened::flows)
+    for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kWider;
+  if (what == Widened::links) return quotient;
   for (auto& calls : quotient.calls)
     for (QuotientCall& call : calls)
       for (QuotientStage& stage : call.stages)
         for (QuotientTransfer& transfer : stage.transfers)
           for (QuotientFlow& flow : transfer.flows) flow.limit *= kWider;
   return quotient;
+}
+
+/// What limits single flows, whatever the links have left: "per_flow" of the platform, else "protocol" of the scheme;
+/// "" where nothing does.
+std::string limit_of_flows(const Quotient& quotient) {
+  bool by_protocol = false;
+  for (const auto& calls : quotient.calls)
+    for (const QuotientCall& call : calls)
+      for (const QuotientStage& stage : call.stages)
+        for (const QuotientTransfer& transfer : stage.transfers)
+          for (const QuotientFlow& flow : transfer.flows) {
+            if (!std::isfinite(flow.limit)) continue;
+            if (!flow.limit_is_protocols) return "per_flow";
+            by_protocol = true;
+          }
+  return by_protocol ? "protocol" : "";
 }
 
 /// "nic.up" of "nic.3.0.up@2": a name without its numbers.
@@ -107,17 +129,24 @@ Limit limit_of(const FabricGraph& fabric, const Quotient& quotient, double all) 
   const auto saved = [&](const Quotient& cheaper) { return 1 - span_of(cheaper) / all; };
   if (quotient.link_bandwidths.empty()) return {"latency", saved(without_latency(quotient))};
   const auto [link, busy] = busiest_link(quotient);
-  const std::string name = kind_of(fabric.links()[quotient.link_of_class[link]].name);
+  // A link may have bandwidth to spare while each flow on it gets all that one connection reaches.
+  const auto bandwidth_limit = [&, link = link](double share) -> Limit {
+    const std::string flows = limit_of_flows(quotient);
+    const bool flows_bind =
+        !flows.empty() && saved(with_wide(quotient, Widened::flows)) > saved(with_wide(quotient, Widened::links));
+    return {flows_bind ? flows : kind_of(fabric.links()[quotient.link_of_class[link]].name), share};
+  };
   constexpr double kMost = 0.5;
   double bandwidth = -1, latency = -1;
-  if (busy >= kMost * all && (bandwidth = saved(with_wide_links(quotient))) >= kMost) return {name, bandwidth};
+  if (busy >= kMost * all && (bandwidth = saved(with_wide(quotient, Widened::both))) >= kMost)
+    return bandwidth_limit(bandwidth);
   if ((latency = saved(without_latency(quotient))) >= kMost) return {"latency", latency};
-  if (bandwidth < 0) bandwidth = saved(with_wide_links(quotient));
+  if (bandwidth < 0) bandwidth = saved(with_wide(quotient, Widened::both));
   const bool may_matter = most_adding(quotient) > std::max(latency, bandwidth) * all;
   const double reduction = may_matter ? saved(without_reduction(quotient)) : 0;
   if (latency >= std::max(reduction, bandwidth)) return {"latency", latency};
   if (reduction >= bandwidth) return {"reduction", reduction};
-  return {name, bandwidth};
+  return bandwidth_limit(bandwidth);
 }
 
 }  // namespace

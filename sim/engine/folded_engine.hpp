@@ -16,8 +16,9 @@ namespace ganymede {
 
 /// What the time of jobs is made of, found by taking each cost away in turn: which saves the most.
 struct Limit {
-  std::string
-      what;  ///< "latency", "reduction", or the kind of the busiest link: "nic.up", "gpu_link.down"; "": nothing
+  /// "latency"; "reduction"; "per_flow", what one connection reaches on links that have more to give; "protocol", the
+  /// same where the scheme's protocol sets it; or the kind of the busiest link: "nic.up", "gpu_link.down". "": nothing.
+  std::string what;
   double share = 0;  ///< of the time, saved without it
 };
 
@@ -33,7 +34,7 @@ struct FoldedTimes {
 /// Independent of earlier calls; any number a process. It always has an answer; where neither ranks nor rounds fold it
 /// is a simulation of every message, though not by SimGrid.
 ///
-/// `explain` finds the limit too, at the cost of three more simulations.
+/// `explain` finds the limit too, at the cost of up to five more simulations.
 FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false);
 
 /// How long after the last arrival every rank ends this all-reduce, whatever the arrivals; nullopt where that is not

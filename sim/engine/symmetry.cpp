@@ -226,7 +226,9 @@ class Refinement {
       QuotientFlow flow;
       flow.bytes = static_cast<double>(transfer.length) * path.share * cost.wire;
       flow.latency = latency_of(path, cost).si;
-      flow.limit = std::min(path.flow_limit, path.between_nodes ? cost.flow_between : cost.flow_inside).si;
+      const BytesPerSecond protocols = path.between_nodes ? cost.flow_between : cost.flow_inside;
+      flow.limit = std::min(path.flow_limit, protocols).si;
+      flow.limit_is_protocols = protocols < path.flow_limit;
       for (const int link : path.links) {
         const int of = link_class[static_cast<std::size_t>(link)];
         if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == of; }))

@@ -20,7 +20,8 @@ namespace ganymede {
 struct QuotientFlow {
   double bytes = 0;  ///< on the wire
   double latency = 0;
-  double limit = 0;  ///< bytes a second
+  double limit = 0;                 ///< bytes a second
+  bool limit_is_protocols = false;  ///< set by the scheme's protocol, not by the platform
   std::vector<LinkUse> uses;
 };
 

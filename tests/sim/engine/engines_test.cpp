@@ -268,5 +268,25 @@ TEST(Limits, NameWhatATimeIsMadeOf) {
   EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us", "", R"("memory_bandwidth": "1GB/s")"), 1 << 30), "reduction");
 }
 
+// In a ring each NIC carries one flow, which gets 1 of its 10 GB/s: only a faster connection helps. Of reduce-to-one,
+// seven flows share the root's NIC; each could have 9 GB/s, and 10/7 GB/s are left for it: only a wider NIC helps.
+TEST(Limits, TellAFlowsOwnLimitFromItsLinks) {
+  const auto limit = [](const char* scheme, const char* per_flow) {
+    const Platform platform =
+        platform_of(fmt::format(R"("gpus": 1, "nic": {{"bandwidth": "10GB/s", "latency": "5us"{}}})", per_flow));
+    const FabricGraph fabric(platform, platform.instance("node"), 8, 1);
+    const Schedule schedule = plan(scheme, fabric, 1 << 30);
+    const Job job = job_of(schedule);
+    return run_folded(fabric, {&job, 1}, true).limit;
+  };
+  EXPECT_EQ(limit("ring", "").what, "nic.up");
+  const Limit slow_flows = limit("ring", R"(, "per_flow": "1GB/s")");
+  EXPECT_EQ(slow_flows.what, "per_flow");
+  EXPECT_GT(slow_flows.share, 0.9);
+  EXPECT_EQ(limit("ring", R"(, "per_flow": "9.9GB/s")").what, "per_flow");
+  EXPECT_EQ(limit("ring", R"(, "per_flow": "11GB/s")").what, "nic.up");
+  EXPECT_EQ(limit("reduce-to-one", R"(, "per_flow": "9GB/s")").what, limit("reduce-to-one", "").what);
+}
+
 }  // namespace
 }  // namespace ganymede
