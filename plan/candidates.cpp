@@ -57,14 +57,12 @@ double least_price(const Candidate& candidate) {
 /// Each node that trains is paid for while it does, at the lowest of its prices or more, and its GPUs give at most
 /// their number of GPU-seconds a second: the cost; what is charged besides is not below 0. Only a provider that does
 /// not charge for what it takes back early lets work be done for nothing: then 0. The last step may be cut to its real
-/// images, a part in a million is left to rounding. Where generator and discriminator take turns on pairs of GPUs,
-/// one may work in the other's gaps: then half.
+/// images, a part in a million is left to rounding. A pair of GPUs on which generator and discriminator take turns
+/// trains one batch, in no less than one GPU's time; of what backup workers train, less counts.
 Bounds bounds_of(const Request& request, const Candidate& candidate, double gpu_seconds) {
   constexpr double kRounding = 1 - 1e-6;
   const Policy& policy = *candidate.policy->policy;
-  const bool pairs = request.common.contains(nlohmann::json::json_pointer("/synchronization/placement")) &&
-                     request.common["synchronization"]["placement"] == "component-split";
-  const double total = gpu_seconds * static_cast<double>(request.images) * kRounding * (pairs ? 0.5 : 1);
+  const double total = gpu_seconds * static_cast<double>(request.images) * kRounding;
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   Bounds bounds;
   bounds.time_s = total / (nodes * candidate.instance->gpus);

@@ -99,6 +99,15 @@ Launch from_result(const JsonNode& run, std::string source) {
   launch.policy = text(member(run, {"run", "policy"}));
   launch.time_s = number(member(run, {"time", "total_s"}));
   launch.usd = number(member(run, {"cost", "total_usd"}));
+  // What is launched trains a batch on every GPU, more than were simulated to count: as many images take fewer steps.
+  launch.global_batch = launch.gpus() * std::int64_t{launch.batch_per_gpu};
+  if (member(what, {"global_batch"}) != nullptr) {
+    const std::int64_t counted = in.required("global_batch").as_integer(1, launch.global_batch);
+    launch.steps = std::max<std::int64_t>(
+        1, std::llround(std::ceil(static_cast<double>(launch.steps) * static_cast<double>(counted) /
+                                  static_cast<double>(launch.global_batch))));
+    launch.global_batch = counted;
+  }
   const double checkpoints = number(member(run, {"life", "checkpoints"})).value_or(0);
   if (checkpoints >= 1)
     launch.checkpoint_every =
@@ -139,8 +148,12 @@ Launch from_plan(const JsonNode& plan) {
   const std::int64_t batch = std::int64_t{launch.batch_per_gpu} * gpus;
   launch.steps = launch.images / batch + (launch.images % batch == 0 ? 0 : 1);
   launch.scheme = text(member(chosen, {"scheme"}));
-  launch.mode = "all-reduce";
-  launch.placement = "data-parallel";
+  const auto simulated_with = [&](const char* key, const char* otherwise) {
+    const std::string found = text(member(chosen, {"scenario", "synchronization", key}));
+    return found.empty() ? otherwise : found;
+  };
+  launch.mode = simulated_with("mode", "all-reduce");
+  launch.placement = simulated_with("placement", "data-parallel");
   launch.policy = text(member(chosen, {"policy"}));
   launch.time_s = number(member(chosen, {"time_s", "median"}));
   launch.usd = number(member(chosen, {"usd", "median"}));

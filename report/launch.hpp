@@ -14,9 +14,10 @@ namespace ganymede {
 struct Launch {
   std::string source;  ///< "result.json", "sweep.json, run 3": for comments
   std::string model, dataset;
-  std::string precision;  ///< of the recorded trace; empty: not known
-  int batch_per_gpu = 0;  ///< images
-  std::int64_t images = 0, steps = 0;
+  std::string precision;               ///< of the recorded trace; empty: not known
+  int batch_per_gpu = 0;               ///< images
+  std::int64_t global_batch = 0;       ///< images that counted in a simulated step; 0: the document does not say
+  std::int64_t images = 0, steps = 0;  ///< steps in which every GPU trains a batch, whatever was simulated
   std::uint64_t seed = 0;
 
   std::string provider, region, zone, market, instance, gpu;

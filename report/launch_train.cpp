@@ -78,6 +78,10 @@ std::vector<std::string> launch_remarks(const Launch& launch, const TrainCommand
   if (launch.placement != "data-parallel" && !launch.placement.empty())
     remark(
         fmt::format("Simulated with placement {}; here every GPU has a replica of both networks.", launch.placement));
+  if (const std::int64_t all = launch.gpus() * std::int64_t{launch.batch_per_gpu};
+      launch.global_batch > 0 && launch.global_batch < all)
+    remark(fmt::format("Simulated with {} images a step that count; here {} do, and as many images take fewer steps.",
+                       launch.global_batch, all));
   if (launch.policy != "fixed" && !launch.policy.empty())
     remark(fmt::format("Simulated with policy {}, which may change what is rented; here the {} node{} asked for stay.",
                        launch.policy, launch.nodes, launch.nodes == 1 ? "" : "s"));

@@ -139,14 +139,27 @@ std::string ScalingSeries::unit() const {
   return unit_ == Unit::images_per_second ? "images/s" : unit_ == Unit::seconds_per_kimg ? "s/kimg" : "s";
 }
 
+Synchronization ScalingSeries::synchronization(int gpus) const {
+  Synchronization out;
+  out.scheme = scheme_;
+  out.overlap = overlap_;
+  if (split_ && gpus % 2 == 0) out.placement = Placement::component_split;
+  return out;
+}
+
+/// Images of a step.
+double ScalingSeries::images_of(const ScalingCell& cell) const {
+  return static_cast<double>(batches_a_step(synchronization(cell.gpus), cell.gpus)) * cell.batch;
+}
+
 double ScalingSeries::step_of(const ScalingCell& cell, double value) const {
-  const double images = static_cast<double>(cell.gpus) * cell.batch;
+  const double images = images_of(cell);
   if (unit_ == Unit::images_per_second) return images / value;
   return unit_ == Unit::seconds_per_kimg ? value * images / 1000 : value / steps_;
 }
 
 double ScalingSeries::in_unit(const ScalingCell& cell, double step_s) const {
-  const double images = static_cast<double>(cell.gpus) * cell.batch;
+  const double images = images_of(cell);
   if (unit_ == Unit::images_per_second) return images / step_s;
   return unit_ == Unit::seconds_per_kimg ? step_s * 1000 / images : step_s * steps_;
 }
@@ -207,9 +220,7 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
   trace.batches.resize(1);
   trace.batches.front().batch = batch;
   Scenario scenario = bare_scenario(platform_, instance_, gpus / per_node, per_node, trace, 1000);
-  scenario.synchronization.scheme = scheme_;
-  scenario.synchronization.overlap = overlap_;
-  if (split_ && gpus % 2 == 0) scenario.synchronization.placement = Placement::component_split;
+  scenario.synchronization = synchronization(gpus);
   scenario.dataset.bytes_per_image = image_bytes_ * bytes_factor / links_;
   StepTimes times(scenario, &workload);
   Configuration configuration;
@@ -252,6 +263,14 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
   }
   if (fits_links_) {
     fit_links();
+    const auto& several =
+        *std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
+    const double least = simulate(several.gpus, several.batch, 0, 0).mean;
+    if (const double wanted = step_of(several, several.measured); least > wanted)
+      return {fmt::format(
+          "{}: no bandwidth of the links explains its cell of several GPUs: a step of {} without any bytes is longer "
+          "than the measured {}",
+          name_, to_string(Seconds{least}), to_string(Seconds{wanted}))};
     return {fmt::format(
         "{}: the links give {:.3g} times the bandwidth that is assumed, to the cells of one and several GPUs", name_,
         links_)};

@@ -14,6 +14,8 @@
 
 namespace ganymede {
 
+struct Synchronization;
+
 /// What a step consists of, as shares of its time on one GPU.
 struct StepShape {
   struct Phase {
@@ -80,6 +82,8 @@ class ScalingSeries {
     double mean, low, high;  // seconds
   };
   const ScalingCell& reference(int batch) const;
+  Synchronization synchronization(int gpus) const;
+  double images_of(const ScalingCell& cell) const;
   double step_of(const ScalingCell& cell, double value) const;  // from the unit to seconds a step
   double in_unit(const ScalingCell& cell, double step_s) const;
   Step simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const;

@@ -42,12 +42,9 @@ Configuration Life::configuration() const {
     workers += configuration.nodes[p] * scenario_.pools[p].pool.gpus_per_node;
   configuration.slow = std::min(configuration.slow, workers);
   if (scenario_.input.storage) {
-    const double images =
-        scenario_.target == Target::steps ? done * static_cast<double>(scenario_.batch().batch) * workers : done;
-    configuration.cached =
-        fits_cache(scenario_, decision_.memory) &&
-        images >= static_cast<double>(scenario_.dataset.images) -
-                      slack() * (scenario_.target == Target::steps ? scenario_.batch().batch * workers : 1);
+    const double each = scenario_.target == Target::steps ? static_cast<double>(scenario_.images_a_step(workers)) : 1;
+    configuration.cached = fits_cache(scenario_, decision_.memory) &&
+                           done * each >= static_cast<double>(scenario_.dataset.images) - slack() * each;
     configuration.burst = !configuration.cached && credits_left_ && scenario_.input.storage->burst_iops.has_value();
   }
   return configuration;

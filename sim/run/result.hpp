@@ -59,6 +59,7 @@ struct Rented {
   std::string model, precision;   ///< of the trace
   std::string dataset;            ///< the scenario's name of it
   int batch_per_gpu = 0;          ///< images
+  std::int64_t global_batch = 0;  ///< images that count in a step of what was asked for
   std::vector<RentedPool> pools;  ///< those asked for
 };
 

@@ -60,7 +60,8 @@ OrderedJson launch_json(const Rented& launch) {
   OrderedJson out = {{"model", launch.model},
                      {"precision", launch.precision},
                      {"dataset", launch.dataset},
-                     {"batch_per_gpu", launch.batch_per_gpu}};
+                     {"batch_per_gpu", launch.batch_per_gpu},
+                     {"global_batch", launch.global_batch}};
   out["pools"] = OrderedJson::array();
   for (const RentedPool& pool : launch.pools)
     out["pools"].push_back({{"provider", pool.provider},

@@ -50,7 +50,7 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
   const QualityCurves curves = read_quality_curves(JsonNode::parse(text, path.string()));
   if (curves.model != scenario.trace.model)
     file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace.model));
-  const double batch = static_cast<double>(scenario.batch().batch) * scenario.workers();
+  const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
   try {
     const ImagesNeeded needed = images_for(curves, target, batch);
     scenario.warnings.push_back(fmt::format(
@@ -66,7 +66,7 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
 }
 
 void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
-  const std::int64_t global_batch = std::int64_t{scenario.batch().batch} * scenario.workers();
+  const std::int64_t global_batch = scenario.images_a_step(scenario.workers());
   assert(global_batch > 0);
   const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
   auto steps = in.optional("steps");
@@ -184,6 +184,7 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
   if (auto jitter = in.optional("jitter")) sync.jitter = jitter->as_number(0, 1);
   if (auto backup = in.optional("backup_workers")) {
     if (sync.mode != Mode::all_reduce) backup->fail("backup workers need the mode \"all-reduce\"");
+    if (sync.placement != Placement::data_parallel) backup->fail("backup workers need the placement \"data-parallel\"");
     sync.backup_workers = static_cast<int>(backup->as_integer(0, std::max(0, scenario.workers() - 1)));
   }
   if (auto steps = in.optional("local_steps")) {
@@ -279,6 +280,15 @@ void check_memory(const Scenario& scenario) {
 
 }  // namespace
 
+int batches_loaded(const Synchronization& synchronization, int workers) {
+  return synchronization.placement == Placement::component_split && workers > 1 ? workers / 2 : workers;
+}
+
+int batches_a_step(const Synchronization& synchronization, int workers) {
+  const int loaded = batches_loaded(synchronization, workers);
+  return std::max(std::min(loaded, 1), loaded - synchronization.backup_workers);
+}
+
 int Scenario::workers() const {
   int sum = 0;
   for (const auto& pool : pools) sum += pool.pool.nodes * pool.pool.gpus_per_node;
@@ -300,10 +310,10 @@ Scenario read_scenario(const JsonNode& node) {
   scenario.file = node.file();
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
-  // How many steps a target takes depends on the number of workers.
+  // How many steps a target takes depends on the number of workers and on whose batches count.
   read_pools(platform, scenario, fingerprint);
-  read_workload(workload, scenario, fingerprint);
   read_synchronization(in.required("synchronization"), scenario);
+  read_workload(workload, scenario, fingerprint);
   scenario.provisioning = scenario.pools.front().platform->provisioning;
   if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
   if (auto storage = in.optional("storage")) read_storage(*storage, scenario);

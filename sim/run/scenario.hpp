@@ -86,6 +86,12 @@ struct Synchronization {
   Seconds secure_cpu_per_gb{0};  ///< CPU time of masking or encrypting 1e9 bytes of it
 };
 
+/// Batches that so many workers load and train on in a step: one each; a pair that shares out the two networks has one.
+int batches_loaded(const Synchronization& synchronization, int workers);
+/// Those of them that count: what backup workers drop is not trained on. Images a step, epochs, targets and whatever
+/// else follows from a batch are counted by this.
+int batches_a_step(const Synchronization& synchronization, int workers);
+
 /// How much of a storage is rented, beyond what is kept in it.
 struct Volume {
   Bytes size{0};                          ///< 0: what is kept in it
@@ -199,6 +205,10 @@ struct Scenario {
 
   const TraceBatch& batch() const { return trace.batches[stages.back()]; }
   int workers() const;  ///< of what the scenario asks for
+  /// Images that a step trains on `workers` of them.
+  std::int64_t images_a_step(int workers) const {
+    return std::int64_t{batch().batch} * batches_a_step(synchronization, workers);
+  }
 };
 
 /// ConfigError with file and pointer for anything that is wrong, Infeasible if the model does not fit the GPU's memory.

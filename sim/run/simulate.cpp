@@ -97,7 +97,12 @@ void describe(Result& result, const Scenario& scenario) {
       joined([](const ScenarioPool& pool) { return fmt::format("{} x {}", pool.pool.nodes, pool.pool.instance); });
   result.gpu = joined([](const ScenarioPool& pool) { return pool.gpu().name; });
   result.gpus = scenario.workers();
-  result.launch = {scenario.trace.model, scenario.trace.precision, scenario.dataset.name, scenario.batch().batch, {}};
+  result.launch = {scenario.trace.model,
+                   scenario.trace.precision,
+                   scenario.dataset.name,
+                   scenario.batch().batch,
+                   scenario.images_a_step(scenario.workers()),
+                   {}};
   for (const auto& pool : scenario.pools)
     if (pool.pool.nodes > 0)
       result.launch.pools.push_back({pool.platform->name, pool.pool.region, pool.zone,

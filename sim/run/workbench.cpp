@@ -74,7 +74,7 @@ double sum_host(const StepModel& model) {
 /// Workers that differ are all given the slowest one's time, so that they stay alike; settle() tells work from waiting.
 double Workbench::slowest_factor(const WorkloadModel& workload, Bound bound) const {
   const Synchronization& sync = scenario_.synchronization;
-  const std::size_t workers = crew_.pool_of.size();
+  const auto workers = static_cast<std::size_t>(batches_loaded(sync, static_cast<int>(crew_.pool_of.size())));
   if (workers < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
   const Spread& spread = workload.spread;
   double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
@@ -281,17 +281,19 @@ void Workbench::sample_steps(StepProcess& process, StepDistribution& out) {
   const double step_variance = deviation(durations) * deviation(durations);
   out.own_variance =
       message_ ? 0 : std::max(block_variance, run_steps < static_cast<double>(length) ? step_variance : 0);
-  if (!message_) add_stalls(out, workers);
+  if (!message_) add_stalls(out);
 }
 
 /// Rare stalls of a sample are events of the run: their mean and variance are known without drawing any. In step, the
 /// longest of all workers' holds them all up; on their own each holds up itself.
-void Workbench::add_stalls(StepDistribution& out, std::size_t workers) {
+void Workbench::add_stalls(StepDistribution& out) {
   if (stalls_.extra_s.empty()) return;
   const Synchronization& sync = scenario_.synchronization;
+  const std::size_t workers = crew_.pool_of.size();
+  const auto steppers = static_cast<std::size_t>(batches_loaded(sync, static_cast<int>(workers)));
   const bool alone = workers > 1 && (sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip);
   const double per = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
-  const RareStalls::Moments longest = stalls_.longest(alone ? 1 : workers, per);
+  const RareStalls::Moments longest = stalls_.longest(alone ? 1 : steppers, per);
   const double extra = longest.mean / per;
   out.mean += Seconds{extra};
   out.own_variance += std::max(0.0, longest.square - longest.mean * longest.mean) / per;
@@ -374,6 +376,13 @@ StepDistribution Workbench::measure(Bound bound) {
     out.host += Seconds{host[pool]};
     for (const auto& phase : model.phases) out.flops += phase.flops;
   }
+  // Those were sums over workers that each train a batch; a pair trains one between them, and of backup workers not all
+  // count, though they work.
+  const Synchronization& sync = scenario_.synchronization;
+  const int loaded = batches_loaded(sync, out.workers);
+  out.images = out.images * batches_a_step(sync, out.workers) / out.workers;
+  out.host = out.host * loaded / out.workers;
+  out.flops = out.flops * loaded / out.workers;
   out.reads = models_.reads;
   if (communication_) {
     const double per = scenario_.synchronization.mode == Mode::local_sgd ? scenario_.synchronization.local_steps : 1;

@@ -39,7 +39,7 @@ class Workbench {
   std::unique_ptr<StepProcess> process();
   void repeat_steps(StepProcess& process, StepDistribution& out);
   void sample_steps(StepProcess& process, StepDistribution& out);
-  void add_stalls(StepDistribution& out, std::size_t blocks_of);
+  void add_stalls(StepDistribution& out);
   void show_steps(StepProcess& process, StepDistribution& out, std::span<const std::size_t> rows);
   void add(const StepOutcome& step, double times = 1);
   void settle(StepDistribution& out, double counted);

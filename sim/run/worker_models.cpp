@@ -32,11 +32,16 @@ const StepModel& model_at(const WorkloadModel& workload, Bound bound) {
   return bound == Bound::low ? workload.low : bound == Bound::high ? workload.high : workload.central;
 }
 
-std::int64_t workers_of(const Scenario& scenario, const Configuration& configuration) {
-  std::int64_t workers = 0;
+int workers_of(const Scenario& scenario, const Configuration& configuration) {
+  int workers = 0;
   for (std::size_t p = 0; p < configuration.nodes.size(); ++p)
-    workers += std::int64_t{configuration.nodes[p]} * scenario.pools[p].pool.gpus_per_node;
+    workers += configuration.nodes[p] * scenario.pools[p].pool.gpus_per_node;
   return workers;
+}
+
+/// Of a pair of GPUs on a node one loads the batch, of a GPU that has its other half elsewhere perhaps it does.
+int loaders_of_node(const Scenario& scenario, const ScenarioPool& pool) {
+  return std::max(1, batches_loaded(scenario.synchronization, pool.pool.gpus_per_node));
 }
 
 void scale_device(StepModel& model, double factor) {
@@ -70,24 +75,25 @@ StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   return stage;
 }
 
-/// Reading a batch from storage as a stage before the others: all workers share its rate and its requests, and a
+/// Reading a batch from storage as a stage before the others: all who load one share its rate and its requests, and a
 /// request's latency is paid once a batch, whose requests are in flight together.
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;
   const Storage& storage = *input.storage;
-  const auto workers = static_cast<double>(workers_of(scenario, configuration));
+  const int workers = workers_of(scenario, configuration);
+  const double loaders = batches_loaded(scenario.synchronization, workers);
   const double images = models.batch[pool];
   const double bytes = images * scenario.dataset.bytes_per_image * input.compressed;
   const double requests = images / input.images_per_request;
-  const double rate = storage.read.si * configuration.storage / workers;
+  const double rate = storage.read.si * configuration.storage / loaders;
   double time = bytes / rate;
   const std::optional<double> iops = configuration.burst && storage.burst_iops ? storage.burst_iops : storage.iops;
-  if (iops) time = std::max(time, requests / (*iops * configuration.storage / workers));
+  if (iops) time = std::max(time, requests / (*iops * configuration.storage / loaders));
   const ScenarioPool& where = scenario.pools[pool];
   if (where.instance().nic)
-    time = std::max(
-        time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count / where.pool.gpus_per_node));
+    time = std::max(time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count /
+                                   loaders_of_node(scenario, where)));
   time += storage.latency.si;
   StepModel& model = models.by_pool[pool];
   model.phases.insert(model.phases.begin(), input_stage("storage", model.samples, time));
@@ -95,14 +101,14 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
     ++bucket.phase;
     if (bucket.needed_by) ++*bucket.needed_by;
   }
-  models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node;
+  models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node * loaders / workers;
 }
 
-/// Decoding on the node's processors: its stages last longer where there are fewer of them than loaders, one a worker,
+/// Decoding on the node's processors: its stages last longer where there are fewer of them than loaders, one a batch,
 /// and unpacking compressed images comes on top.
 void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images, double cpus) {
   const int vcpus = pool.instance().vcpus;
-  const double crowd = vcpus > 0 ? std::max(1.0, pool.pool.gpus_per_node / (vcpus * cpus)) : 1;
+  const double crowd = vcpus > 0 ? std::max(1.0, loaders_of_node(scenario, pool) / (vcpus * cpus)) : 1;
   const double unpack = images * scenario.input.decompress.si;
   bool first = true;
   for (auto& phase : model.phases) {

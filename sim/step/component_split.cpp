@@ -8,7 +8,7 @@ namespace ganymede {
 ComponentSplit::ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,
                                std::vector<Seconds> reduce_s)
     : models_(std::move(models)), crossing_(crossing), reduce_s_(std::move(reduce_s)) {
-  assert(models_.size() % 2 == 0 && !models_.empty());
+  assert(models_.size() >= 2);
   const StepModel& model = *models_.front();
   // "generator.forward_through_discriminator" walks the discriminator's layers.
   for (const auto& phase : model.phases)
@@ -65,7 +65,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
       const bool generator = on_generator_[index];
       const std::size_t worker = 2 * pair + (generator ? 1 : 0);
       const StepPhase& phase = models_[worker]->phases[index];
-      const std::size_t row = rows[worker];
+      const std::size_t row = rows[2 * pair];
       WorkerStep& parts = step.workers[worker];
       if (generator != at_generator[pair]) {
         show(worker, StepSpan::Kind::communication, "images or gradients cross", chain[pair], chain[pair] + crossing_);

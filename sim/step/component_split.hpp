@@ -13,7 +13,8 @@ namespace ganymede {
 /// each on the GPU of the network whose layers it walks; where two that follow each other lie on different GPUs, a
 /// batch of images or of their gradients crosses in `crossing` seconds. A network's gradients are reduced over the
 /// pairs when its backward pass has ended, and its update waits for them; `reduce_s` says how long a bucket takes from
-/// the last arrival on (0 for one pair).
+/// the last arrival on (0 for one pair). A pair trains one batch a step and repeats one recorded step, that of its
+/// first worker's row; the last of an odd number of workers has no partner, and waits.
 class ComponentSplit : public StepProcess {
  public:
   ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <numeric>
 
 namespace ganymede {
 namespace {
@@ -168,9 +169,15 @@ Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
     clock_[worker] += tail;
     parts_[worker].compute += tail;
   }
-  const Seconds end = kth_smallest(clock_, clock_.size() - static_cast<std::size_t>(options_.backup_workers));
-  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
-    if (clock_[worker] > end) {
+  const auto dropped = static_cast<std::size_t>(options_.backup_workers);
+  const Seconds end = kth_smallest(clock_, clock_.size() - dropped);
+  // As many are lost as are not waited for, also where they end together: only the others' batches count.
+  std::vector<std::size_t> order(clock_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return clock_[a] < clock_[b]; });
+  for (std::size_t place = 0; place < order.size(); ++place) {
+    const std::size_t worker = order[place];
+    if (place + dropped >= order.size()) {
       const Seconds device = std::min(parts_[worker].device, end - now_);
       parts_[worker] = WorkerStep{};
       parts_[worker].lost = end - now_;

@@ -32,6 +32,20 @@ TEST(Launch, OfAResult) {
   EXPECT_TRUE(launch.spot());
 }
 
+// Pairs of GPUs trained 256 images in each of 1,000 steps; with 512 of a replica on each GPU that takes 500.
+TEST(Launch, OfPairsTakesTheStepsThatItsImagesTake) {
+  Json result = a_result();
+  result["run"]["placement"] = "component-split";
+  result["launch"]["global_batch"] = 256;
+  result["time"]["images"] = 256'000;
+  const Launch launch = read_launch(document_of(result), std::nullopt);
+  EXPECT_EQ(launch.steps, 500);
+  EXPECT_EQ(launch.checkpoint_every, 50);
+  EXPECT_THAT(launch_summary(launch, {}), HasSubstr("Simulated with 256 images a step that count; here 512 do"));
+  result["launch"]["global_batch"] = 512;
+  EXPECT_EQ(read_launch(document_of(result), std::nullopt).steps, 1000);
+}
+
 TEST(Launch, OfAPlan) {
   Json plan = a_plan();
   const Launch launch = read_launch(document_of(plan), std::nullopt);

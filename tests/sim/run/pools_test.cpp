@@ -105,6 +105,69 @@ TEST_F(Pools, ComponentSplitUsesPairs) {
               HasSubstr("/synchronization/placement: generator and discriminator take turns on pairs"));
 }
 
+// A pair runs one batch's phases one after the other. 6,400 images at 64 a batch are 100 steps of one GPU, of a pair,
+// and 50 of two pairs; in each case the GPUs compute 100 x 10 ms between them.
+TEST_F(Pools, APairTrainsOneBatchAStep) {
+  const auto train = [&](int nodes, const char* placement) {
+    Json content = ScenarioFiles::with("/platform/nodes", nodes);
+    content["workload"].erase("steps");
+    content["workload"]["images"] = 6400;
+    content["synchronization"]["placement"] = placement;
+    return run(content);
+  };
+  const Json one = train(1, "data-parallel");
+  const Json pair = train(2, "component-split");
+  const Json pairs = train(4, "component-split");
+  EXPECT_EQ(one["time"]["steps"], 100);
+  EXPECT_EQ(pair["time"]["steps"], 100);
+  EXPECT_EQ(pairs["time"]["steps"], 50);
+  for (const Json& result : {pair, pairs}) {
+    EXPECT_EQ(result["time"]["images"], 6400);
+    EXPECT_NEAR(number(result, "/gpu_seconds/compute"), 100 * 10e-3, 1e-6);
+    EXPECT_GE(number(result, "/gpu_seconds/compute"), number(one, "/gpu_seconds/compute") * (1 - 1e-6));
+  }
+  EXPECT_GT(number(pair, "/time/step_mean_s"), number(one, "/time/step_mean_s"));  // images cross
+  // The arithmetic is that of as many batches: spread over twice the GPU-seconds of training.
+  const auto flops = [](const Json& result) {
+    return number(result, "/utilization/gpu_flops") * number(result, "/gpu_seconds/total");
+  };
+  EXPECT_NEAR(flops(pair) / flops(one), 1, 1e-6);
+}
+
+// 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
+TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
+  Json content = ScenarioFiles::with("/platform/nodes", 2);
+  content["synchronization"]["placement"] = "component-split";
+  EXPECT_EQ(files_.load(content).images, 1000 * 64);
+  EXPECT_EQ(run(content)["time"]["images"], 1000 * 64);
+  content["workload"].erase("steps");
+  content["workload"]["epochs"] = 1;
+  EXPECT_EQ(run(content)["time"]["steps"], 938);
+  content["platform"]["nodes"] = 4;
+  EXPECT_EQ(run(content)["time"]["steps"], 469);
+}
+
+// Of four workers with a batch of 64, two are not waited for: a step trains 128 images, 25,600 take 200 steps. As much
+// is computed as one GPU would, and as much again is lost.
+TEST_F(Pools, BackupWorkersImagesDoNotCount) {
+  Json content = ScenarioFiles::with("/platform/nodes", 4);
+  content["workload"].erase("steps");
+  content["workload"]["images"] = 25'600;
+  content["synchronization"]["backup_workers"] = 2;
+  const Json result = run(content);
+  EXPECT_EQ(result["time"]["steps"], 200);
+  EXPECT_EQ(result["time"]["images"], 25'600);
+  EXPECT_NEAR(number(result, "/gpu_seconds/compute"), 400 * 10e-3, 1e-6);
+  EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 2 * 200 * number(result, "/time/step_mean_s"), 1e-3);
+  EXPECT_EQ(result["launch"]["global_batch"], 128);
+  content["workload"].erase("images");
+  content["workload"]["steps"] = 1000;
+  EXPECT_EQ(run(content)["time"]["images"], 1000 * 128);
+  content["synchronization"]["placement"] = "component-split";
+  EXPECT_THAT(message_of<ConfigError>([&] { run(content); }),
+              HasSubstr("/synchronization/backup_workers: backup workers need the placement \"data-parallel\""));
+}
+
 TEST_F(Pools, SettingsThatContradictTheModeAreRefused) {
   const auto message = [&](const char* key, const Json& value) {
     Json content = ScenarioFiles::basic();

@@ -109,6 +109,23 @@ TEST(BackupWorkers, AreNotWaitedFor) {
   EXPECT_NEAR(slow.lost.si, 5 * 12e-3, 1e-9);
 }
 
+// Nobody is slower than another, so who is dropped is arbitrary; that it is as many as were asked for is not.
+TEST(BackupWorkers, AreDroppedAlsoWhereAllEndTogether) {
+  const StepModel model = ten_ms();
+  const auto at_once = [](std::span<const Reduction> reductions) {
+    std::vector<std::vector<Seconds>> ends;
+    for (const auto& reduction : reductions) ends.push_back(reduction.arrivals);
+    return ends;
+  };
+  SynchronousStep two_of_four(model, flat(4), {.backup_workers = 2}, at_once);
+  const std::vector<std::size_t> rows(4, 0);
+  const StepOutcome step = two_of_four.next(rows);
+  double compute = 0, lost = 0;
+  for (const WorkerStep& worker : step.workers) compute += worker.compute.si, lost += worker.lost.si;
+  EXPECT_NEAR(compute, 2 * 10e-3, 1e-12);
+  EXPECT_NEAR(lost, 2 * 10e-3, 1e-12);
+}
+
 TEST(ComponentSplit, PaysForCrossingsAndReductions) {
   const StepModel model = ten_ms();
   ComponentSplit pair({&model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
@@ -118,6 +135,22 @@ TEST(ComponentSplit, PaysForCrossingsAndReductions) {
   EXPECT_NEAR(discriminator.compute.si, 10 * 5e-3, 1e-12);
   ComponentSplit two({&model, &model, &model, &model}, 2, 2_ms, {3_ms, 1_ms});
   EXPECT_NEAR(after(two, 10, {0, 0, 0, 0}).si, 10 * 16e-3, 1e-12);
+}
+
+TEST(ComponentSplit, LeavesAWorkerWithoutPartnerWaiting) {
+  const StepModel model = ten_ms();
+  ComponentSplit three({&model, &model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
+  const std::vector<std::size_t> rows(3, 0);
+  const StepOutcome step = three.next(rows);
+  EXPECT_NEAR(step.duration.si, 12e-3, 1e-12);
+  EXPECT_NEAR(step.workers[2].straggler.si, 12e-3, 1e-12);
+}
+
+// 10 ms as recorded or 20 ms: a pair repeats a recorded step, and does not mix the halves of two.
+TEST(ComponentSplit, RepeatsOneRecordedStep) {
+  const StepModel model = ten_ms({1, 2});
+  ComponentSplit pair({&model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
+  EXPECT_NEAR(after(pair, 10, {1, 0}).si, 10 * 22e-3, 1e-12);
 }
 
 TEST(RareStalls, AreTakenOutAndTheRestKept) {
