@@ -26,7 +26,7 @@ constexpr const char* kScenario = R"({
     // "max_nodes": 4, // that a policy may rent at once; default: nodes
     "gpus_per_node": 4, // default: all that the instance has
     "market": "on-demand" // `ganymede list markets`
-    // Of spot nodes, where the catalog's rate is not wanted: "lifetimes": { "mean": "4h", "back_after": "1h" },
+    // Spot nodes come and go as in a zone that the seed draws; or "spot": "calm", "typical", "harsh".
     // "notice": "120s", or a recording of what could be had: "capacity": "nodes.csv" (time_s,nodes).
   },
 

@@ -20,6 +20,7 @@ inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
 
 // All sorted by name, which is a file's without its extension.
 std::span<const EmbeddedText> embedded_catalogs();     ///< platforms/catalog
+std::span<const EmbeddedText> embedded_spot();         ///< platforms/spot
 std::span<const EmbeddedText> embedded_traces();       ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
 std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas

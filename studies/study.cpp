@@ -72,6 +72,11 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
   entry.more = nlohmann::json::object();
   for (const char* key : {"max_nodes", "notice", "lifetimes"})
     if (auto value = in.optional(key)) entry.more[key] = value->value();
+  if (auto spot = in.optional("spot")) {
+    entry.more["spot"] = spot->value();
+    if (spot->is_object() && spot->value().contains("capacity"))
+      entry.more["spot"]["capacity"] = found(spot->child("capacity"));
+  }
   for (const char* key : {"capacity", "prices", "carbon"})
     if (auto file = in.optional(key)) entry.more[key] = found(*file);
   in.finish();

@@ -13,6 +13,9 @@ constexpr double kBathtubA = 0.475;
 constexpr double kBathtubEarly_s = 3600;
 constexpr double kBathtubLate_s = 0.8 * 3600;
 
+/// Above it lies a tenth of the standard normal distribution.
+constexpr double kTenthQuantile = 1.2815515655446004;
+
 double bathtub(double t, double most) {
   return kBathtubA * (1 - portable_exp(-t / kBathtubEarly_s) + portable_exp((t - most) / kBathtubLate_s));
 }
@@ -50,11 +53,29 @@ Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random) {
   return to_nanoseconds(Seconds{high});
 }
 
+SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool) {
+  const SpotModel& model = spot_model();
+  const SpotClass& of = model.of(pool.gpu().family);
+  switch (pool.spot) {
+    case Spot::calm:
+      return of.zone(kTenthQuantile, kTenthQuantile);
+    case Spot::harsh:
+      return of.zone(-kTenthQuantile, -kTenthQuantile);
+    case Spot::drawn: {
+      RandomStream random(scenario.seed, "run/spot/" + pool.name);
+      return model.draw(of, random);
+    }
+    default:
+      return of.zone(0, 0);
+  }
+}
+
 double hazard_rate(const Scenario& scenario, const ScenarioPool& pool) {
   double rate = scenario.faults.crash ? 1 / scenario.faults.crash->si : 0;
   if (pool.lifetimes)
     rate += 1 / (pool.lifetimes->kind == Lifetimes::Kind::exponential ? pool.lifetimes->mean.si
                                                                       : bathtub_mean(pool.lifetimes->most.si));
+  if (is_modelled(pool.spot)) rate += 1 / spot_zone(scenario, pool).mean_up.si;
   if (pool.capacity && pool.capacity->rows.size() > 1) {
     const auto& rows = pool.capacity->rows;
     double taken = 0, node_seconds = 0;

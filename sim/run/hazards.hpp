@@ -7,6 +7,7 @@
 
 #include "common/random.hpp"
 #include "platforms/platform.hpp"
+#include "platforms/spot.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace ganymede {
@@ -23,7 +24,11 @@ Nanoseconds draw(const Delay& delay, RandomStream& random);
 /// How long a node lives from its grant.
 Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random);
 
-/// Losses of one node per second, on average: crashes, and lifetimes or a recording of its pool. 0: none.
+/// Where the nodes of a pool come from whose capacity is modelled: the preset's zone, or the one that the seed draws.
+SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
+
+/// Losses of one node per second, on average: crashes, and lifetimes, a recording or the modelled capacity of its pool.
+/// 0: none.
 double hazard_rate(const Scenario& scenario, const ScenarioPool& pool);
 
 }  // namespace ganymede

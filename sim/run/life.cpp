@@ -18,6 +18,8 @@ constexpr Nanoseconds kLongest = 9'000'000'000 * static_cast<Nanoseconds>(1'000'
 /// would not help.
 constexpr std::int64_t kTriesAtMost = 2000;
 constexpr std::int64_t kIdleLooksAtMost = 10'000;
+constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
+constexpr Nanoseconds kIdleAtMost = 30 * kDay;
 constexpr std::size_t kEventsAtMost = 20'000;  // of the log
 
 }  // namespace
@@ -35,6 +37,7 @@ Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controlle
       away_(scenario.pools.size(), false) {
   for (const auto& pool : scenario.pools) {
     lifetimes_.emplace_back(scenario.seed, "run/lifetimes/" + pool.name);
+    capacity_.emplace_back(scenario, pool);
     // Pools that the scenario asks for have their data; one that a policy may use besides has it where it was.
     away_[speed_.size()] = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
     speed_.push_back(times.known(0, 0).mean_s / times.known(speed_.size(), 0).mean_s);
@@ -97,7 +100,7 @@ void Life::never(const std::string& why) const {
 void Life::run() {
   for (const auto kind : {Event::Kind::slow_node, Event::Kind::slow_network, Event::Kind::slow_storage}) schedule(kind);
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p)
-    if (scenario_.pools[p].capacity) capacity_changed(p);
+    if (capacity_[p].limited()) capacity_changed(p);
   for (std::size_t i = 0; i < scenario_.faults.events.size(); ++i)
     post(to_nanoseconds(scenario_.faults.events[i].at), Event::Kind::injected, i);
   look();
@@ -123,9 +126,13 @@ void Life::run() {
   }
 }
 
-/// A run without progress is given up, so that it does not go on for ever.
+/// A run without progress is given up, so that it does not go on for ever: capacity that is drawn never ends.
 void Life::check_hope(const Event& event) {
-  if (event.kind != Event::Kind::look) idle_looks_ = 0;
+  if (state_ != State::idle) idle_since_ = now_;
+  if (now_ - idle_since_ > kIdleAtMost)
+    never(fmt::format("for {} days it never had the nodes that it needs all at once", kIdleAtMost / kDay));
+  const bool passes = event.kind == Event::Kind::look || event.kind == Event::Kind::capacity;
+  if (!passes) idle_looks_ = 0;
   if (event.kind == Event::Kind::look && state_ == State::idle && ++idle_looks_ > kIdleLooksAtMost)
     never("its policy lets it wait");
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/capacity.hpp"
 #include "sim/run/controller.hpp"
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
@@ -112,7 +113,7 @@ class Life {
   void request(std::size_t pool, int nodes);
   void grant(std::size_t node);
   void grant_waiting(std::size_t pool);
-  bool available(std::size_t pool) const;
+  bool available(std::size_t pool);
   void ready(std::size_t node);
   void give_notice(std::size_t node, Nanoseconds at);
   void lose(std::size_t node, bool crash);
@@ -134,6 +135,7 @@ class Life {
   Training training_;
   RandomStream delays_, picks_, slow_nodes_;
   std::vector<RandomStream> lifetimes_;  // by pool
+  std::vector<Capacity> capacity_;       // by pool
 
   std::priority_queue<Event, std::vector<Event>, Later> queue_;
   std::uint64_t order_ = 0, generation_ = 0;
@@ -141,9 +143,10 @@ class Life {
   State state_ = State::idle;
   bool done_ = false;
   Decision decision_;
-  bool loads_ = false;         // the next start reads a checkpoint
-  bool started_ = false;       // has ever trained
-  bool lost_since_ = false;    // the next start is a restoration
+  bool loads_ = false;       // the next start reads a checkpoint
+  bool started_ = false;     // has ever trained
+  bool lost_since_ = false;  // the next start is a restoration
+  Nanoseconds idle_since_ = 0;
   Nanoseconds load_from_ = 0;  // of the pause under way: the part at its end that reads a checkpoint
   Nanoseconds pause_end_ = 0;
   std::vector<double> stage_ends_;  // in the target's unit

@@ -11,6 +11,9 @@ namespace ganymede {
 void Life::request(std::size_t pool, int nodes) {
   if (nodes <= 0) return;
   log("requested", scenario_.pools[pool].name, nodes);
+  int wanted = nodes;
+  for (const std::size_t index : fleet_.alive()) wanted += fleet_[index].pool == pool && !fleet_[index].noticed ? 1 : 0;
+  capacity_[pool].want(wanted);
   for (int i = 0; i < nodes; ++i) {
     const std::size_t node = fleet_.add(pool, now_);
     const Nanoseconds queue = draw(scenario_.provisioning.queue, delays_);
@@ -21,13 +24,12 @@ void Life::request(std::size_t pool, int nodes) {
   }
 }
 
-bool Life::available(std::size_t pool) const {
+bool Life::available(std::size_t pool) {
   if (now_ < empty_until_[pool]) return false;
-  const auto& capacity = scenario_.pools[pool].capacity;
-  if (!capacity) return true;
+  if (!capacity_[pool].limited()) return true;
   int held = 0;
   for (const std::size_t index : fleet_.alive()) held += fleet_[index].pool == pool && fleet_[index].held() ? 1 : 0;
-  return held < capacity->at(to_seconds(now_));
+  return held < capacity_[pool].at(now_);
 }
 
 void Life::grant(std::size_t index) {
@@ -150,15 +152,14 @@ void Life::lose(std::size_t index, bool crash) {
   reconcile();
 }
 
-/// At the start, and whenever a recording's next row comes.
+/// At the start, and whenever it may have changed.
 void Life::capacity_changed(std::size_t p) {
-  const ScenarioPool& pool = scenario_.pools[p];
-  const Seconds next = pool.capacity->next_after(to_seconds(now_));
-  if (next.si >= 0) post(to_nanoseconds(next), Event::Kind::capacity, p);
+  const Nanoseconds next = capacity_[p].next_after(now_);
+  if (next != kNever) post(next, Event::Kind::capacity, p);
   std::vector<std::size_t> held;
   for (const std::size_t index : fleet_.alive())
     if (fleet_[index].pool == p && fleet_[index].held() && !fleet_[index].noticed) held.push_back(index);
-  const auto capacity = static_cast<std::size_t>(pool.capacity->at(to_seconds(now_)));
+  const auto capacity = static_cast<std::size_t>(capacity_[p].at(now_));
   while (held.size() > capacity) {
     const std::size_t pick = picks_.below(held.size());
     const std::size_t index = held[pick];

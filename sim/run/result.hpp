@@ -111,6 +111,9 @@ struct Result {
 
   std::string hash;
   std::uint64_t seed = 0;
+  /// How sure it is when spot nodes are taken back, the least sure of its pools: "none" (no spot), "measured",
+  /// "stated", "preset" or "assumed".
+  std::string risk;
   std::string inputs;  ///< the least certain of its inputs: "measured" or "transferred"
   std::string step_source, fabric_source, software, prices_as_of;
   std::vector<std::string> warnings;

@@ -148,6 +148,7 @@ OrderedJson to_json(const Result& result) {
                        {"scenario_hash", result.hash},
                        {"seed", result.seed},
                        {"inputs", result.inputs},
+                       {"risk", result.risk},
                        {"steps", result.step_source},
                        {"fabric", result.fabric_source},
                        {"software", result.software},

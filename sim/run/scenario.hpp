@@ -43,6 +43,26 @@ struct Lifetimes {
   std::string source;     ///< for people
 };
 
+/// Who says when the nodes of a pool are to be had and taken back.
+enum class Spot {
+  none,           ///< nobody: they are not spot nodes
+  uninterrupted,  ///< the scenario or the user's platform: they are never taken back
+  stated,         ///< `lifetimes`, of the scenario or of the user's platform
+  recorded,       ///< `capacity`
+  calm,           ///< the model of measured zones: a zone that is better than nine in ten,
+  typical,        ///< one in the middle,
+  harsh,          ///< one that is worse than nine in ten,
+  drawn,          ///< or one that the seed draws: where nobody says anything
+};
+constexpr bool is_modelled(Spot spot) { return spot >= Spot::calm; }
+/// How sure it is: "none", "stated", "measured", "preset" or "assumed".
+std::string_view risk_of(Spot spot);
+/// What a scenario says under "spot".
+struct SpotWish {
+  Spot how = Spot::drawn;
+  std::optional<Series> capacity;
+};
+
 /// One thing that may be rented: what the scenario asks for, or what its policy may use besides.
 struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own
@@ -52,6 +72,8 @@ struct ScenarioPool {
   Pool pool;         ///< nodes: asked for by the scenario; 0 where only the policy may
   int most = 0;      ///< nodes at once
   Price price;
+  Spot spot = Spot::none;
+  std::optional<SpotWish> spot_wish;     ///< also for spot pools that the policy may use besides
   std::optional<Lifetimes> lifetimes;    ///< spot
   Seconds notice{0};                     ///< before a node is taken back
   std::optional<Series> capacity;        ///< nodes that can be had

@@ -52,24 +52,70 @@ Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
   return series;
 }
 
-/// Spot nodes are taken back as often as their price's source says, where the scenario says nothing.
-void default_lifetimes(ScenarioPool& pool) {
+/// What a user's own platform says of its spot nodes stands; what a catalog's source does is said, and not used: the
+/// share of capacity that is reclaimed in a month says how long a node lasts only if each is reclaimed once.
+void default_hazards(ScenarioPool& pool) {
   if (pool.pool.market != Market::spot) return;
   // EC2: two minutes. Google Cloud: 30 s. Both from their documentation; Azure documents 30 s too.
   pool.notice = Seconds{pool.platform->provider == "aws" ? 120.0 : 30.0};
-  if (!pool.price.interrupted_per_month) return;
+  pool.spot = Spot::drawn;
+  if (!pool.price.interrupted_per_month || is_provider(pool.catalog)) return;
+  pool.spot = *pool.price.interrupted_per_month > 0 ? Spot::stated : Spot::uninterrupted;
+  if (pool.spot == Spot::uninterrupted) return;
   pool.lifetimes.emplace();
   pool.lifetimes->mean = Seconds{kSecondsOfAMonth / -portable_log(1 - *pool.price.interrupted_per_month)};
-  pool.lifetimes->source = "the catalog's interruption rate";
+  pool.lifetimes->source = "the platform's interruption rate";
+}
+
+SpotWish read_spot(const JsonNode& node, Fingerprint& fingerprint) {
+  SpotWish wish;
+  if (node.is_object()) {
+    JsonObject in(node);
+    wish.how = Spot::recorded;
+    wish.capacity = read_recording(in.required("capacity"), fingerprint);
+    in.finish();
+    return wish;
+  }
+  constexpr std::pair<const char*, Spot> kChoices[] = {{"drawn", Spot::drawn},
+                                                       {"calm", Spot::calm},
+                                                       {"typical", Spot::typical},
+                                                       {"harsh", Spot::harsh},
+                                                       {"uninterrupted", Spot::uninterrupted}};
+  std::vector<std::string> names;
+  for (const auto& [name, how] : kChoices) names.emplace_back(name);
+  const std::string chosen = node.as_choice(names);
+  for (const auto& [name, how] : kChoices)
+    if (chosen == name) wish.how = how;
+  return wish;
+}
+
+/// Spot pools only.
+void follow(ScenarioPool& pool, const SpotWish& wish) {
+  if (pool.pool.market != Market::spot) return;
+  pool.spot = wish.how;
+  pool.capacity = wish.capacity;
+  pool.lifetimes.reset();
 }
 
 void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) {
-  default_lifetimes(pool);
-  if (auto lifetimes = in.optional("lifetimes")) pool.lifetimes = read_lifetimes(*lifetimes);
+  default_hazards(pool);
+  auto spot = in.optional("spot");
+  auto lifetimes = in.optional("lifetimes");
+  auto capacity = in.optional("capacity");
+  if (spot && (lifetimes || capacity))
+    spot->fail(fmt::format("\"{}\" stands there too, and only one can say when nodes are taken back",
+                           lifetimes ? "lifetimes" : "capacity"));
+  if (spot) pool.spot_wish = read_spot(*spot, fingerprint);
+  if (pool.spot_wish) follow(pool, *pool.spot_wish);
+  if (lifetimes) {
+    pool.lifetimes = read_lifetimes(*lifetimes);
+    pool.spot = Spot::stated;
+  }
   if (auto notice = in.optional("notice")) pool.notice = notice->as_quantity<Seconds>();
-  if (auto capacity = in.optional("capacity")) {
+  if (capacity) {
     pool.capacity = read_recording(*capacity, fingerprint);
     pool.lifetimes.reset();  // the recording says who is taken back
+    pool.spot = Spot::recorded;
   }
   if (auto prices = in.optional("prices")) pool.prices = read_recording(*prices, fingerprint);
   if (auto carbon = in.optional("carbon")) pool.carbon = read_recording(*carbon, fingerprint);
@@ -118,7 +164,8 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
     const auto regions = priced_regions(instance);
     if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
     if (regions.size() > 1) {
-      for (const char* key : {"name", "zone", "lifetimes", "notice", "capacity", "prices", "carbon"}) in.optional(key);
+      for (const char* key : {"name", "zone", "spot", "lifetimes", "notice", "capacity", "prices", "carbon"})
+        in.optional(key);
       in.finish();  // a misspelt key is the better explanation
       in.node().fail(
           fmt::format("the key \"region\" is missing; {} has prices in {}", instance.name, list_of(regions)));
@@ -207,10 +254,13 @@ void offer(Scenario& scenario, const std::string& region, Market market) {
   more.most = first.most;
   more.price = *price;
   more.name = default_name(more.pool, zone);
-  default_lifetimes(more);
-  // What the scenario says of its market holds there too, for want of anything better.
-  if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario")
+  default_hazards(more);
+  // What the scenario says of its market holds there too, for want of anything better; a recording is of one region.
+  if (first.spot_wish && (!first.spot_wish->capacity || region == first.pool.region)) follow(more, *first.spot_wish);
+  if (market == first.pool.market && first.lifetimes && first.lifetimes->source == "the scenario") {
     more.lifetimes = first.lifetimes;
+    more.spot = Spot::stated;
+  }
   if (market == first.pool.market) more.notice = first.notice;
   if (region != first.pool.region) {
     const auto moving = transfer_price(first, more, PoolLink::Between::regions);
@@ -224,6 +274,22 @@ void offer(Scenario& scenario, const std::string& region, Market market) {
 }
 
 }  // namespace
+
+std::string_view risk_of(Spot spot) {
+  switch (spot) {
+    case Spot::none:
+      return "none";
+    case Spot::uninterrupted:
+    case Spot::stated:
+      return "stated";
+    case Spot::recorded:
+      return "measured";
+    case Spot::drawn:
+      return "assumed";
+    default:
+      return "preset";
+  }
+}
 
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {
   std::vector<std::string> names;
@@ -266,6 +332,12 @@ void add_offers(Scenario& scenario) {
           std::find(scenario.allowed_regions.begin(), scenario.allowed_regions.end(), region) !=
               scenario.allowed_regions.end())
         offer(scenario, region, first.market);
+  const bool on_spot = std::any_of(scenario.pools.begin(), scenario.pools.end(),
+                                   [](const ScenarioPool& pool) { return pool.pool.market == Market::spot; });
+  for (const ScenarioPool& pool : scenario.pools)
+    if (pool.spot_wish && !on_spot)
+      scenario.warnings.push_back(
+          fmt::format("\"spot\" of \"{}\" is not used: nothing is rented on the spot market", pool.name));
 }
 
 }  // namespace ganymede

@@ -133,6 +133,45 @@ void add_warnings(Result& result, const std::vector<std::string>& more) {
       result.warnings.push_back(warning);
 }
 
+/// The same for every seed.
+std::string modelled_risk(const ScenarioPool& pool) {
+  const SpotClass& of = spot_model().of(pool.gpu().family);
+  const std::string whose =
+      of.zones > 0 ? fmt::format("{} recordings of {} on AWS in 2022 and 2023", of.zones, of.name)
+                   : fmt::format("recordings of other GPUs on AWS in 2022 and 2023, spread wider: none is of {}",
+                                 pool.gpu().family);
+  const std::string band =
+      pool.price.interrupted_per_month
+          ? fmt::format(
+                "; that {:.0f} % of such capacity is reclaimed in a month, as its price's source says, is not used",
+                100 * *pool.price.interrupted_per_month)
+          : "";
+  const std::string by = fmt::format("fitted to {}{}", whose, band);
+  if (pool.spot != Spot::drawn)
+    return fmt::format("spot capacity of \"{}\" comes and goes as in a {} zone, {}", pool.name,
+                       pool.spot == Spot::calm    ? "calm"
+                       : pool.spot == Spot::harsh ? "harsh"
+                                                  : "typical",
+                       by);
+  return fmt::format(
+      "how spot capacity of \"{}\" comes and goes is assumed: each seed draws a zone, whose nodes are kept for {:.1f} "
+      "h "
+      "and to be had {:.0f} % of the time in the middle, {} (\"spot\" of the pool says calm, typical, harsh or a "
+      "recording)",
+      pool.name, of.mean_up.si / 3600, 100 * of.availability, by);
+}
+
+/// The least sure of the pools that it used or asked for.
+std::string_view risk_of(const Scenario& scenario, const std::vector<bool>& used) {
+  constexpr std::string_view kOrder[] = {"none", "measured", "stated", "preset", "assumed"};
+  std::size_t worst = 0;
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p)
+    if (used[p] || scenario.pools[p].pool.nodes > 0)
+      worst = std::max<std::size_t>(
+          worst, std::find(std::begin(kOrder), std::end(kOrder), risk_of(scenario.pools[p].spot)) - std::begin(kOrder));
+  return kOrder[worst];
+}
+
 void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
              const std::vector<bool>& used) {
   Provenance worst = Provenance::measured;
@@ -145,6 +184,7 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
     add_warnings(result, workload.warnings);
   }
   result.inputs = to_string(worst);
+  result.risk = risk_of(scenario, used);
   if (scenario.stages.size() > 1)
     add_warnings(result, {fmt::format("the lengths of the {} stages are drawn: equal or stated shares, each varied by "
                                       "up to {:.0f} % (an assumption)",
@@ -156,10 +196,10 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
     const ScenarioPool& pool = scenario.pools[p];
     add_warnings(result, unconfirmed(pool, pool.platform->provisioning));
     if (result.gpus > 1) add_warnings(result, beyond_measured_sizes(scenario, *pool.platform));
-    if (pool.pool.market == Market::spot && !pool.lifetimes && !pool.capacity)
-      add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated: nothing is known of how often its "
-                                        "nodes are taken back (\"lifetimes\" or \"capacity\" of the pool say it)",
-                                        pool.name)});
+    if (pool.spot == Spot::uninterrupted)
+      add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated, as its {} says", pool.name,
+                                        pool.spot_wish ? "scenario" : "platform")});
+    if (is_modelled(pool.spot)) add_warnings(result, {modelled_risk(pool)});
     if (pool.lifetimes && pool.lifetimes->source != "the scenario")
       add_warnings(result, {fmt::format("nodes of \"{}\" are taken back after {} on average, by {}", pool.name,
                                         to_string(pool.lifetimes->mean), pool.lifetimes->source)});

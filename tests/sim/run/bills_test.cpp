@@ -95,6 +95,7 @@ TEST_F(Bills, ByTheHourRoundedUp) {
 // which the next is asked for, and each time everything is lost: nodes live 630, 1230 and 90 + 3510 s.
 TEST_F(Bills, SpotWithTwoInterruptions) {
   scenario["platform"] = {{"catalog", "lab.json"}, {"region", "room-2"}, {"instance", "one"}, {"market", "spot"}};
+  scenario["platform"]["spot"] = "uninterrupted";  // but for the events
   scenario["faults"]["events"] = {{{"at", "600s"}, {"kind", "interruption"}},
                                   {{"at", "1800s"}, {"kind", "interruption"}}};
   const Json result = run();
@@ -284,6 +285,7 @@ TEST_F(Bills, RequestsOfAnObjectStore) {
 TEST_F(Bills, BootDisksOfInterruptedNodes) {
   platform["storage"]["boot"] = {{"read", "1GB/s"}, {"write", "1GB/s"}, {"per_gb_month", "3.60USD"}};
   scenario["platform"] = {{"catalog", "lab.json"}, {"region", "room-2"}, {"instance", "one"}, {"market", "spot"}};
+  scenario["platform"]["spot"] = "uninterrupted";  // but for the events
   scenario["provisioning"]["queue"] = "60s";
   scenario["faults"]["events"] = {{{"at", "660s"}, {"kind", "interruption"}}};
   scenario["billing"]["boot_disk"] = {{"class", "boot"}, {"size", "730GB"}};

@@ -51,6 +51,7 @@ TEST_F(Pools, InTwoPlacesNeedALinkAndPayForIt) {
   Json far = pool("one", 1, "far");
   far["region"] = "room-2";
   far["market"] = "spot";
+  far["spot"] = "uninterrupted";
   content["platform"] = {{"pools", {pool("one", 1, "near"), far}}};
   EXPECT_THAT(message_of<ConfigError>([&] { run(content); }),
               HasSubstr("/platform: no link joins \"near\" and \"far\""));

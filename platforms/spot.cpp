@@ -1,0 +1,88 @@
+#include "platforms/spot.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "common/embedded.hpp"
+#include "common/json.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kLongestDuration_s = 1e8;  // three years: no run waits so long
+constexpr double kShortestDuration_s = 1;
+
+SpotClass read_class(const std::string& name, const JsonNode& node) {
+  JsonObject in(node);
+  SpotClass of;
+  of.name = name;
+  of.mean_up = Seconds{3600 * in.required("mean_up_h").as_number(1e-3, 1e4)};
+  of.mean_up_spread = in.required("mean_up_spread").as_number(0, 10);
+  of.availability = in.required("availability").as_number(1e-6, 1 - 1e-6);
+  of.availability_spread = in.required("availability_spread").as_number(0, 10);
+  of.zones = static_cast<int>(in.required("zones").as_integer(0, 1'000'000));
+  in.finish();
+  return of;
+}
+
+SpotModel read_spot_model(const JsonNode& root) {
+  JsonObject in(root);
+  check_schema(in, "ganymede.spot/1");
+  for (const char* about : {"about", "sources", "wider", "zones"}) in.optional(about);
+  SpotModel model;
+  const JsonNode durations = in.required("durations");
+  model.up_spread = durations.child("up_spread").as_number(0, 10);
+  model.down_spread = durations.child("down_spread").as_number(0, 10);
+  model.correlation = in.required("correlation").as_number(-1, 1);
+  model.together = in.required("together").child("share").as_number(0, 1);
+  for (const auto& [name, node] : in.required("classes").as_map()) model.classes.push_back(read_class(name, node));
+  in.finish();
+  return model;
+}
+
+Seconds bounded(double seconds) { return Seconds{std::clamp(seconds, kShortestDuration_s, kLongestDuration_s)}; }
+
+}  // namespace
+
+SpotZone SpotClass::zone(double up_normal, double availability_normal) const {
+  const double up = mean_up.si * portable_exp(mean_up_spread * up_normal);
+  const double odds =
+      availability / (1 - availability) * portable_exp(availability_spread * availability_normal);  // up to down
+  return {Seconds{up}, Seconds{up / odds}};
+}
+
+const SpotClass& SpotModel::of(std::string_view gpu_family) const {
+  const auto named = [&](std::string_view name) {
+    return std::find_if(classes.begin(), classes.end(), [&](const SpotClass& one) { return one.name == name; });
+  };
+  const auto found = named(gpu_family);
+  if (found != classes.end()) return *found;
+  const auto other = named("other");
+  assert(other != classes.end());
+  return *other;
+}
+
+SpotZone SpotModel::draw(const SpotClass& of, RandomStream& random) const {
+  const double up = random.normal();
+  const double own = random.normal();
+  return of.zone(up, correlation * up + std::sqrt(1 - correlation * correlation) * own);
+}
+
+const SpotModel& spot_model() {
+  static const SpotModel model =
+      read_spot_model(JsonNode::parse(embedded_spot().front().text, "platforms/spot/measured.json"));
+  return model;
+}
+
+Seconds draw_duration(Seconds mean, double spread, RandomStream& random) {
+  return bounded(mean.si * portable_exp(spread * random.normal() - spread * spread / 2));
+}
+
+Seconds draw_rest(Seconds mean, double spread, RandomStream& random) {
+  // Weighted by its length a lognormal duration is lognormal again, its median greater by exp(spread squared).
+  const double whole = mean.si * portable_exp(spread * random.normal() + spread * spread / 2);
+  return bounded(whole * random.uniform());
+}
+
+}  // namespace ganymede

@@ -1,0 +1,76 @@
+#include "sim/run/capacity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ganymede {
+namespace {
+
+/// Nodes beyond share the states of the first ones, in turn.
+constexpr int kPlacesAtMost = 256;
+
+}  // namespace
+
+Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&pool) {
+  if (!is_modelled(pool.spot)) return;
+  zone_ = spot_zone(scenario, pool);
+  const auto stream = [&](int place) {
+    return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", pool.name, place));
+  };
+  states_.push_back({stream(-1), true, {}});
+  for (int place = 0; place < std::min(pool.most, kPlacesAtMost); ++place) {
+    State own{stream(place), true, {}};
+    const bool follows = own.random.uniform() < spot_model().together;
+    places_.push_back(follows ? 0 : states_.size());
+    if (!follows) states_.push_back(std::move(own));
+  }
+  for (State& state : states_) {
+    state.up_first = state.random.uniform() < zone_.availability();
+    const Seconds mean = state.up_first ? zone_.mean_up : zone_.mean_down;
+    const double spread = state.up_first ? spot_model().up_spread : spot_model().down_spread;
+    state.changes.push_back(to_nanoseconds(draw_rest(mean, spread, state.random)));
+  }
+}
+
+bool Capacity::State::up_at(Nanoseconds time) const {
+  const auto passed = std::upper_bound(changes.begin(), changes.end(), time) - changes.begin();
+  return (passed % 2 == 0) == up_first;
+}
+
+/// Until a change after `time` is known.
+void Capacity::extend(State& state, Nanoseconds time) const {
+  while (state.changes.back() <= time) {
+    const bool up = (state.changes.size() % 2 == 0) == state.up_first;
+    const Seconds length = up ? draw_duration(zone_.mean_up, spot_model().up_spread, state.random)
+                              : draw_duration(zone_.mean_down, spot_model().down_spread, state.random);
+    state.changes.push_back(state.changes.back() + to_nanoseconds(length));
+  }
+}
+
+void Capacity::want(int nodes) { wanted_ = std::max(wanted_, nodes); }
+
+double Capacity::at(Nanoseconds time) {
+  if (pool_->capacity) return pool_->capacity->at(to_seconds(time));
+  for (State& state : states_) extend(state, time);
+  const auto places = static_cast<int>(places_.size());
+  int nodes = 0;
+  for (int place = 0; place < std::min(wanted_, places); ++place)
+    if (states_[places_[static_cast<std::size_t>(place)]].up_at(time)) nodes += (wanted_ - place - 1) / places + 1;
+  return nodes;
+}
+
+Nanoseconds Capacity::next_after(Nanoseconds time) {
+  if (pool_->capacity) {
+    const Seconds next = pool_->capacity->next_after(to_seconds(time));
+    return next.si < 0 ? kNever : to_nanoseconds(next);
+  }
+  Nanoseconds first = kNever;
+  for (State& state : states_) {
+    extend(state, time);
+    first = std::min(first, *std::upper_bound(state.changes.begin(), state.changes.end(), time));
+  }
+  return first;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,42 @@
+#pragma once
+// How many nodes of a pool are to be had: without limit, as recorded, or as drawn by the model of spot capacity.
+
+#include <vector>
+
+#include "sim/run/hazards.hpp"
+
+namespace ganymede {
+
+/// A step function of time that may be asked about any time, in any order: what is to come is drawn when it is asked
+/// for, and stays.
+class Capacity {
+ public:
+  /// Both must outlive it.
+  Capacity(const Scenario& scenario, const ScenarioPool& pool);
+
+  bool limited() const { return pool_->capacity || !places_.empty(); }
+  /// So many nodes are wanted at once. Drawn capacity is counted over the most that was ever wanted: that a policy
+  /// might have wanted more does not make a node easier to have.
+  void want(int nodes);
+  double at(Nanoseconds time);
+  /// When it may change next; kNever: it does not.
+  Nanoseconds next_after(Nanoseconds time);
+
+ private:
+  /// Up and down in turn.
+  struct State {
+    RandomStream random;
+    bool up_first;
+    std::vector<Nanoseconds> changes;  // ascending
+    bool up_at(Nanoseconds time) const;
+  };
+  void extend(State& state, Nanoseconds time) const;
+
+  const ScenarioPool* pool_;
+  SpotZone zone_;
+  int wanted_ = 0;
+  std::vector<State> states_;        // the zone's, then those of nodes that have their own
+  std::vector<std::size_t> places_;  // of each node the state that it follows
+};
+
+}  // namespace ganymede

@@ -1,0 +1,251 @@
+#include "sim/run/capacity.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/run/scenario_files.hpp"
+#include "support/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr Nanoseconds kHour = static_cast<Nanoseconds>(3600) * 1'000'000'000;
+
+/// One V100 of AWS on spot that trains for `hours` and keeps a checkpoint every ten minutes.
+Json on_spot(double hours = 24) {
+  Json content = ScenarioFiles::basic();
+  content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}, {"market", "spot"}};
+  content["storage"] = {{"checkpoint", "s3"}};
+  content["checkpoint"] = {{"every", "10min"}};
+  content["workload"]["steps"] = static_cast<std::int64_t>(hours * 3600 / 10e-3);
+  return content;
+}
+
+class SpotCapacity : public testing::Test {
+ protected:
+  Scenario load(const Json& content) const { return files_.load(content); }
+  Json run(const Json& content) const { return simulate_json(load(content)); }
+  std::string error(const Json& content) const {
+    return message_of<ConfigError>([&] { load(content); });
+  }
+  std::string warnings(const Json& result) const { return result["provenance"]["warnings"].dump(); }
+
+  ScenarioFiles files_;
+};
+
+// A zone that is up for 2.423 h on average and 66.22 % of the time: at any moment of any seed as often, and the mean
+// length of its up-times by counting losses over the hours held.
+TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
+  Json content = on_spot();
+  content["platform"]["spot"] = "typical";
+  Scenario scenario = load(content);
+  const SpotClass& of = spot_model().of("V100");
+  double at_start = 0, up_h = 0, all_h = 0, ends = 0;
+  constexpr int kSeeds = 3000;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    set_seed(scenario, static_cast<std::uint64_t>(seed));
+    Capacity capacity(scenario, scenario.pools[0]);
+    capacity.want(1);
+    at_start += capacity.at(0) / kSeeds;
+    for (Nanoseconds now = 0; now < 200 * kHour;) {
+      const Nanoseconds next = std::min<Nanoseconds>(capacity.next_after(now), 200 * kHour);
+      const double length_h = static_cast<double>(next - now) / kHour;
+      all_h += length_h;
+      if (capacity.at(now) == 1) {
+        up_h += length_h;
+        ends += capacity.at(next) == 0 ? 1 : 0;
+      }
+      now = next;
+    }
+  }
+  EXPECT_NEAR(at_start, of.availability, 4 * std::sqrt(0.25 / kSeeds));
+  EXPECT_NEAR(up_h / all_h, of.availability, 0.02);
+  EXPECT_NEAR(up_h / ends, of.mean_up.si / 3600, 0.05 * of.mean_up.si / 3600);
+}
+
+// What is asked about later is what was said before, in any order.
+TEST_F(SpotCapacity, StaysWhatItWasOnceItWasDrawn) {
+  const Scenario scenario = load(on_spot());
+  Capacity forth(scenario, scenario.pools[0]), back(scenario, scenario.pools[0]);
+  forth.want(1), back.want(1);
+  std::vector<double> seen;
+  for (int hour = 0; hour < 300; ++hour) seen.push_back(forth.at(hour * kHour));
+  for (int hour = 299; hour >= 0; --hour) EXPECT_EQ(back.at(hour * kHour), seen[static_cast<std::size_t>(hour)]);
+}
+
+// Two nodes follow one state each with the chance `together`, else their own: the correlation of their states is its
+// square; and wanting more than two makes neither easier to have.
+TEST_F(SpotCapacity, OfSeveralNodesComesAndGoesPartlyTogether) {
+  Json content = on_spot();
+  content["platform"]["spot"] = "typical";
+  content["platform"]["max_nodes"] = 300;
+  Scenario scenario = load(content);
+  double both = 0, one = 0;
+  constexpr int kSeeds = 6000;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    set_seed(scenario, static_cast<std::uint64_t>(seed));
+    Capacity capacity(scenario, scenario.pools[0]);
+    capacity.want(2);
+    one += capacity.at(kHour) / 2 / kSeeds;
+    both += (capacity.at(kHour) == 2 ? 1.0 : 0.0) / kSeeds;
+    capacity.want(300);
+    EXPECT_LE(capacity.at(kHour), 300);
+  }
+  const double share = spot_model().of("V100").availability;
+  EXPECT_NEAR(one, share, 0.025);
+  EXPECT_NEAR((both - share * share) / (share * (1 - share)), spot_model().together * spot_model().together, 0.06);
+}
+
+TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
+  const SpotClass& of = spot_model().of("V100");
+  const double z = 1.2815515655446004;  // the standard normal distribution's 90 % quantile
+  for (const auto& [preset, at] : {std::pair{"calm", z}, std::pair{"typical", 0.0}, std::pair{"harsh", -z}}) {
+    Json content = on_spot();
+    content["platform"]["spot"] = preset;
+    const Scenario scenario = load(content);
+    const SpotZone zone = spot_zone(scenario, scenario.pools[0]);
+    EXPECT_NEAR(zone.mean_up.si, of.mean_up.si * std::exp(of.mean_up_spread * at), 1e-6 * zone.mean_up.si);
+    const double odds = of.availability / (1 - of.availability) * std::exp(of.availability_spread * at);
+    EXPECT_NEAR(zone.availability(), odds / (1 + odds), 1e-9);
+    // Daly's interval takes the same rate.
+    EXPECT_NEAR(hazard_rate(scenario, scenario.pools[0]), 1 / zone.mean_up.si, 1e-12);
+  }
+}
+
+// 24 h of work: replayed recordings of V100 take 26 to 398 h. A zone that is up for a share a of the time takes 24 / a
+// at least in the long run; the calm one is up 90 %, the harsh one 28 %.
+TEST_F(SpotCapacity, MakesRunsAsLongAsRecordingsDo) {
+  const auto median_h = [&](const Json& content) {
+    Scenario scenario = load(content);
+    std::vector<double> hours;
+    for (std::uint64_t seed = 1; seed <= 40; ++seed)
+      hours.push_back(
+          Json::parse(run_child([&] { return result_json(simulate(with_seed(scenario, seed))); }))["time"]["total_s"]
+              .get<double>() /
+          3600);
+    std::sort(hours.begin(), hours.end());
+    return std::pair((hours[19] + hours[20]) / 2, hours.back() - hours.front());
+  };
+  Json content = on_spot();
+  content["platform"]["spot"] = "uninterrupted";
+  content["workload"]["steps"] = 1'000'000;
+  const double a_million_s = number(run(content), "/time/total_s") - number(run(content), "/events/1/at_s");
+  content["workload"]["steps"] = static_cast<std::int64_t>(24 * 3600e6 / a_million_s);
+  content["platform"].erase("spot");
+  const auto [drawn, drawn_width] = median_h(content);
+  content["platform"]["spot"] = "calm";
+  const auto [calm, calm_width] = median_h(content);
+  content["platform"]["spot"] = "harsh";
+  const auto [harsh, harsh_width] = median_h(content);
+  EXPECT_GT(calm, 24);
+  EXPECT_LT(calm, 40);
+  EXPECT_GT(drawn, calm);
+  EXPECT_GT(harsh, 60);
+  EXPECT_GT(harsh, drawn);
+  EXPECT_GT(drawn_width, calm_width);
+}
+
+TEST_F(SpotCapacity, SaysHowSureTheRiskIs) {
+  Json content = on_spot(1);
+  const Json drawn = run(content);
+  EXPECT_EQ(drawn["provenance"]["risk"], "assumed");
+  EXPECT_THAT(warnings(drawn), AllOf(HasSubstr("is assumed: each seed draws a zone"), HasSubstr("of V100"),
+                                     HasSubstr("as its price's source says, is not used")));
+  content["platform"]["spot"] = "calm";
+  EXPECT_EQ(run(content)["provenance"]["risk"], "preset");
+  content["platform"]["spot"] = "uninterrupted";
+  const Json never = run(content);
+  EXPECT_EQ(never["provenance"]["risk"], "stated");
+  EXPECT_EQ(never["life"]["losses"], 0);
+  EXPECT_THAT(warnings(never), HasSubstr("as its scenario says"));
+  files_.folder().add("c.csv", "time_s,nodes\n0,1\n");
+  content["platform"]["spot"] = {{"capacity", "c.csv"}};
+  EXPECT_EQ(run(content)["provenance"]["risk"], "measured");
+  content["platform"].erase("spot");
+  content["platform"]["capacity"] = "c.csv";
+  EXPECT_EQ(run(content)["provenance"]["risk"], "measured");
+  content["platform"].erase("capacity");
+  content["platform"]["lifetimes"] = {{"mean", "5000h"}};
+  EXPECT_EQ(run(content)["provenance"]["risk"], "stated");
+  content["platform"].erase("lifetimes");
+  content["platform"]["market"] = "on-demand";
+  EXPECT_EQ(run(content)["provenance"]["risk"], "none");
+  content["platform"]["spot"] = "harsh";
+  EXPECT_THAT(warnings(run(content)), HasSubstr("is not used: nothing is rented on the spot market"));
+}
+
+// GPUs that nobody measured lie as far apart as assumed, whoever rents them out.
+TEST_F(SpotCapacity, OfOtherGpusAndProvidersIsDrawnToo) {
+  Json content = on_spot(1);
+  content["platform"] = {
+      {"catalog", "gcp"}, {"region", "us-central1"}, {"instance", "g2-standard-4"}, {"market", "spot"}};
+  content.erase("storage"), content.erase("checkpoint");
+  const Scenario scenario = load(content);
+  EXPECT_EQ(scenario.pools[0].spot, Spot::drawn);
+  EXPECT_FALSE(scenario.pools[0].lifetimes);
+  Scenario other = load(on_spot());
+  set_seed(other, scenario.seed);
+  EXPECT_NE(spot_zone(scenario, scenario.pools[0]).mean_up.si, spot_zone(other, other.pools[0]).mean_up.si);
+}
+
+// The user's own platform says what holds there; 10 % a month are a mean life of 730 h / -ln 0.9 = 6929 h.
+TEST_F(SpotCapacity, FollowsTheUsersPlatformWhereThatSaysSomething) {
+  Json platform = Json::parse(made_up_platform());
+  auto& prices = platform["instances"]["one"]["prices"];
+  prices = Json::array({{{"region", "room-2"}, {"market", "spot"}, {"per_hour", "1USD/h"}, {"as_of", "undated"}}});
+  Json content = ScenarioFiles::basic();
+  content["platform"] = {{"catalog", "own.json"}, {"instance", "one"}, {"market", "spot"}};
+  files_.folder().add("own.json", platform.dump());
+  EXPECT_EQ(load(content).pools[0].spot, Spot::drawn);
+  prices[0]["interrupted_per_month"] = 0.1;
+  files_.folder().add("own.json", platform.dump());
+  const Scenario stated = load(content);
+  EXPECT_EQ(stated.pools[0].spot, Spot::stated);
+  EXPECT_NEAR(stated.pools[0].lifetimes->mean.si / 3600, 730 / -std::log(0.9), 1e-6);
+  content["platform"]["spot"] = "typical";
+  EXPECT_EQ(load(content).pools[0].spot, Spot::typical);
+  EXPECT_FALSE(load(content).pools[0].lifetimes);
+}
+
+TEST_F(SpotCapacity, IsThatOfPoolsWhichAPolicyMayUseBesides) {
+  Json content = on_spot();
+  content["platform"]["market"] = "on-demand";
+  content["platform"]["spot"] = "harsh";
+  content["policy"] = {{"name", "spot-first"}};
+  const Scenario scenario = load(content);
+  ASSERT_EQ(scenario.pools.size(), 2U);
+  EXPECT_EQ(scenario.pools[0].spot, Spot::none);
+  EXPECT_EQ(scenario.pools[1].spot, Spot::harsh);
+}
+
+TEST_F(SpotCapacity, RefusesWhatContradictsItself) {
+  Json content = on_spot();
+  content["platform"]["spot"] = "clam";
+  EXPECT_THAT(error(content), AllOf(HasSubstr("/platform/spot: "), HasSubstr("did you mean \"calm\"?")));
+  content["platform"]["spot"] = "calm";
+  content["platform"]["lifetimes"] = {{"mean", "4h"}};
+  EXPECT_THAT(error(content), HasSubstr("/platform/spot: \"lifetimes\" stands there too"));
+  content["platform"].erase("lifetimes");
+  content["platform"]["spot"] = {{"capacty", "c.csv"}};
+  EXPECT_THAT(error(content), HasSubstr("/platform/spot"));
+}
+
+// Forty nodes that are needed all at once, about ten of which come and go by themselves and are there 28 % of the time.
+TEST_F(SpotCapacity, IsGivenUpWhereItNeverSuffices) {
+  Json content = on_spot();
+  content["platform"]["spot"] = "harsh";
+  content["platform"]["nodes"] = 40;
+  content["workload"]["steps"] = 100'000'000;
+  EXPECT_THAT(message_of<Infeasible>([&] { simulate_json(load(content)); }), HasSubstr("never finishes"));
+}
+
+}  // namespace
+}  // namespace ganymede

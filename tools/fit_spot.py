@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Fits the model of spot capacity to recordings and writes platforms/spot/measured.json.
+
+    tools/fit_spot.py FOLDER -o platforms/spot/measured.json
+
+FOLDER holds `skypilot/*.csv` (time_s,available_nodes; the last row ends with END), one a zone, period and instance,
+and `bamboo/*.csv` (time_s,nodes). They were made of skypilot-org/spot-traces @221da1ab9bdf (availability/1-node) and
+uclasystem/bamboo @808092932894, whose licences and doubts are in the file that is written.
+
+A zone alternates between up (a node is to be had and is kept) and down. Its mean up-time and its availability are
+those measured. The durations' family and spread are the likeliest ones given each zone's means, the same for all zones.
+How zones differ is the mean and standard deviation of the logarithm of the mean up-time and of the logit of the
+availability. It needs Python's standard library alone and writes the same bytes each time.
+"""
+import argparse
+import csv
+import json
+import math
+import pathlib
+import statistics
+
+# Seconds between two looks: a duration is known to half of that each way, and one below 1 1/2 of it may have been
+# anything shorter. What the recording's start or end cuts off lasted at least as long.
+TICKS = {"aws-02-15-2023": 585.0, "aws-10-26-2022": 600.0}
+# The ticks of this period and the duration that its README states disagree by up to a factor of 2: half way between.
+DOUBTFUL = {"aws-10-26-2022": 1 / math.sqrt(2)}
+# Nodes that were asked for: the most that were ever held.
+BAMBOO = {"p3_aws_nodes.csv": 32, "g4dn_aws_nodes.csv": 24}
+# skypilot-org/spot-traces @b26631383e2b, availability/16-node/aws-08-27-2023: sixteen nodes were to be had all
+# together or not at all, but for few ticks.
+SIXTEEN_NODES = 1.0
+# GPUs that nobody measured: an assumption.
+WIDER = 1.5
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return [(float(time), value) for time, value in list(csv.reader(file))[1:]]
+
+
+def read_zone(path):
+    """Durations in seconds, each with whether it was cut off."""
+    rows = rows_of(path)
+    _, _, period, name = path.stem.split("__")
+    tick = TICKS[period]
+    up, down = [], []
+    for i, ((start, state), (end, following)) in enumerate(zip(rows, rows[1:])):
+        cut = i == 0 or following == "END"
+        (up if int(state) else down).append((end - start, cut))
+    total = rows[-1][0] - rows[0][0]
+    scale = DOUBTFUL.get(period, 1.0)
+    return {
+        "series": f"{period}/{name}", "class": name.split("_")[1].upper(), "tick": tick, "up": up, "down": down,
+        "availability": sum(length for length, _ in up) / total,
+        "mean_up_s": statistics.mean(length for length, _ in up),
+        "mean_down_s": statistics.mean(length for length, _ in down),
+        "scale": scale,
+    }
+
+
+def normal_cdf(x):
+    return 0.5 * math.erfc(-x / math.sqrt(2))
+
+
+def lognormal(mean, spread):
+    middle = math.log(mean) - spread * spread / 2
+    return lambda t: normal_cdf((math.log(t) - middle) / spread)
+
+
+def weibull(mean, shape):
+    scale = mean / math.gamma(1 + 1 / shape)
+    return lambda t: -math.expm1(-((t / scale) ** shape))
+
+
+def log_logistic(mean, shape):
+    scale = mean * math.sin(math.pi / shape) / (math.pi / shape)
+    return lambda t: 1 / (1 + (t / scale) ** -shape)
+
+
+FAMILIES = {"lognormal": (lognormal, 0.3, 4.0), "weibull": (weibull, 0.15, 3.0), "log-logistic": (log_logistic, 1.01, 6.0),
+            "exponential": (lambda mean, _: weibull(mean, 1.0), 1.0, 1.0)}
+
+
+def log_likelihood(cdf, durations, tick):
+    sum_ = 0.0
+    for length, cut in durations:
+        below = 0.0 if length < 1.5 * tick else cdf(length - tick / 2)
+        chance = 1 - below if cut else cdf(length + tick / 2) - below
+        sum_ += math.log(max(chance, 1e-300))
+    return sum_
+
+
+def likeliest(family, zones, which):
+    """(log-likelihood, shape) of all zones' durations, each zone's mean being its measured one."""
+    make, low, high = FAMILIES[family]
+
+    def total(shape):
+        return sum(log_likelihood(make(zone[f"mean_{which}_s"], shape), zone[which], zone["tick"]) for zone in zones)
+
+    golden = (math.sqrt(5) - 1) / 2
+    while high - low > 1e-4:
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if total(left) < total(right):
+            low = left
+        else:
+            high = right
+    return total((low + high) / 2), (low + high) / 2
+
+
+def distance(cdf, durations, tick):
+    """Kolmogorov's: the largest difference between the fitted and the counted shares of durations up to a length."""
+    lengths = sorted(length for length, _ in durations)
+    return max(abs((i + 1) / len(lengths) - cdf(length + tick / 2))
+               for i, length in enumerate(lengths) if i + 1 == len(lengths) or lengths[i + 1] != length)
+
+
+def logit(share):
+    return math.log(share / (1 - share))
+
+
+def class_of(zones, centre_of):
+    ups = [math.log(zone["mean_up_s"] * zone["scale"] / 3600) for zone in zones]
+    shares = [logit(zone["availability"]) for zone in zones]
+    # Around the classes' own centres, pooled: four zones of one class say too little of a spread.
+    off_up = [u - centre_of[z["class"]][0] for u, z in zip(ups, zones)]
+    off_share = [s - centre_of[z["class"]][1] for s, z in zip(shares, zones)]
+    free = len(zones) - len(centre_of)
+    square = lambda values, others: sum(a * b for a, b in zip(values, others)) / free
+    spread_up, spread_share = math.sqrt(square(off_up, off_up)), math.sqrt(square(off_share, off_share))
+    return spread_up, spread_share, square(off_up, off_share) / (spread_up * spread_share)
+
+
+def centre(zones):
+    return (statistics.mean(math.log(zone["mean_up_s"] * zone["scale"] / 3600) for zone in zones),
+            statistics.mean(logit(zone["availability"]) for zone in zones))
+
+
+def node_correlation(path, asked):
+    """Of two nodes' states: by how much the number held varies more than that of independent nodes would."""
+    rows = [(time, int(value)) for time, value in rows_of(path) if value != "END"]
+    spans = [(value, end - start) for (start, value), (end, _) in zip(rows, rows[1:])]
+    total = sum(span for _, span in spans)
+    mean = sum(value * span for value, span in spans) / total
+    variance = sum((value - mean) ** 2 * span for value, span in spans) / total
+    share = mean / asked
+    taken = sum(max(0, before - after) for (_, before), (_, after) in zip(rows, rows[1:]))
+    return {"nodes": asked, "correlation": rounded((variance / (asked * share * (1 - share)) - 1) / (asked - 1)),
+            "hours_of_a_node_a_loss": rounded(mean * total / taken / 3600)}
+
+
+def rounded(value):
+    return float(f"{value:.4g}")
+
+
+def fit(folder):
+    zones = [read_zone(path) for path in sorted((folder / "skypilot").glob("*.csv"))]
+    fits = {which: {family: likeliest(family, zones, which) for family in FAMILIES} for which in ("up", "down")}
+    shape = {which: fits[which]["lognormal"][1] for which in fits}
+    centres = {name: centre([z for z in zones if z["class"] == name]) for name in sorted({z["class"] for z in zones})}
+    spread_up, spread_share, correlation = class_of(zones, centres)
+
+    def described(middle, count, wider):
+        share = 1 / (1 + math.exp(-middle[1]))
+        return {"mean_up_h": rounded(math.exp(middle[0])), "mean_up_spread": rounded(spread_up * wider),
+                "availability": rounded(share), "availability_spread": rounded(spread_share * wider), "zones": count}
+
+    classes = {name: described(middle, sum(z["class"] == name for z in zones), 1) for name, middle in centres.items()}
+    classes["other"] = described(centre(zones), 0, WIDER)
+    nodes = {name: node_correlation(folder / "bamboo" / name, asked) for name, asked in BAMBOO.items()}
+    together = (statistics.mean(node["correlation"] for node in nodes.values()) + SIXTEEN_NODES) / 2
+    return {
+        "schema": "ganymede.spot/1",
+        "about": "How spot capacity comes and goes: written by tools/fit_spot.py, which says how, from recordings of "
+                 "AWS alone. Spreads are standard deviations: of durations and of zones' mean up-times of the "
+                 "logarithm, of zones' availability of the logit.",
+        "sources": {
+            "SKYPILOT": "skypilot-org/spot-traces @221da1ab9bdf, availability/1-node (no licence file at that commit: "
+                        "figures only)",
+            "SKYPILOT-16": "skypilot-org/spot-traces @b26631383e2b, availability/16-node/aws-08-27-2023: sixteen "
+                           "nodes are there all together or not at all, but for few ticks",
+            "BAMBOO": "uclasystem/bamboo @808092932894 (MIT)",
+        },
+        "durations": {
+            "family": "lognormal", "up_spread": rounded(shape["up"]), "down_spread": rounded(shape["down"]),
+            "log_likelihood": {which: {family: round(value[0], 1) for family, value in by.items()}
+                               for which, by in fits.items()},
+            "source": "SKYPILOT",
+        },
+        "correlation": rounded(correlation),
+        "classes": classes,
+        "together": {
+            "share": rounded(math.sqrt(together)),
+            "about": "a node follows its zone's state with this chance, else a state of its own that is as often up; "
+                     "the square is the correlation of two nodes' states, half way between what BAMBOO's (mean) and "
+                     "SKYPILOT-16's (1) nodes show",
+            "measured": nodes, "source": "BAMBOO, SKYPILOT-16",
+        },
+        "wider": {"factor": WIDER, "source": "assumption: other GPUs' zones differ by that much more"},
+        "zones": [{
+            "series": zone["series"], "class": zone["class"], "up_times": len(zone["up"]),
+            "mean_up_h": rounded(zone["mean_up_s"] * zone["scale"] / 3600), "availability": rounded(zone["availability"]),
+            "up_distance": rounded(distance(lognormal(zone["mean_up_s"], shape["up"]), zone["up"], zone["tick"])),
+            "down_distance": rounded(distance(lognormal(zone["mean_down_s"], shape["down"]), zone["down"], zone["tick"])),
+            **({"unconfirmed": "its period's times may be up to 2 times as long: taken in the middle"}
+               if zone["scale"] != 1 else {}),
+        } for zone in zones],
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("-o", "--output", type=pathlib.Path)
+    options = parser.parse_args()
+    fitted = fit(options.folder)
+    for which, by in fitted["durations"]["log_likelihood"].items():
+        print(f"{which}-times, log-likelihood: " + ", ".join(f"{family} {value}" for family, value in by.items()))
+    print(f"spread of up-times {fitted['durations']['up_spread']}, of down-times {fitted['durations']['down_spread']}")
+    for name, values in fitted["classes"].items():
+        print(f"{name}: mean up-time {values['mean_up_h']} h (spread {values['mean_up_spread']}), availability "
+              f"{values['availability']} (spread {values['availability_spread']}), {values['zones']} zones")
+    print(f"together: {fitted['together']['share']}")
+    if options.output:
+        options.output.write_text(json.dumps(fitted, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
