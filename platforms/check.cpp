@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/dates.hpp"
+#include "platforms/price_doubt.hpp"
 
 namespace ganymede {
 namespace {
@@ -94,6 +95,8 @@ class Check {
     if ((each < kLeastPrice && !price.ownership) || each > kMostPrice)
       add("absurd price", where,
           fmt::format("{:g} USD/h for each {}", each, kind == Gpu::Kind::cpu ? "node" : "device"));
+    if (const std::string deep = implausible_discount(instance, price); !deep.empty())
+      add("deep discount", where, deep + ": check it; a plan takes the price for uncertain");
     compare(instance, price, where);
   }
 

@@ -9,7 +9,8 @@
 namespace ganymede {
 
 struct Finding {
-  std::string kind;   ///< "unconfirmed", "undated", "old price", "no price", "retired", "implausible", ...
+  std::string
+      kind;  ///< "unconfirmed", "undated", "old price", "no price", "retired", "implausible", "deep discount", ...
   std::string where;  ///< "p2.xlarge us-east-1 spot"
   std::string what;
 };
@@ -18,8 +19,8 @@ struct Finding {
 ///
 /// Flagged: facts without a source of the file's table, or unconfirmed; prices without a date, older than a year, in
 /// the future or absurd for what they rent; spot above on-demand; reserved not below on-demand of the same date, or of
-/// another date, which does not compare; three years dearer than one; GPUs outside what has been sold; instances
-/// retired or without a price; regions without carbon intensity.
+/// another date, which does not compare; discounts beyond 75 %; three years dearer than one; GPUs outside what has been
+/// sold; instances retired or without a price; regions without carbon intensity.
 std::vector<Finding> check_platform(const Platform& platform, const std::string& today);
 
 }  // namespace ganymede

@@ -1,0 +1,67 @@
+#include "platforms/price_doubt.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/dates.hpp"
+
+namespace ganymede {
+namespace {
+
+// Spot: 36 pairs of a region and a p3, p4 or p5 type have a price of AWS's Spot Advisor (SPOTADV, 2025-06-28) and a
+// later one of SkyPilot's catalog (SKY-AWS, its lowest zone). Half of them moved by less than a factor of 1.56, nine in
+// ten by less than 2.40, and 95 % by less than 2.81, up or down.
+constexpr double kSpotMove = 2.81;
+// List prices: the farthest move between EC2SHOP (2025-04-04) and KARP-AWS (2026-07-20) in us-east-1 is that of
+// p5.48xlarge, from 98.32 to 55.04 USD/h; p4d.24xlarge went from 32.77 to 21.96, and the p3 types stayed.
+constexpr double kListMove = 98.32 / 55.04;
+
+double dollars(const Price& price) { return static_cast<double>(price.per_hour.value) * 1e-6; }
+
+const Price* list_price(const Instance& instance, const Price& price) {
+  return price.market == Market::on_demand ? nullptr
+                                           : find_price(instance, price.region, Market::on_demand, price.zone);
+}
+
+std::string old_age(const Price& price, const PriceAge& age) {
+  if (price.as_of == "undated") return "undated";
+  if (age.today.empty()) return "";
+  const int days = days_between(price.as_of, age.today);
+  return days > age.most_days ? fmt::format("of {}, {} days old", price.as_of, days) : "";
+}
+
+}  // namespace
+
+std::string implausible_discount(const Instance& instance, const Price& price) {
+  const Price* list = list_price(instance, price);
+  if (list == nullptr || list->per_hour.value == 0) return "";
+  const double discount = 1 - dollars(price) / dollars(*list);
+  return discount > kMostDiscount
+             ? fmt::format("{:.0f} % below {} USD/h on demand", 100 * discount, decimal(list->per_hour))
+             : "";
+}
+
+PriceDoubt price_doubt(const Instance& instance, const Price& price, const PriceAge& age) {
+  const std::string old = old_age(price, age);
+  const std::string deep = implausible_discount(instance, price);
+  if (price.per_hour.value == 0 || (old.empty() && deep.empty())) return {};
+  const double move = price.market == Market::spot ? kSpotMove : kListMove;
+  PriceDoubt doubt{1 / move, move, old + (old.empty() || deep.empty() ? "" : ", ") + deep};
+  if (const Price* list = list_price(instance, price)) {
+    const double most = dollars(*list) / dollars(price);
+    if (!deep.empty()) doubt.high = std::max(doubt.high, (1 - kMostDiscount) * most);
+    doubt.high = std::max(1.0, std::min(doubt.high, most));
+  }
+  return doubt;
+}
+
+std::string newest_price_date(const Platform& platform) {
+  std::string newest;
+  for (const Instance& instance : platform.instances)
+    for (const Price& price : instance.prices)
+      if (price.as_of != "undated") newest = std::max(newest, price.as_of);
+  return newest;
+}
+
+}  // namespace ganymede

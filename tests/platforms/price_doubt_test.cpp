@@ -1,0 +1,119 @@
+#include "platforms/price_doubt.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "platforms/catalog.hpp"
+#include "platforms/check.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+
+Instance rented_at(std::vector<Price> prices) {
+  Instance instance;
+  instance.name = "node";
+  instance.gpus = 1;
+  instance.prices = std::move(prices);
+  return instance;
+}
+
+Price price_of(Market market, double usd, const std::string& as_of) {
+  Price price;
+  price.region = "r";
+  price.market = market;
+  price.per_hour = MicroUsdPerHour{static_cast<std::int64_t>(usd * 1e6)};
+  price.as_of = as_of;
+  return price;
+}
+
+constexpr double kListMove = 98.32 / 55.04;  // p5.48xlarge, the farthest that a list price of the catalog has moved
+constexpr double kSpotMove = 2.81;           // what 95 % of 36 spot prices of the catalog moved by less than
+
+TEST(PriceDoubt, ADatedPriceIsBelievedForAYear) {
+  const Instance node = rented_at({price_of(Market::on_demand, 4, "2026-01-01")});
+  EXPECT_FALSE(price_doubt(node, node.prices[0], {"2027-01-01", 365}).any());  // 365 days
+  EXPECT_EQ(price_doubt(node, node.prices[0], {"2027-01-01", 365}).high, 1);
+  const PriceDoubt old = price_doubt(node, node.prices[0], {"2027-01-02", 365});
+  EXPECT_EQ(old.why, "of 2026-01-01, 366 days old");
+  EXPECT_DOUBLE_EQ(old.high, kListMove);
+  EXPECT_DOUBLE_EQ(old.low, 1 / kListMove);
+  EXPECT_TRUE(price_doubt(node, node.prices[0], {"2026-02-01", 30}).any());  // 31 days
+  EXPECT_FALSE(price_doubt(node, node.prices[0], {"", 365}).any());
+}
+
+TEST(PriceDoubt, APriceWithoutADateMayHaveMoved) {
+  const Instance node = rented_at({price_of(Market::on_demand, 4, "undated"), price_of(Market::spot, 2, "undated")});
+  EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[0], {}).high, kListMove);
+  // Spot: 2 x 2.81 is above the 4 USD/h on demand, which spot never exceeds: twice the price at most.
+  EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[1], {}).high, 2);
+  EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[1], {}).low, 1 / kSpotMove);
+}
+
+TEST(PriceDoubt, ADiscountBeyondThreeQuartersIsDoubted) {
+  const Instance node = rented_at({price_of(Market::on_demand, 10, "2026-01-01"),
+                                   price_of(Market::spot, 2.5, "2026-01-01"),    // 75 %: plausible
+                                   price_of(Market::spot, 2.4, "2026-01-01"),    // 76 %
+                                   price_of(Market::spot, 0.5, "2026-01-01")});  // 95 %: a quarter is 2.5, five times
+  EXPECT_FALSE(price_doubt(node, node.prices[1], {"2026-01-02"}).any());
+  EXPECT_EQ(implausible_discount(node, node.prices[1]), "");
+  EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[2], {"2026-01-02"}).high, kSpotMove);
+  EXPECT_EQ(price_doubt(node, node.prices[2], {"2026-01-02"}).why, "76 % below 10.00 USD/h on demand");
+  EXPECT_DOUBLE_EQ(price_doubt(node, node.prices[3], {"2026-01-02"}).high, 5);
+}
+
+TEST(PriceDoubt, TheCheckListsDeepDiscounts) {
+  const auto findings = check_platform(catalog("aws"), "2026-11-20");
+  // 2.6694 of 24.48 USD/h is 10.9 %.
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.kind == "deep discount" && finding.where == "p3.16xlarge us-east-1 spot" &&
+           finding.what.starts_with("89 % below 24.48 USD/h on demand");
+  }));
+  EXPECT_TRUE(std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return finding.kind == "deep discount" &&
+           finding.where == "p4d.24xlarge us-east-2 spot";  // 6.0374 of 21.9576: 73 %
+  }));
+}
+
+TEST(PriceDoubt, TheNewestDateOfACatalog) {
+  EXPECT_EQ(newest_price_date(catalog("aws")), "2026-07-20");
+  EXPECT_EQ(newest_price_date(catalog("genesis")), "");
+}
+
+struct SpotOfOhio {
+  const char *instance, *zone;
+  double usd;
+};
+
+// SKY-AWS of region us-east-2, as it was handed over: each zone's price, and the region's is the lowest.
+TEST(Catalog, HasTheSpotPricesOfUsEast2) {
+  constexpr SpotOfOhio kRows[] = {
+      {"p3.2xlarge", "use2-az1", 0.5901},   {"p3.2xlarge", "use2-az2", 0.7522},   {"p3.8xlarge", "use2-az1", 1.3235},
+      {"p3.8xlarge", "use2-az2", 1.2635},   {"p3.16xlarge", "use2-az1", 2.448},   {"p3.16xlarge", "use2-az2", 2.7281},
+      {"p4d.24xlarge", "use2-az1", 6.0374}, {"p4d.24xlarge", "use2-az2", 6.0965}, {"p4d.24xlarge", "use2-az3", 21.8535},
+      {"p5.48xlarge", "use2-az1", 11.2543}, {"p5.48xlarge", "use2-az2", 11.5616}, {"p5.48xlarge", "use2-az3", 11.9912}};
+  const Platform& aws = catalog("aws");
+  std::map<std::string, double> lowest;
+  for (const SpotOfOhio& row : kRows) {
+    const Price& price = aws.price(aws.instance(row.instance), "us-east-2", Market::spot, nullptr, nullptr, row.zone);
+    EXPECT_EQ(price.zone, row.zone);
+    EXPECT_NEAR(static_cast<double>(price.per_hour.value), row.usd * 1e6, 0.5) << row.instance;
+    EXPECT_EQ(price.as_of, "undated");
+    EXPECT_TRUE(price.origin.source.starts_with("SKY-AWS"));
+    const auto [at, fresh] = lowest.emplace(row.instance, row.usd);
+    if (!fresh) at->second = std::min(at->second, row.usd);
+  }
+  for (const auto& [instance, usd] : lowest) {
+    const Price* of_region = find_price(aws.instance(instance), "us-east-2", Market::spot);
+    ASSERT_NE(of_region, nullptr);
+    EXPECT_NEAR(static_cast<double>(of_region->per_hour.value), usd * 1e6, 0.5) << instance;
+    EXPECT_NE(find_price(aws.instance(instance), "us-east-2", Market::on_demand), nullptr);
+  }
+  ASSERT_NE(aws.region("us-east-2"), nullptr);
+}
+
+}  // namespace
+}  // namespace ganymede
