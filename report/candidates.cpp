@@ -75,8 +75,8 @@ int asked_gpus(const Json& run, int otherwise) {
   return sum;
 }
 
-Candidate of_runs(const Runs& runs) {
-  Candidate out;
+ReportCandidate of_runs(const Runs& runs) {
+  ReportCandidate out;
   const Json& what = runs.front()->at("run");
   out.market = word(what, "market");
   out.infrastructure = with_market(word(what, "platform"), out.market);
@@ -129,8 +129,8 @@ Candidate of_runs(const Runs& runs) {
   return out;
 }
 
-Candidate of_plan(const Json& row, const Json& request) {
-  Candidate out;
+ReportCandidate of_plan(const Json& row, const Json& request) {
+  ReportCandidate out;
   out.market = word(row, "market");
   out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
   out.rented = row.at("nodes").dump() + " x " + word(row, "instance");
@@ -172,7 +172,7 @@ std::string kind_of(const Json& run) {
 
 }  // namespace
 
-std::string gpus_of(const Candidate& of) {
+std::string gpus_of(const ReportCandidate& of) {
   const std::string most = fmt::format("{} x {}", of.gpus, of.gpu);
   return of.fewest_gpus == of.gpus ? most : fmt::format("{} to {}", of.fewest_gpus, most);
 }
@@ -194,8 +194,8 @@ double amount(const Json& value) {
   return end == text.c_str() ? kUnknown : parsed;
 }
 
-std::vector<Candidate> candidates_of(const Json& document) {
-  std::vector<Candidate> out;
+std::vector<ReportCandidate> candidates_of(const Json& document) {
+  std::vector<ReportCandidate> out;
   const auto schema = document.at("schema").get<std::string>();
   if (schema == "ganymede.result/1") return {of_runs({&document})};
   if (schema == "ganymede.plan/1") {
@@ -213,7 +213,7 @@ std::vector<Candidate> candidates_of(const Json& document) {
   return out;
 }
 
-std::vector<std::size_t> pareto_of(const std::vector<Candidate>& candidates) {
+std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < candidates.size(); ++i)
     if (std::isfinite(candidates[i].usd.middle) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);

@@ -16,7 +16,7 @@ struct Estimate {
 };
 
 /// A run, runs that differ in their seed alone, or a candidate of a plan.
-struct Candidate {
+struct ReportCandidate {
   std::string infrastructure;  ///< provider, region and market where it is not on demand
   std::string rented;          ///< "2 x p3.2xlarge"
   std::string market, gpu, scheme, policy;
@@ -47,13 +47,13 @@ struct Candidate {
 
 /// Of a `ganymede.result/1` one, of a `ganymede.sweep/1` one a configuration, of a `ganymede.plan/1` one a simulated
 /// candidate; in the document's order. The document must outlive them.
-std::vector<Candidate> candidates_of(const nlohmann::json& document);
+std::vector<ReportCandidate> candidates_of(const nlohmann::json& document);
 
 /// Indices of those that no other beats in both time and cost, the fastest first. Candidates without a price are none.
-std::vector<std::size_t> pareto_of(const std::vector<Candidate>& candidates);
+std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates);
 
 /// "8 x V100", or "4 to 8 x V100".
-std::string gpus_of(const Candidate& of);
+std::string gpus_of(const ReportCandidate& of);
 
 /// What the instances of a run cost, at spot prices or at others.
 double instance_usd(const nlohmann::json& run, bool spot);

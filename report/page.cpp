@@ -59,7 +59,7 @@ std::string embedded_json(const nlohmann::ordered_json& data) {
 }
 
 /// The Pareto set, what the document marks, and an even sample of the others, by cost.
-std::vector<Candidate> shown(std::vector<Candidate> all, std::size_t most) {
+std::vector<ReportCandidate> shown(std::vector<ReportCandidate> all, std::size_t most) {
   if (all.size() <= most) return all;
   std::vector<bool> keep(all.size(), false);
   for (const std::size_t i : pareto_of(all)) keep[i] = true;
@@ -72,14 +72,14 @@ std::vector<Candidate> shown(std::vector<Candidate> all, std::size_t most) {
   const std::size_t kept = all.size() - rest.size();
   const std::size_t more = most > kept ? most - kept : 0;
   for (std::size_t i = 0; i < more; ++i) keep[rest[i * rest.size() / more]] = true;
-  std::vector<Candidate> out;
+  std::vector<ReportCandidate> out;
   for (std::size_t i = 0; i < all.size(); ++i)
     if (keep[i]) out.push_back(std::move(all[i]));
   return out;
 }
 
 /// Those on the Pareto set first, the cheapest of them first of all; then in order.
-std::vector<std::size_t> detailed(const std::vector<Candidate>& candidates, std::vector<std::size_t> pareto) {
+std::vector<std::size_t> detailed(const std::vector<ReportCandidate>& candidates, std::vector<std::size_t> pareto) {
   std::vector<std::size_t> out(pareto.rbegin(), pareto.rend());
   for (std::size_t i = 0; i < candidates.size(); ++i)
     if (std::find(pareto.begin(), pareto.end(), i) == pareto.end()) out.push_back(i);
@@ -103,7 +103,7 @@ std::string title_of(const PageInput& page) {
   if (page.kind == "plan")
     return fmt::format("What to rent: {}, {} images", document.at("request").at("model").get<std::string>(),
                        document.at("request").at("images").dump());
-  const Candidate& run = page.candidates.front();
+  const ReportCandidate& run = page.candidates.front();
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }
 

@@ -40,21 +40,21 @@ class Words {
   std::map<std::string, std::size_t> index_;
 };
 
-Out words_of(const PageInput& page, std::string Candidate::*member) {
+Out words_of(const PageInput& page, std::string ReportCandidate::*member) {
   Words words;
-  for (const Candidate& of : page.candidates) words.add(of.*member);
+  for (const ReportCandidate& of : page.candidates) words.add(of.*member);
   return words.json();
 }
 
 Out numbers_of(const PageInput& page, auto&& value) {
   Out out = Out::array();
-  for (const Candidate& of : page.candidates) out.push_back(rounded(value(of)));
+  for (const ReportCandidate& of : page.candidates) out.push_back(rounded(value(of)));
   return out;
 }
 
-Out estimates_of(const PageInput& page, Estimate Candidate::*member) {
+Out estimates_of(const PageInput& page, Estimate ReportCandidate::*member) {
   Out out = Out::array();
-  for (const Candidate& of : page.candidates) {
+  for (const ReportCandidate& of : page.candidates) {
     const Estimate& estimate = of.*member;
     out.push_back({rounded(estimate.middle), rounded(estimate.low), rounded(estimate.high)});
   }
@@ -63,26 +63,26 @@ Out estimates_of(const PageInput& page, Estimate Candidate::*member) {
 
 Out columns_of(const PageInput& page) {
   Out out;
-  out["where"] = words_of(page, &Candidate::infrastructure);
-  out["market"] = words_of(page, &Candidate::market);
-  out["rented"] = words_of(page, &Candidate::rented);
-  out["gpu"] = words_of(page, &Candidate::gpu);
-  out["scheme"] = words_of(page, &Candidate::scheme);
-  out["policy"] = words_of(page, &Candidate::policy);
-  out["gpus"] = numbers_of(page, [](const Candidate& of) { return of.gpus; });
-  out["fewest_gpus"] = numbers_of(page, [](const Candidate& of) { return of.fewest_gpus; });
-  out["time"] = estimates_of(page, &Candidate::time_s);
-  out["usd"] = estimates_of(page, &Candidate::usd);
-  out["spot_usd"] = numbers_of(page, [](const Candidate& of) { return of.spot_usd; });
-  out["instance_usd"] = numbers_of(page, [](const Candidate& of) { return of.instance_usd; });
-  out["images_per_s"] = numbers_of(page, [](const Candidate& of) { return of.images_per_s; });
-  out["kg"] = numbers_of(page, [](const Candidate& of) { return of.kg_co2e; });
-  out["kwh"] = numbers_of(page, [](const Candidate& of) { return of.kwh; });
-  out["met"] = numbers_of(page, [](const Candidate& of) { return of.met_share; });
-  out["chosen"] = numbers_of(page, [](const Candidate& of) { return of.chosen ? 1.0 : 0.0; });
-  out["scales"] = numbers_of(page, [](const Candidate& of) { return of.scales ? 1.0 : 0.0; });
+  out["where"] = words_of(page, &ReportCandidate::infrastructure);
+  out["market"] = words_of(page, &ReportCandidate::market);
+  out["rented"] = words_of(page, &ReportCandidate::rented);
+  out["gpu"] = words_of(page, &ReportCandidate::gpu);
+  out["scheme"] = words_of(page, &ReportCandidate::scheme);
+  out["policy"] = words_of(page, &ReportCandidate::policy);
+  out["gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.gpus; });
+  out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.fewest_gpus; });
+  out["time"] = estimates_of(page, &ReportCandidate::time_s);
+  out["usd"] = estimates_of(page, &ReportCandidate::usd);
+  out["spot_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.spot_usd; });
+  out["instance_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.instance_usd; });
+  out["images_per_s"] = numbers_of(page, [](const ReportCandidate& of) { return of.images_per_s; });
+  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return of.kg_co2e; });
+  out["kwh"] = numbers_of(page, [](const ReportCandidate& of) { return of.kwh; });
+  out["met"] = numbers_of(page, [](const ReportCandidate& of) { return of.met_share; });
+  out["chosen"] = numbers_of(page, [](const ReportCandidate& of) { return of.chosen ? 1.0 : 0.0; });
+  out["scales"] = numbers_of(page, [](const ReportCandidate& of) { return of.scales ? 1.0 : 0.0; });
   out["ledger"] = Out::array();
-  for (const Candidate& of : page.candidates) {
+  for (const ReportCandidate& of : page.candidates) {
     Out uses = Out::array();
     if (of.has_ledger)
       for (const double seconds : of.gpu_seconds) uses.push_back(rounded(seconds));
@@ -120,7 +120,7 @@ Out details_of(const PageInput& page) {
 Out seeds_of(const PageInput& page) {
   Out out = Out::array();
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
-    const Candidate& of = page.candidates[i];
+    const ReportCandidate& of = page.candidates[i];
     if (of.of_runs.size() < 2) continue;
     Out group = {{"row", i}};
     for (const Json* run : of.of_runs) {

@@ -16,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
-  const Candidate& of = page.candidates[page.detailed.front()];
+  const ReportCandidate& of = page.candidates[page.detailed.front()];
   const Json& cost = (*of.run).at("cost");
   Table table({"provider", "pool", "item", "market", ">quantity", "unit", ">USD a unit", ">USD"});
   for (const Json& item : cost.at("items"))
@@ -45,7 +45,7 @@ void add_bill(const PageInput& page, std::vector<Section>& sections) {
 }
 
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
-  const Candidate& of = page.candidates[page.detailed.front()];
+  const ReportCandidate& of = page.candidates[page.detailed.front()];
   Table table({">at", "event", ">nodes", "pool", "detail"});
   for (const Json& event : (*of.run).at("events")) {
     std::string what = event.at("event").get<std::string>();

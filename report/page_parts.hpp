@@ -18,9 +18,9 @@ inline constexpr std::size_t kMostSpans = 20'000;
 /// What the sections are made from.
 struct PageInput {
   const nlohmann::json& document;
-  std::string kind;                   ///< "result", "sweep", "plan" or "validation"
-  std::vector<Candidate> candidates;  ///< those shown
-  std::vector<std::size_t> pareto;    ///< of these
+  std::string kind;                         ///< "result", "sweep", "plan" or "validation"
+  std::vector<ReportCandidate> candidates;  ///< those shown
+  std::vector<std::size_t> pareto;          ///< of these
   std::size_t all_candidates = 0;
   std::vector<std::size_t> detailed;  ///< of these: whose bill and events are shown, the one to begin with first
 };

@@ -35,7 +35,7 @@ std::string card(const std::string& name, const std::string& value, const std::s
 }
 
 /// Time, money, use and carbon of one.
-std::string cards(const Candidate& of) {
+std::string cards(const ReportCandidate& of) {
   std::string out = "<dl class=cards>\n";
   out += card("Time", clock(of.time_s.middle), ends(of.time_s, clock));
   out += card("Cost", std::isfinite(of.usd.middle) ? usd(of.usd.middle) + " USD" : "no price", ends(of.usd, usd));
@@ -45,7 +45,7 @@ std::string cards(const Candidate& of) {
   return out + "</dl>\n";
 }
 
-std::string name_of(const Candidate& of) {
+std::string name_of(const ReportCandidate& of) {
   std::string out = of.infrastructure + ", " + of.rented;
   if (!of.scheme.empty() && of.scheme != "none") out += ", " + of.scheme;
   if (!of.policy.empty() && of.policy != "fixed") out += ", " + of.policy;
@@ -66,7 +66,7 @@ std::string goals_of(const Json& document, const std::string& kind) {
 }
 
 Section summary_of_run(const PageInput& page) {
-  const Candidate& run = page.candidates.front();
+  const ReportCandidate& run = page.candidates.front();
   Section out{"summary", "Summary", "", {}, cards(run)};
   out.about = fmt::format("{}: {} x {}, scheme {}.{} Below each value is its interval, with all stated error.",
                           escaped(name_of(run)), run.gpus, escaped(run.gpu), escaped(run.scheme),
@@ -92,7 +92,7 @@ std::string searched_of(const Json& plan) {
 
 Section summary_of_many(const PageInput& page) {
   Section out{"summary", "Summary", "", {}, ""};
-  const auto show = [&](const std::string& what, const Candidate& of) {
+  const auto show = [&](const std::string& what, const ReportCandidate& of) {
     out.tables += fmt::format("<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what), escaped(name_of(of)),
                               of.met_share < 1 ? "; meets the goals in " + percent(of.met_share) + " of its runs" : "",
                               cards(of));
@@ -100,7 +100,7 @@ Section summary_of_many(const PageInput& page) {
   if (page.kind == "plan") {
     out.about = searched_of(page.document) + goals_of(page.document, page.kind);
     const auto chosen = std::find_if(page.candidates.begin(), page.candidates.end(),
-                                     [](const Candidate& candidate) { return candidate.chosen; });
+                                     [](const ReportCandidate& candidate) { return candidate.chosen; });
     if (chosen != page.candidates.end())
       show("Chosen", *chosen);
     else
@@ -152,7 +152,7 @@ Section comparison(const PageInput& page) {
   Table table({"where", "rented", "GPUs", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
                ">GPU busy", ">kg CO2e", ">goals met", ""});
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
-    const Candidate& row = page.candidates[i];
+    const ReportCandidate& row = page.candidates[i];
     const bool best = std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end();
     table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, std::to_string(row.runs),
                clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle), ends(row.usd, usd),
@@ -169,7 +169,7 @@ Section comparison(const PageInput& page) {
 void add_scaling(const PageInput& page, std::vector<Section>& sections) {
   using Points = std::map<int, double>;  // images a second by GPUs; of several shapes the fastest
   std::map<std::string, std::map<std::string, Points>> kinds;
-  for (const Candidate& of : page.candidates)
+  for (const ReportCandidate& of : page.candidates)
     if (of.scales && std::isfinite(of.images_per_s)) {
       double& best = kinds[of.infrastructure + ", " + of.gpu][of.scheme][of.gpus];
       best = std::max(best, of.images_per_s);
@@ -231,7 +231,7 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
   for (auto& name : names) std::replace(name.begin(), name.end(), '_', ' ');
   Table table(names);
   for (const std::size_t i : listed(page)) {
-    const Candidate& of = page.candidates[i];
+    const ReportCandidate& of = page.candidates[i];
     if (!of.has_ledger) continue;
     double total = 0;
     for (const double seconds : of.gpu_seconds) total += seconds;
@@ -292,7 +292,7 @@ void add_policies(const PageInput& page, std::vector<Section>& sections) {
 void add_energy(const PageInput& page, std::vector<Section>& sections) {
   Table table({"what", ">kWh", ">kg CO2e", ">g CO2e a GPU-hour"});
   for (const std::size_t i : listed(page)) {
-    const Candidate& of = page.candidates[i];
+    const ReportCandidate& of = page.candidates[i];
     if (!std::isfinite(of.kg_co2e)) continue;
     double gpu_s = 0;
     for (const double seconds : of.gpu_seconds) gpu_s += seconds;

@@ -7,13 +7,13 @@
 #include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <regex>
 #include <set>
 #include <sstream>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/json.hpp"
+#include "traces/line_scanner.hpp"
 
 namespace ganymede {
 namespace {
@@ -144,30 +144,70 @@ class TextReader {
  private:
   std::string where() const { return fmt::format("line {}", number_); }
 
-  /// Of "[1,0]<stdout>:" of mpirun and "0: " of srun.
-  static std::string without_prefix(const std::string& line) {
-    static const std::regex kPrefix(R"(^\s*(\[\d+,\d+\]<std\w+>:|\d+:\s))");
-    return std::regex_replace(line, kPrefix, "", std::regex_constants::format_first_only);
+  /// The line behind "[1,0]<stdout>:" of mpirun or "0: " of srun, where one of these stands before it.
+  static std::string_view without_prefix(std::string_view line) {
+    LineScanner scanner(line);
+    scanner.skip_blanks();
+    LineScanner tag = scanner;
+    if (tag.skip("[") && !tag.digits().empty() && tag.skip(",") && !tag.digits().empty() && tag.skip("]<std") &&
+        !tag.word_until(">:").empty() && tag.skip(">:"))
+      return tag.rest();
+    if (!scanner.digits().empty() && scanner.skip(":") && scanner.skip_blank()) return scanner.rest();
+    return line;
   }
 
-  void read_line(const std::string& line) {
-    static const std::regex kDevice(
-        R"(#\s+Rank\s+\d+\s+(?:Group\s+(\d+)\s+)?Pid\s+\d+ on\s+(\S+) device\s+\d+ \[[^\]]*\] (.*))");
-    static const std::regex kProgram(R"(# Collective test starting: (\S+))");
-    static const std::regex kVersion(R"(NCCL version (\d+\.\d+\.\d+))");
-    static const std::regex kLibrary(R"(nccl-library=(\d+))");
-    std::smatch match;
-    if (std::regex_search(line, match, kDevice)) {
-      out_.add_device(where(), match[1].matched ? std::stoi(match[1]) : 0, match[2], match[3]);
-    } else if (std::regex_search(line, match, kProgram)) {
-      out_.set_program(where(), match[1]);
-    } else if (std::regex_search(line, match, kVersion)) {
-      out_.set_version(match[1]);
-    } else if (std::regex_search(line, match, kLibrary)) {
-      out_.set_version(version_of(std::stoll(match[1])));
-    } else {
-      read_row(line);
+  void read_line(std::string_view line) {
+    constexpr std::string_view kProgram = "# Collective test starting: ", kVersion = "NCCL version ",
+                               kLibrary = "nccl-library=";
+    if (read_device(line)) return;
+    if (LineScanner program(line); program.skip_past(kProgram)) {
+      if (const std::string_view name = program.word(); !name.empty())
+        return out_.set_program(where(), std::string(name));
     }
+    if (LineScanner version(line); version.skip_past(kVersion)) {
+      const std::string_view begin = version.rest();
+      if (!version.digits().empty() && version.skip(".") && !version.digits().empty() && version.skip(".") &&
+          !version.digits().empty())
+        return out_.set_version(std::string(begin.substr(0, begin.size() - version.rest().size())));
+    }
+    if (LineScanner library(line); library.skip_past(kLibrary)) {
+      if (const std::string_view code = library.digits(); !code.empty()) return read_library(code);
+    }
+    read_row(std::string(line));
+  }
+
+  /// "#  Rank  0 Group  0 Pid   4711 on     node-a device  0 [0x07] NVIDIA A100-SXM4-40GB". Older logs have no group.
+  bool read_device(std::string_view line) {
+    LineScanner scanner(line);
+    if (!scanner.skip_past("#") || !scanner.skip_blanks() || !scanner.skip("Rank") || !scanner.skip_blanks() ||
+        scanner.digits().empty() || !scanner.skip_blanks())
+      return false;
+    std::string_view group = "0";
+    if (scanner.skip("Group")) {
+      if (!scanner.skip_blanks() || (group = scanner.digits()).empty() || !scanner.skip_blanks()) return false;
+    }
+    if (!scanner.skip("Pid") || !scanner.skip_blanks() || scanner.digits().empty() || !scanner.skip(" on") ||
+        !scanner.skip_blanks())
+      return false;
+    const std::string_view host = scanner.word();
+    if (host.empty() || !scanner.skip(" device") || !scanner.skip_blanks() || scanner.digits().empty() ||
+        !scanner.skip(" [") || !scanner.skip_past("] "))
+      return false;
+    std::string_view gpu = scanner.rest();
+    while (gpu.ends_with('\r')) gpu.remove_suffix(1);
+    const bool first = group.find_first_not_of('0') == std::string_view::npos;  // of any number of digits
+    out_.add_device(where(), first ? 0 : 1, std::string(host), std::string(gpu));
+    return true;
+  }
+
+  void read_library(std::string_view code) {
+    constexpr std::int64_t kLargestCode = 10'000'000;
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(code.data(), code.data() + code.size(), value);
+    if (error != std::errc() || value > kLargestCode)
+      out_.fail(where(), fmt::format("found nccl-library={}{}, expected a version's code such as 21803",
+                                     code.substr(0, 20), code.size() > 20 ? "..." : ""));
+    out_.set_version(version_of(value));
   }
 
  public:

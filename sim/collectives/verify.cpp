@@ -94,7 +94,7 @@ std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t
 }
 
 /// The distinct offsets at which transfers begin or end, after a check of each transfer by itself.
-Verdict find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
+Completeness find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
   std::vector<Transfer> transfers;
   cuts = {0, schedule.bytes()};
   for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
@@ -110,7 +110,7 @@ Verdict find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
   return {};
 }
 
-Verdict check_sums(const Schedule& schedule, Holdings& holdings) {
+Completeness check_sums(const Schedule& schedule, Holdings& holdings) {
   for (int rank = 0; rank < schedule.ranks(); ++rank) {
     for (std::size_t range = 0; range < holdings.ranges(); ++range) {
       const auto counts = holdings.at(rank, range);
@@ -139,7 +139,7 @@ int only_of(std::span<const Holdings::Count> counts) {
   return owner;
 }
 
-Verdict check_shares(const Schedule& schedule, const std::vector<std::int64_t>& shares, const char* what) {
+Completeness check_shares(const Schedule& schedule, const std::vector<std::int64_t>& shares, const char* what) {
   for (std::size_t rank = 0; rank < shares.size(); ++rank)
     if (shares[rank] != schedule.bytes() / schedule.ranks())
       return {fmt::format("after the last round rank {} {} {} bytes, expected {}", rank, what, shares[rank],
@@ -147,7 +147,7 @@ Verdict check_shares(const Schedule& schedule, const std::vector<std::int64_t>& 
   return {};
 }
 
-Verdict check_scattered(const Schedule& schedule, Holdings& holdings) {
+Completeness check_scattered(const Schedule& schedule, Holdings& holdings) {
   std::vector<std::int64_t> shares(static_cast<std::size_t>(schedule.ranks()));
   for (std::size_t range = 0; range < holdings.ranges(); ++range) {
     bool somewhere = false;
@@ -163,7 +163,7 @@ Verdict check_scattered(const Schedule& schedule, Holdings& holdings) {
   return check_shares(schedule, shares, "holds the sum of");
 }
 
-Verdict check_copies(const Schedule& schedule, Holdings& holdings, bool from_root) {
+Completeness check_copies(const Schedule& schedule, Holdings& holdings, bool from_root) {
   std::vector<std::int64_t> shares(static_cast<std::size_t>(schedule.ranks()));
   for (std::size_t range = 0; range < holdings.ranges(); ++range) {
     const int owner = only_of(holdings.at(0, range));
@@ -175,15 +175,15 @@ Verdict check_copies(const Schedule& schedule, Holdings& holdings, bool from_roo
     }
     shares[static_cast<std::size_t>(owner)] += holdings.cut(range + 1) - holdings.cut(range);
   }
-  return from_root ? Verdict{} : check_shares(schedule, shares, "gave");
+  return from_root ? Completeness{} : check_shares(schedule, shares, "gave");
 }
 
 }  // namespace
 
-Verdict is_complete(const Schedule& schedule, Collective collective) {
+Completeness is_complete(const Schedule& schedule, Collective collective) {
   if (schedule.bytes() == 0 && schedule.rounds() == 0) return {};
   std::vector<std::int64_t> cuts;
-  if (Verdict verdict = find_cuts(schedule, cuts); !verdict) return verdict;
+  if (Completeness verdict = find_cuts(schedule, cuts); !verdict) return verdict;
   if (schedule.bytes() == 0) return {};  // rounds without transfers
 
   Holdings holdings(schedule, std::move(cuts));

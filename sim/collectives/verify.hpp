@@ -9,7 +9,7 @@
 namespace ganymede {
 
 /// True, or false with the first violation found.
-struct Verdict {
+struct Completeness {
   std::string
       violation;  ///< "after the last round rank 3 holds rank 1's contribution to bytes [0, 16) 2 times, expected once"
   explicit operator bool() const { return violation.empty(); }
@@ -23,6 +23,6 @@ struct Verdict {
 /// Transfers that leave the buffer or the endpoints, that send to their own source, or that race within a round are
 /// violations too. Switches hold nothing at first and need hold nothing in the end. Cost grows with ranks x endpoints x
 /// distinct byte ranges and with the transfers, not with bytes.
-Verdict is_complete(const Schedule& schedule, Collective collective = Collective::all_reduce);
+Completeness is_complete(const Schedule& schedule, Collective collective = Collective::all_reduce);
 
 }  // namespace ganymede

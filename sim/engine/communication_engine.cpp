@@ -212,7 +212,7 @@ class CommunicationEngine::Implementation {
       const Path& path = paths_[way];
       const Seconds latency = latency_of(path, cost);
       const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
-      const Flow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
+      const SimGridFlow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
       // Eager: the bytes leave at once and arrive one latency after the last has left.
       const Seconds before = cost.eager ? Seconds{0} : latency, after = latency - before;
       at(now() + before, [this, flow, group_index, call, round, index, after] {

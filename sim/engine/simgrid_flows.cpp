@@ -63,7 +63,7 @@ SimGridFlows::SimGridFlows(const FabricGraph& fabric, int limits)
   s4u::Activity::on_completion_cb([this](const s4u::Activity& activity) { finish(activity); });
 }
 
-void SimGridFlows::start(const Flow& flow, std::function<void()> done) {
+void SimGridFlows::start(const SimGridFlow& flow, std::function<void()> done) {
   const std::size_t from = host(flow.source, flow), to = host(flow.destination, flow);
   if (known_[from].insert(flow.destination).second) {
     std::vector<s4u::LinkInRoute> route;
@@ -89,7 +89,7 @@ void SimGridFlows::run() {
 }
 
 /// The host of an endpoint for messages of this way and limit.
-std::size_t SimGridFlows::host(int endpoint, const Flow& flow) {
+std::size_t SimGridFlows::host(int endpoint, const SimGridFlow& flow) {
   const auto known = std::find(limit_values_.begin(), limit_values_.end(), flow.limit);
   const int slot = static_cast<int>(known - limit_values_.begin());
   if (known == limit_values_.end()) limit_values_.push_back(flow.limit);

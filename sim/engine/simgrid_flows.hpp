@@ -14,7 +14,7 @@
 namespace ganymede {
 
 /// One message over one of its ways.
-struct Flow {
+struct SimGridFlow {
   int source, destination, way;
   double bytes, limit;
 };
@@ -30,7 +30,7 @@ class SimGridFlows {
   SimGridFlows(const FabricGraph& fabric, int limits);
 
   /// Starts a flow now; `done` runs when its last byte has arrived.
-  void start(const Flow& flow, std::function<void()> done);
+  void start(const SimGridFlow& flow, std::function<void()> done);
   /// Until no timer and no flow is left.
   void run();
 
@@ -40,7 +40,7 @@ class SimGridFlows {
     std::function<void()> done;
   };
 
-  std::size_t host(int endpoint, const Flow& flow);
+  std::size_t host(int endpoint, const SimGridFlow& flow);
   simgrid::s4u::Link* limiter(double limit);
   void finish(const simgrid::s4u::Activity& activity);
 

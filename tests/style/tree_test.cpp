@@ -1,15 +1,13 @@
 // Rules of the tree's text that no compiler checks.
 
+#include "tree.hpp"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <regex>
-#include <set>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -17,45 +15,6 @@ namespace ganymede {
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Source {
-  std::string path;  ///< from the root, with slashes
-  std::string text;
-  std::vector<std::string> lines;
-
-  bool is_under(std::string_view folder) const { return path.rfind(folder, 0) == 0; }
-  bool is_cpp() const { return path.ends_with(".cpp") || path.ends_with(".hpp"); }
-  bool is_binary() const { return text.find('\0') != std::string::npos; }
-};
-
-Source read(const fs::path& file, const fs::path& root) {
-  std::ifstream in(file, std::ios::binary);
-  Source source{fs::relative(file, root).generic_string(), {std::istreambuf_iterator<char>(in), {}}, {}};
-  std::istringstream text(source.text);
-  for (std::string line; std::getline(text, line);) source.lines.push_back(line);
-  return source;
-}
-
-/// Everything that is ours: not what is built, written by a run, or kept by tools in hidden folders (.ci is ours).
-const std::vector<Source>& tree() {
-  static const std::vector<Source> sources = [] {
-    const fs::path root = GANYMEDE_SOURCE_DIR;
-    const std::set<std::string> skipped = {"build", "out", "bundle", "local", "shared"};
-    std::vector<Source> found;
-    for (auto it = fs::recursive_directory_iterator(root); it != fs::recursive_directory_iterator(); ++it) {
-      const std::string name = it->path().filename().string();
-      const bool at_root = it.depth() == 0;
-      if (it->is_directory() && (it->is_symlink() || (name.starts_with(".") && name != ".ci") ||
-                                 (at_root && (skipped.contains(name) || name.starts_with("build"))))) {
-        it.disable_recursion_pending();
-      } else if (it->is_regular_file() && name != ".git") {  // a file in a linked working tree
-        found.push_back(read(it->path(), root));
-      }
-    }
-    return found;
-  }();
-  return sources;
-}
 
 /// Fails for each line of a file chosen by `where` in which `pattern` is found.
 void expect_no_line(const std::string& pattern, const std::function<bool(const Source&)>& where,

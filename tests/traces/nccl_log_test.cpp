@@ -15,6 +15,7 @@
 namespace ganymede {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -128,6 +129,27 @@ TEST(NcclLog, RefusesRowsThatAreCutOrNoNumbers) {
   EXPECT_THAT(error("  1048576  262144  float  sum  -1  6.99  6.99  0\n"), HasSubstr("are columns missing?"));
   EXPECT_THAT(error("  1048576  262144  float  sum  -1  6.99  6.99  0  151.00  6.94  6.94  0\n"),
               HasSubstr("found \"151.00\" wrong results"));
+}
+
+// A line may have any length: some 26,000 blanks or digits once exhausted the stack of a regular expression.
+TEST(NcclLog, ReadsLinesOfAnyLength) {
+  constexpr std::size_t kLong = 4'000'000;
+  const std::string blanks(kLong, ' '), digits(kLong, '7');
+  for (const std::string& line :
+       {blanks, digits, "[" + digits, "# Rank" + blanks, "#" + blanks + "Rank 0 Pid 1 on a device 0 [", digits + ":",
+        "NCCL version " + digits + "." + digits, "# Collective test starting: " + blanks, std::string(kLong, '#'),
+        "# Rank 0 Pid 1 on h device 0 [" + digits})
+    EXPECT_THAT(sizes(read_log(std::string(kHead) + line + "\n" + kRows)), ElementsAre(8, 1048576, 67108864))
+        << line.substr(0, 40);
+}
+
+TEST(NcclLog, RefusesNumbersThatFitNoIntegerWithThePlace) {
+  const std::string large = "99999999999999999999";
+  EXPECT_THAT(error("#  Rank  0 Group  " + large + " Pid 1 on a device 0 [0x07] A100\n" + kRows),
+              AllOf(HasSubstr("line 1"), HasSubstr("second group")));
+  EXPECT_THAT(error("# nccl-library=" + large + "\n" + kRows), AllOf(HasSubstr("line 1"), HasSubstr("nccl-library")));
+  EXPECT_THAT(error("# nccl-library=10000001\n" + std::string(kRows)), HasSubstr("nccl-library=10000001"));
+  EXPECT_EQ(read_log("# nccl-headers=21803 nccl-library=21803\n" + std::string(kRows)).version, "2.18.3");
 }
 
 TEST(NcclLog, RefusesWrongResults) {

@@ -20,7 +20,7 @@ TEST(Schemes, BringEveryContributionWhereItBelongs) {
   for (const Case& item :
        all_cases({Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast})) {
     if (item.request.topology.ranks == 1 || item.request.bytes == 0) continue;  // nothing to bring
-    const Verdict verdict = is_complete(item.schedule(), item.request.collective);
+    const Completeness verdict = is_complete(item.schedule(), item.request.collective);
     EXPECT_TRUE(verdict) << item.name() << ": " << verdict.violation;
     seen.emplace(item.scheme->name, item.request.collective);
   }
@@ -83,7 +83,8 @@ TEST(Schemes, StagesStayFewAtManyRanks) {
 TEST(Schemes, ServeEveryCount) {
   for (int ranks = 2; ranks <= 40; ++ranks) {
     for (const char* name : {"recursive-doubling", "halving-doubling", "tree", "double-binary-tree", "ring"}) {
-      const Verdict verdict = is_complete(parse_scheme(name).plan({flat(ranks), 1000, Collective::all_reduce, ""}));
+      const Completeness verdict =
+          is_complete(parse_scheme(name).plan({flat(ranks), 1000, Collective::all_reduce, ""}));
       EXPECT_TRUE(verdict) << name << ", " << ranks << ": " << verdict.violation;
     }
   }

@@ -32,7 +32,7 @@ Rounds expanded(const Schedule& schedule) {
 }
 
 std::string violation(int ranks, std::int64_t bytes, const Rounds& rounds) {
-  const Verdict verdict = is_complete(scripted(ranks, bytes, rounds));
+  const Completeness verdict = is_complete(scripted(ranks, bytes, rounds));
   EXPECT_EQ(static_cast<bool>(verdict), verdict.violation.empty());
   return verdict.violation;
 }
