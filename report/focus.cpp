@@ -18,7 +18,8 @@ struct Service {
 };
 
 Service service_of(const std::string& item) {
-  if (item.starts_with("instance-hours") || item == "unused commitment") return {"Compute", "Virtual Machines"};
+  if (item.starts_with("instance-hours") || item == "unused commitment" || item == "parameter servers")
+    return {"Compute", "Virtual Machines"};
   if (item == "data transfer") return {"Networking", "Data Transfer"};
   if (item == "load balancer") return {"Networking", "Load Balancing"};
   if (item == "control plane") return {"Compute", "Managed Kubernetes"};

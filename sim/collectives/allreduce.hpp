@@ -62,6 +62,14 @@ struct Scheme {
   Schedule plan(PlanRequest request) const;
 };
 
+/// Who holds the weights of asynchronous training: an equal share each.
+struct ParameterServers {
+  std::vector<int> ranks;  ///< beside the workers that are there
+  int machines = 0;        ///< of their own; then `ranks` is empty
+};
+/// By the variant of `parameter-server`; another scheme stands for its default. ConfigError where the variant is none.
+ParameterServers parameter_servers(const Scheme& scheme, const Topology& topology);
+
 /// ConfigError as find_scheme's.
 Scheme parse_scheme(std::string_view text);
 /// The same, located.

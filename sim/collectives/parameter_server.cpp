@@ -3,12 +3,13 @@
 // node on at most 64 nodes (an assumption: with one for each of 4,096 workers every message would be a 4,096th of the
 // bytes), each with an equal share of the bytes; a number: so many servers, spread over the ranks; "all": one on every
 // rank; "whole": the variable is placed whole on one server (Li et al., "Scaling distributed machine learning with the
-// parameter server", 2014).
+// parameter server", 2014). Only asynchronous training knows "dedicated" and "dedicated/NUMBER": machines of their own.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "common/errors.hpp"
 #include "sim/collectives/parts.hpp"
 #include "sim/collectives/schemes.hpp"
 
@@ -16,6 +17,17 @@ namespace ganymede {
 namespace {
 
 constexpr int kMaxServers = 64;
+constexpr std::int64_t kMaxDedicated = 1024;
+
+/// Machines of "dedicated" and "dedicated/NUMBER"; 0: another variant, or no such number.
+int dedicated_machines(const std::string& variant) {
+  const std::string word = "dedicated";
+  if (variant == word) return 1;
+  if (!variant.starts_with(word + "/")) return 0;
+  PlanRequest number;
+  number.variant = variant.substr(word.size() + 1);
+  return static_cast<int>(number_variant(number, 1, kMaxDedicated).value_or(0));
+}
 
 std::vector<int> servers_of(const PlanRequest& request) {
   const Topology& topology = request.topology;
@@ -37,11 +49,22 @@ std::vector<int> servers_of(const PlanRequest& request) {
 
 WhyNot parameter_server_why_not(const PlanRequest& request) {
   const auto& variant = request.variant;
+  if (dedicated_machines(variant) > 0) return "servers on machines of their own need the mode async-parameter-server";
   if (!variant.empty() && variant != "whole" && variant != "sharded" && variant != "all" &&
       !number_variant(request, 1, request.topology.ranks))
     return fmt::format("found \"{}\", expected sharded, whole, all or a number of servers from 1 to {}", variant,
                        request.topology.ranks);
   return only(request, {Collective::all_reduce});
+}
+
+ParameterServers parameter_servers(const Scheme& scheme, const Topology& topology) {
+  const AllReduceScheme& row = find_scheme("parameter-server");
+  const Scheme own{&row, scheme.row == &row ? scheme.variant : ""};
+  if (const int machines = dedicated_machines(own.variant)) return {{}, machines};
+  const PlanRequest request{topology, 1, Collective::all_reduce, own.variant};
+  if (const auto why = parameter_server_why_not(request))
+    throw ConfigError(fmt::format("scheme {} on {} ranks: {}", own.name(), topology.ranks, *why));
+  return {servers_of(request), 0};
 }
 
 Schedule plan_parameter_server(const PlanRequest& request) {

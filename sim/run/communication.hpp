@@ -11,11 +11,20 @@
 
 #include "sim/engine/communication_engine.hpp"
 #include "sim/run/scenario.hpp"
+#include "sim/step/loose_steps.hpp"
 #include "sim/step/synchronous_step.hpp"
 
 namespace ganymede {
 
-/// Nodes that share a fabric: of one platform in one region.
+/// What asynchronous steps ask of the fabric.
+struct ServerRoutes {
+  ServerTraffic traffic;
+  Seconds busiest_link;  ///< a step, at its full bandwidth
+  Bytes between_sites;   ///< a step, of all workers together
+};
+
+/// Nodes that share a fabric: of one platform in one region. Behind its workers may come machines of the servers of
+/// asynchronous training, one endpoint each.
 struct Site {
   std::shared_ptr<const Platform> platform;
   struct Group {
@@ -39,6 +48,10 @@ class SiteCommunication {
   Seconds time(std::size_t bucket) const;
   /// Of so many bytes from one worker to its neighbour, the way being theirs alone: the worst of all neighbours.
   Seconds to_neighbour(Bytes bytes) const;
+
+  /// What so many bytes from one rank to another ask of the links, which are counted from `first` on.
+  void add_transfer(int from, int to, Bytes bytes, std::size_t first, ServerTraffic::Transfer& transfer) const;
+  std::size_t links() const { return fabric_.links().size(); }
 
   /// Workers that arrive at different times are not folded, and there are too many messages to simulate each:
   /// all-reduces then start at their last arrival, which can only be too late.
@@ -76,6 +89,8 @@ class Communication {
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
   Seconds time(std::size_t bucket) const;
   Seconds to_neighbour(Bytes bytes) const;
+  /// Of asynchronous training whose servers hold weights of so many bytes between them.
+  ServerRoutes to_servers(Bytes weights, const ParameterServers& servers) const;
   bool starts_late() const;
   double messages_a_step() const;
   double simulated_a_step() const;

@@ -25,6 +25,7 @@ class BillOfRun {
 
   Bill make() {
     for (std::size_t p = 0; p < scenario_.pools.size(); ++p) instances(p);
+    parameter_servers();
     commitments();
     boot_disks();
     volumes();
@@ -41,6 +42,7 @@ class BillOfRun {
  private:
   void instances(std::size_t p);
   void series_hours(const ScenarioPool& pool, const std::vector<Rental>& rentals, const BillingRule& rule);
+  void parameter_servers();
   void commitments();
   void boot_disks();
   void volumes();
@@ -107,6 +109,20 @@ void BillOfRun::series_hours(const ScenarioPool& pool, const std::vector<Rental>
   if (item.quantity <= 0) return;
   item.unit_price = {std::llround(static_cast<double>(item.usd.value) / item.quantity)};
   add(std::move(item), pool, true);
+}
+
+/// Machines of their own for the weights of asynchronous training.
+void BillOfRun::parameter_servers() {
+  const ServerNodes& servers = scenario_.servers;
+  const Billing& billing = first().platform->billing;
+  const Nanoseconds end = life_.end() + shift_ + to_nanoseconds(scenario_.charges.idle_tail);
+  const std::vector<Rental> rentals(static_cast<std::size_t>(servers.nodes), Rental{0, std::max<Nanoseconds>(0, end)});
+  for (BillItem& item : instance_hours(servers.instance, servers.price.per_hour, rentals,
+                                       {billing.granularity, billing.minimum, {}, {}})) {
+    item.item = "parameter servers";
+    item.market = to_string(Market::on_demand);
+    add(std::move(item), first());
+  }
 }
 
 /// Of reserved nodes, the rest of the term that was bought.

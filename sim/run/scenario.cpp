@@ -181,6 +181,7 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
             fmt::format("generator and discriminator take turns on pairs of GPUs, found {} GPUs", scenario.workers()));
       if (sync.mode != Mode::all_reduce) placement->fail("component-split needs the mode \"all-reduce\"");
     }
+  if (sync.mode == Mode::async_parameter_server) scenario.servers = read_servers(in.required("scheme"), scenario);
   if (auto jitter = in.optional("jitter")) sync.jitter = jitter->as_number(0, 1);
   if (auto backup = in.optional("backup_workers")) {
     if (sync.mode != Mode::all_reduce) backup->fail("backup workers need the mode \"all-reduce\"");

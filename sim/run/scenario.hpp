@@ -114,6 +114,13 @@ int batches_loaded(const Synchronization& synchronization, int workers);
 /// else follows from a batch are counted by this.
 int batches_a_step(const Synchronization& synchronization, int workers);
 
+/// Machines of their own that hold the weights of asynchronous training, rented on demand from the request to the end.
+struct ServerNodes {
+  int nodes = 0;         ///< 0: the workers' nodes hold the weights
+  std::string instance;  ///< of the first pool's platform
+  Price price;
+};
+
 /// How much of a storage is rented, beyond what is kept in it.
 struct Volume {
   Bytes size{0};                          ///< 0: what is kept in it
@@ -209,6 +216,7 @@ struct Scenario {
   std::vector<PoolLink> links;
   std::vector<std::string> allowed_regions;  ///< empty: all
   Synchronization synchronization;
+  ServerNodes servers;
   InputPath input;
   Checkpoints checkpoints;
   Provisioning provisioning;  ///< the first pool's platform's, and what the scenario says instead

@@ -59,4 +59,8 @@ void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpr
 /// Index of the pool of that name; ConfigError with the names there are.
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
 
+// scenario_servers.cpp
+/// What the scheme of asynchronous training wants in machines of their own, next to the pools, which have been read.
+ServerNodes read_servers(const JsonNode& scheme, Scenario& scenario);
+
 }  // namespace ganymede

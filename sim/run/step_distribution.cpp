@@ -63,6 +63,7 @@ std::string key_of(const Scenario& scenario, const Configuration& configuration)
                      configuration.cached ? "cached" : "read", configuration.burst ? " burst" : "",
                      configuration.network, configuration.storage, configuration.slow, configuration.slow_factor,
                      configuration.cpus) +
+         (scenario.servers.nodes > 0 ? fmt::format(" servers {}", scenario.servers.instance) : "") +
          (scenario.shown_steps > 0 ? fmt::format(" shown {}", scenario.shown_steps) : "");
 }
 

@@ -44,23 +44,6 @@ void slow_down(StepModel& model, double factor) {
   for (double& time : model.tail_s) time *= factor;
 }
 
-std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
-  std::optional<Link> narrowest;
-  for (const PoolLink& link : scenario.links) {
-    if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
-    // Offers in other regions are for moving there; should both be held, they are joined as AWS' regions of one
-    // continent: an assumption.
-    Link known;
-    known.bandwidth = link.bandwidth.si > 0 ? link.bandwidth : BytesPerSecond{5e9 / 8};
-    known.bandwidth *= configuration.network;
-    known.latency = link.bandwidth.si > 0 ? link.latency : Seconds{0.03};
-    if (!narrowest) narrowest = known;
-    narrowest->bandwidth = std::min(narrowest->bandwidth, known.bandwidth);
-    narrowest->latency = std::max(narrowest->latency, known.latency);
-  }
-  return narrowest;
-}
-
 double sum_host(const StepModel& model) {
   double sum = 0;
   for (const auto& phase : model.phases)
@@ -95,8 +78,10 @@ void Workbench::connect(const StepModel& model) {
     buckets.push_back(bucket.bytes);
     weights += bucket.bytes;
   }
-  // What is averaged or exchanged between steps is the weights, in one piece.
-  if (sync.mode != Mode::all_reduce)
+  // What is averaged or exchanged between steps is the weights, in one piece; an asynchronous server knows no rounds.
+  if (sync.mode == Mode::async_parameter_server)
+    buckets.clear();
+  else if (sync.mode != Mode::all_reduce)
     buckets = {static_cast<std::int64_t>(std::llround(static_cast<double>(weights) * sync.secure_bytes))};
   auto sites = crew_.sites;
   if (sites.size() > 1 && message_)
@@ -137,7 +122,7 @@ std::unique_ptr<StepProcess> Workbench::process() {
     const Bytes images{models_.batch[crew_.pool_of.front()] * std::max(1.0, scenario_.dataset.bytes_per_image) * 4};
     return std::make_unique<ComponentSplit>(models, prefetch, communication_->to_neighbour(images), std::move(reduce));
   }
-  if (workers > 1 && sync.mode != Mode::all_reduce) {
+  if (communication_ && sync.mode != Mode::all_reduce) {
     double weights = 0;
     for (const auto& bucket : models.front()->buckets) weights += static_cast<double>(bucket.bytes);
     const Bytes bytes{weights};
@@ -147,7 +132,8 @@ std::unique_ptr<StepProcess> Workbench::process() {
     }
     if (sync.mode == Mode::gossip)
       return std::make_unique<GossipSteps>(models, prefetch, communication_->to_neighbour(bytes));
-    return std::make_unique<AsyncServerSteps>(models, prefetch, communication_->to_neighbour(bytes));
+    servers_ = communication_->to_servers(bytes, parameter_servers(sync.scheme, topology()));
+    return std::make_unique<AsyncServerSteps>(models, prefetch, servers_->traffic);
   }
   const bool remember = !jitter_ && !message_;
   Reduce reduce;
@@ -388,6 +374,11 @@ StepDistribution Workbench::measure(Bound bound) {
     const double per = scenario_.synchronization.mode == Mode::local_sgd ? scenario_.synchronization.local_steps : 1;
     out.busiest_link = communication_->busiest_link() / per;
     out.between_sites = communication_->between_sites() / per;
+  }
+  if (servers_) {
+    // As if all pushed equally often; a worker beside the only server does so more often, and its link is always busy.
+    out.busiest_link = std::min(servers_->busiest_link, out.mean);
+    out.between_sites = servers_->between_sites;
   }
   warn(out);
   return out;

@@ -28,7 +28,7 @@ class Workbench {
     const StepModel& model = workloads[crew_.pool_of.front()].central;
     jitter_ = std::any_of(crew_.pool_of.begin(), crew_.pool_of.end(),
                           [&](std::size_t pool) { return workloads[pool].central.samples > 1; });
-    if (crew_.pool_of.size() > 1) connect(model);
+    if (crew_.pool_of.size() > 1 || scenario.servers.nodes > 0) connect(model);
   }
 
   StepDistribution measure(Bound bound);
@@ -54,6 +54,7 @@ class Workbench {
   Crew crew_;
   bool message_, jitter_ = false;
   std::unique_ptr<Communication> communication_;
+  std::optional<ServerRoutes> servers_;  // asynchronous
 
   // Of the bound that is being measured.
   WorkerModels models_;

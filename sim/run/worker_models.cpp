@@ -121,6 +121,16 @@ void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPo
   model.phases.push_back(input_stage("decompress", model.samples, unpack * crowd));
 }
 
+/// Machines of their own for the weights stand behind the workers of the first site. Where that is another platform
+/// than they were chosen on, they are of its workers' type: an assumption.
+void add_servers(const ServerNodes& servers, Site& site) {
+  if (servers.nodes == 0) return;
+  const Instance* instance = site.groups.front().instance;
+  for (const Instance& other : site.platform->instances)
+    if (other.name == servers.instance) instance = &other;
+  site.groups.push_back({instance, servers.nodes, 1});
+}
+
 }  // namespace
 
 Crew crew_of(const Scenario& scenario, const Configuration& configuration) {
@@ -148,7 +158,25 @@ Crew crew_of(const Scenario& scenario, const Configuration& configuration) {
     site.workers = crew.pool_of.size() - site.first_worker;
     crew.sites.push_back(std::move(site));
   }
+  if (!crew.sites.empty()) add_servers(scenario.servers, crew.sites.front());
   return crew;
+}
+
+std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
+  std::optional<Link> narrowest;
+  for (const PoolLink& link : scenario.links) {
+    if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
+    // Offers in other regions are for moving there; should both be held, they are joined as AWS' regions of one
+    // continent: an assumption.
+    Link known;
+    known.bandwidth = link.bandwidth.si > 0 ? link.bandwidth : BytesPerSecond{5e9 / 8};
+    known.bandwidth *= configuration.network;
+    known.latency = link.bandwidth.si > 0 ? link.latency : Seconds{0.03};
+    if (!narrowest) narrowest = known;
+    narrowest->bandwidth = std::min(narrowest->bandwidth, known.bandwidth);
+    narrowest->latency = std::max(narrowest->latency, known.latency);
+  }
+  return narrowest;
 }
 
 double cache_share(const Scenario& scenario) {

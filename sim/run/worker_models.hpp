@@ -19,6 +19,9 @@ struct Crew {
 
 Crew crew_of(const Scenario& scenario, const Configuration& configuration);
 
+/// Of the links that join the places of a configuration; none where all are in one.
+std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration);
+
 enum class Bound { central, low, high };
 
 /// One model a pool (empty where it has no node).

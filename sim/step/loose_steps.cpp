@@ -107,39 +107,63 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
   return step;
 }
 
-AsyncServerSteps::AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds transfer)
-    : lone_(models, prefetch_depth), transfer_(transfer), workers_(models.size()) {}
+AsyncServerSteps::AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth,
+                                   ServerTraffic traffic)
+    : lone_(models, prefetch_depth), traffic_(std::move(traffic)), workers_(models.size()), free_(traffic_.links) {
+  assert(traffic_.push.size() == models.size() && traffic_.fetch.size() == models.size());
+}
+
+/// When it has ended.
+Seconds AsyncServerSteps::carry(const ServerTraffic::Transfer& transfer, Seconds start) {
+  Seconds end = start + transfer.alone;
+  for (const auto& use : transfer.uses) {
+    Seconds& free = free_[use.link];
+    free = std::max(free, start) + use.busy;
+    end = std::max(end, free);
+  }
+  return end + transfer.latency;
+}
+
+/// The servers have added what `who` pushed, and send it the weights.
+void AsyncServerSteps::fetch(std::size_t who, StepOutcome& step) {
+  Worker& worker = workers_[who];
+  stale_ += static_cast<double>(updates_ - worker.version);
+  worker.version = ++updates_;
+  const Seconds fetched = carry(traffic_.fetch[who], worker.pushed);
+  show(who, StepSpan::Kind::communication, "push", worker.push, worker.pushed);
+  show(who, StepSpan::Kind::communication, "fetch", worker.pushed, fetched);
+  show(who, StepSpan::Kind::exposed, "waits for the server", worker.push, fetched);
+  worker.parts.exposed_communication += fetched - worker.push;
+  worker.clock = fetched;
+  worker.state = Worker::State::idle;
+  step.workers[who] += worker.parts;
+  step.duration += std::max(Seconds{0}, fetched - now_);
+  now_ = std::max(now_, fetched);
+}
 
 StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   StepOutcome step;
   step.workers.resize(workers_.size());
-  for (std::size_t update = 0; update < workers_.size(); ++update) {
+  for (std::size_t update = 0; update < workers_.size();) {
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       Worker& worker = workers_[w];
-      if (worker.computing) continue;
+      if (worker.state != Worker::State::idle) continue;
       const StepOutcome own = lone_.next(w, rows[w], extra_of(extra_s, w), worker.clock);
       worker.parts = own.workers.front();
       worker.push = worker.clock + own.duration;
-      worker.computing = true;
+      worker.state = Worker::State::pushing;
     }
+    // In the order of their starts, so that links carry first what comes first.
     const auto next = std::min_element(workers_.begin(), workers_.end(),
-                                       [](const Worker& a, const Worker& b) { return a.push < b.push; });
-    const Seconds pushed = std::max(next->push, in_free_) + transfer_;
-    in_free_ = pushed;
-    stale_ += static_cast<double>(updates_ - next->version);
-    next->version = ++updates_;
-    const Seconds fetched = std::max(pushed, out_free_) + transfer_;
-    out_free_ = fetched;
+                                       [](const Worker& a, const Worker& b) { return a.at() < b.at(); });
     const auto who = static_cast<std::size_t>(next - workers_.begin());
-    show(who, StepSpan::Kind::communication, "push", pushed - transfer_, pushed);
-    show(who, StepSpan::Kind::communication, "fetch", fetched - transfer_, fetched);
-    show(who, StepSpan::Kind::exposed, "waits for the server", next->push, fetched);
-    next->parts.exposed_communication += fetched - next->push;
-    next->clock = fetched;
-    next->computing = false;
-    step.workers[who] += next->parts;
-    step.duration += std::max(Seconds{0}, fetched - now_);
-    now_ = std::max(now_, fetched);
+    if (next->state == Worker::State::pushing) {
+      next->pushed = carry(traffic_.push[who], next->push);
+      next->state = Worker::State::fetching;
+    } else {
+      fetch(who, step);
+      ++update;
+    }
   }
   return step;
 }

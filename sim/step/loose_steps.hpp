@@ -67,13 +67,29 @@ class GossipSteps : public StepProcess {
   Seconds now_;
 };
 
+/// What the transfers between workers and the servers of the weights ask of the links on their way.
+struct ServerTraffic {
+  /// A push or a fetch, to or from all servers at once. Each of its links carries its part when it has carried those
+  /// that came before; the transfer has ended when the last of its links is done, and `latency` later.
+  struct Transfer {
+    struct Use {
+      std::size_t link;
+      Seconds busy;  ///< for this transfer
+    };
+    std::vector<Use> uses;  ///< empty: the worker holds all weights itself
+    Seconds alone;          ///< at least so long, however free the links are: what one connection reaches
+    Seconds latency;
+  };
+  std::size_t links = 0;
+  std::vector<Transfer> push, fetch;  ///< by worker
+};
+
 /// Asynchronous parameter server (Dean et al., NIPS 2012): a worker pushes its gradients, fetches the weights and goes
-/// on, waiting for no other. The server's link is the shared resource: pushes queue on its way in, fetches on its way
-/// out, `transfer` seconds each. A step is as many updates as there are workers, so that it trains as many images as a
-/// synchronous one.
+/// on, waiting for no other but where their transfers share links. A step is as many updates as there are workers, so
+/// that it trains as many images as a synchronous one.
 class AsyncServerSteps : public StepProcess {
  public:
-  AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds transfer);
+  AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth, ServerTraffic traffic);
   void record(std::vector<StepSpan>* spans) override {
     StepProcess::record(spans);
     lone_.record(spans);
@@ -84,15 +100,20 @@ class AsyncServerSteps : public StepProcess {
  private:
   struct Worker {
     Seconds clock;             // when its fetch has ended and it starts the next update
-    Seconds push;              // when it will have computed that, and wants to push
-    std::int64_t version = 0;  // updates of the server when it fetched
+    Seconds push;              // when it has computed that, and starts to push
+    Seconds pushed;            // when the servers have it, and it starts to fetch
+    std::int64_t version = 0;  // updates of the servers when it fetched
     WorkerStep parts;          // of the update under way
-    bool computing = false;
+    enum class State { idle, pushing, fetching } state = State::idle;
+    Seconds at() const { return state == State::fetching ? pushed : push; }  // its next transfer starts
   };
+  Seconds carry(const ServerTraffic::Transfer& transfer, Seconds start);
+  void fetch(std::size_t who, StepOutcome& step);
+
   LoneWorkers lone_;
-  Seconds transfer_;
+  ServerTraffic traffic_;
   std::vector<Worker> workers_;
-  Seconds in_free_, out_free_;
+  std::vector<Seconds> free_;  // by link: when it has carried what came so far
   Seconds now_;
   std::int64_t updates_ = 0;
   double stale_ = 0;

@@ -10,6 +10,7 @@
 namespace ganymede {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
@@ -92,6 +93,60 @@ TEST_F(Pools, ModesAreSimulatedAndNamed) {
     EXPECT_GE(number(result, "/time/step_mean_s"), 10e-3) << mode;
     EXPECT_EQ(result["life"]["staleness"].is_null(), std::string_view(mode) != "async-parameter-server");
   }
+}
+
+// 16 MB of weights at 1.25 GB/s take 12.8 ms and 41 us of latency. Sharded over eight one-GPU nodes, seven eighths
+// leave a node while as much comes to its server; that and the way back follow 10 ms of work.
+TEST_F(Pools, AsynchronousServersAreWhereTheSchemePutsThem) {
+  const auto train = [&](int nodes, const char* scheme) {
+    Json content = ScenarioFiles::with("/platform/nodes", nodes);
+    content["synchronization"] = {{"scheme", scheme}, {"mode", "async-parameter-server"}};
+    return run(content);
+  };
+  const double sharded = 10e-3 + 2 * (7.0 / 8 * 12.8e-3 + 41e-6);
+  for (const char* scheme : {"parameter-server", "parameter-server:sharded", "parameter-server:8", "ring"})
+    EXPECT_NEAR(number(train(8, scheme), "/time/step_mean_s"), sharded, 1e-5) << scheme;
+  Json together = ScenarioFiles::with("/platform/nodes", 8);
+  together["synchronization"] = {{"scheme", "parameter-server"}, {"overlap", false}};
+  EXPECT_NEAR(sharded / number(run(together), "/time/step_mean_s"), 1, 0.02);
+  // On one node the server's link is what all wait for: 7 x 12.8 ms for an update of each of the seven others.
+  const Json whole = train(8, "parameter-server:whole");
+  EXPECT_GT(number(whole, "/time/step_mean_s"), sharded);
+  EXPECT_LE(number(whole, "/utilization/network"), 1);
+  EXPECT_NEAR(number(train(1, "parameter-server"), "/time/step_mean_s"), 10e-3, 1e-9);
+  EXPECT_EQ(train(8, "parameter-server")["cost"]["items"].size(), 1U);  // nothing but the workers' nodes is rented
+  EXPECT_THAT(message_of<ConfigError>([&] { train(8, "parameter-server:9"); }),
+              AllOf(HasSubstr("/synchronization/scheme"), HasSubstr("1 to 8")));
+}
+
+// The same on machines of their own, which the made-up platform has of the workers' type only: four servers get a
+// quarter each from each of four workers, 12.8 ms in all. One server gets all of it from all, 51.2 ms.
+TEST_F(Pools, DedicatedServersAreRented) {
+  const auto train = [&](int nodes, const char* scheme) {
+    Json content = ScenarioFiles::with("/platform/nodes", nodes);
+    content["synchronization"] = {{"scheme", scheme}, {"mode", "async-parameter-server"}};
+    return run(content);
+  };
+  const Json four = train(4, "parameter-server:dedicated/4");
+  EXPECT_NEAR(number(four, "/time/step_mean_s"), 10e-3 + 2 * (12.8e-3 + 41e-6), 1e-5);
+  const Json one = train(4, "parameter-server:dedicated");
+  EXPECT_NEAR(number(one, "/time/step_mean_s"), 4 * 12.8e-3, 2e-4);
+  EXPECT_NEAR(number(train(1, "parameter-server:dedicated"), "/time/step_mean_s"), 10e-3 + 2 * (12.8e-3 + 41e-6), 1e-5);
+  for (const auto& [result, servers] : {std::pair{&four, 4}, {&one, 1}}) {
+    const Json& item = (*result)["cost"]["items"][1];
+    EXPECT_EQ(item["item"], "parameter servers");
+    EXPECT_EQ(item["pool"], "one");
+    // 3.60 USD an hour each, from the request to the end, by the second.
+    const double hours = servers * std::ceil(number(*result, "/time/total_s")) / 3600;
+    EXPECT_NEAR(item["quantity"].get<double>(), hours, 1e-9);
+    EXPECT_NEAR(std::stod(item["usd"].get<std::string>()), hours * 3.60, 1e-6);
+    EXPECT_THAT((*result)["provenance"]["warnings"].dump(), HasSubstr("of the workers' own type, an assumption"));
+  }
+  EXPECT_EQ(four["run"]["gpus"], 4);
+  EXPECT_THAT(message_of<ConfigError>([&] { train(8, "parameter-server:dedicated"); }),
+              HasSubstr("/synchronization/scheme: machines of their own for the weights, 1 of one, are more than"));
+  Json together = ScenarioFiles::with("/synchronization/scheme", "parameter-server:dedicated");
+  EXPECT_THAT(message_of<ConfigError>([&] { run(together); }), HasSubstr("need the mode async-parameter-server"));
 }
 
 TEST_F(Pools, ComponentSplitUsesPairs) {

@@ -75,9 +75,48 @@ TEST(GossipSteps, WaitForANeighbourOnly) {
   EXPECT_NEAR(first.exposed_communication.si, 5 * 2e-3, 1e-12);
 }
 
+/// One server on a machine of its own, whose link takes a millisecond each way: link 0 in, link 1 out.
+ServerTraffic one_server(std::size_t workers) {
+  ServerTraffic traffic{2, {}, {}};
+  traffic.push.assign(workers, {{{0, 1_ms}}, {}, {}});
+  traffic.fetch.assign(workers, {{{1, 1_ms}}, {}, {}});
+  return traffic;
+}
+
+/// A server on each of eight workers' nodes, which holds an eighth: 1 ms of a link. Link 2w leaves node w, 2w + 1
+/// enters it.
+ServerTraffic eight_shards() {
+  ServerTraffic traffic{16, {}, {}};
+  for (std::size_t worker = 0; worker < 8; ++worker) {
+    ServerTraffic::Transfer push{{{2 * worker, 7_ms}}, {}, {}}, fetch{{{2 * worker + 1, 7_ms}}, {}, {}};
+    for (std::size_t server = 0; server < 8; ++server) {
+      if (server == worker) continue;
+      push.uses.push_back({2 * server + 1, 1_ms});
+      fetch.uses.push_back({2 * server, 1_ms});
+    }
+    traffic.push.push_back(push);
+    traffic.fetch.push_back(fetch);
+  }
+  return traffic;
+}
+
+// Seven eighths of the weights leave each node in 7 ms, in which as much comes to its server; the same on the way back.
+TEST(AsyncServer, OfShardsOnTheWorkersTakesNoLongerThanEachNodesShare) {
+  const StepModel model = ten_ms();
+  AsyncServerSteps process(std::vector<const StepModel*>(8, &model), 2, eight_shards());
+  EXPECT_NEAR(after(process, 10, std::vector<std::size_t>(8, 0)).si, 10 * (10e-3 + 7e-3 + 7e-3), 1e-9);
+  EXPECT_NEAR(process.staleness(), 7, 1);
+}
+
+TEST(AsyncServer, BesideItsOnlyWorkerCostsNothing) {
+  const StepModel model = ten_ms();
+  AsyncServerSteps process({&model}, 2, {0, {{}}, {{}}});
+  EXPECT_NEAR(after(process, 10, {0}).si, 10 * 10e-3, 1e-12);
+}
+
 TEST(AsyncServer, WaitsForItsOwnTransfersWhileTheServerIsFree) {
   const StepModel model = ten_ms();
-  AsyncServerSteps process({&model, &model}, 2, 1_ms);
+  AsyncServerSteps process({&model, &model}, 2, one_server(2));
   after(process, 50, {0, 0});
   EXPECT_NEAR(after(process, 100, {0, 0}).si / 100, 12e-3, 1e-4);
   EXPECT_NEAR(process.staleness(), 1, 0.05);
@@ -85,7 +124,7 @@ TEST(AsyncServer, WaitsForItsOwnTransfersWhileTheServerIsFree) {
 
 TEST(AsyncServer, IsBoundByTheServersLink) {
   const StepModel model = ten_ms();
-  AsyncServerSteps process(std::vector<const StepModel*>(30, &model), 2, 1_ms);
+  AsyncServerSteps process(std::vector<const StepModel*>(30, &model), 2, one_server(30));
   const std::vector<std::size_t> rows(30, 0);
   after(process, 20, rows);
   EXPECT_NEAR(after(process, 20, rows).si / 20, 30e-3, 1e-4);  // thirty pushes of a millisecond

@@ -134,7 +134,10 @@ TEST_F(Spans, OfGossip) {
 }
 
 TEST_F(Spans, OfAnAsynchronousServer) {
-  AsyncServerSteps process(models_, 2, 2_ms);
+  ServerTraffic traffic{2, {}, {}};  // one server; what enters it takes 2 ms, and what leaves it
+  traffic.push.assign(models_.size(), {{{0, 2_ms}}, {}, {}});
+  traffic.fetch.assign(models_.size(), {{{1, 2_ms}}, {}, {}});
+  AsyncServerSteps process(models_, 2, traffic);
   record(process);
   expect_apart();
   // Updates are under way when recording begins and ends, so that only what the server itself does adds up.
