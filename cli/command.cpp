@@ -64,7 +64,9 @@ void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& descrip
 void add_set(CLI::App& command, std::vector<std::string>& assignments) {
   command
       .add_option("--set", assignments,
-                  "/json/pointer=value: replace a value of the file; relative paths start at the working directory")
+                  "/json/pointer=value: replace a value of the file, or remove it with =null; relative paths start at "
+                  "the working "
+                  "directory")
       ->type_name("POINTER=VALUE")
       ->allow_extra_args(false);
 }

@@ -127,6 +127,13 @@ constexpr const char* kPlatform = R"({
       "memory_bandwidth": "3350GB/s",
       "launch": "3us", // optional: between two back-to-back kernel starts; small models are bound by it
       "power": { "idle": "70W", "peak": "700W" }
+    },
+    "V100": {
+      "memory": "16GiB",
+      "fp32": "15.7Tflop/s",
+      "tensor": "125Tflop/s",
+      "memory_bandwidth": "900GB/s",
+      "power": { "idle": "40W", "peak": "300W" }
     }
   },
 
@@ -143,6 +150,19 @@ constexpr const char* kPlatform = R"({
       "nic": { "count": 1, "bandwidth": "100Gbit/s", "latency": "5us", "transport": "rdma", "gpu_direct": true },
       "prices": [
         { "region": "room-1", "market": "on-demand", "per_hour": "8.00USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
+      ]
+    },
+    // Nodes of another kind may train together with these, at the speed of the slower: "pools" of a scenario.
+    "old-node": {
+      "gpu": "V100",
+      "gpus": 2,
+      "vcpus": 32,
+      "memory": "256GiB",
+      "gpu_links": { "kind": "nvlink", "bandwidth": "150GB/s", "latency": "1us", "label": "datasheet" },
+      "host_link": { "bandwidth": "12GB/s", "latency": "1us" },
+      "nic": { "count": 1, "bandwidth": "25Gbit/s", "latency": "20us", "transport": "tcp", "gpu_direct": false },
+      "prices": [
+        { "region": "room-1", "market": "on-demand", "per_hour": "1.50USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
       ]
     }
   },

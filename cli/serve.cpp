@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
+#include <sys/stat.h>
 
 #include <csignal>
 #include <filesystem>
@@ -63,6 +64,7 @@ void serve_command(const ServeOptions& options, Shared& shared) {
   ::sigaddset(&ends, SIGINT);
   ::sigaddset(&ends, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
+  ::umask(077);  // what jobs write is for this user alone
   int signal = 0;
   {
     serve::Jobs jobs(job_options);

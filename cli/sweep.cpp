@@ -39,7 +39,9 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
   if (!journal.empty() && std::filesystem::exists(journal))
     remark(shared, fmt::format("going on from {}", journal.string()));
-  const StudyOutcome outcome = run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal);
+  const StudyOutcome outcome = run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
+                                         {[](const nlohmann::json& run) { (void)(run_text(run) + run_csv(run)); },
+                                          [&](const std::string& what) { remark(shared, what); }});
   if (outcome.failed + outcome.endless == study.runs.size()) {
     if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
     throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);

@@ -17,6 +17,7 @@
 #include "cli/device_options.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
+#include "cli/train_checkpoint.hpp"
 #include "cli/train_report.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -64,37 +65,6 @@ class StopOnSignals {
 };
 
 struct Stopped {};
-
-void check_checkpoint(const Arguments& arguments) {
-  if (arguments.samples_every < 0 || (arguments.samples_every > 0 && arguments.samples.empty()))
-    throw ConfigError(fmt::format("--samples-every: found {}, expected 1 or more, and --samples with the file's name",
-                                  arguments.samples_every));
-  if (arguments.quality_every < 0 || (arguments.quality_every > 0 && arguments.quality == 0))
-    throw ConfigError(
-        fmt::format("--quality-every: found {}, expected 1 or more, and --quality with the number of images",
-                    arguments.quality_every));
-  if (!arguments.quality_curve.empty() && arguments.quality_every == 0)
-    throw ConfigError("--quality-curve: expected --quality and --quality-every too: a curve has several points");
-  if (!arguments.features.empty() && arguments.quality == 0)
-    throw ConfigError(
-        fmt::format("--features: found {}, expected --quality with the number of images too", arguments.features));
-  if (arguments.checkpoint_every < 1)
-    throw ConfigError(fmt::format("--checkpoint-every: found {}, expected 1 or more", arguments.checkpoint_every));
-  if (arguments.checkpoint.empty()) {
-    if (arguments.resume) throw ConfigError("--resume: expected --checkpoint with the directory to go on from");
-    return;
-  }
-  if (arguments.resume && !arguments.init.empty())
-    throw ConfigError("--init: a resumed training has its weights from the checkpoint; expected one of the two");
-  if (arguments.resume && !arguments.trace.empty())
-    throw ConfigError("--trace: a resumed training has no trace of its first steps; record one without --resume");
-  if (!arguments.resume && kernel::has_checkpoints(arguments.checkpoint))
-    throw ConfigError(
-        fmt::format("--checkpoint: {}: found checkpoints of an earlier training; --resume goes on from "
-                    "them, another directory keeps them",
-                    arguments.checkpoint));
-  kernel::check_checkpoint_directory(arguments.checkpoint);
-}
 
 /// A growing model reaches its full size within the steps, unless the user or the checkpoint to resume from say
 /// otherwise.
@@ -265,7 +235,9 @@ void check_replicas(const Arguments& arguments, int replicas) {
 
 /// One replica of the training, or all of it. Only the first speaks and writes.
 void train_replica(const Arguments& arguments, Shared& shared, kernel::Communicator* communicator) {
-  if (communicator != nullptr && communicator->shard().rank > 0) shared.quiet = true;
+  const bool first = communicator == nullptr || communicator->shard().rank == 0;
+  if (!first) shared.quiet = true;
+  const auto lock = first ? lock_checkpoints(arguments) : nullptr;
   Trainer trainer(arguments.options, communicator);
   remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
   if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);

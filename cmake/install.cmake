@@ -14,10 +14,6 @@ foreach(module mpi cuda)
     list(APPEND modules ${module})
   endif()
 endforeach()
-if(TARGET ganymede_cuda)
-  # CUDA, cuDNN and NCCL may be where no loader looks by itself.
-  set_target_properties(ganymede_cuda PROPERTIES INSTALL_RPATH_USE_LINK_PATH ON)
-endif()
 
 # Completions and manual pages, written by the program itself: they cannot say anything else than it does.
 find_program(GANYMEDE_GZIP gzip REQUIRED)

@@ -143,6 +143,16 @@ void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer p
   }
 }
 
+/// Takes away what the pointer names. ConfigError where there is nothing, which may be a misspelt name.
+void remove_value(nlohmann::json& content, const nlohmann::json::json_pointer& pointer) {
+  if (!content.contains(pointer)) throw ConfigError("found nothing there, expected what null removes");
+  nlohmann::json& parent = content[pointer.parent_pointer()];
+  if (parent.is_array())
+    parent.erase(std::stoul(pointer.back()));
+  else
+    parent.erase(pointer.back());
+}
+
 }  // namespace
 
 nlohmann::json parse_document(std::string_view text, const std::string& name) {
@@ -167,7 +177,10 @@ void apply_override(nlohmann::json& content, const JsonOverride& given) {
     (void)nlohmann::json({given.pointer, given.value}).dump();  // throws on what is not UTF-8
     const nlohmann::json::json_pointer pointer(given.pointer);
     check_indices(content, pointer);
-    content[pointer] = std::move(value);
+    if (value.is_null())
+      remove_value(content, pointer);
+    else
+      content[pointer] = std::move(value);
   } catch (const ConfigError& error) {
     throw ConfigError(fmt::format("--set {}={}: {}", given.pointer, given.value, error.what()));
   } catch (const nlohmann::json::exception& error) {

@@ -16,7 +16,8 @@ std::string escaped_key(std::string_view key);
 /// more than 200 levels of nesting: ConfigError, located.
 nlohmann::json parse_document(std::string_view text, const std::string& name);
 
-/// Writes the value to where its pointer says, which may be new. No such place, a gap left in an array, a byte that is
+/// Writes the value to where its pointer says, which may be new; null removes what is there. No such place, nothing to
+/// remove, a gap left in an array, a byte that is
 /// not UTF-8, a duplicate key or too deep: ConfigError that begins with "--set".
 void apply_override(nlohmann::json& content, const JsonOverride& given);
 

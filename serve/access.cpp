@@ -1,6 +1,8 @@
 #include "serve/access.hpp"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <sys/random.h>
 
 #include <array>
@@ -10,22 +12,6 @@
 #include "common/errors.hpp"
 
 namespace ganymede::serve {
-namespace {
-
-/// The value of a cookie of that name: "a=1; b=2".
-std::string_view cookie_value(std::string_view header, std::string_view name) {
-  while (!header.empty()) {
-    const std::size_t end = std::min(header.find(';'), header.size());
-    std::string_view pair = header.substr(0, end);
-    header.remove_prefix(std::min(end + 1, header.size()));
-    while (pair.starts_with(' ')) pair.remove_prefix(1);
-    if (pair.starts_with(name) && pair.substr(name.size()).starts_with('=')) return pair.substr(name.size() + 1);
-  }
-  return {};
-}
-
-}  // namespace
-
 std::string random_token() {
   std::array<unsigned char, 32> bytes{};
   for (std::size_t done = 0; done < bytes.size();) {
@@ -51,9 +37,16 @@ bool same_secret(std::string_view a, std::string_view b) {
 Gate::Gate(std::string token, int port) : token_(std::move(token)), port_(port) {}
 
 std::string Gate::address() const { return fmt::format("http://127.0.0.1:{}/?token={}", port_, token_); }
-std::string Gate::cookie_name() const { return fmt::format("ganymede-{}", port_); }
-std::string Gate::cookie() const {
-  return fmt::format("{}={}; Path=/; HttpOnly; SameSite=Strict", cookie_name(), token_);
+std::string Gate::key_of(std::string_view path) const {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(path.data());
+  if (HMAC(EVP_sha256(), token_.data(), static_cast<int>(token_.size()), bytes, path.size(), digest.data(), &size) ==
+      nullptr)
+    throw Failure("the system computes no HMAC for the key of a file");
+  std::string text;
+  for (unsigned int i = 0; i < size; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
 }
 
 Verdict Gate::judge(const Caller& caller) const {
@@ -63,9 +56,10 @@ Verdict Gate::judge(const Caller& caller) const {
   if (!reads && !caller.origin.empty() && caller.origin != "http://" + caller.host) return Verdict::wrong_origin;
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view authorization = caller.authorization;
-  const bool known = same_secret(caller.token, token_) ||
-                     same_secret(cookie_value(caller.cookie, cookie_name()), token_) ||
-                     (authorization.starts_with(kBearer) && same_secret(authorization.substr(kBearer.size()), token_));
+  const bool known =
+      same_secret(caller.token, token_) ||
+      (authorization.starts_with(kBearer) && same_secret(authorization.substr(kBearer.size()), token_)) ||
+      (reads && !caller.key.empty() && same_secret(caller.key, key_of(caller.path)));
   return known ? Verdict::welcome : Verdict::no_token;
 }
 

@@ -2,8 +2,12 @@
 // Who may talk to the server: whoever has the token, at the address that the server has told.
 //
 // A page of another site that this machine's browser shows can send requests to any local port. It cannot read the
-// token; a name of its own that it lets point to 127.0.0.1 (DNS rebinding) shows in Host; and what it posts with the
-// browser's cookie shows in Origin, besides that the cookie is SameSite=Strict.
+// token, which the page sends in a header: a browser adds no header of that kind by itself, while it would send a
+// cookie to every port of 127.0.0.1, and so to programs of other users of the machine. A name that the other site lets
+// point to 127.0.0.1 (DNS rebinding) shows in Host, and what it posts shows in Origin.
+//
+// What a browser fetches without a script, a picture, a frame or a file behind a link, has a key in its address instead
+// that is good for this one path.
 
 #include <string>
 #include <string_view>
@@ -18,7 +22,9 @@ bool same_secret(std::string_view a, std::string_view b);
 
 /// What a request shows of who sends it; "" for what it does not have.
 struct Caller {
-  std::string method, host, origin, cookie, authorization, token;  ///< `token`: of the address, "?token="
+  std::string method, host, origin, authorization;
+  std::string token;      ///< of the address, "?token="
+  std::string path, key;  ///< the address and its "?key="
 };
 
 enum class Verdict { welcome, wrong_host, wrong_origin, no_token };
@@ -30,13 +36,10 @@ class Gate {
   Verdict judge(const Caller& caller) const;
   /// The address to open.
   std::string address() const;
-  /// Set-Cookie's value, for who came with a token. Cookies are shared by all ports of a host, so its name has the
-  /// port.
-  std::string cookie() const;
+  /// What reads this path, and no other, without the token: 64 hexadecimal digits.
+  std::string key_of(std::string_view path) const;
 
  private:
-  std::string cookie_name() const;
-
   std::string token_;
   int port_;
 };

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,11 +28,16 @@ const std::vector<std::string>& state_names() {
   return names;
 }
 
+constexpr int kLastId = 999'999'999;  ///< the addresses of jobs have nine digits at most
+
 /// Its number, or 0: not a job's folder.
 int id_of(const std::string& name) {
   int id = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-  return error == std::errc{} && end == name.data() + name.size() && id > 0 && name == std::to_string(id) ? id : 0;
+  return error == std::errc{} && end == name.data() + name.size() && id > 0 && id <= kLastId &&
+                 name == std::to_string(id)
+             ? id
+             : 0;
 }
 
 JobRecord read_record(const fs::path& file, int id) {
@@ -65,6 +71,24 @@ void make_folder(const fs::path& folder) {
   if (error) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
 }
 
+/// For the user of this process alone: it makes the folder so, and takes from others what they may do in one that is
+/// there. ConfigError for a folder of another user, who could read jobs and put others in their place.
+void make_own_folder(const fs::path& folder) {
+  make_folder(folder);
+  const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  struct stat info {};
+  const bool known = file >= 0 && ::fstat(file, &info) == 0;
+  const bool own = known && info.st_uid == ::geteuid();
+  const bool closed = own && ((info.st_mode & 077) == 0 || ::fchmod(file, info.st_mode & 0700) == 0);
+  const std::string reason = std::strerror(errno);
+  if (file >= 0) ::close(file);
+  if (known && !own)
+    throw ConfigError(fmt::format(
+        "--data: {}: found a folder of user {}, expected one of user {}, who runs the server; choose another",
+        folder.string(), info.st_uid, ::geteuid()));
+  if (!closed) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), reason));
+}
+
 }  // namespace
 
 std::string_view to_string(JobState state) { return state_names()[static_cast<std::size_t>(state)]; }
@@ -80,7 +104,8 @@ std::span<const JobFile> job_files() {
 }
 
 JobStore::JobStore(fs::path data) : data_(std::move(data)) {
-  make_folder(data_ / "jobs");
+  make_own_folder(data_);
+  make_own_folder(data_ / "jobs");
   make_folder(checkpoints());
   const fs::path file = data_ / "lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -96,27 +121,39 @@ fs::path JobStore::folder(int id) const { return data_ / "jobs" / std::to_string
 
 std::vector<JobRecord> JobStore::load(std::vector<std::string>& remarks) {
   std::vector<JobRecord> records;
-  for (const auto& entry : fs::directory_iterator(data_ / "jobs")) {
-    const int id = id_of(entry.path().filename().string());
+  std::error_code error;
+  fs::directory_iterator entry(data_ / "jobs", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const int id = id_of(entry->path().filename().string());
     if (id == 0) continue;
     last_ = std::max(last_, id);
     try {
-      JobRecord record = read_record(entry.path() / kRecord, id);
+      JobRecord record = read_record(entry->path() / kRecord, id);
       if (record.state == JobState::queued || record.state == JobState::running) {
         record.state = JobState::interrupted;
         record.message = "the server ended before the job did";
-        save(record);
+        save_or_say(record, remarks);
       }
       records.push_back(std::move(record));
-    } catch (const ConfigError& error) {
-      remarks.push_back(fmt::format("job {} is left out: {}", id, error.what()));
+    } catch (const std::exception& wrong) {
+      remarks.push_back(fmt::format("job {} is left out: {}", id, wrong.what()));
     }
   }
+  if (error) throw ConfigError(fmt::format("--data: {}: {}", (data_ / "jobs").string(), error.message()));
   std::sort(records.begin(), records.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
   return records;
 }
 
+void JobStore::save_or_say(const JobRecord& record, std::vector<std::string>& remarks) const {
+  try {
+    save(record);
+  } catch (const std::exception& error) {  // a full disk: what is known is shown all the same
+    remarks.emplace_back(error.what());
+  }
+}
+
 int JobStore::make() {
+  if (last_ >= kLastId) throw Failure(fmt::format("{} has no number left for another job", data_.string()));
   make_folder(folder(last_ + 1));
   return ++last_;
 }

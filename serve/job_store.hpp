@@ -39,7 +39,8 @@ inline constexpr const char* kInputFile = "input.json";
 
 class JobStore {
  public:
-  /// Makes the folders. ConfigError if that cannot be, or another server uses them.
+  /// Makes the folders, for this user alone. ConfigError if that cannot be, if they are another user's, or if another
+  /// server uses them.
   explicit JobStore(std::filesystem::path data);
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
@@ -55,6 +56,8 @@ class JobStore {
   void save(const JobRecord& record) const;
 
  private:
+  void save_or_say(const JobRecord& record, std::vector<std::string>& remarks) const;
+
   std::filesystem::path data_;
   int lock_ = -1;
   int last_ = 0;

@@ -83,7 +83,13 @@ int Jobs::submit(const Form& form) {
   const std::lock_guard lock(mutex_);
   refuse_if_full();
   const int id = store_.make();
-  write_file(store_.folder(id) / kInputFile, form.input);
+  try {
+    write_file(store_.folder(id) / kInputFile, form.input);
+  } catch (...) {  // a full disk
+    std::error_code ignored;
+    std::filesystem::remove_all(store_.folder(id), ignored);
+    throw;
+  }
   Job& job = jobs_[id];
   job.record.id = id;
   job.record.kind = form.kind;
@@ -167,7 +173,7 @@ void Jobs::run(Job& job, std::unique_lock<std::mutex>& lock) {
 void Jobs::save(const Job& job) const {
   try {
     store_.save(job.record);
-  } catch (const ConfigError& error) {  // a full disk must not end the server
+  } catch (const std::exception& error) {  // a full disk must not end the server
     if (options_.remark) options_.remark(error.what());
   }
 }

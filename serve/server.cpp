@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <charconv>
 #include <nlohmann/json.hpp>
-#include <thread>
 
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
@@ -73,6 +71,13 @@ std::pair<int, const char*> body_objection(const Request& request) {
   return {0, nullptr};
 }
 
+bool is_page(std::string_view path) {
+  const auto& files = embedded_serve_page();
+  return path == "/" || std::any_of(files.begin(), files.end(), [&](const EmbeddedText& file) {
+           return file.name != "index.html" && path.starts_with('/') && path.substr(1) == file.name;
+         });
+}
+
 const char* default_message(int status) {
   switch (status) {
     case 404:
@@ -119,24 +124,18 @@ class Server::Impl {
   }
 
   std::string address() const { return gate_.address(); }
-  bool run() {
-    const bool served = http_.listen_after_bind();
-    ended_ = true;
-    return served;
-  }
-  void stop() {
-    // The library forgets a stop that comes before it listens.
-    while (!http_.is_running() && !ended_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    http_.stop();
-  }
+  bool run() { return http_.listen_after_bind(); }
+  void stop() { http_.stop(); }
 
  private:
   /// Before anything is looked at, a request's body included.
   Handled admit(const Request& request, Response& response) const {
-    const Verdict verdict =
-        gate_.judge({request.method, header(request, "Host"), header(request, "Origin"), header(request, "Cookie"),
-                     header(request, "Authorization"), parameter(request, "token")});
-    if (verdict != Verdict::welcome) {
+    const Verdict verdict = gate_.judge({request.method, header(request, "Host"), header(request, "Origin"),
+                                         header(request, "Authorization"), parameter(request, "token"), request.path,
+                                         parameter(request, "key")});
+    const bool reads = request.method == "GET" || request.method == "HEAD";
+    // The page itself holds no secret: it is the program's. A browser that loads it anew sends no token.
+    if (verdict != Verdict::welcome && !(verdict == Verdict::no_token && reads && is_page(request.path))) {
       refuse(response, 403,
              verdict == Verdict::wrong_host ? "this is not the address that the server has printed"
              : verdict == Verdict::wrong_origin
@@ -144,7 +143,6 @@ class Server::Impl {
                  : "open the address that `ganymede serve` has printed: it has the token");
       return Handled::Handled;
     }
-    const bool reads = request.method == "GET" || request.method == "HEAD";
     if (!reads && request.method != "POST") {
       refuse(response, 405, "expected GET or POST");
       return Handled::Handled;
@@ -194,13 +192,9 @@ class Server::Impl {
   void add_page() {
     for (const EmbeddedText& file : embedded_serve_page()) {
       const bool index = file.name == "index.html";
-      http_.Get(index ? "/" : "/" + std::string(file.name),
-                [this, file, index](const Request& request, Response& response) {
-                  // No redirect to an address without the token: after one that another site's link has led to, a
-                  // browser holds a strict cookie back. The page takes the token out of its address itself.
-                  if (index && request.has_param("token")) response.set_header("Set-Cookie", gate_.cookie());
-                  response.set_content(file.text.data(), file.text.size(), content_type(file.name));
-                });
+      http_.Get(index ? "/" : "/" + std::string(file.name), [file](const Request&, Response& response) {
+        response.set_content(file.text.data(), file.text.size(), content_type(file.name));
+      });
     }
   }
 
@@ -214,17 +208,17 @@ class Server::Impl {
     http_.Get("/api/jobs", [this](const Request&, Response& response) { answer(response, jobs_.list()); });
     http_.Post("/api/jobs", [this](const Request& request, Response& response) {
       const int id = jobs_.submit(read_form(JsonNode::parse(request.body, "form"), jobs_.checkpoints()));
-      answer(response, jobs_.describe(id), 201);
+      answer(response, described(id), 201);
     });
     http_.Get("/api/jobs/([0-9]{1,9})",
-              [this](const Request& request, Response& response) { answer(response, jobs_.describe(id_of(request))); });
+              [this](const Request& request, Response& response) { answer(response, described(id_of(request))); });
     http_.Post("/api/jobs/([0-9]{1,9})/cancel", [this](const Request& request, Response& response) {
       jobs_.cancel(id_of(request));
-      answer(response, jobs_.describe(id_of(request)));
+      answer(response, described(id_of(request)));
     });
     http_.Post("/api/jobs/([0-9]{1,9})/again", [this](const Request& request, Response& response) {
       jobs_.again(id_of(request));
-      answer(response, jobs_.describe(id_of(request)));
+      answer(response, described(id_of(request)));
     });
     for (const JobFile& file : job_files()) {
       std::string pattern = "/jobs/([0-9]{1,9})/" + std::string(file.name);
@@ -238,6 +232,17 @@ class Server::Impl {
     }
   }
 
+  /// A job, with the addresses of its files for who cannot send a header.
+  OrderedJson described(int id) const {
+    OrderedJson job = jobs_.describe(id);
+    job["links"] = OrderedJson::object();
+    for (const auto& file : job["files"]) {
+      const std::string path = fmt::format("/jobs/{}/{}", id, file.get_ref<const std::string&>());
+      job["links"][file.get_ref<const std::string&>()] = path + "?key=" + gate_.key_of(path);
+    }
+    return job;
+  }
+
   static int id_of(const Request& request) {
     int id = 0;  // at most nine digits
     const std::string digits = request.matches[1];
@@ -248,7 +253,6 @@ class Server::Impl {
   Jobs& jobs_;
   Gate gate_;
   TimedServer http_;
-  std::atomic<bool> ended_ = false;
 };
 
 Server::Server(Jobs& jobs, const ServerOptions& options) : impl_(std::make_unique<Impl>(jobs, options)) {}

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,37 +12,47 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "common/errors.hpp"
+#include "serve/doorkeeper.hpp"
 
 namespace ganymede::serve {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
+Clock::duration duration_of(Seconds seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds.si));
+}
+
 class TimedStream final : public httplib::Stream {
  public:
-  TimedStream(socket_t socket, const Patience& patience) : socket_(socket), patience_(patience) {
-    until(patience.request);
-  }
+  /// `received` has come already.
+  TimedStream(socket_t socket, const std::string& received, Clock::time_point end, Seconds answer)
+      : socket_(socket), received_(received), end_(end), answer_(answer) {}
 
-  bool is_readable() const override { return next_ < held_ || wait(POLLIN); }
+  bool is_readable() const override { return next_ < received_.size() || wait(POLLIN); }
   bool is_writable() const override { return wait(POLLOUT); }
 
   ssize_t read(char* data, std::size_t size) override {
-    if (next_ == held_) {
-      const ssize_t got =
-          transfer(POLLIN, [&] { return ::recv(socket_, buffer_.data(), buffer_.size(), MSG_DONTWAIT); });
-      if (got <= 0) return got;
+    if (next_ == received_.size()) {
+      received_.resize(kPiece);
       next_ = 0;
-      held_ = static_cast<std::size_t>(got);
+      const ssize_t got = transfer(POLLIN, [&] { return ::recv(socket_, received_.data(), kPiece, MSG_DONTWAIT); });
+      received_.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+      if (got <= 0) return got;
     }
-    const std::size_t count = std::min(size, held_ - next_);
-    std::memcpy(data, buffer_.data() + next_, count);
+    const std::size_t count = std::min(size, received_.size() - next_);
+    std::memcpy(data, received_.data() + next_, count);
     next_ += count;
     return static_cast<ssize_t>(count);
   }
 
   ssize_t write(const char* data, std::size_t size) override {
-    if (!answering_) until(patience_.answer);
+    if (!answering_) end_ = Clock::now() + duration_of(answer_);
     answering_ = true;
     return transfer(POLLOUT, [&] { return ::send(socket_, data, size, MSG_DONTWAIT | MSG_NOSIGNAL); });
   }
@@ -51,9 +62,7 @@ class TimedStream final : public httplib::Stream {
   socket_t socket() const override { return socket_; }
 
  private:
-  void until(Seconds patience) {
-    end_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience.si));
-  }
+  static constexpr std::size_t kPiece = 4096;
 
   bool wait(short events) const {
     pollfd descriptor{socket_, events, 0};
@@ -85,22 +94,64 @@ class TimedStream final : public httplib::Stream {
   }
 
   socket_t socket_;
-  Patience patience_;
+  std::string received_;
   Clock::time_point end_;
+  Seconds answer_;
   bool answering_ = false;
-  std::array<char, 4096> buffer_{};
-  std::size_t next_ = 0, held_ = 0;
+  std::size_t next_ = 0;
 };
 
 }  // namespace
 
-bool TimedServer::process_and_close_socket(socket_t socket) {
-  TimedStream stream(socket, patience_);
-  bool closed = false;
-  const bool answered = process_request(stream, true, closed, nullptr);
-  ::shutdown(socket, SHUT_RDWR);
-  ::close(socket);
-  return answered;
+TimedServer::TimedServer(const Patience& patience, const Bounds& bounds)
+    : patience_(patience), bounds_(bounds), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+  if (wake_ < 0) throw Failure("cannot make an event");
+}
+TimedServer::~TimedServer() { ::close(wake_); }
+
+bool TimedServer::listen_after_bind() {
+  const socket_t listener = svr_sock_;
+  if (listener == INVALID_SOCKET) return false;
+  const std::unique_ptr<httplib::TaskQueue> pool(new_task_queue());
+  running_ = true;
+  bool good = true;
+  {
+    Doorkeeper keeper(listener, wake_, bounds_, duration_of(patience_.request));
+    while (good && !stopping_)
+      good = keeper.turn(answering_, [&](Arrival arrival) {
+        ++answering_;
+        auto shared = std::make_shared<Arrival>(std::move(arrival));  // a task can be copied
+        pool->enqueue([this, shared] { answer(*shared); });
+      });
+  }
+  ::shutdown(listener, SHUT_RDWR);
+  ::close(svr_sock_.exchange(INVALID_SOCKET));
+  pool->shutdown();
+  running_ = false;
+  return good;
+}
+
+void TimedServer::stop() {
+  stopping_ = true;
+  wake();
+}
+
+void TimedServer::wake() const {
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_, &one, sizeof one);
+}
+
+void TimedServer::answer(const Arrival& arrival) {
+  try {
+    TimedStream stream(arrival.socket, arrival.received, arrival.end, patience_.answer);
+    bool closed = false;
+    process_request(stream, true, closed, nullptr);
+  } catch (const std::exception&) {  // no memory, say: this caller's answer fails, and nobody else's
+  }
+  ::shutdown(arrival.socket, SHUT_RDWR);
+  ::close(arrival.socket);
+  --answering_;
+  wake();
 }
 
 }  // namespace ganymede::serve

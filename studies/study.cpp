@@ -16,6 +16,7 @@
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
 #include "sim/run/simulate.hpp"
+#include "studies/journal.hpp"
 #include "studies/summary.hpp"
 #include "traces/recorded.hpp"
 
@@ -230,25 +231,6 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
 
 namespace {
 
-/// A run's result in one line, and what the summary needs of it.
-struct Landed {
-  std::string line;
-  RunFacts facts;
-};
-
-/// Results of an earlier, interrupted sweep, by scenario hash. A last line that was cut short counts for nothing.
-std::map<std::string, Landed> read_journal(const std::filesystem::path& journal) {
-  std::map<std::string, Landed> known;
-  if (journal.empty() || !std::filesystem::exists(journal)) return known;
-  std::istringstream lines(read_file(journal));
-  for (std::string line; std::getline(lines, line);) {
-    const auto run = nlohmann::ordered_json::parse(line, nullptr, false);
-    if (run.is_object() && run.contains("provenance"))
-      known[run["provenance"]["scenario_hash"].get<std::string>()] = {line, facts_of(run)};
-  }
-  return known;
-}
-
 // What a child answers: the facts in one line, the result in the next. Tab-separated, doubles to the last bit.
 std::string answer_of(const Result& result) {
   const std::string line = result_line(result);
@@ -291,10 +273,10 @@ std::string sweep_json(const Study& study, const std::vector<Landed>& landed, co
 }  // namespace
 
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
-                       const std::filesystem::path& journal) {
+                       const std::filesystem::path& journal, const JournalCheck& check) {
   std::vector<std::optional<Landed>> found_or_run(study.runs.size());
   std::vector<std::size_t> to_do;
-  auto known = read_journal(journal);
+  auto known = read_journal(journal, check);
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const auto earlier = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
     if (earlier == known.end())

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -41,11 +42,20 @@ struct StudyOutcome {
   std::string first_reason;  ///< of these
 };
 
+/// How the rows of a journal are checked.
+struct JournalCheck {
+  /// Throws for a result of which what is to be shown of it cannot be read.
+  std::function<void(const nlohmann::json& run)> whole{};
+  /// Is told of a row that is left out: where, and what is wrong with it.
+  std::function<void(const std::string& what)> dropped{};
+};
+
 /// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that never
 /// finishes is listed with its reason among the results; one whose input is wrong is a ConfigError that names it, after
 /// the others have ended. `progress` is called with the number of runs done. With a `journal` every result is appended
-/// to that file as it comes, and those that stand there already are taken from it.
+/// to that file as it comes, and those that stand there already are taken from it; a row that is no whole result is
+/// dropped, and its run simulated again.
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
-                       const std::filesystem::path& journal = {});
+                       const std::filesystem::path& journal = {}, const JournalCheck& check = {});
 
 }  // namespace ganymede

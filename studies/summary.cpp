@@ -76,19 +76,20 @@ OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) 
 
 RunFacts facts_of(const OrderedJson& run) {
   RunFacts facts;
-  OrderedJson place = run["run"];
-  facts.policy = place["policy"].get<std::string>();
+  OrderedJson place = run.at("run");
+  for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
+  facts.policy = place.at("policy").get<std::string>();
   place.erase("policy");
   place.erase("gpus");  // at most at once: that depends on the policy
   facts.place = place.dump();
-  facts.seed = run["provenance"]["seed"].get<std::uint64_t>();
-  facts.time_s = run["time"]["total_s"].get<double>();
-  facts.usd = std::strtod(run["cost"]["total_usd"].get_ref<const std::string&>().c_str(), nullptr);
-  facts.gpu_hours = run["gpu_hours"].get<double>();
-  if (!run["energy"].is_null()) facts.kg_co2e = run["energy"]["kg_co2e"].get<double>();
-  facts.losses = run["life"]["losses"].get<double>();
-  facts.lost_training_s = run["life"]["lost_training_s"].get<double>();
-  facts.met = run["goals"]["met"].get<bool>();
+  facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
+  facts.time_s = run.at("time").at("total_s").get<double>();
+  facts.usd = std::strtod(run.at("cost").at("total_usd").get_ref<const std::string&>().c_str(), nullptr);
+  facts.gpu_hours = run.at("gpu_hours").get<double>();
+  if (!run.at("energy").is_null()) facts.kg_co2e = run.at("energy").at("kg_co2e").get<double>();
+  facts.losses = run.at("life").at("losses").get<double>();
+  facts.lost_training_s = run.at("life").at("lost_training_s").get<double>();
+  facts.met = run.at("goals").at("met").get<bool>();
   return facts;
 }
 
@@ -117,7 +118,8 @@ Summary summarize(const std::vector<RunFacts>& all) {
     }
     if (policies.size() < 2) continue;
     const OrderedJson of = OrderedJson::parse(place);
-    OrderedJson ranking = {{"platform", of["platform"]}, {"allocation", of["allocation"]}, {"scheme", of["scheme"]}};
+    OrderedJson ranking = {
+        {"platform", of.at("platform")}, {"allocation", of.at("allocation")}, {"scheme", of.at("scheme")}};
     for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
       std::vector<std::pair<double, std::size_t>> order;
       std::size_t base = policies.size();

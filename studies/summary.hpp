@@ -17,7 +17,7 @@ struct RunFacts {
   double losses = 0, lost_training_s = 0;
   bool met = true;
 };
-/// Of a `ganymede.result/1`.
+/// Those of a `ganymede.result/1`; the library's exception where one of them is missing or of another type.
 RunFacts facts_of(const nlohmann::ordered_json& run);
 
 struct Summary {

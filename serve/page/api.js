@@ -7,12 +7,25 @@ export class Refused extends Error {
   }
 }
 
+// The address has the token when the page is opened; it is kept for this tab and this port, and goes into a header. A cookie
+// would go to every port of the machine.
+function tokenOf() {
+  const given = new URLSearchParams(location.search).get('token');
+  try {
+    if (given) sessionStorage.setItem('token', given);
+    return given ?? sessionStorage.getItem('token') ?? '';
+  } catch {  // a browser that keeps nothing
+    return given ?? '';
+  }
+}
+const authorization = {Authorization: `Bearer ${tokenOf()}`};
+
 async function ask(method, path, body) {
   let response;
   try {
     response = await fetch(path, {
       method,
-      headers: method === 'POST' ? {'Content-Type': 'application/json'} : {},
+      headers: method === 'POST' ? {...authorization, 'Content-Type': 'application/json'} : authorization,
       body: method === 'POST' ? JSON.stringify(body ?? {}) : undefined,
     });
   } catch {
@@ -34,8 +47,9 @@ export const job = (id) => ask('GET', `/api/jobs/${id}`);
 export const submit = (form) => ask('POST', '/api/jobs', form);
 export const cancel = (id) => ask('POST', `/api/jobs/${id}/cancel`);
 export const again = (id) => ask('POST', `/api/jobs/${id}/again`);
-export const fileOf = (id, name) => `/jobs/${id}/${name}`;
-export async function textOf(id, name) {
-  const response = await fetch(fileOf(id, name));
+/** The address of a job's file, with a key that is good for it alone: a frame, a picture or a link sends no header. */
+export const fileOf = (job, name) => job.links[name];
+export async function textOf(job, name) {
+  const response = await fetch(fileOf(job, name));
   return response.ok ? response.text() : '';
 }

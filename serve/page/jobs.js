@@ -35,7 +35,7 @@ function images(job) {
   const steps = result.checkpoint?.match(/step-0*([0-9]+)\.ckpt$/)?.[1];
   const fact = (term, value) => (value === undefined ? [] : [el('dt', {}, term), el('dd', {}, value)]);
   return el('figure', {},
-    el('img', {src: api.fileOf(job.id, 'images.png'), alt: `${job.title}: a grid of generated images`}),
+    el('img', {src: api.fileOf(job, 'images.png'), alt: `${job.title}: a grid of generated images`}),
     el('dl', {class: 'big'}, ...fact('Images', result.images && String(result.images)), ...fact('Generation time', result.total_s && duration(result.total_s)),
       ...fact('Images a second', result.images_per_s && Math.round(result.images_per_s).toLocaleString('en')),
       ...fact('Memory planned', result.memory_bytes && bytes(result.memory_bytes)),
@@ -51,12 +51,12 @@ async function outcome(job) {
   const parts = [];
   if (job.files.length > 0)
     parts.push(el('ul', {class: 'files'}, ...Object.keys(fileNames).filter((name) => job.files.includes(name)).map((name) =>
-      el('li', {}, el('a', {href: api.fileOf(job.id, name), target: '_blank', rel: 'noopener'}, fileNames[name])))));
+      el('li', {}, el('a', {href: api.fileOf(job, name), target: '_blank', rel: 'noopener'}, fileNames[name])))));
   if (job.files.includes('images.png') && job.state === 'done') parts.push(images(job));
   const report = job.files.includes('report.html');
-  if (report) parts.push(el('iframe', {src: api.fileOf(job.id, 'report.html'), title: `Report of job ${job.id}`}));
+  if (report) parts.push(el('iframe', {src: api.fileOf(job, 'report.html'), title: `Report of job ${job.id}`}));
   if (job.files.includes('table.txt')) {
-    const table = el('pre', {tabindex: '0', 'aria-label': 'Result as a table'}, await api.textOf(job.id, 'table.txt'));
+    const table = el('pre', {tabindex: '0', 'aria-label': 'Result as a table'}, await api.textOf(job, 'table.txt'));
     parts.push(report ? el('details', {}, el('summary', {}, 'Table'), el('div', {class: 'inside'}, table)) : table);
   }
   if (job.note) parts.push(el('p', {class: 'hint'}, job.note));

@@ -6,7 +6,7 @@ import {jobsView} from './jobs.js';
 
 const at = (id) => document.getElementById(id);
 
-// The token is in a cookie by now, that scripts do not see; the address, which is shown and remembered, needs it no more.
+// api.js has the token by now; the address, which is shown and remembered, needs it no more.
 if (location.search !== '') history.replaceState(null, '', '/' + location.hash);
 
 function tabs(kinds) {

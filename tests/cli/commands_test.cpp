@@ -38,6 +38,14 @@ TEST(Commands, ExamplesAreValid) {
                   " --set /platform/instance=node --set /platform/region=room-1 --set /platform/nodes=2 --format json");
   EXPECT_EQ(own.code, 0) << own.err;
   EXPECT_EQ(json::parse(own.out)["run"]["gpus"], 8);
+  // Another target than the example's: of two the scenario would have one too many.
+  const Outcome steps = run_program("simulate " + scenario + trace +
+                                    " --set /workload/epochs=null --set /workload/steps=20000 --format json");
+  EXPECT_EQ(steps.code, 0) << steps.err;
+  EXPECT_EQ(json::parse(steps.out)["time"]["steps"], 20000);
+  const Outcome unlike = run_program("allreduce --catalog " + platform +
+                                     " --instance node,old-node --nodes 2,1 --scheme mixed,two-level --bytes 8205536");
+  EXPECT_EQ(unlike.code, 0) << unlike.err;
 }
 
 TEST(Commands, ADescriptionCountsThePapersParameters) {

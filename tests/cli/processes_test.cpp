@@ -1,7 +1,10 @@
 // Several processes of one training, started as a user starts them: mpirun -n 2 ganymede train.
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -96,6 +99,21 @@ TEST(OneProcess, HasNobodyToSendGradientsTo) {
   EXPECT_EQ(outcome.code, 2);
   EXPECT_THAT(outcome.err, HasSubstr("found one process, expected several"));
   EXPECT_EQ(run_program("train --steps 3 --compression zip").code, 2);
+}
+
+TEST_F(Processes, ShareTheLockOfTheirCheckpoints) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string();
+  const std::string train = "train --model mlp-gan --batch 8 --threads 1 --checkpoint " + folder + " --steps ";
+  const Outcome together = run(2, train + "2");
+  EXPECT_EQ(together.code, 0) << together.err;
+  const int other = ::open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);  // as another training would have it
+  const Outcome refused = run(2, train + "4 --resume");
+  EXPECT_EQ(refused.code, 2) << refused.err;
+  EXPECT_THAT(refused.err, HasSubstr(folder + ": found a training"));
+  ::close(other);
+  EXPECT_EQ(run(2, train + "4 --resume").code, 0);
 }
 
 TEST_F(Processes, TimeTheirAllReduceForAnOverlay) {

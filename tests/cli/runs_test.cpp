@@ -161,6 +161,30 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(again + ".partial"));
 }
 
+// A journal is a file like any other: whatever stands there, the sweep comes to the same bytes.
+TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
+  using Ordered = nlohmann::ordered_json;  // as the program writes them
+  const std::string whole = (scratch_ / "whole.json").string(), again = (scratch_ / "again.json").string();
+  const std::string sweep = "sweep " + kSource + "/studies/spot-deadline.json --format json --jobs 2 " +
+                            "--set '/policies=[\"fixed\"]' --set '/seeds=[1,2,3,4,5]' -o ";
+  ASSERT_EQ(run_program(sweep + whole).code, 0);
+  const Ordered all = Ordered::parse(content_of(whole));
+  ASSERT_EQ(all["runs"].size(), 5U);
+  Ordered without_time = all["runs"][0], wrong_type = all["runs"][1], without_detail = all["runs"][2];
+  without_time.erase("time");
+  wrong_type["cost"]["total_usd"] = 1;
+  without_detail["time"].erase("step_mean_s");
+  scratch_.write("again.json.partial", without_time.dump() + "\n" + wrong_type.dump() + "\n" + without_detail.dump() +
+                                           "\n{\"provenance\":{}}\n" + all["runs"][3].dump() + "\n[1]\n" +
+                                           std::string(100'000, '[') + "\n\xff\n");
+  const Outcome resumed = run_program(sweep + again);
+  ASSERT_EQ(resumed.code, 0) << resumed.err;
+  for (const char* line : {"line 1", "line 2", "line 3", "line 4", "line 6", "line 7", "line 8"})
+    EXPECT_THAT(resumed.err, HasSubstr(line));
+  EXPECT_THAT(resumed.err, testing::Not(HasSubstr("line 5")));
+  EXPECT_EQ(content_of(again), content_of(whole));
+}
+
 TEST_F(Runs, ASweepListsRunsThatFailAndKeepsTheOthers) {
   scratch_.write("dies.py", "raise SystemExit(7)");
   const std::string policies =

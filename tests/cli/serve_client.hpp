@@ -23,7 +23,8 @@ namespace ganymede {
 /// The program, serving until this ends. Arguments besides --port and --data are given.
 class Server {
  public:
-  Server(const Scratch& scratch, std::vector<std::string> more = {}) {
+  /// `prepare` is called in the child, before it becomes the program.
+  Server(const Scratch& scratch, std::vector<std::string> more = {}, const std::function<void()>& prepare = {}) {
     std::vector<std::string> words = {GANYMEDE_BINARY, "serve", "--port", "0", "--data", (scratch / "data").string()};
     words.insert(words.end(), more.begin(), more.end());
     int ends[2];
@@ -37,6 +38,7 @@ class Server {
       ::dup2(ends[1], STDOUT_FILENO);
       ::dup2(::open("/dev/null", O_WRONLY), STDERR_FILENO);
       ::close(ends[0]);
+      if (prepare) prepare();
       ::execv(GANYMEDE_BINARY, arguments.data());
       ::_exit(127);
     }
@@ -60,6 +62,17 @@ class Server {
     int status = 0;
     ::waitpid(std::exchange(pid_, -1), &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+
+  /// A connection on which nothing was sent, to be closed.
+  int connect() const {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in to{};
+    to.sin_family = AF_INET;
+    to.sin_port = htons(static_cast<std::uint16_t>(port));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<sockaddr*>(&to), sizeof to), 0);
+    return socket;
   }
 
   httplib::Client client() const {
@@ -105,5 +118,28 @@ class Server {
  private:
   pid_t pid_ = -1;
 };
+
+/// A sweep of `seeds` runs.
+inline nlohmann::json comparison(int seeds) {
+  return nlohmann::json::parse(R"({
+    "kind": "compare",
+    "workload": { "trace": "recorded:mlp-gan-cpu", "batch_per_gpu": 64,
+                  "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 }, "epochs": 1 },
+    "platforms": [ { "catalog": "aws", "region": "us-east-1", "gpu": "V100", "market": "on-demand" } ],
+    "gpus": [1], "schemes": ["ring"], "policies": ["fixed"],
+    "seeds": { "first": 1, "count": )" +
+                               std::to_string(seeds) + "} }");
+}
+
+/// A sweep that takes minutes at least: many spot runs, each with its own faults.
+inline nlohmann::json long_comparison() {
+  nlohmann::json form = comparison(10'000);
+  form["platforms"][0]["market"] = "spot";
+  form["workload"]["epochs"] = 5000;
+  form["gpus"] = {1, 2, 4};
+  form["policies"] = {"fixed", "predictive", "spot-first", "deadline"};
+  form["deadline"] = "20h";
+  return form;
+}
 
 }  // namespace ganymede

@@ -43,6 +43,33 @@ TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
 }
 
+/// A training without end in the background, once it has a checkpoint; `then` runs while it does, and its process is
+/// $child. The exit code of `then`.
+int beside_a_training(const std::string& folder, const std::string& then) {
+  const std::string script = "{ " GANYMEDE_BINARY
+                             " train --model mlp-gan --batch 16 --steps 1000000 --checkpoint-every 5 --checkpoint " +
+                             folder + " 2> /dev/null & } ; child=$!; for i in $(seq 600); do ls " + folder +
+                             "/*.ckpt > /dev/null 2>&1 && break; sleep 0.1; done; " + then +
+                             "; code=$?; kill -KILL $child 2> /dev/null; wait $child 2> /dev/null; exit $code";
+  const int status = std::system(("bash -c '" + script + "'").c_str());
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+// Two would remove each other's checkpoints, and one's work would be gone.
+TEST(Train, OneTrainingAtATimeHasAFolder) {
+  const Scratch scratch;
+  const std::string folder = (scratch / "run").string(), said = (scratch / "said").string();
+  const std::string second = GANYMEDE_BINARY
+                             " train --model mlp-gan --batch 16 --steps 1000000 --resume --checkpoint " +
+                             folder + " 2> " + said;
+  EXPECT_EQ(beside_a_training(folder, "timeout 60 " + second), 2);
+  EXPECT_THAT(content_of(said), testing::AllOf(HasSubstr(folder + ": found a training"), HasSubstr("(process ")));
+  // The first was killed, which gives the folder up: the next one trains until it is told to stop.
+  const int next = std::system(("timeout -s TERM --preserve-status 3 " + second).c_str());
+  EXPECT_NE(WEXITSTATUS(next), 2);
+  EXPECT_THAT(content_of(said), HasSubstr("going on from"));
+}
+
 TEST(Train, WritesSamplesAtIntervals) {
   const Scratch scratch;
   const Outcome outcome = run_program("train --model mlp-gan --batch 16 --steps 5 --samples-every 2 --samples " +

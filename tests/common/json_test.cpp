@@ -116,6 +116,22 @@ TEST_F(JsonFile, AnOverrideAddsAValueOfAnyKind) {
 }
 
 // On the command line a path starts at the working directory.
+TEST_F(JsonFile, AnOverrideWithNullRemovesWhatIsThere) {
+  using testing::HasSubstr;
+  const auto left = [&](const std::string& pointer) {
+    return JsonNode::parse(R"({ "workload": { "steps": 3, "epochs": null }, "list": [1, 2, 3] })", "file",
+                           {{pointer, "null"}})
+        .value()
+        .dump();
+  };
+  EXPECT_EQ(left("/workload/steps"), R"({"list":[1,2,3],"workload":{"epochs":null}})");
+  EXPECT_EQ(left("/workload/epochs"), R"({"list":[1,2,3],"workload":{"steps":3}})");
+  EXPECT_EQ(left("/workload"), R"({"list":[1,2,3]})");
+  EXPECT_EQ(left("/list/1"), R"({"list":[1,3],"workload":{"epochs":null,"steps":3}})");
+  for (const char* absent : {"/workload/step", "/steps", "/list/3", "/list/-", "/workload/steps/x"})
+    EXPECT_THAT(message_of<ConfigError>([&] { left(absent); }), HasSubstr("--set " + std::string(absent) + "=null"));
+}
+
 TEST_F(JsonFile, RelativePathsOfAnOverrideStartAtTheWorkingDirectory) {
   const JsonNode node = load({{"/workload/trace", "other.json"}});
   EXPECT_EQ(node.child("workload").child("trace").directory(), "");

@@ -27,6 +27,7 @@ done
 for module in "$build"/lib/ganymede/*.so; do
   [[ ! -e $module || -e lib/ganymede/${module##*/} ]] || complain "lib/ganymede/${module##*/} is missing"
 done
+"${0%/*}/check_search_paths.sh" "${CXX:-c++}" . || complain "the search paths above depend on the current directory"
 # What is there and nobody asked for.
 while IFS= read -r found; do
   complain "$found should not be installed"

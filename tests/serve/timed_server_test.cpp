@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -72,7 +73,7 @@ class TimedServerTest : public testing::Test {
     EXPECT_LT(sent, 200) << "the server still listens";
   }
 
-  TimedServer server_{{.request = Seconds{0.4}, .answer = Seconds{2}}};
+  TimedServer server_{{.request = Seconds{0.4}, .answer = Seconds{2}}, {.head = 1 << 16, .connections = 50}};
   int port_ = 0;
   std::thread thread_;
 };
@@ -109,6 +110,54 @@ TEST_F(TimedServerTest, AnswersOthersWhileAllItsThreadsAreKept) {
   ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
   EXPECT_THAT(other.rest(), testing::EndsWith("here"));
   for (std::thread& caller : callers) caller.join();
+}
+
+// The library took headers without end: 100 MB of them 2.5 GB of memory.
+TEST_F(TimedServerTest, RefusesAHeadBeyondItsBound) {
+  const std::string line = "GET / HTTP/1.1\r\nHost: a\r\n", filler = "X: ", end = "\r\n\r\n";
+  const auto of_size = [&](std::size_t size) {
+    return line + filler + std::string(size - line.size() - filler.size() - end.size(), 'x') + end;
+  };
+  // 65,536 bytes are a request, one byte more is none, and nor is what has no end. One header alone may have 8 KiB.
+  std::string many = line;
+  while (many.size() < 65000) many += "X: " + std::string(95, 'x') + "\r\n";
+  const Connection fits(port_);
+  ASSERT_TRUE(fits.send(many + "Y: " + std::string(65536 - many.size() - 7, 'y') + end));
+  EXPECT_THAT(fits.rest(), testing::HasSubstr("200 OK"));
+  const Connection over(port_), endless(port_);
+  ASSERT_TRUE(over.send(of_size(65537)));
+  EXPECT_THAT(over.rest(), testing::StartsWith("HTTP/1.1 431 "));
+  bool sent = true;
+  for (int i = 0; i < 3000 && sent; ++i) sent = endless.send(std::string(1 << 20, 'x'));
+  EXPECT_FALSE(sent) << "3 GB of headers were read";
+}
+
+// Four times as many callers as may be there say nothing, or not all of it; another one is answered all the same.
+TEST(Bounds, IdleConnectionsKeepNobodyWaiting) {
+  TimedServer server{{.request = Seconds{600}, .answer = Seconds{2}}, {.head = 1 << 16, .connections = 50}};
+  server.new_task_queue = [] { return new httplib::ThreadPool(2); };
+  server.Get("/",
+             [](const httplib::Request&, httplib::Response& response) { response.set_content("here", "text/plain"); });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  {
+    std::vector<std::unique_ptr<Connection>> idle;
+    for (int i = 0; i < 200; ++i) {
+      idle.push_back(std::make_unique<Connection>(port));
+      if (i % 2 == 0) idle.back()->send("GET / HTTP/1.1\r\nX: ");
+    }
+    const Connection other(port);
+    ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_THAT(other.rest(), testing::EndsWith("here"));
+    // The first was ended for those who came later, long before its time.
+    EXPECT_EQ(idle.front()->rest(), "");
+    // The last is there still, and may go on.
+    const Connection& last = *idle.back();
+    ASSERT_TRUE(last.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
+    EXPECT_THAT(last.rest(), testing::EndsWith("here"));
+  }
+  server.stop();
+  thread.join();
 }
 
 }  // namespace

@@ -1,0 +1,123 @@
+#include "serve/doorkeeper.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace ganymede::serve {
+namespace {
+
+constexpr std::string_view kHeadEnd = "\r\n\r\n";
+constexpr auto kFarewell = std::chrono::seconds(1);
+constexpr std::size_t kMostForgotten = 1 << 20;  ///< bytes of a caller who is refused and goes on sending
+constexpr int kAnswerBuffer = 256 << 10;  ///< bytes: every page of the program fits, so that no reader holds a thread
+constexpr int kAcceptedAtOnce = 64;       ///< then those who are there are read from
+
+}  // namespace
+
+Doorkeeper::Doorkeeper(int listener, int wake, const Bounds& bounds, Clock::duration patience)
+    : listener_(listener), wake_(wake), bounds_(bounds), patience_(patience) {
+  ::fcntl(listener_, F_SETFL, ::fcntl(listener_, F_GETFL) | O_NONBLOCK);
+  // The library lets five wait; who comes sixth tries again after a second.
+  ::listen(listener_, SOMAXCONN);
+}
+
+Doorkeeper::~Doorkeeper() {
+  for (Visitor& visitor : visitors_) close(visitor);
+}
+
+void Doorkeeper::close(Visitor& visitor) {
+  if (!visitor.gone) ::close(visitor.socket);
+  visitor.gone = true;
+}
+
+bool Doorkeeper::turn(const std::atomic<std::size_t>& answering, const std::function<void(Arrival)>& hand_over) {
+  // Where all that are open are being answered, new ones wait in the system's queue.
+  const bool full = answering >= bounds_.connections;
+  std::vector<pollfd> polled{{wake_, POLLIN, 0}, {full ? -1 : listener_, POLLIN, 0}};
+  auto next = Clock::now() + std::chrono::hours(1);
+  for (const Visitor& visitor : visitors_) {
+    polled.push_back({visitor.socket, POLLIN, 0});
+    next = std::min(next, visitor.end);
+  }
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next - Clock::now()).count();
+  if (::poll(polled.data(), polled.size(), static_cast<int>(std::max<std::int64_t>(left, 0))) < 0)
+    return errno == EINTR;
+  if (polled[0].revents != 0) {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const auto got = ::read(wake_, &count, sizeof count);
+  }
+  const auto now = Clock::now();
+  for (std::size_t i = 0; i < visitors_.size(); ++i) {
+    if (polled[i + 2].revents != 0) read_from(visitors_[i], hand_over);
+    if (visitors_[i].end <= now) close(visitors_[i]);
+  }
+  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.gone; });
+  return polled[1].revents == 0 || accept_all(answering);
+}
+
+bool Doorkeeper::accept_all(const std::atomic<std::size_t>& answering) {
+  for (int i = 0; i < kAcceptedAtOnce; ++i) {
+    const int socket = ::accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    const int error = errno;
+    const bool too_many = socket < 0 && (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM);
+    if (socket < 0 && !too_many) return error != EBADF && error != EINVAL && error != ENOTSOCK;
+    if (socket >= 0) {
+      ::setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &kAnswerBuffer, sizeof kAnswerBuffer);
+      visitors_.push_back({socket, Clock::now() + patience_});
+    }
+    if ((too_many || visitors_.size() + answering > bounds_.connections) && !visitors_.empty()) {
+      close(visitors_.front());
+      visitors_.pop_front();
+    } else if (too_many) {
+      ::usleep(10'000);  // nothing of ours to close: others must end first
+      return true;
+    }
+  }
+  return true;
+}
+
+void Doorkeeper::read_from(Visitor& visitor, const std::function<void(Arrival)>& hand_over) {
+  std::array<char, 16 << 10> piece;
+  const ssize_t got = ::recv(visitor.socket, piece.data(), piece.size(), MSG_DONTWAIT);
+  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (got <= 0) return close(visitor);
+  if (visitor.refused) {
+    visitor.forgotten += static_cast<std::size_t>(got);
+    if (visitor.forgotten > kMostForgotten) close(visitor);
+    return;
+  }
+  const std::size_t before = visitor.received.size();
+  visitor.received.append(piece.data(), static_cast<std::size_t>(got));
+  const std::size_t end = visitor.received.find(kHeadEnd, before < kHeadEnd.size() ? 0 : before - kHeadEnd.size());
+  const bool whole = end != std::string::npos;
+  if (whole ? end + kHeadEnd.size() > bounds_.head : visitor.received.size() >= bounds_.head)
+    return refuse_head(visitor);
+  if (!whole) return;
+  visitor.gone = true;
+  hand_over({visitor.socket, std::move(visitor.received), visitor.end});
+}
+
+void Doorkeeper::refuse_head(Visitor& visitor) {
+  constexpr std::string_view kAnswer =
+      "HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: application/json\r\nContent-Length: 39\r\n"
+      "Connection: close\r\n\r\n{\"error\":\"the headers are too large\"}\r\n";
+  [[maybe_unused]] const auto sent =
+      ::send(visitor.socket, kAnswer.data(), kAnswer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  // Closing at once would take the answer back from a caller who is still sending.
+  ::shutdown(visitor.socket, SHUT_WR);
+  visitor.refused = true;
+  visitor.received = {};
+  visitor.end = std::min(visitor.end, Clock::now() + kFarewell);
+}
+
+}  // namespace ganymede::serve

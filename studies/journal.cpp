@@ -1,0 +1,56 @@
+#include "studies/journal.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/json.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Throws ConfigError or the library's exception for what is no whole result.
+std::pair<std::string, Landed> read_row(const std::string& line, const std::string& where, const JournalCheck& check) {
+  const JsonNode row = JsonNode::parse(line, where);  // bounds the nesting
+  JsonObject members(row);
+  check_schema(members, "ganymede.result/1");
+  if (check.whole) check.whole(row.value());
+  const auto run = nlohmann::ordered_json::parse(line);
+  return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
+}
+
+/// The library's words without its bracketed code.
+std::string reason(std::string_view what) {
+  const std::size_t end = what.starts_with('[') ? what.find("] ") : std::string_view::npos;
+  return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
+}
+
+}  // namespace
+
+std::map<std::string, Landed> read_journal(const std::filesystem::path& journal, const JournalCheck& check) {
+  std::map<std::string, Landed> known;
+  if (journal.empty() || !std::filesystem::exists(journal)) return known;
+  const std::string text = read_file(journal);
+  std::istringstream lines(text);
+  std::size_t number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string where = fmt::format("{}: line {}", journal.string(), ++number);
+    if (lines.eof() && !nlohmann::json::accept(line)) break;  // cut short
+    std::string wrong;
+    try {
+      auto [hash, landed] = read_row(line, where, check);
+      known.insert_or_assign(hash, std::move(landed));
+    } catch (const ConfigError& error) {
+      wrong = error.what();
+    } catch (const nlohmann::json::exception& error) {
+      wrong = where + ": " + reason(error.what());
+    }
+    if (!wrong.empty() && check.dropped) check.dropped(wrong + "; this run is simulated again");
+  }
+  return known;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,144 @@
+// ganymede serve on a full disk, among damaged files, under too many callers, and beside other users of the machine.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+#include "serve_client.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+// A cookie would go to all ports of the machine, and so to servers of its other users.
+TEST(ServeAttack, ThePageHasNoSecretAndSetsNoCookie) {
+  const Scratch scratch;
+  const Server server(scratch);
+  httplib::Client stranger("127.0.0.1", server.port);
+  for (const std::string path : {"/", "/page.js", "/api.js", "/page.css"}) {
+    const auto page = stranger.Get(path + (path == "/" ? "?token=" + server.token : ""));
+    EXPECT_EQ(page->status, 200) << path;
+    EXPECT_EQ(stranger.Get(path)->status, 200) << path;  // loaded anew, without the token
+    EXPECT_FALSE(page->has_header("Set-Cookie")) << path;
+    EXPECT_EQ(page->body.find(server.token), std::string::npos) << path;
+  }
+}
+
+TEST(ServeAttack, AFilesLinkReadsThatFileAlone) {
+  const Scratch scratch;
+  const Server server(scratch);
+  const int id = server.submit(comparison(1));
+  const Json links = server.wait_end(id)["links"];
+  httplib::Client stranger("127.0.0.1", server.port);
+  const std::string report = links["report.html"], result = links["result.json"];
+  EXPECT_THAT(report, testing::StartsWith("/jobs/1/report.html?key="));
+  EXPECT_EQ(report.find(server.token), std::string::npos);
+  EXPECT_EQ(stranger.Get(report)->status, 200);
+  EXPECT_EQ(stranger.Get("/jobs/1/result.json" + report.substr(report.find('?')))->status, 403);
+  EXPECT_EQ(stranger.Get("/api/jobs/1" + report.substr(report.find('?')))->status, 403);
+  EXPECT_EQ(stranger.Get(result)->body, server.get("/jobs/1/result.json")->body);
+}
+
+// As on a full disk: a process that may write no byte to a file.
+TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
+  const Scratch scratch;
+  {
+    Server server(scratch);
+    server.wait_running(server.submit(long_comparison()));
+    server.end(SIGKILL);
+  }
+  Server server(scratch, {}, [] {
+    ::signal(SIGXFSZ, SIG_IGN);
+    const rlimit none{0, 0};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  });
+  EXPECT_EQ(server.job(1)["state"], "interrupted");
+  EXPECT_EQ(server.post("/api/jobs/1/again")->status, 200);
+  EXPECT_EQ(server.wait_end(1)["state"], "failed");
+  const auto refused = server.post("/api/jobs", comparison(1).dump());
+  EXPECT_EQ(refused->status, 500);
+  EXPECT_THAT(refused->body, HasSubstr("cannot be written"));
+  EXPECT_EQ(Json::parse(server.get("/api/jobs")->body).size(), 1U);
+  EXPECT_EQ(server.end(SIGTERM), 0);
+}
+
+TEST(ServeAttack, DamagedJobsAreLeftOutAtTheStart) {
+  const Scratch scratch;
+  const std::filesystem::path jobs = scratch / "data/jobs";
+  const std::string good = R"({"schema": "ganymede.serve-job/1", "kind": "compare", "title": "a", "state": "running",
+    "created": "2026-01-01T00:00:00Z", "seconds": 1, "message": "", "note": "", "peak_memory_bytes": 0})";
+  const std::vector<std::string> records = {good,       "",
+                                            "{}",       "[]",
+                                            "null",     std::string(100'000, '['),
+                                            "\xff\xfe", R"({"schema": "ganymede.serve-job/1", "kind": 7})"};
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    std::filesystem::create_directories(jobs / std::to_string(i + 1));
+    scratch.write("data/jobs/" + std::to_string(i + 1) + "/job.json", records[i]);
+  }
+  std::filesystem::create_directories(jobs / "20/job.json");  // a folder in the record's place
+  std::filesystem::create_directories(jobs / "2147483647");   // the largest number
+  scratch.write("data/jobs/21", "a file in the folder's place");
+  const Server server(scratch);
+  const Json listed = Json::parse(server.get("/api/jobs")->body);
+  ASSERT_EQ(listed.size(), 1U);
+  EXPECT_EQ(listed[0]["state"], "interrupted");
+  EXPECT_EQ(server.submit(comparison(1)), 22);
+}
+
+TEST(ServeAttack, WhatItKeepsIsForItsUserAlone) {
+  const Scratch scratch;
+  const std::filesystem::path data = scratch / "data";
+  std::filesystem::create_directories(data / "jobs");
+  for (const auto& folder : {data, data / "jobs"}) std::filesystem::permissions(folder, std::filesystem::perms(0755));
+  const Server server(scratch);
+  server.wait_end(server.submit(comparison(1)));
+  std::size_t seen = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(data)) {
+    ++seen;
+    EXPECT_EQ(static_cast<unsigned>(entry.status().permissions()) & 077U, 0U) << entry.path();
+  }
+  EXPECT_GT(seen, 5U);
+  EXPECT_EQ(static_cast<unsigned>(std::filesystem::status(data).permissions()), 0700U);
+}
+
+TEST(ServeAttack, AnotherUsersFolderIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make another user's folder";
+  const Scratch scratch;
+  for (const char* name : {"data", "half/jobs"}) std::filesystem::create_directories(scratch / name);
+  for (const char* name : {"data", "half/jobs"}) ASSERT_EQ(::chown((scratch / name).c_str(), 65534, 65534), 0);
+  for (const char* name : {"data", "half"}) {
+    const Outcome outcome = run_program("serve --port 0 --data " + (scratch / name).string());
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, testing::AllOf(HasSubstr("--data"), HasSubstr("of user 65534")));
+  }
+}
+
+// 1,000 connections that say nothing kept an honest request waiting for 278 s.
+TEST(ServeAttack, AThousandIdleConnectionsKeepNobodyWaiting) {
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  files.rlim_cur = std::min<rlim_t>(files.rlim_max, 4096);
+  ::setrlimit(RLIMIT_NOFILE, &files);
+  const Scratch scratch;
+  const Server server(scratch);
+  std::vector<int> idle;
+  for (int i = 0; i < 1000; ++i) idle.push_back(server.connect());
+  httplib::Client client = server.client();
+  client.set_read_timeout(5);  // half of what each of those may take
+  const auto jobs = client.Get("/api/jobs");
+  ASSERT_TRUE(jobs);
+  EXPECT_EQ(jobs->status, 200);
+  for (const int socket : idle) ::close(socket);
+}
+
+}  // namespace
+}  // namespace ganymede
