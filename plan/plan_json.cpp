@@ -56,6 +56,9 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
       {"prices_as_of", find_price(*candidate.instance, candidate.region, candidate.market)->as_of},
       {"verdict", name_of(run.verdict)},
       {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
+  const std::string owned = owning_assumes(platform, *candidate.instance,
+                                           *find_price(*candidate.instance, candidate.region, candidate.market));
+  if (!owned.empty()) out["owned"] = owned;
   if (!run.reason.empty()) out["reason"] = run.reason;
   if (!run.simulated()) return out;
   out["time_s"] = measure_json(run.time_s);

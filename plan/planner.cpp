@@ -64,8 +64,9 @@ Json simulate_candidate(const Request& request, const Candidate& candidate) {
     out["usd"] = measure(
         runs, [](const Result& r) { return dollars(r.bill.total()); }, [](const Result& r) { return r.cost_usd.low; },
         [](const Result& r) { return r.cost_usd.high; });
-    const auto kg = [](const Result& r) { return r.energy ? r.energy->kg_co2e : 0; };
-    out["kg"] = measure(runs, kg, kg, kg);
+    out["kg"] = measure(
+        runs, [](const Result& r) { return r.energy ? r.energy->kg_co2e : 0; },
+        [](const Result& r) { return r.kg_co2e.low; }, [](const Result& r) { return r.kg_co2e.high; });
     out["carbon_known"] = carbon;
     out["busy"] = busy;
     out["losses"] = losses;

@@ -21,7 +21,7 @@ struct Billing {
   enum class Start {
     request,  ///< from the request on, a provider's queue included
     boot,     ///< from the grant on
-    ready,    ///< once the host runs
+    ready,    ///< once the host runs: its boot is not metered, the pull of the container image is
   };
   Seconds granularity{1};
   Seconds minimum{0};
@@ -31,19 +31,27 @@ struct Billing {
   Origin origin;
 };
 
+/// What data is priced by: a GB of 1e9 bytes, or a GiB of 2^30. Providers write "GB" for either.
+enum class VolumeUnit { gb, gib };
+constexpr double bytes_of(VolumeUnit unit) { return unit == VolumeUnit::gib ? 1073741824.0 : 1e9; }
+constexpr const char* unit_name(VolumeUnit unit) { return unit == VolumeUnit::gib ? "GiB" : "GB"; }
+
 /// A price for volume: it holds for the units from the last tier's end up to `up_to`, none: for all that follow.
 struct PriceTier {
-  std::optional<double> up_to;  ///< GB (1e9 bytes) a month
-  MicroUsd price;               ///< for one GB
+  std::optional<double> up_to;  ///< units a month
+  MicroUsd price;               ///< for one unit
 };
 
-/// Data that leaves a place, for each 1e9 bytes. Absent: not known, which a result says where it is used.
+/// Data that leaves a place, for each 1e9 bytes where nothing else is said. Absent: not known, which a result says
+/// where it is used.
 struct EgressPrices {
-  /// Between zones of one region, each direction: both ends are charged.
-  std::optional<MicroUsd> zone;
+  std::optional<MicroUsd> zone;  ///< between zones of one region, in one direction
+  /// The zone that receives is charged as well as the zone that sends: what crosses costs twice `zone`.
+  bool zone_charged_at_both_ends = true;
   std::optional<MicroUsd> region;  ///< to another region of the provider
   std::vector<PriceTier> internet;
-  double free_gb_month = 0;  ///< to the internet, where a scenario counts free tiers
+  VolumeUnit internet_unit = VolumeUnit::gb;  ///< of the tiers
+  double free_gb_month = 0;                   ///< to the internet, where a scenario counts free tiers; 1e9 bytes each
   Origin origin;
 };
 
@@ -66,6 +74,8 @@ struct Ownership {
 
   /// capital / (life x utilization x overcommit) + staff / overcommit, of an hour in use, to the nearest micro-dollar.
   MicroUsdPerHour per_hour() const;
+  /// "12000 USD over 4 years at 60 % use, staff 0.35 USD/h": what `per_hour` assumes.
+  std::string terms() const;
 };
 
 }  // namespace ganymede

@@ -31,8 +31,8 @@ class Check {
     }
     for (const Storage& storage : platform_.storage) {
       origin(storage.name, storage.origin);
-      if (!storage.rates.per_gb_month && platform_.provider != "private")
-        add("no price", storage.name, "no price of a GB-month is known");
+      if (!storage.rates.per_month && platform_.provider != "private")
+        add("no price", storage.name, "no price of a GB-month or GiB-month is known");
     }
     origin("fabric", platform_.fabric.origin);
     origin("provisioning", platform_.provisioning.origin);

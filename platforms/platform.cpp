@@ -120,9 +120,49 @@ const StorageRates& Storage::rates_in(std::string_view region) const {
   return rates;
 }
 
+Bytes Storage::sold(Bytes wanted) const {
+  if (object_store || wanted.si <= 0) return wanted;
+  if (minimum) wanted = std::max(wanted, *minimum);
+  const double unit = bytes_of(VolumeUnit::gib);
+  return rates.unit == VolumeUnit::gib ? Bytes{std::ceil(wanted.si / unit) * unit} : wanted;
+}
+
+bool Storage::size_matters(std::string_view region) const {
+  if (object_store) return false;
+  const auto& price = rates_in(region).per_month;
+  return (price && price->value > 0) || by_size.iops_per_gib > 0 || by_size.per_gib.si > 0 || limits.iops_per_gib;
+}
+
+void Storage::set_size(Bytes size) {
+  const double gib = size.si / bytes_of(VolumeUnit::gib);
+  if (by_size.iops_per_gib > 0) {
+    const double reached = std::max(by_size.least_iops, by_size.iops_per_gib * gib);
+    iops = iops ? std::min(*iops, reached) : reached;
+    if (burst_iops && *burst_iops <= *iops) burst_iops.reset();
+  }
+  if (by_size.per_gib.si > 0) {
+    const BytesPerSecond reached = std::max(by_size.least, by_size.per_gib * gib);
+    read = std::min(read, reached);
+    write = std::min(write, reached);
+  }
+}
+
 MicroUsdPerHour Ownership::per_hour() const {
   const double hours = life_years * 8766 * utilization * overcommit;
   return {std::llround(static_cast<double>(capital.value) / hours + static_cast<double>(staff.value) / overcommit)};
+}
+
+std::string Ownership::terms() const {
+  return fmt::format("{} USD over {:g} {} at {:g} % use, {}{}", decimal(capital), life_years,
+                     life_years == 1 ? "year" : "years", 100 * utilization,
+                     staff.value > 0 ? fmt::format("staff {} USD/h", decimal(staff)) : "no staff",
+                     overcommit > 1 ? fmt::format(", sold {:g} times over", overcommit) : "");
+}
+
+std::string owning_assumes(const Platform& platform, const Instance& instance, const Price& price) {
+  if (!price.ownership) return "";
+  const Seconds boot = platform.boot(instance).median;
+  return price.ownership->terms() + (boot.si > 0 ? ", boot " + to_string(boot) : ", no boot");
 }
 
 std::string Platform::fabric_label(const Instance& instance, int nodes, int gpus_per_node) const {

@@ -160,10 +160,24 @@ struct Fabric {
 
 /// What storage costs; a month has 730 h.
 struct StorageRates {
-  std::optional<MicroUsd> per_gb_month;    ///< per 1e9 bytes kept for a month; absent: not known
+  std::optional<MicroUsd> per_month;       ///< for a `unit` kept for a month; absent: not known
+  VolumeUnit unit = VolumeUnit::gb;        ///< a volume that is priced by the GiB is sold in whole ones
   std::optional<MicroUsd> per_iops_month;  ///< per I/O a second above `Storage::iops`, where that can be had
-  std::optional<MicroUsd> per_mbps_month;  ///< per 1e6 bytes a second above `Storage::read`, likewise
+  std::optional<MicroUsd> per_rate_month;  ///< per MB/s or MiB/s above `Storage::read`, likewise
+  bool rate_in_mib = false;                ///< `per_rate_month` is for 2^20 bytes a second, not for 1e6
   std::optional<MicroUsd> per_1000_put, per_1000_get;  ///< requests
+};
+
+/// How fast a volume is by its size, between the least and what `Storage` states, which is the most.
+struct SpeedBySize {
+  double iops_per_gib = 0, least_iops = 0;  ///< 0: `Storage::iops` whatever the size
+  BytesPerSecond per_gib{0}, least{0};      ///< of reads and of writes alike; 0: `Storage::read` and `write`
+};
+
+/// The most that can be provisioned of one volume; absent: no limit is known.
+struct VolumeLimits {
+  std::optional<double> iops, iops_per_gib;
+  std::optional<BytesPerSecond> throughput, per_iops;  ///< `per_iops`: for each I/O a second that the volume has
 };
 
 struct Storage {
@@ -178,10 +192,21 @@ struct Storage {
   StorageRates rates;
   std::vector<std::pair<std::string, StorageRates>> regions;  ///< where they differ
   bool object_store = false;                                  ///< requests are charged; else a volume of a size
-  std::optional<Bytes> minimum;                               ///< the smallest volume that is sold
+  /// Each node has a volume of its own; of an object store, `read` and `write` are what one node reaches.
+  bool each_node = false;
+  std::optional<Bytes> minimum, maximum;  ///< the smallest and the largest volume that is sold
+  SpeedBySize by_size;
+  VolumeLimits limits;
   Origin origin;
 
   const StorageRates& rates_in(std::string_view region) const;
+  /// The volume that is sold to whoever wants to keep so much: at least the smallest, in whole GiB where it is priced
+  /// by them.
+  Bytes sold(Bytes wanted) const;
+  /// Whether the size of a volume changes its price, its speed or what can be provisioned of it.
+  bool size_matters(std::string_view region) const;
+  /// Sets read, write and iops to what a volume of that size reaches.
+  void set_size(Bytes size);
 };
 
 /// A time that varies: lognormal, `spread` the standard deviation of its logarithm.
@@ -240,6 +265,9 @@ struct Platform {
 
 /// That of the zone, if one is named and has its own, else the region's; nullptr where there is none.
 const Price* find_price(const Instance& instance, std::string_view region, Market market, std::string_view zone = "");
+/// What the price of a machine of one's own takes for granted, for whoever compares it with a rented one; empty where
+/// it is rented.
+std::string owning_assumes(const Platform& platform, const Instance& instance, const Price& price);
 
 /// "12.34USD", at most six decimals.
 MicroUsd read_money(const JsonNode& node);

@@ -61,33 +61,75 @@ std::optional<MicroUsdPerHour> optional_rate(JsonObject& in, std::string_view ke
   return node ? std::optional<MicroUsdPerHour>(node->as_quantity<MicroUsdPerHour>()) : std::nullopt;
 }
 
+/// A price that may be stated for a decimal or for a binary unit: what stands there, and for which.
+std::optional<std::pair<MicroUsd, VolumeUnit>> money_for(JsonObject& in, std::string_view decimal_key,
+                                                         std::string_view binary_key) {
+  const auto decimal = in.optional(decimal_key), binary = in.optional(binary_key);
+  if (decimal && binary) binary->fail(fmt::format("stands beside \"{}\"; keep one of the two", decimal_key));
+  if (decimal) return {{read_money(*decimal), VolumeUnit::gb}};
+  if (binary) return {{read_money(*binary), VolumeUnit::gib}};
+  return std::nullopt;
+}
+
 /// What stands there instead of `otherwise`.
 StorageRates read_rates(JsonObject& in, StorageRates otherwise) {
-  if (const auto money = optional_money(in, "per_gb_month")) otherwise.per_gb_month = money;
+  if (const auto price = money_for(in, "per_gb_month", "per_gib_month")) {
+    otherwise.per_month = price->first;
+    otherwise.unit = price->second;
+  }
   if (const auto money = optional_money(in, "per_iops_month")) otherwise.per_iops_month = money;
-  if (const auto money = optional_money(in, "per_mbps_month")) otherwise.per_mbps_month = money;
+  if (const auto price = money_for(in, "per_mbps_month", "per_mibps_month")) {
+    otherwise.per_rate_month = price->first;
+    otherwise.rate_in_mib = price->second == VolumeUnit::gib;
+  }
   if (const auto money = optional_money(in, "per_1000_put")) otherwise.per_1000_put = money;
   if (const auto money = optional_money(in, "per_1000_get")) otherwise.per_1000_get = money;
   return otherwise;
 }
 
-std::vector<PriceTier> read_tiers(const JsonNode& node) {
+/// All tiers are by the GB, or all by the GiB: `unit` says which.
+std::vector<PriceTier> read_tiers(const JsonNode& node, VolumeUnit& unit) {
   std::vector<PriceTier> tiers;
   for (const JsonNode& row : node.as_array()) {
     JsonObject in(row);
-    if (!tiers.empty() && !tiers.back().up_to) row.fail("stands behind a tier without \"up_to_gb\", which has no end");
+    const auto start_of_row = tiers.empty() ? std::optional<double>(0) : tiers.back().up_to;
+    if (!start_of_row) row.fail("stands behind a tier without an \"up_to_gb\" or \"up_to_gib\", which has no end");
+    if (tiers.empty() && row.is_object() && row.value().contains("per_gib")) unit = VolumeUnit::gib;
+    const bool binary = unit == VolumeUnit::gib;
     PriceTier tier;
-    const auto end = in.optional("up_to_gb");
-    const double start = tiers.empty() ? 0 : *tiers.back().up_to;
+    const auto end = in.optional(binary ? "up_to_gib" : "up_to_gb");
     if (end) tier.up_to = end->as_number(0, 1e15);
-    if (end && *tier.up_to <= start) end->expected(fmt::format("more than {:g}, where the tier before ends", start));
-    tier.price = read_money(in.required("per_gb"));
+    if (end && *tier.up_to <= *start_of_row)
+      end->expected(fmt::format("more than {:g}, where the tier before ends", *start_of_row));
+    tier.price = read_money(in.required(binary ? "per_gib" : "per_gb"));
     in.finish();
     tiers.push_back(tier);
   }
   if (tiers.empty()) node.expected("at least one tier");
-  if (tiers.back().up_to) node.fail("the last tier has an end; leave out its \"up_to_gb\"");
+  if (tiers.back().up_to) node.fail("the last tier has an end; leave out its \"up_to_gb\" or \"up_to_gib\"");
   return tiers;
+}
+
+SpeedBySize read_speed_by_size(const JsonNode& node) {
+  JsonObject in(node);
+  SpeedBySize speed;
+  if (const auto iops = in.optional("iops_per_gib")) speed.iops_per_gib = iops->as_number(1e-6, kMaxIops);
+  if (const auto least = in.optional("least_iops")) speed.least_iops = least->as_number(0, kMaxIops);
+  if (const auto rate = in.optional("throughput_per_gib")) speed.per_gib = rate->as_positive<BytesPerSecond>();
+  if (const auto least = in.optional("least_throughput")) speed.least = least->as_positive<BytesPerSecond>();
+  in.finish();
+  return speed;
+}
+
+VolumeLimits read_volume_limits(const JsonNode& node) {
+  JsonObject in(node);
+  VolumeLimits limits;
+  if (const auto iops = in.optional("iops")) limits.iops = iops->as_number(1, kMaxIops);
+  if (const auto iops = in.optional("iops_per_gib")) limits.iops_per_gib = iops->as_number(1e-6, kMaxIops);
+  if (const auto rate = in.optional("throughput")) limits.throughput = rate->as_positive<BytesPerSecond>();
+  if (const auto rate = in.optional("throughput_per_iops")) limits.per_iops = rate->as_positive<BytesPerSecond>();
+  in.finish();
+  return limits;
 }
 
 }  // namespace
@@ -168,6 +210,11 @@ Storage read_storage(const std::string& name, const JsonNode& node) {
   if (const auto burst = in.optional("burst_iops")) storage.burst_iops = burst->as_number(1, kMaxIops);
   if (const auto credits = in.optional("burst_credits")) storage.burst_credits = credits->as_number(0, 1e15);
   storage.minimum = optional_positive<Bytes>(in, "minimum");
+  storage.maximum = optional_positive<Bytes>(in, "maximum");
+  const auto each = in.optional("each_node");
+  storage.each_node = each ? each->as_bool() : storage.object_store;
+  if (const auto speed = in.optional("by_size")) storage.by_size = read_speed_by_size(*speed);
+  if (const auto limits = in.optional("limits")) storage.limits = read_volume_limits(*limits);
   storage.rates = read_rates(in, {});
   if (const auto regions = in.optional("regions"))
     for (const auto& [region, member] : regions->as_map()) {
@@ -201,8 +248,10 @@ EgressPrices read_transfer(const JsonNode& node) {
   JsonObject in(node);
   EgressPrices transfer;
   transfer.zone = optional_money(in, "zone");
+  if (const auto ends = in.optional("zone_charged"))
+    transfer.zone_charged_at_both_ends = ends->as_choice({"both ends", "once"}) == "both ends";
   transfer.region = optional_money(in, "region");
-  if (const auto tiers = in.optional("internet")) transfer.internet = read_tiers(*tiers);
+  if (const auto tiers = in.optional("internet")) transfer.internet = read_tiers(*tiers, transfer.internet_unit);
   if (const auto free = in.optional("free_gb_month")) transfer.free_gb_month = free->as_number(0, 1e12);
   transfer.origin = read_origin(in);
   in.finish();

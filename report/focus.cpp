@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "common/dates.hpp"
+#include "common/units.hpp"
 #include "report/table.hpp"
 
 namespace ganymede {
@@ -64,52 +67,158 @@ std::string plain(double value) {
   return text;
 }
 
-void add_run(Table& table, const Json& run, const FocusOptions& options) {
-  const auto length = static_cast<std::int64_t>(std::ceil(run.at("time").at("total_s").get<double>()));
-  const std::int64_t end = options.start + std::max<std::int64_t>(1, length);
-  const std::string tags = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
-                                {"policy", run.at("run").at("policy")},
-                                {"scheme", run.at("run").at("scheme")}}
-                               .dump();
-  for (const Json& item : run.at("cost").at("items")) {
+std::int64_t micro_dollars(const std::string& usd) { return std::llround(std::stod(usd) * 1e6); }
+
+/// A part of a run that lies in one month.
+struct Period {
+  std::int64_t from = 0, to = 0;  ///< seconds
+  double before = 0, until = 1;   ///< shares of the run that have passed at its ends
+};
+
+std::vector<Period> periods_of(std::int64_t start, std::int64_t end) {
+  std::vector<Period> periods;
+  const auto share = [&](std::int64_t at) {
+    return static_cast<double>(at - start) / static_cast<double>(end - start);
+  };
+  for (std::int64_t from = start; from < end;) {
+    const std::int64_t to = std::min(end, month_of(from, true));
+    periods.push_back({from, to, share(from), share(to)});
+    from = to;
+  }
+  return periods;
+}
+
+/// The part of a whole that falls into a period; the parts of all periods sum to the whole exactly.
+std::int64_t part_of(std::int64_t whole, const Period& period) {
+  const auto passed = [&](double share) { return std::llround(static_cast<double>(whole) * share); };
+  return (period.until == 1 ? whole : passed(period.until)) - passed(period.before);
+}
+
+/// What a row says besides its item; amounts in micro-dollars.
+struct Charge {
+  const char* category;
+  std::string description;
+  double quantity = 0;
+  std::int64_t billed = 0, effective = 0, list = 0;
+};
+
+class RunRows {
+ public:
+  RunRows(Table& table, const Json& run, const FocusOptions& options)
+      : table_(table), run_(run), options_(options), hours_(run.at("time").at("total_s").get<double>() / 3600) {
+    // What a time lies over a second by less than a microsecond is noise.
+    const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
+    periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
+    tags_ = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
+                 {"policy", run.at("run").at("policy")},
+                 {"scheme", run.at("run").at("scheme")}}
+                .dump();
+  }
+
+  void add_all() {
+    for (const Json& item : run_.at("cost").at("items")) {
+      const auto name = item.at("item").get<std::string>();
+      Charge charge{"Usage", name + ", " + item.at("pool").get<std::string>(), item.at("quantity").get<double>()};
+      charge.billed = charge.effective = charge.list = micro_dollars(item.at("usd"));
+      const auto list_price = item.at("list_price_usd").get<std::string>();
+      if (list_price != item.at("unit_price_usd").get<std::string>())
+        charge.list = std::llround(std::stod(list_price) * charge.quantity * 1e6);
+      if (name == "unused commitment")
+        add_commitment(item, charge);
+      else
+        add_by_month(item, charge);
+    }
+  }
+
+ private:
+  void add_by_month(const Json& item, const Charge& whole) {
+    for (const Period& period : periods_) {
+      Charge part = whole;
+      part.quantity = whole.quantity * (period.until - period.before);
+      part.billed = part_of(whole.billed, period);
+      part.effective = part_of(whole.effective, period);
+      part.list = part_of(whole.list, period);
+      add(item, period, part);
+    }
+  }
+
+  /// Hours that passed unused during the run have cost what they cost. What covers hours after it is a purchase, whose
+  /// effective cost FOCUS has at 0: it is that of the usage to come.
+  void add_commitment(const Json& item, Charge whole) {
+    const double unused = passed_unused(item, whole.quantity);
+    const double share = whole.quantity > 0 ? unused / whole.quantity : 0;
+    const auto split = [&](std::int64_t amount) { return std::llround(static_cast<double>(amount) * share); };
+    if (unused > 0) {
+      Charge passed = whole;
+      passed.description += ": its hours passed during the run and nothing used them, so they cost what was billed";
+      passed.quantity = unused;
+      passed.billed = passed.effective = split(whole.billed);
+      passed.list = split(whole.list);
+      add_by_month(item, passed);
+    }
+    whole.category = "Purchase";
+    whole.description += ": it covers hours after the run, so its effective cost is 0 until they are used";
+    whole.quantity -= unused;
+    whole.billed -= split(whole.billed);
+    whole.list -= split(whole.list);
+    whole.effective = 0;
+    add(item, periods_.front(), whole);
+  }
+
+  /// Hours of a commitment for one or three years that lie in the run and that none of its nodes used.
+  double passed_unused(const Json& item, double unused) const {
+    double used = 0;
+    for (const Json& other : run_.at("cost").at("items"))
+      if (other.at("pool") == item.at("pool") && other.at("item").get<std::string>().starts_with("instance-hours"))
+        used += other.at("quantity").get<double>();
+    const double term = item.at("market") == "reserved-3y" ? 3 * 8760 : 8760;
+    const double nodes = std::round((used + unused) / term);
+    const double passed = nodes * hours_ - used;
+    return passed > nodes / 3600 ? std::min(passed, unused) : 0;  // a second of each: the meter's rounding
+  }
+
+  void add(const Json& item, const Period& period, const Charge& charge) {
     const auto name = item.at("item").get<std::string>();
-    const auto cost = item.at("usd").get<std::string>();
-    const auto market = item.at("market").get<std::string>();
-    const auto list_price = item.at("list_price_usd").get<std::string>();
-    const double quantity = item.at("quantity").get<double>();
     const std::string provider = provider_name(item.at("provider").get<std::string>());
     const Service service = service_of(name);
-    const bool discounted = list_price != item.at("unit_price_usd").get<std::string>();
-    const std::string list_cost = discounted ? plain(std::round(std::stod(list_price) * quantity * 1e6) / 1e6) : cost;
-    table.add({cost,
-               options.account,
-               options.account,
-               "USD",
-               format_time(month_of(options.start, false)),
-               format_time(month_of(end - 1, true)),
-               name == "unused commitment" ? "Purchase" : "Usage",
-               "",
-               name + ", " + item.at("pool").get<std::string>(),
-               format_time(options.start),
-               format_time(end),
-               cost,
-               cost,
-               provider,
-               list_cost,
-               list_price,
-               plain(quantity),
-               unit_of(item.at("unit").get<std::string>()),
-               pricing_of(market),
-               provider,
-               provider,
-               item.at("region").get<std::string>(),
-               service.category,
-               service.name,
-               name + "/" + item.at("pool").get<std::string>(),
-               tags,
-               "true"});
+    table_.add({decimal(MicroUsd{charge.billed}),
+                options_.account,
+                options_.account,
+                "USD",
+                format_time(month_of(period.from, false)),
+                format_time(month_of(period.from, true)),
+                charge.category,
+                "",
+                charge.description,
+                format_time(period.from),
+                format_time(period.to),
+                decimal(MicroUsd{charge.billed}),
+                decimal(MicroUsd{charge.effective}),
+                provider,
+                decimal(MicroUsd{charge.list}),
+                item.at("list_price_usd").get<std::string>(),
+                plain(charge.quantity),
+                unit_of(item.at("unit").get<std::string>()),
+                pricing_of(item.at("market").get<std::string>()),
+                provider,
+                provider,
+                item.at("region").get<std::string>(),
+                service.category,
+                service.name,
+                name + "/" + item.at("pool").get<std::string>(),
+                tags_,
+                "true"});
   }
-}
+
+  Table& table_;
+  const Json& run_;
+  const FocusOptions& options_;
+  double hours_;
+  std::vector<Period> periods_;
+  std::string tags_;
+};
+
+void add_run(Table& table, const Json& run, const FocusOptions& options) { RunRows(table, run, options).add_all(); }
 
 }  // namespace
 

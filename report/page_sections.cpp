@@ -336,6 +336,11 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
     facts["steps"].insert(page.document.at("request").at("trace").get<std::string>());
     facts["caveat"].insert(page.document.at("provenance").value("caveat", ""));
     for (const Json& why : page.document.at("left_out")) warnings.insert("left out: " + why.get<std::string>());
+    for (const Json& row : page.document.at("simulated"))
+      if (row.contains("owned"))
+        warnings.insert(fmt::format("owned: {} {} costs what it does if this holds: {}",
+                                    row.at("provider").get<std::string>(), row.at("instance").get<std::string>(),
+                                    row.at("owned").get<std::string>()));
     if (!page.document.at("chosen").is_null())
       for (const Json& warning : page.document.at("chosen").at("warnings")) warnings.insert(warning.get<std::string>());
   }

@@ -36,6 +36,12 @@ std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
 }
 
+/// What owning assumes stands beside the mark of a candidate that is not rented.
+std::string marked(std::string mark, const Json& row) {
+  if (!row.contains("owned")) return mark;
+  return mark + (mark.empty() ? "" : "; ") + "owned: " + row.at("owned").get<std::string>();
+}
+
 /// Its stated error reaches beyond a goal.
 bool may_miss(const Json& row, const Json& request) {
   const auto high = [&](const char* what) { return row.at(what).at("interval").at(1).get<double>(); };
@@ -54,7 +60,7 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width) {
                interval(row, "time_s", clock), usd(median(row, "usd")), interval(row, "usd", usd),
                row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
                percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : ""),
-               row.at("chosen").get<bool>() ? "<- CHOSEN" : ""});
+               marked(row.at("chosen").get<bool>() ? "<- CHOSEN" : "", row)});
   return table.text(width);
 }
 

@@ -303,6 +303,9 @@ std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) 
     const auto& interval = (*run).at("time").at("interval_s");
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";
+    for (const Json& pool : run->at("pools"))
+      if (pool.contains("owned"))
+        mark += (mark.empty() ? "owned: " : "; owned: ") + pool.at("owned").get<std::string>();
     table.add({platform, text(*run, "/run/allocation"), (*run).at("run").at("gpus").dump(),
                text(*run, "/run/scheme") + (several_seeds ? ", seed " + (*run).at("provenance").at("seed").dump() : ""),
                clock(number(*run, "/time/total_s")),

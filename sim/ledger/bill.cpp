@@ -22,17 +22,21 @@ MicroUsd Bill::total() const {
   return sum;
 }
 
-Seconds billed_time(Seconds metered, const BillingRule& rule) {
+std::int64_t billed_time(std::int64_t metered, const BillingRule& rule) {
   const std::int64_t granularity = whole_nanoseconds(rule.granularity);
-  assert(granularity > 0);
-  const std::int64_t time = std::max(whole_nanoseconds(metered), whole_nanoseconds(rule.minimum));
-  const std::int64_t units = time / granularity + (time % granularity != 0 ? 1 : 0);
-  return static_cast<double>(units) * rule.granularity;
+  assert(granularity > 0 && metered >= 0);
+  const std::int64_t time = std::max(metered, whole_nanoseconds(rule.minimum));
+  const std::int64_t whole = time / granularity, over = time % granularity;
+  // The first unit is billed however little of it was used.
+  const std::int64_t units = whole + (over > (whole > 0 ? kNoiseNanoseconds : 0) ? 1 : 0);
+  std::int64_t billed = 0;
+  if (__builtin_mul_overflow(units, granularity, &billed)) throw Failure("a billed time does not fit");
+  return billed;
 }
 
 std::int64_t Rental::billed_until(const BillingRule& rule) const {
   if (interrupted && to - from < whole_nanoseconds(rule.free_if_interrupted)) return from;
-  return from + whole_nanoseconds(billed_time(Seconds{static_cast<double>(to - from) * 1e-9}, rule));
+  return from + billed_time(to - from, rule);
 }
 
 namespace {
@@ -135,13 +139,14 @@ BillItem charge(std::string item, std::string pool, double quantity, std::string
           .usd = {std::llround(usd)}};
 }
 
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double gb,
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, VolumeUnit unit,
                              std::span<const PriceTier> tiers) {
   std::vector<BillItem> items;
+  const double volume = bytes / bytes_of(unit);
   double done = 0;
   for (const PriceTier& tier : tiers) {
-    const double end = tier.up_to ? std::min(gb, *tier.up_to) : gb;
-    if (end > done) items.push_back(charge(item, pool, end - done, "GB", tier.price));
+    const double end = tier.up_to ? std::min(volume, *tier.up_to) : volume;
+    if (end > done) items.push_back(charge(item, pool, end - done, unit_name(unit), tier.price));
     done = std::max(done, end);
   }
   return items;

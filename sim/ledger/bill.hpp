@@ -30,6 +30,10 @@ struct Bill {
   MicroUsd total() const;  ///< Failure when the sum does not fit
 };
 
+/// A metered time is the sum of very many steps, whose lengths are doubles: what lies this little over a provider's
+/// unit of time is taken for the noise of that sum, and does not begin another unit.
+inline constexpr std::int64_t kNoiseNanoseconds = 1000;
+
 /// How a provider meters: the time is rounded up to `granularity` (above zero), and is at least `minimum`.
 struct BillingRule {
   Seconds granularity{1};
@@ -50,17 +54,17 @@ struct Rental {
   std::int64_t billed_until(const BillingRule& rule) const;
 };
 
-/// The time that is billed for `metered`, taken in whole nanoseconds: at least the minimum, rounded up.
-Seconds billed_time(Seconds metered, const BillingRule& rule);
+/// The nanoseconds that are billed for those metered: at least the minimum, rounded up but for `kNoiseNanoseconds`.
+std::int64_t billed_time(std::int64_t metered, const BillingRule& rule);
 
 /// Instances of one type at one price: an item, or one for each share of the list price that sustained use brings.
 /// None where nothing is charged. Failure when an amount does not fit.
 std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
                                      const BillingRule& rule);
 
-/// Volume at tiered prices, from the month's first unit on: "data transfer" in GB.
+/// Volume at tiered prices, from the month's first unit on: "data transfer" in GB or GiB.
 /// An item for each tier that is reached.
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double gb,
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, VolumeUnit unit,
                              std::span<const PriceTier> tiers);
 
 /// `quantity` units at a price each, to the nearest micro-dollar. Failure when the amount does not fit.

@@ -17,6 +17,25 @@ constexpr double kPartBytes = 8 * 1048576.0;
 
 double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
+bool reserved(const ScenarioPool& pool) {
+  return pool.pool.market == Market::reserved_1y || pool.pool.market == Market::reserved_3y;
+}
+
+/// The most nodes that were held at one time.
+int most_held(const Life& life) {
+  std::vector<std::pair<Nanoseconds, int>> changes;  // a node that goes makes room for one that comes at the same time
+  for (std::size_t i = 0; i < life.fleet().size(); ++i) {
+    const Node& node = life.fleet()[i];
+    if (node.granted == kNever || node.gone <= node.granted) continue;
+    changes.emplace_back(node.granted, 1);
+    changes.emplace_back(node.gone, -1);
+  }
+  std::sort(changes.begin(), changes.end());
+  int held = 0, most = 0;
+  for (const auto& [when, change] : changes) most = std::max(most, held += change);
+  return most;
+}
+
 /// The parts of a bill that depend on when the run ends.
 class BillOfRun {
  public:
@@ -90,12 +109,22 @@ std::vector<Rental> rentals_of(const Scenario& scenario, const Life& life, std::
   return life.fleet().rentals(p, life.end(), shift + to_nanoseconds(scenario.charges.idle_tail));
 }
 
+/// What a reserved hour would cost on demand; 0: not known, or nothing is reserved.
+MicroUsd list_price(const ScenarioPool& pool) {
+  if (!reserved(pool)) return {};
+  const Price* price = find_price(pool.instance(), pool.pool.region, Market::on_demand, pool.zone);
+  return price ? MicroUsd{price->per_hour.value} : MicroUsd{};
+}
+
 void BillOfRun::instances(std::size_t p) {
   const ScenarioPool& pool = scenario_.pools[p];
   const std::vector<Rental> rentals = rentals_of(scenario_, life_, p, shift_);
   const BillingRule rule = rule_of(pool);
   if (pool.prices) return series_hours(pool, rentals, rule);
-  for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) add(std::move(item), pool, true);
+  for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) {
+    if (reserved(pool)) item.list_price = list_price(pool);
+    add(std::move(item), pool, true);
+  }
 }
 
 /// At prices that change while they are rented.
@@ -129,14 +158,15 @@ void BillOfRun::parameter_servers() {
 void BillOfRun::commitments() {
   if (!scenario_.charges.whole_term) return;
   for (const ScenarioPool& pool : scenario_.pools) {
-    const Market market = pool.pool.market;
-    if (market != Market::reserved_1y && market != Market::reserved_3y) continue;
+    if (!reserved(pool)) continue;
     double used = 0;
     for (const BillItem& item : bill_.items)
       if (item.pool == pool.name && item.unit == "h") used += item.quantity;
-    const double term = (market == Market::reserved_1y ? 1 : 3) * 8760.0 * pool.pool.nodes;
-    if (term > used)
-      add(charge("unused commitment", pool.name, term - used, "h", {pool.price.per_hour.value}), pool, true);
+    const double term = (pool.pool.market == Market::reserved_1y ? 1 : 3) * 8760.0 * pool.pool.nodes;
+    if (term <= used) continue;
+    BillItem item = charge("unused commitment", pool.name, term - used, "h", {pool.price.per_hour.value});
+    item.list_price = list_price(pool);
+    add(std::move(item), pool, true);
   }
 }
 
@@ -144,7 +174,6 @@ void BillOfRun::boot_disks() {
   if (!scenario_.charges.boot_disk) return;
   const Storage& disk = *scenario_.charges.boot_disk;
   const Nanoseconds end = life_.end() + shift_ + to_nanoseconds(scenario_.charges.idle_tail);
-  const double gb = std::max(scenario_.charges.boot_disk_size, disk.minimum.value_or(Bytes{0})).si / 1e9;
   const Fleet& fleet = life_.fleet();
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     double seconds = 0;
@@ -161,11 +190,12 @@ void BillOfRun::boot_disks() {
       seconds += to_seconds(std::max<Nanoseconds>(0, until - node.granted)).si;
     }
     const ScenarioPool& pool = scenario_.pools[p];
-    const auto price = disk.rates_in(pool.pool.region).per_gb_month;
-    if (!price) no_price(disk, pool);
-    if (seconds > 0 && price && price->value > 0)
-      add(charge("boot disk", fmt::format("{} ({})", disk.name, pool.name), gb * seconds / 3600 / kHoursOfAMonth,
-                 "GB-month", *price),
+    const StorageRates& rates = disk.rates_in(pool.pool.region);
+    if (!rates.per_month) no_price(disk, pool);
+    if (seconds > 0 && rates.per_month && rates.per_month->value > 0)
+      add(charge("boot disk", fmt::format("{} ({})", disk.name, pool.name),
+                 scenario_.charges.boot_disk_size.si / bytes_of(rates.unit) * seconds / 3600 / kHoursOfAMonth,
+                 fmt::format("{}-month", unit_name(rates.unit)), *rates.per_month),
           pool);
   }
 }
@@ -175,14 +205,20 @@ void BillOfRun::volume(const Storage& storage, const Volume& volume, const char*
   const std::string name = fmt::format("{} ({})", storage.name, what);
   bytes = std::max(bytes, volume.size.si);
   if (bytes <= 0) return;
-  if (!storage.object_store && storage.minimum) bytes = std::max(bytes, storage.minimum->si);
-  if (!rates.per_gb_month) no_price(storage, first());
-  if (rates.per_gb_month && rates.per_gb_month->value > 0)
-    add(charge("storage", name, bytes / 1e9 * months(), "GB-month", *rates.per_gb_month), first());
+  // A volume of its own for each node: as many as were ever held at once, which stay until the run ends.
+  const double volumes = storage.each_node && !storage.object_store ? most_held(life_) : 1;
+  const double volume_months = volumes * months();
+  if (!rates.per_month) no_price(storage, first());
+  if (rates.per_month && rates.per_month->value > 0)
+    add(charge("storage", name, bytes / bytes_of(rates.unit) * volume_months,
+               fmt::format("{}-month", unit_name(rates.unit)), *rates.per_month),
+        first());
   if (volume.extra_iops > 0)
-    add(charge("provisioned IOPS", name, volume.extra_iops * months(), "IOPS-month", *rates.per_iops_month), first());
-  if (volume.extra_mbps > 0)
-    add(charge("provisioned throughput", name, volume.extra_mbps * months(), "MB/s-month", *rates.per_mbps_month),
+    add(charge("provisioned IOPS", name, volume.extra_iops * volume_months, "IOPS-month", *rates.per_iops_month),
+        first());
+  if (volume.extra_rate > 0)
+    add(charge("provisioned throughput", name, volume.extra_rate * volume_months,
+               rates.rate_in_mib ? "MiB/s-month" : "MB/s-month", *rates.per_rate_month),
         first());
 }
 
@@ -205,11 +241,12 @@ void BillOfRun::requests() {
           first());
   };
   if (scenario_.input.storage) charged(*scenario_.input.storage, "dataset", std::round(totals.reads), false);
-  if (scenario_.checkpoints.storage)
-    charged(
-        *scenario_.checkpoints.storage, "checkpoint",
-        static_cast<double>(totals.checkpoints) * std::max(1.0, std::ceil(scenario_.checkpoints.bytes.si / kPartBytes)),
-        true);
+  if (scenario_.checkpoints.storage) {
+    // A small object is one request. A larger one is created, written in parts and completed, each at a write's price.
+    const double parts = std::max(1.0, std::ceil(scenario_.checkpoints.bytes.si / kPartBytes));
+    charged(*scenario_.checkpoints.storage, "checkpoint",
+            static_cast<double>(totals.checkpoints) * (parts > 1 ? parts + 2 : 1), true);
+  }
 }
 
 void BillOfRun::transfer() {
@@ -233,9 +270,9 @@ void BillOfRun::transfer() {
         first());
   if (scenario_.charges.download.si > 0) {
     const EgressPrices& rates = first().platform->transfer;
-    const double free = scenario_.charges.free_tiers ? rates.free_gb_month : 0;
-    for (BillItem& item : tiered("data transfer", "to the internet",
-                                 std::max(0.0, scenario_.charges.download.si / 1e9 - free), rates.internet))
+    const double free = scenario_.charges.free_tiers ? rates.free_gb_month * 1e9 : 0;
+    const double bytes = std::max(0.0, scenario_.charges.download.si - free);
+    for (BillItem& item : tiered("data transfer", "to the internet", bytes, rates.internet_unit, rates.internet))
       add(std::move(item), first());
   }
 }

@@ -35,11 +35,12 @@ void Fleet::wait(std::size_t index) {
   node.state = Node::State::waiting;
 }
 
-void Fleet::grant(std::size_t index, Nanoseconds now) {
+void Fleet::grant(std::size_t index, Nanoseconds now, Nanoseconds boot) {
   Node& node = nodes_[index];
   if (node.state == Node::State::waiting) ++on_the_way_;
   node.state = Node::State::booting;
   node.granted = now;
+  node.runs = now + boot;
   ++fresh_[node.pool];
 }
 
@@ -141,9 +142,9 @@ std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, Nanosecond
     if (node.pool != pool || node.granted == kNever) continue;
     const Nanoseconds from = billing.start == Billing::Start::request ? node.requested
                              : billing.start == Billing::Start::boot  ? node.granted
-                                                                      : node.readied;
+                                                                      : node.runs;
     const Nanoseconds to = node.gone < end ? node.gone : std::max(from, end + shift);
-    if (from >= to && (from == kNever || node.gone < end)) continue;
+    if (from > end || (from >= to && node.gone < end)) continue;  // never on the meter
     rentals.push_back({from, to, node.interrupted});
   }
   return rentals;

@@ -27,6 +27,7 @@ struct Node {
   bool warned = false;       ///< and has been told some time before
   bool interrupted = false;  ///< taken back by the provider
   Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
+  Nanoseconds runs = kNever;  ///< when its host has booted, if it lives so long; the container image is pulled then
 
   bool held() const { return state == State::booting || state == State::ready; }
 };
@@ -52,7 +53,7 @@ class Fleet {
 
   // A node's life; each keeps the counts below.
   void wait(std::size_t index);
-  void grant(std::size_t index, Nanoseconds now);
+  void grant(std::size_t index, Nanoseconds now, Nanoseconds boot);
   void make_ready(std::size_t index, Nanoseconds now);
   void notice(std::size_t index, bool warned);
   /// It trains, or no longer does.

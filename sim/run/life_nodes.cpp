@@ -41,11 +41,10 @@ void Life::grant(std::size_t index) {
     fleet_.wait(index);
     return;
   }
-  fleet_.grant(index, now_);
   const bool own = !scenario_.boot_given;
-  Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
-  boot += draw(scenario_.provisioning.image_pull, delays_);
-  post(now_ + boot, Event::Kind::ready, index);
+  const Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
+  fleet_.grant(index, now_, boot);
+  post(now_ + boot + draw(scenario_.provisioning.image_pull, delays_), Event::Kind::ready, index);
   if (pool.lifetimes) {
     const Nanoseconds life = draw(*pool.lifetimes, lifetimes_[node.pool]);
     if (life != kNever) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <numeric>
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
@@ -129,7 +130,10 @@ void Life::begin_segment() {
   post(training_.segment().time_of(left), Event::Kind::reached, 0, generation_);
   if (segment.configuration.burst) {
     const Storage& storage = *scenario_.input.storage;
-    const double demand = steps.reads / steps.mean.si;
+    double volumes = 1;
+    if (storage.each_node)
+      volumes = std::accumulate(segment.configuration.nodes.begin(), segment.configuration.nodes.end(), 0.0);
+    const double demand = steps.reads / steps.mean.si / volumes;
     if (demand > storage.iops.value_or(demand))
       post(now_ + to_nanoseconds(Seconds{std::min(8e9, storage.burst_credits / (demand - *storage.iops))}),
            Event::Kind::out_of_credits, 0, generation_);

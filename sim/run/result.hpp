@@ -38,6 +38,7 @@ struct PoolUse {
   double node_hours = 0;
   MicroUsd usd;               ///< of its instance-hours
   std::optional<double> kwh;  ///< none where the platform states no power
+  std::string owned;          ///< what its price assumes where somebody owns the machines; empty: rented
 };
 
 /// Where the money for instance-hours went; the parts sum to those items of the bill exactly.
@@ -104,6 +105,7 @@ struct Result {
   CostByUse cost_by_use;
   Interval cost_usd;                 ///< in dollars, at the ends of interval_s
   std::optional<Energy> energy;      ///< none where the platform states no power
+  Interval kwh, kg_co2e;             ///< of `energy`, at the ends of interval_s
   double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 of hosts whose power is not stated
   std::string grid;                  ///< where the carbon intensities come from
   std::vector<RunEvent> events;

@@ -123,6 +123,8 @@ OrderedJson to_json(const Result& result) {
   out["cost"] = cost_json(result);
   out["energy"] = result.energy ? OrderedJson{{"kwh", result.energy->kwh},
                                               {"kg_co2e", result.energy->kg_co2e},
+                                              {"kwh_interval", pair(result.kwh)},
+                                              {"kg_co2e_interval", pair(result.kg_co2e)},
                                               {"gpu_kwh", result.gpu_kwh},
                                               {"host_kwh", result.host_kwh},
                                               {"grid", result.grid}}
@@ -131,12 +133,14 @@ OrderedJson to_json(const Result& result) {
   for (const auto& event : result.events) out["events"].push_back(event_json(event));
   if (!result.spans.empty()) out["step_spans"] = spans_json(result.spans);
   out["pools"] = OrderedJson::array();
-  for (const auto& pool : result.pools)
+  for (const auto& pool : result.pools) {
     out["pools"].push_back({{"pool", pool.pool},
                             {"gpu", pool.gpu},
                             {"node_hours", pool.node_hours},
                             {"gpu_seconds", gpu_seconds_json(pool.gpu_seconds)},
                             {"usd", decimal(pool.usd)}});
+    if (!pool.owned.empty()) out["pools"].back()["owned"] = pool.owned;
+  }
   out["life"] = {{"losses", result.losses},
                  {"checkpoints", result.checkpoints},
                  {"lost_training_s", result.lost_training.si},

@@ -317,8 +317,7 @@ Scenario read_scenario(const JsonNode& node) {
   read_workload(workload, scenario, fingerprint);
   scenario.provisioning = scenario.pools.front().platform->provisioning;
   if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
-  if (auto storage = in.optional("storage")) read_storage(*storage, scenario);
-  if (auto checkpoint = in.optional("checkpoint")) read_checkpoint(*checkpoint, scenario);
+  read_checkpoints_and_storage(in, scenario);
   scenario.policy.policy = find_policy("fixed");
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
   add_offers(scenario);

@@ -121,10 +121,11 @@ struct ServerNodes {
   Price price;
 };
 
-/// How much of a storage is rented, beyond what is kept in it.
+/// How much of a storage is rented; where each node has a volume of its own, of one of them.
 struct Volume {
-  Bytes size{0};                          ///< 0: what is kept in it
-  double extra_iops = 0, extra_mbps = 0;  ///< above what comes with it; MB are 1e6 bytes
+  Bytes size{0};          ///< as it is sold; 0: an object store, or a volume whose size costs nothing
+  double extra_iops = 0;  ///< above what comes with it
+  double extra_rate = 0;  ///< likewise, in MB/s or MiB/s as the storage's rates have it
 };
 
 /// Between storage and GPU.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "sim/run/scenario_parts.hpp"
 
 namespace ganymede {
@@ -20,8 +22,8 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
   const EgressPrices& a = from.platform->transfer;
   const EgressPrices& b = to.platform->transfer;
   switch (between) {
-    case PoolLink::Between::zones:  // sent and received: both are charged
-      return a.zone ? std::optional<double>(2 * *dollars(a.zone)) : std::nullopt;
+    case PoolLink::Between::zones:
+      return a.zone ? std::optional<double>((a.zone_charged_at_both_ends ? 2 : 1) * *dollars(a.zone)) : std::nullopt;
     case PoolLink::Between::regions:
       return dollars(a.region);
     case PoolLink::Between::clouds: {
@@ -31,22 +33,84 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
       if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;
       double sum = 0;
       for (const EgressPrices* end : {&a, &b})
-        if (!end->internet.empty()) sum += static_cast<double>(end->internet.front().price.value) * 1e-6;
+        if (!end->internet.empty())
+          sum += static_cast<double>(end->internet.front().price.value) * 1e-6 *
+                 (bytes_of(VolumeUnit::gb) / bytes_of(end->internet_unit));
       return sum / 2;
     }
   }
   return std::nullopt;
 }
 
-Storage read_volume(const JsonNode& node, const Platform& platform, Volume& volume) {
+namespace {
+
+/// IOPS beyond those that come with the volume are there, and are charged.
+void provision_iops(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
+  const double wanted = node.as_number(1, 1e9);
+  const double included = storage.iops.value_or(0);
+  const VolumeLimits& limits = storage.limits;
+  if (wanted > included && !storage.rates.per_iops_month)
+    node.fail(fmt::format("the catalog {} sells no more than {:g} IOPS of {}", platform.name, included, storage.name));
+  if (wanted > included && limits.iops && wanted > *limits.iops)
+    node.expected(fmt::format("at most {:g}, which is what {} is sold with", *limits.iops, storage.name));
+  const double gib = volume.size.si / bytes_of(VolumeUnit::gib);
+  if (wanted > included && limits.iops_per_gib && wanted > *limits.iops_per_gib * gib)
+    node.expected(
+        fmt::format("at most {:g}: {} is sold with at most {:g} IOPS for each GiB, and this volume has {:g} GiB",
+                    std::max(included, *limits.iops_per_gib * gib), storage.name, *limits.iops_per_gib, gib));
+  volume.extra_iops = std::max(0.0, wanted - included);
+  storage.iops = std::max(wanted, included);
+}
+
+/// Likewise. The IOPS are settled by now.
+void provision_throughput(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
+  const auto wanted = node.as_positive<BytesPerSecond>();
+  const VolumeLimits& limits = storage.limits;
+  const bool more = wanted > storage.read;
+  if (more && !storage.rates.per_rate_month)
+    node.fail(fmt::format("the catalog {} sells no more than {} of {}", platform.name, to_string(storage.read),
+                          storage.name));
+  if (more && limits.throughput && wanted > *limits.throughput)
+    node.expected(
+        fmt::format("at most {}, which is what {} is sold with", to_string(*limits.throughput), storage.name));
+  if (const double iops = storage.iops.value_or(0); more && limits.per_iops && wanted > *limits.per_iops * iops)
+    node.expected(fmt::format("at most {}: {} is sold with at most {} for each of its IOPS, and this volume has {:g}",
+                              to_string(std::max(storage.read, *limits.per_iops * iops)), storage.name,
+                              to_string(*limits.per_iops), iops));
+  volume.extra_rate = std::max(0.0, (wanted - storage.read).si / (storage.rates.rate_in_mib ? 1048576.0 : 1e6));
+  storage.read = std::max(storage.read, wanted);
+  storage.write = std::max(storage.write, wanted);
+}
+
+/// `node` asks for a volume that is to hold `kept`.
+void settle_size(const JsonNode& node, const Kept& kept, std::string_view region, Storage& storage, Volume& volume) {
+  if (storage.object_store) return;
+  volume.size = storage.sold(std::max(volume.size, kept.bytes));
+  if (volume.size.si <= 0 && kept.at_all && storage.size_matters(region))
+    node.expected(
+        fmt::format("a size, as in {{\"class\": \"{}\", \"size\": \"100GiB\"}}: what is charged for {} and how fast it "
+                    "is depend on it, and {}",
+                    storage.name, storage.name, kept.unknown));
+  if (storage.maximum && volume.size > *storage.maximum)
+    node.fail(fmt::format("a volume of {:g} GiB is wanted, and {} is sold up to {:g} GiB",
+                          volume.size.si / bytes_of(VolumeUnit::gib), storage.name,
+                          storage.maximum->si / bytes_of(VolumeUnit::gib)));
+  if (volume.size.si > 0) storage.set_size(volume.size);
+}
+
+}  // namespace
+
+Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept& kept, Volume& volume) {
+  const Platform& platform = *where.platform;
   const auto refuse_empty = [&](const Storage& storage) {
     if (storage.provisioned && !storage.iops)
       node.fail(fmt::format("{} has the IOPS that are provisioned: {{\"class\": \"{}\", \"iops\": 3000}}", storage.name,
                             storage.name));
   };
   if (!node.is_object()) {
-    const Storage& storage = platform.storage_class(node.as_string(), &node);
+    Storage storage = platform.storage_class(node.as_string(), &node);
     refuse_empty(storage);
+    settle_size(node, kept, where.pool.region, storage, volume);
     return storage;
   }
   JsonObject in(node);
@@ -56,25 +120,9 @@ Storage read_volume(const JsonNode& node, const Platform& platform, Volume& volu
     if (storage.object_store) size->fail(fmt::format("{} has no size: what is kept in it is charged", storage.name));
     volume.size = size->as_positive<Bytes>();
   }
-  // What is provisioned beyond what comes with it is there, and is charged.
-  if (auto iops = in.optional("iops")) {
-    const double wanted = iops->as_number(1, 1e9);
-    const double included = storage.iops.value_or(0);
-    if (wanted > included && !storage.rates.per_iops_month)
-      iops->fail(
-          fmt::format("the catalog {} sells no more than {:g} IOPS of {}", platform.name, included, storage.name));
-    volume.extra_iops = std::max(0.0, wanted - included);
-    storage.iops = std::max(wanted, included);
-  }
-  if (auto rate = in.optional("throughput")) {
-    const BytesPerSecond wanted = rate->as_positive<BytesPerSecond>();
-    if (wanted > storage.read && !storage.rates.per_mbps_month)
-      rate->fail(fmt::format("the catalog {} sells no more than {} of {}", platform.name, to_string(storage.read),
-                             storage.name));
-    volume.extra_mbps = std::max(0.0, (wanted - storage.read).si / 1e6);
-    storage.read = std::max(storage.read, wanted);
-    storage.write = std::max(storage.write, wanted);
-  }
+  settle_size(node, kept, where.pool.region, storage, volume);
+  if (auto iops = in.optional("iops")) provision_iops(*iops, platform, storage, volume);
+  if (auto rate = in.optional("throughput")) provision_throughput(*rate, platform, storage, volume);
   in.finish();
   refuse_empty(storage);
   return storage;
@@ -87,7 +135,11 @@ void read_boot_disk(const JsonNode& node, const Platform& platform, Charges& cha
   const JsonNode name = in.required("class");
   charges.boot_disk = platform.storage_class(name.as_string(), &name);
   if (charges.boot_disk->object_store) name.fail(fmt::format("{} is no volume", charges.boot_disk->name));
-  charges.boot_disk_size = in.required("size").as_positive<Bytes>();
+  const JsonNode size = in.required("size");
+  charges.boot_disk_size = charges.boot_disk->sold(size.as_positive<Bytes>());
+  if (charges.boot_disk->maximum && charges.boot_disk_size > *charges.boot_disk->maximum)
+    size.expected(fmt::format("at most {:g} GiB, up to which {} is sold",
+                              charges.boot_disk->maximum->si / bytes_of(VolumeUnit::gib), charges.boot_disk->name));
   if (auto then = in.optional("when_interrupted"))
     charges.boot_disk_kept = then->as_choice({"deleted", "kept"}) == "kept";
   in.finish();

@@ -89,16 +89,22 @@ std::vector<std::string> shell_command(const std::string& line, const std::files
 
 void read_storage(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
-  const Platform& platform = *scenario.pools.front().platform;
   InputPath& input = scenario.input;
+  Checkpoints& checkpoints = scenario.checkpoints;
+  if (auto share = in.optional("compressed")) input.compressed = share->as_number(1e-3, 1);
   if (auto name = in.optional("dataset")) {
-    input.storage = read_volume(*name, platform, input.volume);
+    const Kept dataset{
+        Bytes{static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * input.compressed}, true,
+        "the dataset's \"bytes_per_image\" is not stated"};
+    input.storage = read_volume(*name, scenario.pools.front(), dataset, input.volume);
     if (scenario.dataset.bytes_per_image <= 0)
       scenario.warnings.emplace_back(
           "the dataset's \"bytes_per_image\" is not stated: reading it from storage takes no time");
   }
-  if (auto name = in.optional("checkpoint"))
-    scenario.checkpoints.storage = read_volume(*name, platform, scenario.checkpoints.volume);
+  if (auto name = in.optional("checkpoint")) {
+    const Kept state{checkpoints.bytes, checkpoints.every != Checkpoints::Every::never, "a checkpoint has no bytes"};
+    checkpoints.storage = read_volume(*name, scenario.pools.front(), state, checkpoints.volume);
+  }
   if (auto cache = in.optional("cache")) {
     const std::string kind = cache->as_choice({"memory", "disk", "none"});
     input.cache = kind == "memory" ? InputPath::Cache::memory
@@ -106,7 +112,6 @@ void read_storage(const JsonNode& node, Scenario& scenario) {
                                    : InputPath::Cache::none;
   }
   if (auto depth = in.optional("prefetch")) input.prefetch = static_cast<int>(depth->as_integer(1, 1024));
-  if (auto share = in.optional("compressed")) input.compressed = share->as_number(1e-3, 1);
   if (auto time = in.optional("decompress")) input.decompress = time->as_quantity<Seconds>();
   if (auto images = in.optional("images_per_request")) input.images_per_request = images->as_number(1, 1e9);
   in.finish();
@@ -136,8 +141,15 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
   if (auto bytes = in.optional("bytes")) checkpoints.bytes = bytes->as_quantity<Bytes>();
   if (auto notice = in.optional("on_notice")) checkpoints.on_notice = notice->as_bool();
   in.finish();
-  if (!checkpoints.storage) {
-    checkpoints.every = Checkpoints::Every::never;
+}
+
+void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario) {
+  // How large a volume for checkpoints is depends on how large they are.
+  const auto checkpoint = in.optional("checkpoint");
+  if (checkpoint) read_checkpoint(*checkpoint, scenario);
+  if (auto storage = in.optional("storage")) read_storage(*storage, scenario);
+  if (checkpoint && !scenario.checkpoints.storage) {
+    scenario.checkpoints.every = Checkpoints::Every::never;
     scenario.warnings.emplace_back(
         "no checkpoints are written: \"storage\" names no place for them (\"storage\": {\"checkpoint\": ...})");
   }

@@ -44,15 +44,22 @@ void add_offers(Scenario& scenario);
 
 // scenario_charges.cpp
 void read_charges(const JsonNode& node, Scenario& scenario);
-/// What stands under "storage": a class's name, or an object with its size and what is provisioned.
-Storage read_volume(const JsonNode& node, const Platform& platform, Volume& volume);
+/// What a volume is to hold.
+struct Kept {
+  Bytes bytes{0};            ///< 0: not known
+  bool at_all = true;        ///< false: nothing is ever written to it
+  const char* unknown = "";  ///< why `bytes` is not known, as the end of a sentence
+};
+/// What stands under "storage": a class's name, or an object with its size and what is provisioned. A volume without a
+/// size has the size that what it keeps needs.
+Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept& kept, Volume& volume);
 /// What leaving a pool's place for another's costs by the catalog, for each 1e9 bytes; none: not known.
 std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 
 // scenario_life.cpp
-void read_storage(const JsonNode& node, Scenario& scenario);
-void read_checkpoint(const JsonNode& node, Scenario& scenario);
+/// "checkpoint" and "storage".
+void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario);
 void read_faults(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
 

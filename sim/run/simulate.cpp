@@ -195,6 +195,8 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
     if (!used[p]) continue;
     const ScenarioPool& pool = scenario.pools[p];
     add_warnings(result, unconfirmed(pool, pool.platform->provisioning));
+    if (const std::string owned = owning_assumes(*pool.platform, pool.instance(), pool.price); !owned.empty())
+      add_warnings(result, {fmt::format("owned: \"{}\" costs what it does if this holds: {}", pool.name, owned)});
     if (result.gpus > 1) add_warnings(result, beyond_measured_sizes(scenario, *pool.platform));
     if (pool.spot == Spot::uninterrupted)
       add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated, as its {} says", pool.name,
@@ -265,6 +267,16 @@ void add_energy(Result& result, const Scenario& scenario, Life& life) {
     add_warnings(result, {"energy is of the GPUs alone: the platform states no power of their hosts"});
 }
 
+/// A run that takes longer by its stated error draws the same power for longer, until its idle tail has ended.
+void energy_interval(Result& result, const Scenario& scenario) {
+  if (!result.energy) return;
+  const double tail = scenario.charges.idle_tail.si;
+  const auto stretch = [&](double total_s) { return (total_s + tail) / (result.total.si + tail); };
+  const Interval times{stretch(result.interval_s.low), stretch(result.interval_s.high)};
+  result.kwh = {result.energy->kwh * times.low, result.energy->kwh * times.high};
+  result.kg_co2e = {result.energy->kg_co2e * times.low, result.energy->kg_co2e * times.high};
+}
+
 void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
   Training& training = life.training();
   const StepTotals& totals = training.totals();
@@ -278,7 +290,13 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
     const Nanoseconds held = held_with_tail(scenario, fleet, p, end);
     if (held == 0) continue;
     training.ledger(p).hold(pool.instance().gpus, held);
-    PoolUse use{pool.name, pool.gpu().name, training.ledger(p).close(), to_seconds(held).si / 3600, {}, {}};
+    PoolUse use{pool.name,
+                pool.gpu().name,
+                training.ledger(p).close(),
+                to_seconds(held).si / 3600,
+                {},
+                {},
+                owning_assumes(*pool.platform, pool.instance(), pool.price)};
     result.gpu_seconds += use.gpu_seconds;
     peak += peak_rate(scenario.trace, pool.gpu()).si * use.gpu_seconds.total_seconds();
     vcpus = vcpus && pool.instance().vcpus > 0;
@@ -332,6 +350,7 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
   result.events = life.events();
   intervals(result, training, life.end());
   use_of_hardware(result, scenario, life);
+  energy_interval(result, scenario);
   add_costs(result, scenario, life);
   result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
                (!scenario.budget || result.bill.total() <= *scenario.budget);

@@ -75,8 +75,9 @@ StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   return stage;
 }
 
-/// Reading a batch from storage as a stage before the others: all who load one share its rate and its requests, and a
-/// request's latency is paid once a batch, whose requests are in flight together.
+/// Reading a batch from storage as a stage before the others: all who load batches share its rate and its requests, those of one
+/// node where each node has a volume of its own. Of an object store each node has its rate, and all share the requests,
+/// which are those of one prefix. A request's latency is paid once a batch, whose requests are in flight together.
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;
@@ -86,11 +87,12 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
   const double images = models.batch[pool];
   const double bytes = images * scenario.dataset.bytes_per_image * input.compressed;
   const double requests = images / input.images_per_request;
-  const double rate = storage.read.si * configuration.storage / loaders;
-  double time = bytes / rate;
-  const std::optional<double> iops = configuration.burst && storage.burst_iops ? storage.burst_iops : storage.iops;
-  if (iops) time = std::max(time, requests / (*iops * configuration.storage / loaders));
   const ScenarioPool& where = scenario.pools[pool];
+  const double sharing = storage.each_node ? loaders_of_node(scenario, where) : loaders;
+  double time = bytes / (storage.read.si * configuration.storage / sharing);
+  const std::optional<double> iops = configuration.burst && storage.burst_iops ? storage.burst_iops : storage.iops;
+  if (iops)
+    time = std::max(time, requests / (*iops * configuration.storage / (storage.object_store ? loaders : sharing)));
   if (where.instance().nic)
     time = std::max(time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count /
                                    loaders_of_node(scenario, where)));

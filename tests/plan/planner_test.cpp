@@ -78,6 +78,35 @@ TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   EXPECT_EQ(json()["chosen"]["instance"], "one");
 }
 
+// One seed: 400 g/kWh for as long as the run may take, by all stated error.
+TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
+  content["search"]["max_gpus"] = 1;
+  content["search"]["seeds"] = 1;
+  content["objective"] = "carbon";
+  const Json chosen = json()["chosen"];
+  const auto of = [&](const char* what, const char* which) {
+    return chosen.at(what).at(Json::json_pointer(which)).get<double>();
+  };
+  for (const char* end : {"/interval/0", "/interval/1"}) {
+    EXPECT_NE(of("kg_co2e", end), of("kg_co2e", "/median"));
+    EXPECT_NEAR(of("kg_co2e", end) / of("kg_co2e", "/median"), of("time_s", end) / of("time_s", "/median"), 1e-9);
+  }
+}
+
+// 8,766 USD over a year of 8,766 h, half of it in use: 2 USD/h.
+TEST_F(Plans, SayWhatOwningAssumes) {
+  Json platform = Json::parse(made_up_platform());
+  const Json ownership = {{"capital", "8766USD"}, {"life_years", 1}, {"utilization", 0.5}};
+  platform["instances"]["one"]["prices"] = Json::array(
+      {Json{{"region", "room-1"}, {"market", "on-demand"}, {"as_of", "2026-11-01"}, {"ownership", ownership}}});
+  folder_.add("lab.json", platform.dump());
+  content["search"]["max_gpus"] = 1;
+  content["search"]["instances"] = {"one"};
+  const Json plan = json();
+  EXPECT_EQ(plan["chosen"]["usd_per_hour"], "2.00");
+  EXPECT_EQ(plan["chosen"]["owned"], "8766.00 USD over 1 year at 50 % use, no staff, boot 90 s");
+}
+
 TEST_F(Plans, ADeadlineTakesMoreGpus) {
   content["deadline"] = "40min";
   content["search"]["gpus"] = {"GPU-X"};

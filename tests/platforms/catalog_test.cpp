@@ -154,6 +154,81 @@ TEST(Catalog, TcpHopsTakeWhatWasMeasured) {
   EXPECT_NEAR(modelled / hop, 1, 0.01);
 }
 
+constexpr double kGib = 1073741824;
+
+// Providers write GB and mean 2^30 bytes where they sell storage: 500 GiB of gp3 in Ireland are 44 USD a month.
+TEST(Catalog, SellsStorageByTheGib) {
+  for (const char* provider : {"aws", "gcp", "azure"}) {
+    const Platform platform = load_catalog(provider, "");
+    for (const Storage& storage : platform.storage) {
+      EXPECT_EQ(storage.rates.unit, VolumeUnit::gib) << storage.name;
+      for (const auto& [region, rates] : storage.regions) EXPECT_EQ(rates.unit, VolumeUnit::gib) << storage.name;
+      EXPECT_TRUE(storage.each_node) << storage.name;
+    }
+  }
+  const Platform aws = load_catalog("aws", "");
+  EXPECT_EQ(aws.storage_class("gp3").rates_in("eu-west-1").per_month, MicroUsd{88'000});
+  EXPECT_EQ(aws.storage_class("gp3").rates_in("eu-west-1").per_rate_month, MicroUsd{44'000});
+  EXPECT_TRUE(aws.storage_class("gp3").rates_in("eu-west-1").rate_in_mib);
+}
+
+// A P30 is a whole disk of 1024 GiB for 135.17 USD a month, however little of it is used.
+TEST(Catalog, SellsAzuresDisksWhole) {
+  const Platform azure = load_catalog("azure", "");
+  for (const auto& [name, gib, usd] : {std::tuple{"premium-ssd-p10", 128, 19.71},
+                                       {"premium-ssd-p20", 512, 73.22},
+                                       {"premium-ssd-p30", 1024, 135.17},
+                                       {"premium-ssd-p40", 2048, 259.05}}) {
+    const Storage& disk = azure.storage_class(name);
+    EXPECT_EQ(disk.sold(Bytes{1}).si, gib * kGib) << name;
+    EXPECT_EQ(disk.maximum->si, gib * kGib) << name;
+    EXPECT_NEAR(static_cast<double>(disk.rates.per_month->value) * 1e-6 * gib, usd, 0.005) << name;
+  }
+}
+
+// 10 GiB at 0.12 MiB/s each are 1.258 MB/s; above 10,000 GiB the instance's 1,200 MiB/s limit what is read, above 3,333
+// its 400 what is written. gp2 has 3 IOPS a GiB from 100 to 16,000.
+TEST(Catalog, KnowsHowFastAVolumeIsByItsSize) {
+  const auto sized = [](Storage storage, double gib) {
+    storage.set_size(Bytes{gib * kGib});
+    return storage;
+  };
+  const Platform gcp = load_catalog("gcp", "");
+  const Storage& standard = gcp.storage_class("pd-standard");
+  EXPECT_EQ(standard.sold(Bytes{10e9}).si, 10 * kGib);
+  EXPECT_NEAR(sized(standard, 10).read.si, 1.258e6, 0.001e6);
+  EXPECT_DOUBLE_EQ(*sized(standard, 10).iops, 7.5);
+  EXPECT_DOUBLE_EQ(sized(standard, 20'000).read.si, 1200 * 1048576.0);
+  EXPECT_DOUBLE_EQ(sized(standard, 20'000).write.si, 400 * 1048576.0);
+  const Platform aws = load_catalog("aws", "");
+  const Storage& gp2 = aws.storage_class("gp2");
+  EXPECT_EQ(sized(gp2, 8).iops, 100);
+  EXPECT_EQ(sized(gp2, 8).burst_iops, 3000);
+  EXPECT_EQ(sized(gp2, 2000).iops, 6000);
+  EXPECT_FALSE(sized(gp2, 2000).burst_iops);  // nothing to burst to
+  EXPECT_EQ(sized(gp2, 16'384).iops, 16'000);
+}
+
+TEST(Catalog, KnowsWhatCanBeProvisioned) {
+  const Platform aws = load_catalog("aws", "");
+  const VolumeLimits& gp3 = aws.storage_class("gp3").limits;
+  EXPECT_EQ(gp3.iops, 16'000);
+  EXPECT_EQ(gp3.iops_per_gib, 500);
+  EXPECT_EQ(gp3.throughput->si, 1000 * 1048576.0);
+  EXPECT_EQ(gp3.per_iops->si, 0.25 * 1048576);
+  EXPECT_EQ(aws.storage_class("io1").limits.iops, 64'000);
+  EXPECT_EQ(aws.storage_class("io2").limits.iops, 256'000);
+  EXPECT_EQ(aws.storage_class("io2").limits.iops_per_gib, 1000);
+}
+
+// AWS charges both zones for what crosses between them, Google the one that sends; Google sells egress by the GiB.
+TEST(Catalog, KnowsWhoPaysForTraffic) {
+  EXPECT_TRUE(load_catalog("aws", "").transfer.zone_charged_at_both_ends);
+  EXPECT_FALSE(load_catalog("gcp", "").transfer.zone_charged_at_both_ends);
+  EXPECT_EQ(load_catalog("aws", "").transfer.internet_unit, VolumeUnit::gb);
+  EXPECT_EQ(load_catalog("gcp", "").transfer.internet_unit, VolumeUnit::gib);
+}
+
 TEST(LoadCatalog, TakesANameOrAPathBesideTheFileThatNamesIt) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "load_catalog";
   std::filesystem::create_directories(folder / "labs");

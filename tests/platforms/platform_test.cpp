@@ -67,7 +67,7 @@ TEST(Platform, ReadsTheDesignsExample) {
   EXPECT_EQ(lab.region("room-1")->pue, 1.5);
   EXPECT_EQ(lab.fabric.latency, 1_us);
   EXPECT_EQ(lab.storage_class("nfs").write, 1_GB_per_s);
-  EXPECT_EQ(lab.storage_class("nfs").rates.per_gb_month, MicroUsd{0});
+  EXPECT_EQ(lab.storage_class("nfs").rates.per_month, MicroUsd{0});
   EXPECT_EQ(lab.boot(node).median, 60_s);
   EXPECT_EQ(lab.billing.minimum, 60_s);
 }
@@ -102,7 +102,7 @@ TEST(Platform, ANicIsGpuDirectWithoutRendezvousUnlessItSaysOtherwise) {
 TEST(Platform, KeepsMoneyExactToTheMicroDollar) {
   const Platform lab = parse(replaced(replaced(kLab, "2.00USD/h", "0.000001USD/h"), "\"0USD\"", "\"0.023USD\""));
   EXPECT_EQ(lab.price(lab.instance("node"), "room-1", Market::on_demand).per_hour.value, 1);
-  EXPECT_EQ(lab.storage_class("nfs").rates.per_gb_month->value, 23'000);
+  EXPECT_EQ(lab.storage_class("nfs").rates.per_month->value, 23'000);
 }
 
 struct Bad {
@@ -151,6 +151,21 @@ TEST(Platform, NamesThePlaceAndTheFaultOfBadInput) {
     EXPECT_THAT(error_of(replaced(kLab, bad.from, bad.to)), AllOf(HasSubstr(place), HasSubstr(std::string(bad.says))))
         << bad.to;
   }
+}
+
+TEST(Platform, RefusesOnePriceInTwoUnits) {
+  EXPECT_THAT(
+      error_of(replaced(kLab, R"("per_gb_month": "0USD")", R"("per_gb_month": "0USD", "per_gib_month": "0USD")")),
+      testing::HasSubstr("/storage/nfs/per_gib_month: stands beside \"per_gb_month\"; keep one of the two"));
+}
+
+// 12,000 USD over 4 x 8,766 h, used at 60 %, and 0.35 USD/h of staff: what of it is assumed is said.
+TEST(Ownership, SaysWhatItAssumes) {
+  const Ownership owned{.capital = {12'000'000'000}, .life_years = 4, .utilization = 0.6, .staff = {350'000}};
+  EXPECT_EQ(owned.per_hour().value, 920'386);  // 12000 / 21038.4 + 0.35
+  EXPECT_EQ(owned.terms(), "12000.00 USD over 4 years at 60 % use, staff 0.35 USD/h");
+  const Ownership bare{.capital = {12'000'000'000}, .life_years = 4, .staff = {}};
+  EXPECT_EQ(bare.terms(), "12000.00 USD over 4 years at 100 % use, no staff");
 }
 
 TEST(Platform, RefusesTwoPricesForOneRegionAndMarket) {

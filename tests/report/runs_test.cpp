@@ -93,10 +93,16 @@ TEST(SweepText, MarksTheCheapestAndTheFastest) {
 }
 
 TEST(SweepText, MarksOneRunThatIsBoth) {
-  const Json both = {{"schema", "ganymede.sweep/1"},
-                     {"study", "made up"},
-                     {"runs", {made_up({"lab room", "1 x host", 1, 20e-3, 0, 300'000})}}};
+  Json both = {{"schema", "ganymede.sweep/1"},
+               {"study", "made up"},
+               {"runs", {made_up({"lab room", "1 x host", 1, 20e-3, 0, 300'000})}}};
   EXPECT_THAT(line_with(sweep_text(both), "1 x host"), testing::EndsWith("<- cheapest and fastest"));
+
+  // What owning assumes stands beside the mark.
+  both["runs"][0]["pools"] = Json::array({Json{{"owned", "8000 USD over 4 years at 100 % use, no staff, no boot"}}});
+  EXPECT_THAT(
+      line_with(sweep_text(both), "1 x host"),
+      testing::EndsWith("<- cheapest and fastest; owned: 8000 USD over 4 years at 100 % use, no staff, no boot"));
 }
 
 // Against the run with the fewest GPUs on the same platform, wherever it stands: 10 / 4 on aws, 20 / 16 in the lab.

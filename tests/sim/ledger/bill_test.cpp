@@ -27,20 +27,28 @@ BillItem instance_hours(const std::string& pool, std::int64_t nodes, MicroUsdPer
   return items.empty() ? BillItem{} : items.front();
 }
 
+constexpr std::int64_t kSecondNs = 1'000'000'000;
+
 TEST(BilledTime, IsRoundedUpAndAtLeastTheMinimum) {
-  EXPECT_EQ(billed_time(61.2_s, kPerSecond), 62_s);
-  EXPECT_EQ(billed_time(62_s, kPerSecond), 62_s);
-  EXPECT_EQ(billed_time(0_s, kPerSecond), 60_s);
-  EXPECT_EQ(billed_time(1_s, kPerHour), 3600_s);
-  EXPECT_EQ(billed_time(3601_s, kPerHour), 7200_s);
+  EXPECT_EQ(billed_time(61'200'000'000, kPerSecond), 62 * kSecondNs);
+  EXPECT_EQ(billed_time(62 * kSecondNs, kPerSecond), 62 * kSecondNs);
+  EXPECT_EQ(billed_time(0, kPerSecond), 60 * kSecondNs);
+  EXPECT_EQ(billed_time(kSecondNs, kPerHour), 3600 * kSecondNs);
+  EXPECT_EQ(billed_time(3601 * kSecondNs, kPerHour), 7200 * kSecondNs);
   // A minimum that is no multiple of the granularity is rounded up as well.
-  EXPECT_EQ(billed_time(1_s, {.granularity = 60_s, .minimum = 90_s}), 120_s);
+  EXPECT_EQ(billed_time(kSecondNs, {.granularity = 60_s, .minimum = 90_s}), 120 * kSecondNs);
 }
 
-// Less than half a nanosecond over the hour is a double's rounding, not another hour.
-TEST(BilledTime, DoesNotBillTheRoundingOfADouble) {
-  EXPECT_EQ(billed_time(Seconds{3600 + 1e-10}, kPerHour), 3600_s);
-  EXPECT_EQ(billed_time(Seconds{3600 + 2e-9}, kPerHour), 7200_s);
+// 500 h by the second and by the hour. A microsecond more is the noise of summed steps; two microseconds are time.
+TEST(BilledTime, DoesNotBillTheNoiseOfSummedSteps) {
+  const std::int64_t hours_500 = 500 * 3600 * kSecondNs;
+  EXPECT_EQ(billed_time(hours_500 + 1000, kPerSecond), hours_500);
+  EXPECT_EQ(billed_time(hours_500 + 1000, kPerHour), hours_500);
+  EXPECT_EQ(billed_time(hours_500 + 2000, kPerSecond), hours_500 + kSecondNs);
+  EXPECT_EQ(billed_time(hours_500 + 2000, kPerHour), hours_500 + 3600 * kSecondNs);
+  // However short it was, the first unit is billed.
+  EXPECT_EQ(billed_time(1, {.granularity = 1_s, .minimum = 0_s}), kSecondNs);
+  EXPECT_EQ(billed_time(0, {.granularity = 1_s, .minimum = 0_s}), 0);
 }
 
 // 1,000.4 s on one p3.2xlarge: 1,001 s at 3.06 USD/h are 3.06 x 1001 / 3600 = 0.85085 USD.
@@ -96,10 +104,12 @@ RC_GTEST_PROP(BillProperty, ItemsSumToTheTotalAndNobodyPaysForLessThanWasMetered
     const BillingRule rule{.granularity = Seconds{static_cast<double>(*rc::gen::inRange(1, 3601))},
                            .minimum = Seconds{static_cast<double>(*rc::gen::inRange(0, 3601))}};
     const BillItem item = instance_hours("pool", nodes, price, metered, rule);
-    const Seconds billed = billed_time(metered, rule);
-    RC_ASSERT(billed >= metered);
-    RC_ASSERT(billed >= rule.minimum);
-    RC_ASSERT(billed < std::max(metered, rule.minimum) + rule.granularity);
+    const std::int64_t of_meter = whole_nanoseconds(metered);
+    const std::int64_t least = std::max(of_meter, whole_nanoseconds(rule.minimum));
+    const std::int64_t billed_ns = billed_time(of_meter, rule);
+    RC_ASSERT(billed_ns + kNoiseNanoseconds >= least);
+    RC_ASSERT(billed_ns < least + whole_nanoseconds(rule.granularity));
+    const Seconds billed{static_cast<double>(billed_ns) / kNanosecondsPerSecond};
     RC_ASSERT(item.usd == cost(nodes * price, billed));
     sum += item.usd.value;
     bill.items.push_back(item);

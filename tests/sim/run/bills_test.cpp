@@ -128,6 +128,10 @@ TEST_F(Bills, EgressBetweenZones) {
   EXPECT_NEAR(gb, 32, 1e-9);
   EXPECT_EQ(cost["items"].back()["pool"], "between zones");
   expect_sums(cost);
+
+  // A provider that charges them where they are sent alone.
+  platform["transfer"]["zone_charged"] = "once";
+  EXPECT_EQ(item(bill(), "data transfer"), "0.32");
 }
 
 // A hundredth of a month, 7.3 h = 26,280 s: 26.28 USD of instance; 100 GB at 0.08, 3,000 IOPS at 0.005 and 375 MB/s at
@@ -150,7 +154,8 @@ TEST_F(Bills, ProvisionedIops) {
   EXPECT_EQ(item(bill(), "storage"), "0.10");
 }
 
-// 100 s at 2 USD/h; with the whole year of 8,760 h on the bill, 17,520 USD.
+// 100 s at 2 USD/h; with the whole year of 8,760 h on the bill, 17,520 USD. Beside them stands what an hour costs on
+// demand.
 TEST_F(Bills, Reserved) {
   platform["instances"]["one"]["prices"].push_back(
       {{"region", "room-1"}, {"market", "reserved-1y"}, {"per_hour", "2USD/h"}, {"as_of", "2026-11-01"}});
@@ -160,6 +165,10 @@ TEST_F(Bills, Reserved) {
   scenario["billing"]["commitment"] = "whole-term";
   const Json cost = bill();
   EXPECT_EQ(item(cost, "unused commitment"), "17519.944444");
+  for (const Json& line : cost["items"]) {
+    EXPECT_EQ(line["unit_price_usd"], "2.00");
+    EXPECT_EQ(line["list_price_usd"], "3.60");
+  }
   EXPECT_EQ(cost["total_usd"], "17520.00");
   expect_sums(cost);
 }
@@ -192,6 +201,9 @@ TEST_F(Bills, PrivateWithPower) {
   EXPECT_EQ(item(cost, "electricity"), "0.06765");
   EXPECT_EQ(cost["total_usd"], "2.16765");
   expect_sums(cost);
+  const char* terms = "8766.00 USD over 1 year at 50 % use, staff 0.10 USD/h, boot 90 s";
+  EXPECT_EQ(run()["pools"][0]["owned"], terms);
+  EXPECT_THAT(run()["provenance"]["warnings"].dump(), HasSubstr(std::string("if this holds: ") + terms));
 
   // A host of its own that draws 20 W idle and 100 W busy; its 8 vCPUs are busy for 351,000 x 2.25 ms / (8 x 3600 s).
   platform["instances"]["one"]["power"] = {{"idle", "20W"}, {"peak", "100W"}};
@@ -253,6 +265,27 @@ TEST_F(Bills, TheMeterStartsWhereTheProviderSays) {
   }
 }
 
+// Boot takes 90 s, the image another 60, training 10: a meter that starts once the host runs sees 70 s of 0.001 USD.
+TEST_F(Bills, AReadyHostIsPaidForWhileItPullsTheImage) {
+  scenario["workload"]["steps"] = 1000;
+  scenario["provisioning"]["image_pull"] = "60s";
+  platform["billing"]["starts"] = "ready";
+  const Json cost = bill();
+  EXPECT_EQ(cost["total_usd"], "0.07");
+  EXPECT_EQ(cost["instance_hours_by_use"]["provisioning"], "0.06");
+  expect_sums(cost);
+}
+
+// 500 h of steps of 10 ms, 90 s of boot included: neither a second nor an hour more, whatever the doubles of the steps
+// add up to.
+TEST_F(Bills, WholeHoursAreBilledAsSuch) {
+  scenario["workload"]["steps"] = 500 * 360'000 - 9'000;
+  for (const char* granularity : {"1s", "1h"}) {
+    platform["billing"]["granularity"] = granularity;
+    EXPECT_EQ(bill()["total_usd"], "1800.00") << granularity;
+  }
+}
+
 // 300 GB to the internet: 100 at 0.09, 150 at 0.08, 50 at 0.05; with the first 100 free, 100 at 0.09 and 100 at 0.08.
 TEST_F(Bills, DataToTheInternetByTiers) {
   platform["transfer"]["internet"] = {
@@ -262,10 +295,17 @@ TEST_F(Bills, DataToTheInternetByTiers) {
   EXPECT_EQ(item(bill(), "data transfer"), "23.50");
   scenario["billing"]["free_tiers"] = true;
   EXPECT_EQ(item(bill(), "data transfer"), "17.00");
+
+  // By the GiB, none of them free: 300 GiB.
+  platform["transfer"]["internet"] = {{{"up_to_gib", 100}, {"per_gib", "0.09USD"}}, {{"per_gib", "0.05USD"}}};
+  scenario["billing"] = {{"download", "300GiB"}};
+  const Json cost = bill();
+  EXPECT_EQ(item(cost, "data transfer"), "19.00");
+  EXPECT_EQ(cost["items"].back()["unit"], "GiB");
 }
 
-// A checkpoint of 48 MB is written in six parts of 8 MiB; without a cache each of 1,000 batches of 64 images is read
-// from the store, an image a request.
+// A checkpoint of 48 MB is created, written in six parts of 8 MiB and completed; without a cache each of 1,000 batches
+// of 64 images is read from the store, an image a request.
 TEST_F(Bills, RequestsOfAnObjectStore) {
   platform["storage"]["store"] = {{"kind", "object"},       {"read", "1GB/s"},        {"write", "48MB/s"},
                                   {"per_gb_month", "0USD"}, {"per_1000_put", "5USD"}, {"per_1000_get", "0.40USD"}};
@@ -276,8 +316,15 @@ TEST_F(Bills, RequestsOfAnObjectStore) {
   EXPECT_EQ(item(result["cost"], "read requests"), "25.60");
   double written = 0;
   item(result["cost"], "write requests", &written);
-  EXPECT_NEAR(written * 1000, 6 * result["life"]["checkpoints"].get<double>(), 1e-9);
+  EXPECT_NEAR(written * 1000, 8 * result["life"]["checkpoints"].get<double>(), 1e-9);
   EXPECT_GE(result["life"]["checkpoints"], 1);
+
+  // What fits into one part is one request.
+  scenario["checkpoint"]["bytes"] = "8MiB";
+  const Json small = run();
+  written = 0;
+  item(small["cost"], "write requests", &written);
+  EXPECT_NEAR(written * 1000, small["life"]["checkpoints"].get<double>(), 1e-9);
 }
 
 // 730 GB at 3.60 USD a GB-month are 0.001 USD/s. The first node is there from 60 s to 690 s, the next comes at 720 s,

@@ -52,6 +52,13 @@ TEST(Simulate, OneWorkersUseOfItsHardware) {
   const double kwh = (50 + 200 * kBusy) * kTotal * 1.5 / 3.6e6;
   EXPECT_NEAR(number(run, "/energy/kwh"), kwh, 1e-9);
   EXPECT_NEAR(number(run, "/energy/kg_co2e"), kwh * 0.4, 1e-9);
+  // The same power for as long as the run may take.
+  for (const char* end : {"0", "1"}) {
+    const double times = number(run, (std::string("/time/interval_s/") + end).c_str()) / kTotal;
+    EXPECT_NE(times, 1);
+    EXPECT_NEAR(number(run, (std::string("/energy/kwh_interval/") + end).c_str()), kwh * times, 1e-9);
+    EXPECT_NEAR(number(run, (std::string("/energy/kg_co2e_interval/") + end).c_str()), kwh * 0.4 * times, 1e-9);
+  }
 }
 
 TEST(Simulate, SaysWhatItLeavesOut) {
