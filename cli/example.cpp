@@ -84,7 +84,7 @@ constexpr const char* kRequest = R"({
   "workload": {
     // A recorded trace of this model is picked; or "trace": a file of yours, or "recorded:NAME".
     "model": "dcgan-64",
-    "batch_per_gpu": 64, // one that the trace has recorded
+    "batch_per_gpu": [32, 64], // some that the trace has recorded; default: all of them
     "dataset": { "name": "celeba", "images": 202599, "bytes_per_image": 12288 },
     "epochs": 100 // or "images"
   },
@@ -100,10 +100,12 @@ constexpr const char* kRequest = R"({
     "markets": ["on-demand", "spot"],
     "min_gpus": 1,
     "max_gpus": 8,
-    "schemes": ["ring", "nccl"],
+    "schemes": ["ring", "nccl"], // the fastest is taken; default: those worth it
     // "policies": ["fixed", "spot-first"],
     "checkpoints": ["10min", "1h", "daly"], // tried where nodes may be lost
-    "seeds": 5, // runs of each candidate
+    // "mixed": false: without some nodes on spot beside others on demand
+    "max_price_age": "365d", // older prices, and undated ones, win only if they would at the high end of their error
+    "seeds": 5, // runs of each candidate; default: 20 where nodes may be lost, else 5
     "certainty": 0.9, // share of them that must meet deadline and budget
     "sure": false // true: with the upper ends of their intervals, that hold all stated error
   },

@@ -26,6 +26,7 @@ struct PlanFlags {
   std::map<std::string, std::string> texts;               ///< pointer, value
   std::map<std::string, std::int64_t> numbers;            ///< likewise
   std::map<std::string, std::vector<std::string>> lists;  ///< likewise
+  std::vector<std::int64_t> batches;
   double certainty = 0;
   std::string seed;
   std::vector<std::string> assignments;
@@ -41,6 +42,7 @@ std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
     if (value != 0) overrides.push_back({pointer, std::to_string(value)});
   for (const auto& [pointer, values] : flags.lists)
     if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
+  if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
   if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
   if (flags.sure) overrides.push_back({"/search/sure", "true"});
   if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
@@ -128,7 +130,11 @@ void add_plan(CLI::App& app, Shared& shared) {
   };
   text("--model", "/workload/model", "picks a recorded trace of it")->check(suggest("@models"));
   text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
-  number("--batch", "/workload/batch_per_gpu", "images a GPU and step; one that the trace has recorded");
+  command
+      ->add_option("--batch", flags->batches,
+                   "images a GPU and step, of those that the trace has recorded; default: all of them are tried")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
   number("--images", "/workload/images", "to train on");
   number("--epochs", "/workload/epochs", "instead of images, with --dataset-images");
   number("--dataset-images", "/workload/dataset/images", "of one epoch");
@@ -145,13 +151,16 @@ void add_plan(CLI::App& app, Shared& shared) {
   list("--market", "/search/markets", "markets; default: on-demand,spot")->check(suggest("@markets"));
   number("--min-gpus", "/search/min_gpus", "at least so many");
   number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
-  list("--scheme", "/search/schemes", "all-reduce schemes; default: ring,nccl")->check(suggest("@schemes"));
+  list("--scheme", "/search/schemes", "all-reduce schemes, of which the fastest is taken; default: those worth it")
+      ->check(suggest("@schemes"));
   list("--policy", "/search/policies", "policies; default: fixed, and on spot also spot-first")
       ->check(suggest("@policies"));
   list("--checkpoint", "/search/checkpoints", "intervals to try where nodes may be lost; default: 10min,1h,daly");
-  number("--seeds", "/search/seeds", "runs of each candidate; default: 5");
+  number("--seeds", "/search/seeds", "runs of each candidate; default: 20 where nodes may be lost, else 5");
   command->add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
       ->check(CLI::Range(0.01, 1.0));
+  text("--max-price-age", "/search/max_price_age", "beyond which a price is doubtful; default: 365d");
+  text("--today", "/search/today", "the day that prices age to; default: the newest price of the catalogs");
   command->add_flag("--sure", flags->sure, "the upper ends of intervals must meet the goals, with all stated error");
   command->add_option("--seed", flags->seed, "of the first run");
   command->add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");

@@ -7,71 +7,11 @@
 #include <optional>
 #include <set>
 
-#include "calibration/workload_model.hpp"
+#include "plan/bounds.hpp"
 #include "sim/run/scenario.hpp"
 
 namespace ganymede {
 namespace {
-
-/// Seconds of one GPU for one image, at least.
-///
-/// Proof. A worker's simulated step takes its phases' times, drawn together from one recorded step of its model, and
-/// waiting on top (for its input, its gradients, the slowest worker, a checkpoint): so never less than the model's
-/// fastest step alone, in which it trains `batch` images. A growing model spends the share s of its images in each
-/// stage, each varied by seed by up to v before they are scaled to sum to 1: so at least s (1 - v) / (1 + v).
-double least_gpu_seconds(const Request& request, const Platform& platform, const Instance& instance) {
-  const Gpu& gpu = platform.gpu_of(instance);
-  const double share = (1 - request.stage_variation) / (1 + request.stage_variation);
-  double sum = 0;
-  for (std::size_t i = 0; i < request.stages.size(); ++i) {
-    const TraceBatch& batch = request.trace.batches[request.stages[i]];
-    const WorkloadModel workload =
-        workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
-    double fastest = workload.central.step_s(0);
-    for (std::size_t sample = 1; sample < workload.central.samples; ++sample)
-      fastest = std::min(fastest, workload.central.step_s(sample));
-    sum += request.stage_shares[i] * share * fastest / batch.batch;
-  }
-  return sum;
-}
-
-/// Of the markets and regions that the policy may use.
-double least_price(const Candidate& candidate) {
-  const Policy& policy = *candidate.policy->policy;
-  double least = -1;
-  for (const Price& price : candidate.instance->prices) {
-    const bool here = price.region == candidate.region;
-    const bool now = price.market == candidate.market;
-    if (!(here || policy.other_regions) || !(now || policy.other_market) || !price.zone.empty()) continue;
-    double usd = static_cast<double>(price.per_hour.value) * 1e-6;
-    if (price.market == Market::on_demand)
-      for (const double part : candidate.instance->sustained_use)
-        usd = std::min(usd, part * static_cast<double>(price.per_hour.value) * 1e-6);
-    if (least < 0 || usd < least) least = usd;
-  }
-  return std::max(0.0, least);
-}
-
-/// Proof. So many images need at least `gpu_seconds` of one GPU each (least_gpu_seconds). A policy holds the nodes that
-/// are asked for at most, and one more while it changes between markets, all of whose GPUs train at most: the time.
-/// Each node that trains is paid for while it does, at the lowest of its prices or more, and its GPUs give at most
-/// their number of GPU-seconds a second: the cost; what is charged besides is not below 0. Only a provider that does
-/// not charge for what it takes back early lets work be done for nothing: then 0. The last step may be cut to its real
-/// images, a part in a million is left to rounding. A pair of GPUs on which generator and discriminator take turns
-/// trains one batch, in no less than one GPU's time; of what backup workers train, less counts.
-Bounds bounds_of(const Request& request, const Candidate& candidate, double gpu_seconds) {
-  constexpr double kRounding = 1 - 1e-6;
-  const Policy& policy = *candidate.policy->policy;
-  const double total = gpu_seconds * static_cast<double>(request.images) * kRounding;
-  const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
-  Bounds bounds;
-  bounds.time_s = total / (nodes * candidate.instance->gpus);
-  const Platform& platform = request.catalogs[candidate.catalog].platform;
-  const bool spot = candidate.market == Market::spot || policy.other_market;
-  if (!(spot && platform.billing.free_if_interrupted.si > 0))
-    bounds.usd = least_price(candidate) * total / candidate.instance->gpus / 3600;
-  return bounds;
-}
 
 bool wanted(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
@@ -79,14 +19,15 @@ bool wanted(const std::vector<std::string>& names, const std::string& name) {
 
 class Enumeration {
  public:
-  explicit Enumeration(const Request& request) : request_(request) {}
+  Enumeration(const Request& request, bool each_scheme) : request_(request), each_scheme_(each_scheme) {}
 
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
       for (const Instance& instance : request_.catalogs[c].platform.instances) consider(c, instance);
     for (const auto& [why, names] : left_out_)
       out_.left_out.push_back(
-          fmt::format("{}: {}{}", why, fmt::join(names.begin(), names.begin() + shown(names), ", "),
+          fmt::format("{} instance type{}, {}: {}{}", names.size(), names.size() == 1 ? "" : "s", why,
+                      fmt::join(names.begin(), names.begin() + shown(names), ", "),
                       names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : ""));
     return std::move(out_);
   }
@@ -107,47 +48,105 @@ class Enumeration {
       return leave_out("no GPU, and searched only if named", instance.name);
     if (!instance.retired.empty()) return leave_out("retired", instance.name);
     if (instance.prices.empty()) return leave_out("no price is known", instance.name);
-    for (const std::size_t stage : request_.stages)
-      if (gpu_memory(request_.trace.batches[stage]) > gpu.memory)
-        return leave_out(
-            fmt::format("a step needs {} of GPU memory", to_string(gpu_memory(request_.trace.batches[stage]))),
-            instance.name);
-    const double gpu_seconds = least_gpu_seconds(request_, platform, instance);
-    for (int nodes = 1; nodes * instance.gpus <= request_.max_gpus; nodes *= 2) {
-      if (nodes * instance.gpus < request_.min_gpus) continue;
-      if (nodes > 1 && !instance.nic) break;
-      if (instance.available && nodes > *instance.available) break;
-      const bool alone = nodes * instance.gpus == 1;
-      for (std::size_t s = 0; s < (alone ? 1 : request_.schemes.size()); ++s) {
-        Candidate candidate;
-        candidate.catalog = catalog;
-        candidate.instance = &instance;
-        candidate.nodes = nodes;
-        candidate.scheme = alone ? "none" : request_.schemes[s];
-        group(candidate, gpu_seconds);
-      }
+    if (!offered(instance)) return leave_out("no price in the regions and on the markets searched", instance.name);
+    const std::size_t before = out_.all.size();
+    bool fits = false;
+    for (std::size_t batch = 0; batch < request_.batches.size(); ++batch) {
+      if (needed_memory(batch) > gpu.memory) continue;
+      fits = true;
+      sizes(catalog, instance, batch);
     }
+    if (!fits)
+      leave_out(fmt::format("a step needs {} of GPU memory", to_string(needed_memory(0))), instance.name);
+    else if (out_.all.size() == before)
+      leave_out(fmt::format("no number of them has {} GPUs",
+                            request_.min_gpus == request_.max_gpus
+                                ? std::to_string(request_.min_gpus)
+                                : fmt::format("{} to {}", request_.min_gpus, request_.max_gpus)),
+                instance.name);
+  }
+
+  /// It has a price that is searched.
+  bool offered(const Instance& instance) const {
+    return std::any_of(instance.prices.begin(), instance.prices.end(), [&](const Price& price) {
+      return price.zone.empty() && wanted(request_.regions, price.region) &&
+             std::find(request_.markets.begin(), request_.markets.end(), price.market) != request_.markets.end();
+    });
+  }
+
+  Bytes needed_memory(std::size_t batch) const {
+    Bytes most{0};
+    for (const std::size_t stage : request_.batches[batch].stages)
+      most = std::max(most, gpu_memory(request_.trace.batches[stage]));
+    return most;
+  }
+
+  /// Whole instances; and where the next one would be too much, as many GPUs of each as are still allowed.
+  void sizes(std::size_t catalog, const Instance& instance, std::size_t batch) {
+    PlanCandidate candidate;
+    candidate.catalog = catalog;
+    candidate.instance = &instance;
+    candidate.batch = batch;
+    const LeastWork work = least_work(request_, request_.batches[batch], request_.catalogs[catalog].platform, instance);
+    int most = request_.max_gpus;
+    if (!instance.nic) most = std::min(most, instance.gpus);
+    if (instance.available) most = std::min(most, *instance.available * instance.gpus);
+    candidate.gpus_per_node = instance.gpus;
+    const int least = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
+    for (const int nodes : node_counts(least, most / instance.gpus)) {
+      candidate.nodes = nodes;
+      schemes(candidate, work);
+    }
+    const int nodes = most / instance.gpus + 1;
+    if (most % instance.gpus == 0 || (nodes > 1 && !instance.nic) ||
+        (instance.available && nodes > *instance.available))
+      return;
+    candidate.nodes = nodes;
+    candidate.gpus_per_node = most / nodes;
+    if (candidate.gpus() < request_.min_gpus || candidate.gpus() <= (nodes - 1) * instance.gpus) return;
+    schemes(candidate, work);
+  }
+
+  void schemes(PlanCandidate candidate, const LeastWork& work) {
+    const bool one = candidate.gpus() == 1;
+    if (!one && each_scheme_) {
+      for (const std::string& scheme : request_.schemes) {
+        candidate.scheme = scheme;
+        group(candidate, work);
+      }
+      return;
+    }
+    candidate.scheme = one ? "none" : request_.schemes.size() == 1 ? request_.schemes.front() : "any";
+    group(candidate, work);
   }
 
   /// All its regions, markets, policies and checkpoints.
-  void group(Candidate candidate, double gpu_seconds) {
+  void group(PlanCandidate candidate, const LeastWork& work) {
     CandidateGroup group;
+    const auto add = [&](const std::vector<RequestPolicy>& policies) {
+      for (const RequestPolicy& policy : policies) {
+        candidate.policy = &policy;
+        for (const std::string& checkpoint : intervals(candidate)) {
+          candidate.checkpoint = checkpoint;
+          candidate.bounds = bounds_of(request_, candidate, work);
+          group.members.push_back(out_.all.size());
+          out_.all.push_back(candidate);
+        }
+      }
+    };
     for (const std::string& region : regions_of(*candidate.instance)) {
       candidate.region = region;
       for (const Market market : request_.markets) {
         if (!find_price(*candidate.instance, region, market)) continue;
         candidate.market = market;
-        for (const RequestPolicy& policy :
-             market == Market::spot ? request_.spot_policies : request_.on_demand_policies) {
-          candidate.policy = &policy;
-          const bool may_be_lost = market == Market::spot || policy.policy->other_market;
-          for (const std::string& checkpoint : intervals(candidate, may_be_lost)) {
-            candidate.checkpoint = checkpoint;
-            candidate.bounds = bounds_of(request_, candidate, gpu_seconds);
-            group.members.push_back(out_.all.size());
-            out_.all.push_back(candidate);
-          }
+        add(market == Market::spot ? request_.spot_policies : request_.on_demand_policies);
+        if (market != Market::spot || !find_price(*candidate.instance, region, Market::on_demand)) continue;
+        for (const int sure : {1, candidate.nodes / 2}) {
+          if (sure <= candidate.on_demand_nodes || sure >= candidate.nodes) continue;
+          candidate.on_demand_nodes = sure;
+          add(request_.mixed_policies);
         }
+        candidate.on_demand_nodes = 0;
       }
     }
     if (!group.members.empty()) out_.groups.push_back(std::move(group));
@@ -161,10 +160,10 @@ class Enumeration {
   }
 
   /// Where nothing is lost, and nothing crashes, checkpoints only cost.
-  std::vector<std::string> intervals(const Candidate& candidate, bool may_be_lost) const {
+  std::vector<std::string> intervals(const PlanCandidate& candidate) const {
     const bool crashes = request_.common.contains("faults");
     const bool place = request_.common.contains("storage") && request_.common["storage"].contains("checkpoint");
-    if (!may_be_lost && !crashes) return {""};
+    if (!candidate.at_risk() && !crashes) return {""};
     if (!place && request_.catalogs[candidate.catalog].platform.storage.empty()) return {""};
     return request_.checkpoints;
   }
@@ -172,6 +171,7 @@ class Enumeration {
   void leave_out(const std::string& why, const std::string& name) { left_out_[why].push_back(name); }
 
   const Request& request_;
+  const bool each_scheme_;
   Candidates out_;
   std::map<std::string, std::vector<std::string>> left_out_;
 };
@@ -185,15 +185,40 @@ std::string checkpoint_place(const Platform& platform) {
 
 }  // namespace
 
-Candidates enumerate(const Request& request) { return Enumeration(request).run(); }
+std::vector<int> node_counts(int least, int most) {
+  constexpr int kAll = 16;
+  std::vector<int> counts;
+  for (int nodes = 1, step = 1; nodes <= most; nodes += step) {
+    if (nodes >= kAll && (nodes & (nodes - 1)) == 0) step = nodes / 4;
+    if (nodes >= least) counts.push_back(nodes);
+  }
+  for (const int end : {least, most})
+    if (end >= std::max(1, least) && end <= most) counts.push_back(end);
+  std::sort(counts.begin(), counts.end());
+  counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
+  return counts;
+}
 
-nlohmann::json scenario_of(const Request& request, const Candidate& candidate) {
-  nlohmann::json scenario = request.common;
-  scenario["platform"] = {{"catalog", request.catalogs[candidate.catalog].name},
-                          {"region", candidate.region},
-                          {"instance", candidate.instance->name},
-                          {"nodes", candidate.nodes},
-                          {"market", to_string(candidate.market)}};
+Candidates enumerate(const Request& request, bool each_scheme) { return Enumeration(request, each_scheme).run(); }
+
+nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate) {
+  using Json = nlohmann::json;
+  Json scenario = request.common;
+  scenario["workload"]["batch_per_gpu"] = request.batches[candidate.batch].per_gpu;
+  Json pool = {{"catalog", request.catalogs[candidate.catalog].name},
+               {"region", candidate.region},
+               {"instance", candidate.instance->name},
+               {"nodes", candidate.nodes - candidate.on_demand_nodes},
+               {"market", to_string(candidate.market)}};
+  if (candidate.part_of_instance()) pool["gpus_per_node"] = candidate.gpus_per_node;
+  if (candidate.on_demand_nodes > 0) {
+    Json sure = pool;
+    sure["nodes"] = candidate.on_demand_nodes;
+    sure["market"] = to_string(Market::on_demand);
+    scenario["platform"]["pools"] = {std::move(pool), std::move(sure)};
+  } else {
+    scenario["platform"] = std::move(pool);
+  }
   if (!request.regions.empty()) scenario["platform"]["allowed_regions"] = request.regions;
   scenario["synchronization"]["scheme"] = candidate.scheme == "none" ? request.schemes.front() : candidate.scheme;
   scenario["policy"] = candidate.policy->content;
@@ -211,10 +236,33 @@ nlohmann::json scenario_of(const Request& request, const Candidate& candidate) {
   return scenario;
 }
 
-std::string label_of(const Request& request, const Candidate& candidate) {
-  return fmt::format("{} {} {}, {} x {}, {}, {}{}", request.catalogs[candidate.catalog].platform.name, candidate.region,
-                     to_string(candidate.market), candidate.nodes, candidate.instance->name, candidate.scheme,
-                     candidate.policy->name(),
+MicroUsdPerHour price_of(const PlanCandidate& candidate) {
+  MicroUsdPerHour sum = (candidate.nodes - candidate.on_demand_nodes) *
+                        find_price(*candidate.instance, candidate.region, candidate.market)->per_hour;
+  if (candidate.on_demand_nodes > 0)
+    sum.value += candidate.on_demand_nodes *
+                 find_price(*candidate.instance, candidate.region, Market::on_demand)->per_hour.value;
+  return sum;
+}
+
+PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate) {
+  const auto doubt = [&](Market market) {
+    return price_doubt(*candidate.instance, *find_price(*candidate.instance, candidate.region, market),
+                       request.price_age);
+  };
+  const PriceDoubt first = doubt(candidate.market);
+  return first.any() || candidate.on_demand_nodes == 0 ? first : doubt(Market::on_demand);
+}
+
+std::string label_of(const Request& request, const PlanCandidate& candidate) {
+  const std::string part = candidate.part_of_instance()
+                               ? fmt::format(" ({} of {} GPUs)", candidate.gpus_per_node, candidate.instance->gpus)
+                               : "";
+  const std::string sure =
+      candidate.on_demand_nodes > 0 ? fmt::format(" ({} of them on demand)", candidate.on_demand_nodes) : "";
+  return fmt::format("{} {} {}, {} x {}{}{}, {}, {}{}", request.catalogs[candidate.catalog].platform.name,
+                     candidate.region, to_string(candidate.market), candidate.nodes, candidate.instance->name, part,
+                     sure, candidate.scheme, candidate.policy->name(),
                      candidate.checkpoint.empty() ? "" : ", checkpoint " + candidate.checkpoint);
 }
 

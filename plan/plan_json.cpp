@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <tuple>
 
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
@@ -36,24 +37,39 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
+/// Of one node on the candidate's market.
+OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const Price& price) {
+  const PriceDoubt doubt = doubt_of(request, candidate);
+  OrderedJson out = {
+      {"usd_per_hour", decimal(price.per_hour)}, {"as_of", price.as_of}, {"source", price.origin.source}};
+  out["doubt"] = doubt.any() ? OrderedJson(doubt.why) : OrderedJson(nullptr);
+  out["factors"] = {doubt.low, doubt.high};
+  return out;
+}
+
 OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
-  const Candidate& candidate = plan.candidates.all[i];
+  const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
   const Platform& platform = request.catalogs[candidate.catalog].platform;
+  const Price& price = *find_price(*candidate.instance, candidate.region, candidate.market);
   OrderedJson out = {
       {"provider", platform.name},
       {"region", candidate.region},
       {"market", to_string(candidate.market)},
       {"instance", candidate.instance->name},
       {"nodes", candidate.nodes},
+      {"on_demand_nodes", candidate.market == Market::on_demand ? candidate.nodes : candidate.on_demand_nodes},
+      {"gpus_per_node", candidate.gpus_per_node},
+      {"part_of_instance", candidate.part_of_instance()},
       {"gpu", candidate.instance->gpu},
       {"gpus", candidate.gpus()},
+      {"batch_per_gpu", request.batches[candidate.batch].per_gpu},
       {"scheme", candidate.scheme},
       {"policy", candidate.policy->name()},
       {"checkpoint", candidate.checkpoint.empty() ? OrderedJson(nullptr) : OrderedJson(candidate.checkpoint)},
-      {"usd_per_hour",
-       decimal(candidate.nodes * find_price(*candidate.instance, candidate.region, candidate.market)->per_hour)},
-      {"prices_as_of", find_price(*candidate.instance, candidate.region, candidate.market)->as_of},
+      {"usd_per_hour", decimal(price_of(candidate))},
+      {"prices_as_of", price.as_of},
+      {"price", price_json(request, candidate, price)},
       {"verdict", name_of(run.verdict)},
       {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
   const std::string owned = owning_assumes(platform, *candidate.instance,
@@ -63,10 +79,13 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   if (!run.simulated()) return out;
   out["time_s"] = measure_json(run.time_s);
   out["usd"] = measure_json(run.usd);
+  out["usd"]["at_worst_prices"] = run.usd_at_worst;
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
+  out["seeds"] = run.seeds;
+  out["interruptions"] = run.interruptions;
   out["inputs"] = run.inputs;
   out["chosen"] = plan.best == i;
   return out;
@@ -83,12 +102,17 @@ std::string seen_from(const std::filesystem::path& folder, const std::string& pa
   return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
 }
 
-nlohmann::json scenario_in(const Request& request, const Candidate& candidate, const std::filesystem::path& folder) {
+nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidate,
+                           const std::filesystem::path& folder) {
   nlohmann::json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
   if (!trace.get<std::string>().starts_with(kRecorded)) trace = seen_from(folder, trace.get<std::string>());
-  auto& catalog = scenario["platform"]["catalog"];
-  if (!is_provider(catalog.get<std::string>())) catalog = seen_from(folder, catalog.get<std::string>());
+  auto& platform = scenario["platform"];
+  for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
+                                                : std::vector{&platform}) {
+    auto& catalog = (*place)["catalog"];
+    if (!is_provider(catalog.get<std::string>())) catalog = seen_from(folder, catalog.get<std::string>());
+  }
   if (auto& policy = scenario["policy"]; policy.contains("table"))
     policy["table"] = seen_from(folder, policy["table"].get<std::string>());
   return scenario;
@@ -102,7 +126,7 @@ std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& 
     if (!run.simulated()) continue;
     const double value = request.objective == Objective::time     ? run.time_s.median
                          : request.objective == Objective::carbon ? run.kg_co2e.median
-                                                                  : run.usd.median;
+                                                                  : run.usd_at_worst;
     order.emplace_back(value, i);
   }
   std::sort(order.begin(), order.end());
@@ -113,13 +137,14 @@ std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& 
   return indices;
 }
 
-/// The first of each provider on each market.
+/// The first of each provider on each market, and on two.
 std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::size_t>& order) {
   std::vector<std::size_t> best;
-  std::set<std::pair<std::size_t, Market>> seen;
+  std::set<std::tuple<std::size_t, Market, bool>> seen;
   for (const std::size_t i : order) {
-    const Candidate& candidate = plan.candidates.all[i];
-    if (plan.runs[i].verdict == Verdict::meets && seen.emplace(candidate.catalog, candidate.market).second)
+    const PlanCandidate& candidate = plan.candidates.all[i];
+    if (plan.runs[i].verdict == Verdict::meets &&
+        seen.emplace(candidate.catalog, candidate.market, candidate.on_demand_nodes > 0).second)
       best.push_back(i);
   }
   return best;
@@ -130,17 +155,23 @@ OrderedJson request_json(const Request& request) {
       {"model", request.trace.model},
       {"trace", request.trace_choice},
       {"device", request.trace.device.name},
-      {"batch_per_gpu", request.trace.batches[request.stages.back()].batch},
+      {"batch_per_gpu", request.batches.back().per_gpu},
+      {"batches_per_gpu", OrderedJson::array()},
       {"images", request.images},
       {"deadline", request.deadline_text.empty() ? OrderedJson(nullptr) : OrderedJson(request.deadline_text)},
       {"deadline_s", request.deadline ? OrderedJson(request.deadline->si) : OrderedJson(nullptr)},
       {"start", request.start.empty() ? OrderedJson(nullptr) : OrderedJson(request.start)},
       {"budget_usd", request.budget ? OrderedJson(decimal(*request.budget)) : OrderedJson(nullptr)},
       {"objective", to_string(request.objective)},
-      {"seeds", request.seeds},
+      {"seeds", request.seeds_at_risk},
+      {"seeds_without_risk", request.seeds},
       {"certainty", request.certainty},
       {"sure", request.sure},
       {"seed", request.seed}};
+  for (const Request::Batch& batch : request.batches) out["batches_per_gpu"].push_back(batch.per_gpu);
+  out["schemes"] = request.schemes;
+  out["prices_aged_to"] = request.price_age.today.empty() ? OrderedJson(nullptr) : OrderedJson(request.price_age.today);
+  out["max_price_age_days"] = request.price_age.most_days;
   OrderedJson catalogs = OrderedJson::array();
   for (const auto& entry : request.catalogs) catalogs.push_back(entry.platform.name);
   out["catalogs"] = std::move(catalogs);
@@ -164,6 +195,8 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
     out["chosen"]["scenario"] = scenario_in(request, plan.candidates.all[*plan.best], folder);
     out["chosen"]["warnings"] = plan.runs[*plan.best].warnings;
   }
+  out["best_of_known_risk"] = nullptr;
+  if (plan.best_of_known_risk) out["best_of_known_risk"] = row(request, plan, *plan.best_of_known_risk);
   out["best_of_each"] = rows(request, plan, best_of_each(plan, order));
   out["pareto"] = rows(request, plan, plan.pareto);
   out["near_misses"] = rows(request, plan, plan.near);

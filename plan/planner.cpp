@@ -6,101 +6,48 @@
 #include <cmath>
 #include <tuple>
 
-#include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
-#include "sim/run/simulate.hpp"
+#include "plan/evaluate.hpp"
 
 namespace ganymede {
 namespace {
 
 using Json = nlohmann::json;
 
-/// Groups simulated between two looks at what is beaten by now. Fixed: the result must not depend on the machine.
-constexpr std::size_t kGroupsARound = 16;
+/// Units of work simulated between two looks at what is beaten by now. Fixed: the result must not depend on the
+/// machine.
+constexpr std::size_t kUnitsARound = 16;
 constexpr std::size_t kNear = 5;
+
+/// Candidates of a group that are simulated together: those that may be taken back, or the others, which are compared
+/// among themselves.
+struct Unit {
+  double least = 0;  ///< of the bounds of what is to be minimized
+  std::size_t group = 0;
+  bool at_risk = false;
+  auto operator<=>(const Unit&) const = default;
+};
 
 double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
-/// Over the seeds: the median, and the 5th percentile of the low ends to the 95th of the high ones.
-Json measure(const std::vector<Result>& runs, auto&& value, auto&& low, auto&& high) {
-  std::vector<double> values, lows, highs;
-  for (const Result& run : runs) {
-    values.push_back(value(run));
-    lows.push_back(low(run));
-    highs.push_back(high(run));
-  }
-  for (auto* ends : {&values, &lows, &highs}) std::sort(ends->begin(), ends->end());
-  return {quantile(values, 0.5), quantile(lows, 0.05), quantile(highs, 0.95)};
-}
-
 PlanMeasure read_measure(const Json& in) { return {in[0].get<double>(), in[1].get<double>(), in[2].get<double>()}; }
-
-/// All seeds of a candidate, as the text that a child sends back.
-Json simulate_candidate(const Request& request, const Candidate& candidate) {
-  Json out;
-  try {
-    Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""));
-    std::vector<Result> runs;
-    for (int i = 0; i < request.seeds; ++i) {
-      set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
-      runs.push_back(simulate(scenario));
-    }
-    double busy = 0, losses = 0, met = 0;
-    const auto count = static_cast<double>(runs.size());
-    bool carbon = true;
-    for (const Result& run : runs) {
-      busy += run.gpu_busy / count;
-      losses += static_cast<double>(run.losses) / count;
-      const double time_s = request.sure ? run.interval_s.high : run.total.si;
-      const double usd = request.sure ? run.cost_usd.high : dollars(run.bill.total());
-      const bool in_time = !request.deadline || time_s <= request.deadline->si;
-      met += (in_time && (!request.budget || usd <= dollars(*request.budget)) ? 1 : 0) / count;
-      carbon = carbon && run.energy.has_value();
-    }
-    out["time"] = measure(
-        runs, [](const Result& r) { return r.total.si; }, [](const Result& r) { return r.interval_s.low; },
-        [](const Result& r) { return r.interval_s.high; });
-    out["usd"] = measure(
-        runs, [](const Result& r) { return dollars(r.bill.total()); }, [](const Result& r) { return r.cost_usd.low; },
-        [](const Result& r) { return r.cost_usd.high; });
-    out["kg"] = measure(
-        runs, [](const Result& r) { return r.energy ? r.energy->kg_co2e : 0; },
-        [](const Result& r) { return r.kg_co2e.low; }, [](const Result& r) { return r.kg_co2e.high; });
-    out["carbon_known"] = carbon;
-    out["busy"] = busy;
-    out["losses"] = losses;
-    out["met"] = met;
-    out["inputs"] = runs.front().inputs;
-    out["warnings"] = runs.front().warnings;
-  } catch (const ConfigError& error) {  // such as a storage that this catalog does not have
-    out["invalid"] = error.what();
-  } catch (const Infeasible& error) {
-    out["impossible"] = error.what();
-  } catch (const Failure& error) {
-    out["impossible"] = error.what();
-  }
-  return out;
-}
 
 class Search {
  public:
   Search(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
-    plan_.candidates = enumerate(request);
+    plan_.candidates = enumerate(request, options.exhaustive);
     plan_.runs.resize(plan_.candidates.all.size());
   }
 
   Plan run() {
     bound();
-    std::vector<std::size_t> order = by_bound();
-    groups_ = order.size();
-    std::size_t done = 0;
-    for (std::size_t first = 0; first < order.size(); first += kGroupsARound) {
-      const std::size_t end = std::min(order.size(), first + kGroupsARound);
-      round({order.begin() + static_cast<std::ptrdiff_t>(first), order.begin() + static_cast<std::ptrdiff_t>(end)},
-            done);
-      done = end;
-    }
+    const std::vector<Unit> order = by_bound();
+    units_ = order.size();
+    for (std::size_t first = 0; first < order.size(); first += kUnitsARound)
+      round({order.begin() + static_cast<std::ptrdiff_t>(first),
+             order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsARound))},
+            first);
     // Wrong for all is wrong in the request.
     if (plan_.simulated == 0 && !invalid_.empty()) throw ConfigError(invalid_);
     choose();
@@ -108,7 +55,7 @@ class Search {
   }
 
  private:
-  const Candidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
+  const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
 
   void bound() {
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
@@ -125,76 +72,80 @@ class Search {
   }
 
   double value(const Bounds& bounds) const {
-    return request_.objective == Objective::time ? bounds.time_s : bounds.usd;
+    return request_.objective == Objective::time ? bounds.time_s : bounds.usd_at_worst;
   }
   double value(const PlannedRun& run) const {
     return request_.objective == Objective::time     ? run.time_s.median
            : request_.objective == Objective::carbon ? run.kg_co2e.median
-                                                     : run.usd.median;
+                                                     : run.usd_at_worst;
   }
 
-  /// Groups that hold something to simulate, the most promising first.
-  std::vector<std::size_t> by_bound() const {
+  /// What holds something to simulate, the most promising first.
+  std::vector<Unit> by_bound() const {
     const auto& groups = plan_.candidates.groups;
-    std::vector<std::pair<double, std::size_t>> order;
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      double least = -1;
-      for (const std::size_t i : groups[g].members)
-        if (open(i) && (least < 0 || value(candidate(i).bounds) < least)) least = value(candidate(i).bounds);
-      if (least >= 0) order.emplace_back(least, g);
-    }
+    std::vector<Unit> order;
+    for (std::size_t g = 0; g < groups.size(); ++g)
+      for (const bool at_risk : {false, true}) {
+        std::optional<double> least;
+        for (const std::size_t i : groups[g].members)
+          if (open(i) && candidate(i).at_risk() == at_risk)
+            least = std::min(least.value_or(value(candidate(i).bounds)), value(candidate(i).bounds));
+        if (least) order.push_back({*least, g, at_risk});
+      }
     std::sort(order.begin(), order.end());
-    std::vector<std::size_t> indices;
-    for (const auto& [least, g] : order) indices.push_back(g);
-    return indices;
+    return order;
   }
 
   bool open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten; }
 
-  /// Strictly faster and strictly cheaper than the bounds: so than any run of the candidate.
-  const PlannedRun* beaten_by(std::size_t i) const {
-    if (options_.exhaustive || request_.objective == Objective::carbon) return nullptr;
-    const Bounds& bounds = candidate(i).bounds;
-    for (const std::size_t other : front_)
-      if (plan_.runs[other].time_s.median < bounds.time_s && plan_.runs[other].usd.median < bounds.usd)
-        return &plan_.runs[other];
-    return nullptr;
+  /// Something is strictly faster and strictly cheaper than the bounds: so than any run of the candidate. What nobody
+  /// takes back must be beaten as the best of its kind too.
+  bool beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
+    if (options_.exhaustive || request_.objective == Objective::carbon) return false;
+    if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < value(bounds))) return false;
+    return std::any_of(front_.begin(), front_.end(), [&](std::size_t other) {
+      return plan_.runs[other].time_s.median < bounds.time_s && plan_.runs[other].usd_at_worst < bounds.usd_at_worst;
+    });
   }
 
-  void round(const std::vector<std::size_t>& groups, std::size_t done) {
+  void round(const std::vector<Unit>& units, std::size_t done) {
     std::vector<std::vector<std::size_t>> work;
-    for (const std::size_t g : groups) {
-      auto& members = work.emplace_back();
-      for (const std::size_t i : plan_.candidates.groups[g].members) {
-        if (!open(i)) continue;
-        if (const PlannedRun* better = beaten_by(i))
-          plan_.runs[i].reason = fmt::format("needs at least {} and {:.2f} USD, where another takes {} and {:.2f} USD",
-                                             to_string(Seconds{candidate(i).bounds.time_s}), candidate(i).bounds.usd,
-                                             to_string(Seconds{better->time_s.median}), better->usd.median);
-        else
+    std::vector<std::size_t> origin;  // the group of each
+    for (const Unit& unit : units) {
+      std::vector<std::size_t> members;
+      for (const std::size_t i : plan_.candidates.groups[unit.group].members)
+        if (open(i) && candidate(i).at_risk() == unit.at_risk && !beaten(candidate(i), candidate(i).bounds))
           members.push_back(i);
-      }
+      if (members.empty()) continue;
+      work.push_back(std::move(members));
+      origin.push_back(unit.group);
     }
-    // A group in one child: its members share their steps.
+    // A unit in one child: its members share their steps.
     const auto outcomes = run_children(
         work.size(), options_.jobs,
-        [&](std::size_t g) {
-          Json answers = Json::array();
-          for (const std::size_t i : work[g]) answers.push_back(simulate_candidate(request_, candidate(i)));
-          return answers.dump();
+        [&](std::size_t u) {
+          std::vector<PlanCandidate> members;
+          for (const std::size_t i : work[u]) members.push_back(candidate(i));
+          return evaluate_group(request_, members,
+                                [&](const PlanCandidate& of, const Bounds& bounds) { return beaten(of, bounds); })
+              .dump();
         },
         [&](std::size_t finished) {
-          if (options_.progress) options_.progress(done + finished, groups_);
+          if (options_.progress) options_.progress(done + finished, units_);
         },
         ChildUse::reused);
-    for (std::size_t g = 0; g < work.size(); ++g) {
-      rethrow(outcomes[g]);
-      const Json answers = Json::parse(outcomes[g].text);
-      for (std::size_t k = 0; k < work[g].size(); ++k) land(work[g][k], answers[k]);
+    for (std::size_t u = 0; u < work.size(); ++u) {
+      rethrow(outcomes[u]);
+      const Json outcome = Json::parse(outcomes[u].text);
+      // The others of the group, which wait for their turn, need not look for it again.
+      for (const std::size_t i : plan_.candidates.groups[origin[u]].members)
+        plan_.candidates.all[i].scheme = outcome["scheme"].get<std::string>();
+      for (std::size_t k = 0; k < work[u].size(); ++k) land(work[u][k], outcome["answers"][k]);
     }
   }
 
   void land(std::size_t i, const Json& answer) {
+    if (answer.contains("beaten")) return;
     PlannedRun& run = plan_.runs[i];
     for (const char* why : {"impossible", "invalid"})
       if (answer.contains(why)) {
@@ -207,6 +158,9 @@ class Search {
     run.time_s = read_measure(answer["time"]);
     run.usd = read_measure(answer["usd"]);
     run.kg_co2e = read_measure(answer["kg"]);
+    run.usd_at_worst = answer["usd_at_worst"];
+    run.seeds = answer["seeds"];
+    run.interruptions = answer["interruptions"];
     run.carbon_known = answer["carbon_known"];
     run.gpu_busy = answer["busy"];
     run.losses = answer["losses"];
@@ -216,7 +170,27 @@ class Search {
     const bool meets = run.met_share >= request_.certainty - 1e-12;
     run.verdict = meets ? Verdict::meets : Verdict::misses;
     if (!meets) run.reason = miss(run);
-    if (meets) front_.push_back(i);
+    if (!meets) return;
+    join_front(i);
+    if (run.risk_is_known()) least_of_known_risk_ = std::min(least_of_known_risk_.value_or(value(run)), value(run));
+  }
+
+  /// Keeps those that nothing else beats.
+  void join_front(std::size_t i) {
+    const auto beats = [&](std::size_t a, std::size_t b) {
+      return plan_.runs[a].time_s.median <= plan_.runs[b].time_s.median &&
+             plan_.runs[a].usd_at_worst <= plan_.runs[b].usd_at_worst;
+    };
+    if (std::any_of(front_.begin(), front_.end(), [&](std::size_t other) { return beats(other, i); })) return;
+    std::erase_if(front_, [&](std::size_t other) { return beats(i, other); });
+    front_.push_back(i);
+  }
+
+  /// Equal ones: the faster, then the first.
+  bool better(std::size_t a, const std::optional<std::size_t>& b) const {
+    if (!b) return true;
+    const std::tuple x(value(plan_.runs[a]), plan_.runs[a].time_s.median, a);
+    return x < std::tuple(value(plan_.runs[*b]), plan_.runs[*b].time_s.median, *b);
   }
 
   std::string miss(const PlannedRun& run) const {
@@ -248,16 +222,18 @@ class Search {
       if (plan_.runs[i].verdict == Verdict::meets &&
           (request_.objective != Objective::carbon || plan_.runs[i].carbon_known))
         meeting.push_back(i);
-    for (const std::size_t i : meeting)
-      if (!plan_.best || value(plan_.runs[i]) < value(plan_.runs[*plan_.best])) plan_.best = i;
+    for (const std::size_t i : meeting) {
+      if (better(i, plan_.best)) plan_.best = i;
+      if (plan_.runs[i].risk_is_known() && better(i, plan_.best_of_known_risk)) plan_.best_of_known_risk = i;
+    }
     std::sort(meeting.begin(), meeting.end(), [&](std::size_t a, std::size_t b) {
       const PlannedRun &x = plan_.runs[a], &y = plan_.runs[b];
-      return std::tie(x.time_s.median, x.usd.median, a) < std::tie(y.time_s.median, y.usd.median, b);
+      return std::tie(x.time_s.median, x.usd_at_worst, a) < std::tie(y.time_s.median, y.usd_at_worst, b);
     });
     double cheapest = -1;
     for (const std::size_t i : meeting) {
-      if (cheapest >= 0 && plan_.runs[i].usd.median >= cheapest) continue;
-      cheapest = plan_.runs[i].usd.median;
+      if (cheapest >= 0 && plan_.runs[i].usd_at_worst >= cheapest) continue;
+      cheapest = plan_.runs[i].usd_at_worst;
       plan_.pareto.push_back(i);
     }
     std::vector<std::pair<double, std::size_t>> misses;
@@ -273,7 +249,7 @@ class Search {
     // One of each infrastructure: five checkpoint intervals of one machine are one miss.
     std::vector<std::tuple<std::size_t, const Instance*, int, Market>> seen;
     for (const auto& [excess, i] : misses) {
-      const Candidate& of = candidate(i);
+      const PlanCandidate& of = candidate(i);
       const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
       if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
       seen.push_back(place);
@@ -285,9 +261,10 @@ class Search {
   const Request& request_;
   const PlanOptions& options_;
   Plan plan_;
-  std::vector<std::size_t> front_;  // that meet the goals
-  std::size_t groups_ = 0;          // to simulate, as far as is known before
-  std::string invalid_;             // the first candidate's that is no valid scenario
+  std::vector<std::size_t> front_;             // that meet the goals, and nothing beats
+  std::optional<double> least_of_known_risk_;  // of what is to be minimized
+  std::size_t units_ = 0;                      // to simulate, as far as is known before
+  std::string invalid_;                        // the first candidate's that is no valid scenario
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 namespace ganymede {
 
-/// Median and spread over the seeds; `low` and `high` hold all stated error too.
+/// Median and spread over the seeds; `low` and `high` hold all stated error too, that of doubtful prices included.
 struct PlanMeasure {
   double median = 0, low = 0, high = 0;
 };
@@ -25,14 +25,19 @@ enum class Verdict {
 
 struct PlannedRun {
   Verdict verdict = Verdict::beaten;
-  std::string reason;  ///< of all but those that meet
+  std::string reason;  ///< of those that miss, are too slow or too dear, or impossible
   // Of simulated ones:
   PlanMeasure time_s, usd, kg_co2e;
+  double usd_at_worst = 0;  ///< median, with doubtful prices at their high ends: what candidates are ranked by
   bool carbon_known = false;
   double gpu_busy = 0, losses = 0, met_share = 0;
-  std::string inputs;  ///< "measured" or "transferred"
+  int seeds = 0;
+  std::string interruptions;  ///< how surely their rate is known: "none", "stated", "assumed" or "unknown"
+  std::string inputs;         ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
+  /// How often nodes are taken back is not a guess.
+  bool risk_is_known() const { return interruptions == "none" || interruptions == "stated"; }
   bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
 };
 
@@ -40,9 +45,12 @@ struct Plan {
   Candidates candidates;
   std::vector<PlannedRun> runs;     ///< one a candidate
   std::optional<std::size_t> best;  ///< none: nothing meets the goals
-  std::vector<std::size_t> pareto;  ///< of those that meet: nothing is both faster and cheaper; fastest first
-  std::vector<std::size_t> near;    ///< the nearest that do not, nearest first
-  std::size_t simulated = 0;        ///< candidates
+  /// The best of those whose risk of interruption is known: the best itself, if its is.
+  std::optional<std::size_t> best_of_known_risk;
+  /// Of those that meet: nothing is both faster and, at the high ends of doubtful prices, cheaper; fastest first.
+  std::vector<std::size_t> pareto;
+  std::vector<std::size_t> near;  ///< the nearest that do not, nearest first
+  std::size_t simulated = 0;      ///< candidates
   std::size_t count(Verdict verdict) const;
 };
 
@@ -55,8 +63,11 @@ struct PlanOptions {
 /// The same for the same request, whatever the number of jobs.
 ///
 /// A candidate is left out if its bounds alone miss a goal, or if one that was simulated and meets the goals is both
-/// faster and cheaper than they are: then it is neither the best by time or cost nor in the Pareto set. By carbon
-/// nothing is left out for being beaten.
+/// faster and cheaper than they are: then it is neither the best by time or cost nor in the Pareto set. One that nobody
+/// takes back is left out only if another such one is better besides. By carbon nothing is left out for being beaten.
+/// Of several schemes, that with the shortest mean step is simulated.
+///
+/// Costs are compared with doubtful prices at their high ends: an old price wins only if it would do so even there.
 Plan make_plan(const Request& request, const PlanOptions& options);
 
 /// `ganymede.plan/1`, which `simulate` takes; files that it names are relative to `folder`, where it will lie.

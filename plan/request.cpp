@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <set>
 
 #include "common/dates.hpp"
@@ -21,6 +23,13 @@ constexpr int kMostGpus = 65536;
 constexpr std::int64_t kMostImages = 1'000'000'000'000;
 /// A model whose stages' lengths a scenario does not say: as scenarios vary them.
 constexpr double kStageVariation = 0.25;
+
+/// Schemes that are tried where the request names none. The others were the fastest for none of 1,065 sets of 1 to 16
+/// GPUs of the catalogs, with dcgan-64 in batches of 16 to 128 a GPU: multi-ring and two-level equal the ring there,
+/// trees and hierarchical-copy move all bytes over one link, and torus needs the shape of one.
+constexpr std::array<std::string_view, 8> kWorthwhileSchemes = {
+    "ring", "double-binary-tree", "recursive-doubling", "halving-doubling", "parameter-server", "in-network", "mixed",
+    "nccl"};
 
 std::vector<std::string> strings(JsonObject& in, const char* key) {
   std::vector<std::string> all;
@@ -60,7 +69,7 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
 }
 
 void read_stages(JsonObject& in, Request& request, Json& workload) {
-  const std::size_t count = request.stages.size();
+  const std::size_t count = request.batches.back().stages.size();
   request.stage_shares.assign(count, 1 / static_cast<double>(count));
   request.stage_variation = count > 1 ? kStageVariation : 0;
   const auto node = in.optional("stages");
@@ -95,6 +104,33 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
   workload["epochs"] = count;
 }
 
+/// The batch sizes that are asked for, one or a list; without them, all that the trace has recorded.
+void read_batches(const std::optional<JsonNode>& node, const std::string& trace, Request& request) {
+  std::map<int, std::vector<std::size_t>> recorded;
+  std::string names;
+  for (std::size_t i = 0; i < request.trace.batches.size(); ++i) recorded[request.trace.batches[i].batch].push_back(i);
+  for (const auto& [batch, stages] : recorded) names += (names.empty() ? "" : ", ") + std::to_string(batch);
+  std::set<int> wanted;
+  if (!node) {
+    // Of a growing model, those that were recorded in all of its stages.
+    std::size_t most = 0;
+    for (const auto& [batch, stages] : recorded) most = std::max(most, stages.size());
+    for (const auto& [batch, stages] : recorded)
+      if (stages.size() == most) wanted.insert(batch);
+  } else {
+    for (const JsonNode& entry : node->value().is_array() ? node->as_array() : std::vector<JsonNode>{*node}) {
+      const auto batch = static_cast<int>(entry.as_integer(1, 1 << 24));
+      if (!recorded.contains(batch))
+        entry.expected(fmt::format("a batch size that {} has recorded ({})", trace, names));
+      if (recorded[batch].size() != recorded[wanted.empty() ? batch : *wanted.begin()].size())
+        entry.expected("batch sizes that were recorded in the same number of stages");
+      wanted.insert(batch);
+    }
+    if (wanted.empty()) node->expected("at least one batch size");
+  }
+  for (const int batch : wanted) request.batches.push_back({batch, recorded[batch]});
+}
+
 void read_workload(const JsonNode& node, Request& request) {
   JsonObject in(node);
   Json workload = Json::object();
@@ -114,15 +150,7 @@ void read_workload(const JsonNode& node, Request& request) {
   if (trace && model && model->as_string() != request.trace.model)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
-  std::string recorded;
-  const auto batch = in.optional("batch_per_gpu");
-  const int wanted = batch ? static_cast<int>(batch->as_integer(1, 1 << 24)) : request.trace.batches.back().batch;
-  for (std::size_t i = 0; i < request.trace.batches.size(); ++i) {
-    if (request.trace.batches[i].batch == wanted) request.stages.push_back(i);
-    recorded += (recorded.empty() ? "" : ", ") + std::to_string(request.trace.batches[i].batch);
-  }
-  if (request.stages.empty()) batch->expected(fmt::format("a batch size that {} has recorded ({})", picked, recorded));
-  workload["batch_per_gpu"] = wanted;
+  read_batches(in.optional("batch_per_gpu"), picked, request);
   read_stages(in, request, workload);
   read_images(in, node, request, workload);
   in.finish();
@@ -215,6 +243,22 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
 
 RequestPolicy named_policy(const char* name) { return {Json{{"name", name}}, find_policy(name)}; }
 
+/// Ages count to the day that the request names; else to the newest price of the catalogs, so that the same request and
+/// catalogs give the same plan on every day.
+void read_price_age(JsonObject& in, Request& request) {
+  for (const Request::Catalog& entry : request.catalogs)
+    request.price_age.today = std::max(request.price_age.today, newest_price_date(entry.platform));
+  if (const auto today = in.optional("today")) {
+    request.price_age.today = today->as_string();
+    if (!is_date(request.price_age.today)) today->expected("a date as YYYY-MM-DD");
+  }
+  if (const auto age = in.optional("max_price_age")) {
+    const double days = age->as_quantity<Seconds>().si / 86400;
+    if (!(days >= 0 && days <= 36500)) age->expected("an age from 0 to 36500 days, such as \"365d\"");
+    request.price_age.most_days = static_cast<int>(days);
+  }
+}
+
 void read_search(const JsonNode& node, Request& request) {
   JsonObject in(node);
   read_catalogs(in, node, request);
@@ -230,7 +274,7 @@ void read_search(const JsonNode& node, Request& request) {
   } else {
     request.max_gpus = std::max(request.max_gpus, request.min_gpus);
   }
-  request.schemes = {"ring", "nccl"};
+  request.schemes = {kWorthwhileSchemes.begin(), kWorthwhileSchemes.end()};
   if (const auto schemes = in.optional("schemes")) {
     request.schemes.clear();
     for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(read_scheme(entry).name());
@@ -244,6 +288,15 @@ void read_search(const JsonNode& node, Request& request) {
     for (const RequestPolicy& one : request.spot_policies)
       if (one.policy->name != "spot-first") request.on_demand_policies.push_back(one);
   }
+  const auto mixed = in.optional("mixed");
+  const auto searched = [&](Market market) {
+    return std::find(request.markets.begin(), request.markets.end(), market) != request.markets.end();
+  };
+  if (mixed && mixed->as_bool() && !(searched(Market::spot) && searched(Market::on_demand)))
+    mixed->fail("needs both spot and on-demand among the markets");
+  if (mixed ? mixed->as_bool() : searched(Market::spot) && searched(Market::on_demand))
+    for (const RequestPolicy& one : request.spot_policies)
+      if (!one.policy->other_market && !one.policy->other_regions) request.mixed_policies.push_back(one);
   request.checkpoints = {"10min", "1h", "daly"};
   if (const auto list = in.optional("checkpoints")) {
     request.checkpoints = strings(in, "checkpoints");
@@ -252,7 +305,9 @@ void read_search(const JsonNode& node, Request& request) {
       if (every != "daly" && !every.ends_with("epoch")) entry.as_positive<Seconds>();
     }
   }
-  if (const auto seeds = in.optional("seeds")) request.seeds = static_cast<int>(seeds->as_integer(1, 10'000));
+  if (const auto seeds = in.optional("seeds"))
+    request.seeds = request.seeds_at_risk = static_cast<int>(seeds->as_integer(1, 10'000));
+  read_price_age(in, request);
   if (const auto share = in.optional("certainty")) request.certainty = share->as_number(0.01, 1);
   if (const auto sure = in.optional("sure")) request.sure = sure->as_bool();
   in.finish();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "platforms/platform.hpp"
+#include "platforms/price_doubt.hpp"
 #include "policies/policy.hpp"
 #include "traces/step_trace.hpp"
 
@@ -29,7 +30,12 @@ struct Request {
   // What all candidates have in common, as members of a scenario: workload, storage, billing, …
   nlohmann::json common;
   StepTrace trace;
-  std::vector<std::size_t> stages;   ///< entries of trace.batches
+  /// Images a GPU and step to try, ascending.
+  struct Batch {
+    int per_gpu = 0;
+    std::vector<std::size_t> stages;  ///< entries of trace.batches
+  };
+  std::vector<Batch> batches;
   std::vector<double> stage_shares;  ///< of the images
   double stage_variation = 0;
   std::int64_t images = 0;
@@ -51,8 +57,11 @@ struct Request {
   int min_gpus = 1, max_gpus = 16;
   std::vector<std::string> schemes;
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
-  std::vector<std::string> checkpoints;  ///< intervals to try where nodes may be lost
-  int seeds = 5;
+  std::vector<RequestPolicy> mixed_policies;  ///< for some nodes on spot beside others on demand; empty: none is tried
+  std::vector<std::string> checkpoints;       ///< intervals to try where nodes may be lost
+  PriceAge price_age;                         ///< of prices that are believed as they stand
+  /// Runs of a candidate that nothing random happens to but delays, and of one whose nodes may be lost.
+  int seeds = 5, seeds_at_risk = 20;
   double certainty = 0.9;  ///< share of the seeds that must meet the goals
   bool sure = false;       ///< the upper ends of their intervals must, with all stated error
   std::uint64_t seed = 0;

@@ -83,7 +83,8 @@ Section summary_of_run(const PageInput& page) {
 std::string searched_of(const Json& plan) {
   const Json& searched = plan.at("searched");
   return fmt::format(
-      "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with {} seeds "
+      "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with up to {} "
+      "seeds "
       "each, {} of them meet the goals. Minimized: {}.",
       searched.at("candidates").dump(), searched.at("too_slow").dump(), searched.at("too_dear").dump(),
       searched.at("beaten").dump(), searched.at("simulated").dump(), plan.at("request").at("seeds").dump(),

@@ -28,8 +28,37 @@ std::string place(const Json& row) {
          (market == "on-demand" ? "" : " " + market);
 }
 
+/// A member that plans of earlier versions do not have.
+template <class T>
+T member(const Json& row, const char* name, T otherwise) {
+  const auto found = row.find(name);
+  return found == row.end() || found->is_null() ? otherwise : found->get<T>();
+}
+
+bool is_mixed(const Json& row) {
+  const int sure = member(row, "on_demand_nodes", 0);
+  return sure > 0 && sure < row.at("nodes").get<int>();
+}
+
 std::string rented(const Json& row) {
-  return fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
+  std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
+  if (is_mixed(row)) out += fmt::format(", {} of them on demand", row.at("on_demand_nodes").dump());
+  if (member(row, "part_of_instance", false))
+    out += fmt::format(", part of the instance: {} GPUs of each", row.at("gpus_per_node").dump());
+  return out;
+}
+
+/// "2026-07-20", with a mark where the price is doubtful.
+std::string price_date(const Json& row) {
+  std::string out = row.at("prices_as_of").get<std::string>();
+  if (row.contains("price") && !row.at("price").at("doubt").is_null()) out += " (?)";
+  return out;
+}
+
+/// How often nodes are taken back is not known.
+bool is_guess(const Json& row) {
+  const std::string known = member<std::string>(row, "interruptions", "none");
+  return known == "assumed" || known == "unknown";
 }
 
 std::string checkpoint(const Json& row) {
@@ -53,13 +82,15 @@ bool may_miss(const Json& row, const Json& request) {
 
 std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "checkpoint", ">time", "interval", ">USD",
-               "interval", ">kg CO2e", ">goals met", ""});
+               "interval", ">USD/h", "price of", ">kg CO2e", ">goals met", ""});
   for (const Json& row : rows)
     table.add({place(row), rented(row), fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()),
                row.at("scheme"), row.at("policy"), checkpoint(row), clock(median(row, "time_s")),
                interval(row, "time_s", clock), usd(median(row, "usd")), interval(row, "usd", usd),
+               row.at("usd_per_hour"), price_date(row),
                row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
-               percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : ""),
+               percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : "") +
+                   (is_guess(row) ? " (!)" : ""),
                marked(row.at("chosen").get<bool>() ? "<- CHOSEN" : "", row)});
   return table.text(width);
 }
@@ -70,6 +101,49 @@ std::string misses_of(const Json& rows, std::size_t width) {
     table.add({place(row), rented(row), fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()),
                row.at("scheme"), row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
   return table.text(width);
+}
+
+/// "128", or "16, 32, 64 or 128".
+std::string batches(const Json& request) {
+  if (!request.contains("batches_per_gpu")) return request.at("batch_per_gpu").dump();
+  std::string out;
+  const Json& all = request.at("batches_per_gpu");
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == all.size() ? " or " : ", ") + all[i].dump();
+  return out;
+}
+
+/// What is rented, its price with date and source, and what of its risk is not known.
+std::string sentence(const Json& row) {
+  std::string out = fmt::format("{}, {}, {}, {}", place(row), rented(row), row.at("scheme").get<std::string>(),
+                                row.at("policy").get<std::string>());
+  if (!row.at("checkpoint").is_null()) out += ", checkpoint " + checkpoint(row);
+  out += fmt::format(": {} USD in {}", usd(median(row, "usd")), clock(median(row, "time_s")));
+  if (!row.contains("price")) return out + fmt::format("; prices as of {}", row.at("prices_as_of").get<std::string>());
+  const Json& price = row.at("price");
+  const auto as_of = price.at("as_of").get<std::string>();
+  out += fmt::format("; price {} USD/h a node, {}, source {}", price.at("usd_per_hour").get<std::string>(),
+                     as_of == "undated" ? as_of : "of " + as_of, price.at("source").get<std::string>());
+  if (!price.at("doubt").is_null())
+    out += fmt::format("; this price is doubtful ({}): with x {:.2f}, as it may be, {} USD",
+                       price.at("doubt").get<std::string>(), price.at("factors").at(1).get<double>(),
+                       usd(row.at("usd").at("at_worst_prices").get<double>()));
+  const std::string known = member<std::string>(row, "interruptions", "none");
+  if (known == "unknown") out += "; RISK UNKNOWN: nothing is known of how often its nodes are taken back";
+  if (known == "assumed") out += "; RISK ASSUMED: how often its nodes are taken back is not measured";
+  return out;
+}
+
+/// The chosen one; and where its risk is a guess, the best whose is not.
+std::string choice(const Json& plan) {
+  if (plan.at("chosen").is_null()) return "";
+  std::string out = "CHOSEN: " + sentence(plan.at("chosen")) + "\n";
+  if (!is_guess(plan.at("chosen"))) return out + "\n";
+  const bool known = plan.contains("best_of_known_risk") && !plan.at("best_of_known_risk").is_null();
+  return out +
+         (known ? "without that risk: " + sentence(plan.at("best_of_known_risk"))
+                : "without that risk: nothing meets the goals") +
+         "\n\n";
 }
 
 std::string goals(const Json& request) {
@@ -90,13 +164,12 @@ std::string goals(const Json& request) {
 std::string plan_text(const Json& plan, std::size_t width) {
   const Json& request = plan.at("request");
   const Json& searched = plan.at("searched");
-  std::string out =
-      fmt::format("{}: {} images in batches of {} a GPU{}; minimizing {}\n", request.at("model").get<std::string>(),
-                  request.at("images").dump(), request.at("batch_per_gpu").dump(), goals(request),
-                  request.at("objective").get<std::string>());
+  std::string out = fmt::format("{}: {} images in batches of {} a GPU{}; minimizing {}\n",
+                                request.at("model").get<std::string>(), request.at("images").dump(), batches(request),
+                                goals(request), request.at("objective").get<std::string>());
   out += fmt::format("steps from {}\n", request.at("trace").get<std::string>());
   out += fmt::format(
-      "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each, {} of them "
+      "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
       "meet the goals in at least {} of their runs{}\n\n",
       searched.at("candidates").dump(),
       [&] {
@@ -105,11 +178,16 @@ std::string plan_text(const Json& plan, std::size_t width) {
         return names;
       }(),
       searched.at("too_slow").dump(), searched.at("too_dear").dump(), searched.at("beaten").dump(),
-      searched.at("simulated").dump(), request.at("seeds").dump(), searched.at("meeting").dump(),
-      percent(request.at("certainty").get<double>()),
+      searched.at("simulated").dump(), request.at("seeds").dump(),
+      request.contains("seeds_without_risk") && request.at("seeds_without_risk") != request.at("seeds")
+          ? fmt::format(" ({} where no node may be lost)", request.at("seeds_without_risk").dump())
+          : "",
+      searched.at("meeting").dump(), percent(request.at("certainty").get<double>()),
       searched.at("impossible") == 0 ? "" : fmt::format("; {} cannot run", searched.at("impossible").dump()));
+  out += choice(plan);
   if (!plan.at("best_of_each").empty())
-    out += "The best of each provider and market:\n\n" + table_of(plan.at("best_of_each"), request, width) + "\n";
+    out += "The best of each provider and market among what was simulated:\n\n" +
+           table_of(plan.at("best_of_each"), request, width) + "\n";
   if (plan.at("pareto").size() > 1)
     out += "Nothing that meets the goals is both faster and cheaper than one of these:\n\n" +
            table_of(plan.at("pareto"), request, width) + "\n";
@@ -120,7 +198,6 @@ std::string plan_text(const Json& plan, std::size_t width) {
     out += fmt::format("{} cannot run: {}\n", plan.at("cannot_run")[i].at("candidates").dump(),
                        plan.at("cannot_run")[i].at("reason").get<std::string>());
   if (!plan.at("chosen").is_null()) {
-    out += fmt::format("prices of the chosen one as of: {}\n", plan.at("chosen").at("prices_as_of").get<std::string>());
     for (const Json& warning : plan.at("chosen").at("warnings")) out += "warning: " + warning.get<std::string>() + "\n";
   }
   const auto reaches = [&](const Json& row) { return may_miss(row, request); };
@@ -128,8 +205,23 @@ std::string plan_text(const Json& plan, std::size_t width) {
       std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), reaches))
     out +=
         "(*) the interval, with the error of what the steps were carried over from, reaches beyond a goal; --sure "
-        "rules\n"
-        "these out.\n";
+        "rules these out.\n";
+  const auto any_of = [&](auto&& holds) {
+    return std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), holds) ||
+           std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), holds);
+  };
+  if (any_of(is_guess))
+    out +=
+        "(!) how often nodes are taken back there is assumed or not known; the best without that risk stands on top.\n";
+  if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
+    out +=
+        "(?) a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked "
+        "by "
+        "its high end.\n";
+  if (request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1)
+    out +=
+        "Several batch sizes were tried: all train the same number of images; what a batch size does to quality is not "
+        "known here.\n";
   out += "time and USD: median over the seeds; intervals hold the seeds' spread and all stated error.\n";
   out += "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";
   return wrap_prose(out, width);

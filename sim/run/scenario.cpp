@@ -118,9 +118,9 @@ void read_stages(JsonObject& in, Scenario& scenario) {
 }
 
 /// Searches read the same trace for thousands of scenarios.
-const StepTrace& known_trace(const std::string& text, const std::string& file) {
+const StepTrace& known_trace(const std::string& text, const std::string& file, std::uint64_t hash) {
   static std::map<std::pair<std::string, std::uint64_t>, StepTrace> known;
-  const auto [place, fresh] = known.try_emplace({file, fnv1a(text)});
+  const auto [place, fresh] = known.try_emplace({file, hash});
   if (fresh) {
     try {
       place->second = read_step_trace(JsonNode::parse(text, file));
@@ -137,8 +137,9 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   const JsonNode trace = in.required("trace");
   const std::string file = trace_name(trace);
   const std::string text = trace_text(trace);
-  scenario.trace = known_trace(text, file);
-  fingerprint.replace("/workload/trace", text);
+  const std::uint64_t hash = file.starts_with(kRecorded) ? embedded_hash(file, text) : fnv1a(text);
+  scenario.trace = known_trace(text, file, hash);
+  fingerprint.replace("/workload/trace", hash);
 
   const JsonNode batch = in.required("batch_per_gpu");
   const auto wanted = static_cast<int>(batch.as_integer(1, kMaxBatch));

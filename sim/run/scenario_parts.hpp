@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -11,12 +12,22 @@
 
 namespace ganymede {
 
+/// The hash of a text that comes with the program, which does not change under its name: worked out once, because a
+/// search reads thousands of scenarios that name it.
+inline std::uint64_t embedded_hash(const std::string& name, std::string_view text) {
+  static std::map<std::string, std::uint64_t> known;
+  const auto [place, fresh] = known.try_emplace(name, 0);
+  if (fresh) place->second = fnv1a(text);
+  return place->second;
+}
+
 /// What a scenario says once the files that it names are replaced by their content: the same wherever they lie.
 class Fingerprint {
  public:
   explicit Fingerprint(const JsonNode& node) : content_(node.value()) {}
-  void replace(const std::string& pointer, std::string_view content) {
-    content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(fnv1a(content));
+  void replace(const std::string& pointer, std::string_view content) { replace(pointer, fnv1a(content)); }
+  void replace(const std::string& pointer, std::uint64_t hash) {
+    content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(hash);
   }
   /// Of all but these members; "/…": pointers to members of members.
   std::string hash_without(std::initializer_list<const char*> keys) const {

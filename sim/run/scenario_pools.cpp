@@ -146,8 +146,9 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
   pool.platform = std::make_shared<const Platform>(std::move(choice.platform));
   const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
   if (!choice.inline_platform)  // else the scenario's text has it
-    fingerprint.replace(at + "/catalog", is_provider(pool.catalog) ? std::string(catalog_text(pool.catalog))
-                                                                   : read_file(choice.folder / pool.catalog));
+    fingerprint.replace(at + "/catalog", is_provider(pool.catalog)
+                                             ? embedded_hash(pool.catalog, catalog_text(pool.catalog))
+                                             : fnv1a(read_file(choice.folder / pool.catalog)));
   if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
 
   const JsonNode instance_at = in.required("instance");

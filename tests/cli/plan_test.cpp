@@ -45,7 +45,8 @@ TEST(CatalogCommand, ChecksAndCountsWhatToLookAt) {
   EXPECT_EQ(outcome.code, 0);
   for (const char* provider : {"aws", "azure", "gcp", "ibm", "genesis", "private"})
     EXPECT_THAT(outcome.out, HasSubstr(provider));
-  EXPECT_THAT(outcome.out, AllOf(HasSubstr("unconfirmed"), HasSubstr("dates differ"), HasSubstr("old price")));
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("unconfirmed"), HasSubstr("dates differ"), HasSubstr("old price"),
+                                 HasSubstr("deep discount")));
 }
 
 // What it prints as CSV can be edited and merged back; the copy is a platform that scenarios can name.
@@ -123,6 +124,22 @@ TEST(PlanCommand, FromATargetToABill) {
   EXPECT_EQ(rows, run["cost"]["items"].size());
   EXPECT_NEAR(sum, std::stod(run["cost"]["total_usd"].get<std::string>()), 1e-9);
   EXPECT_THAT(run_program("export csv " + file).out, HasSubstr("meets,true"));
+}
+
+// AWS and Azure sell eight A100 at a time in most types: half of one is offered, and marked.
+TEST(PlanCommand, OffersAPartOfAnInstance) {
+  const Outcome outcome = run_program(
+      "plan --model dcgan-64 --images 2000000 --batch 128 --catalog aws --gpu A100 --min-gpus 4 --max-gpus 4 --seeds 2 "
+      "--scheme ring --region us-east-1 --market on-demand");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("CHOSEN: aws us-east-1, 1 x p4d.24xlarge, part of the instance: 4 GPUs of "
+                                           "each"),
+                                 HasSubstr("price 21.9576 USD/h a node, of 2026-07-20, source KARP-AWS"),
+                                 Not(HasSubstr("doubtful"))));
+  const Outcome old = run_program(
+      "plan --model dcgan-64 --images 2000000 --batch 128 --catalog aws --gpu A100 --min-gpus 4 --max-gpus 4 --seeds 2 "
+      "--scheme ring --region us-east-1 --market on-demand --today 2026-09-01 --max-price-age 30d");
+  EXPECT_THAT(old.out, HasSubstr("this price is doubtful (of 2026-07-20, 43 days old)"));
 }
 
 TEST(PlanCommand, FlagsAndAFileSayTheSame) {

@@ -1,0 +1,211 @@
+// What a plan searches over, how it ranks doubtful prices, and what it says of unknown risk.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "plans.hpp"
+#include "report/plans.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(NodeCounts, AreAllUpToSixteenThenFourADoubling) {
+  EXPECT_THAT(node_counts(1, 6), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(node_counts(3, 3), ElementsAre(3));
+  EXPECT_THAT(node_counts(15, 70), ElementsAre(15, 16, 20, 24, 28, 32, 40, 48, 56, 64, 70));
+  EXPECT_THAT(node_counts(100, 100), ElementsAre(100));
+  EXPECT_TRUE(node_counts(3, 2).empty());
+}
+
+class SearchedPlans : public Plans {
+ protected:
+  SearchedPlans() {
+    platform = Json::parse(made_up_platform());
+    // So fast that several nodes are nearly as many times faster.
+    platform["instances"]["one"]["nic"]["bandwidth"] = "1000Gbit/s";
+    content["search"]["markets"] = {"on-demand"};
+    content["search"]["instances"] = {"one"};
+  }
+  Json planned() {
+    folder_.add("lab.json", platform.dump());
+    return json();
+  }
+  Json& prices(const char* instance) { return platform["instances"][instance]["prices"]; }
+  Json platform;
+};
+
+// Alone it takes an hour, on two nodes at least half of one; three take some 1,300 s and four some 1,000 s. Nodes boot
+// for 90 s, in which each costs 0.09 USD: the more nodes, the dearer.
+TEST_F(SearchedPlans, ThreeNodesMeetGoalsThatTwoAndFourMiss) {
+  const auto usd_of = [&](int gpus) {
+    content["search"]["min_gpus"] = content["search"]["max_gpus"] = gpus;
+    const Json plan = planned();
+    EXPECT_EQ(plan["chosen"]["nodes"], gpus);
+    return plan["chosen"]["usd"]["median"].get<double>();
+  };
+  const double three = usd_of(3), four = usd_of(4);
+  ASSERT_LT(three + 0.01, four);
+  content["search"]["min_gpus"] = 1;
+  content["search"]["max_gpus"] = 8;
+  content["deadline"] = "1600s";
+  content["budget"] = fmt::format("{:.6f}USD", (three + four) / 2);
+  const Json plan = planned();
+  EXPECT_EQ(plan["chosen"]["nodes"], 3);
+  EXPECT_EQ(plan["searched"]["meeting"], 1);
+}
+
+// "four" is sold with four GPUs at 10.80 USD/h: with three of them all four are paid, and one is idle throughout.
+TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
+  content["search"]["instances"] = {"four"};
+  content["search"]["min_gpus"] = content["search"]["max_gpus"] = 3;
+  const Json plan = planned();
+  ASSERT_FALSE(plan["chosen"].is_null());
+  EXPECT_EQ(plan["chosen"]["gpus"], 3);
+  EXPECT_EQ(plan["chosen"]["gpus_per_node"], 3);
+  EXPECT_EQ(plan["chosen"]["part_of_instance"], true);
+  EXPECT_NEAR(plan["chosen"]["usd"]["median"].get<double>(),
+              10.8 * std::ceil(plan["chosen"]["time_s"]["median"].get<double>()) / 3600, 0.0031);
+  EXPECT_THAT(plan_text(plan), HasSubstr("1 x four, part of the instance: 3 GPUs of each"));
+  const Json run = Json::parse(result_json(simulate(load_scenario(folder_.add("plan.json", plan.dump())))));
+  // From the end of the 90 s of boot on; a boot is provisioning for all four.
+  EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
+  // Whole instances do for what divides by four: then no part is offered.
+  content["search"]["max_gpus"] = 8;
+  for (const Json& row : planned()["simulated"]) EXPECT_EQ(row["part_of_instance"], false);
+}
+
+TEST_F(SearchedPlans, SayWhyAnInstanceIsNotOffered) {
+  platform["instances"]["one"]["available"] = 2;
+  content["search"].erase("instances");
+  content["search"]["gpus"] = {"GPU-X"};
+  content["search"]["min_gpus"] = content["search"]["max_gpus"] = 5;
+  prices("four")[0]["region"] = "room-3";
+  content["search"]["regions"] = {"room-1"};
+  platform["instances"]["other"]["prices"][0]["region"] = "room-3";
+  EXPECT_THAT(planned()["left_out"].dump(),
+              AllOf(HasSubstr("1 instance type, no price in the regions and on the markets searched: four"),
+                    HasSubstr("1 instance type, no number of them has 5 GPUs: one")));
+}
+
+// p5.48xlarge went from 98.32 to 55.04 USD/h: an undated price may be 1.786 times as high.
+TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
+  constexpr double kMove = 98.32 / 55.04;
+  content["search"]["max_gpus"] = 1;
+  prices("one") =
+      Json::array({{{"region", "dated"},
+                    {"market", "on-demand"},
+                    {"per_hour", "3.60USD/h"},
+                    {"as_of", "2026-11-01"},
+                    {"source", "the list"}},
+                   {{"region", "undated"}, {"market", "on-demand"}, {"per_hour", "2.10USD/h"}, {"as_of", "undated"}}});
+  Json plan = planned();  // 2.10 x 1.786 = 3.75
+  EXPECT_EQ(plan["chosen"]["region"], "dated");
+  EXPECT_TRUE(plan["chosen"]["price"]["doubt"].is_null());
+  EXPECT_THAT(plan_text(plan), HasSubstr("3.60 USD/h a node, of 2026-11-01, source the list"));
+
+  prices("one")[1]["per_hour"] = "2.00USD/h";  // 2.00 x 1.786 = 3.57
+  plan = planned();
+  EXPECT_EQ(plan["chosen"]["region"], "undated");
+  EXPECT_EQ(plan["chosen"]["price"]["doubt"], "undated");
+  const Json& usd = plan["chosen"]["usd"];
+  EXPECT_NEAR(usd["at_worst_prices"].get<double>(), kMove * usd["median"].get<double>(), 1e-6);
+  EXPECT_GE(usd["interval"][1].get<double>(), usd["at_worst_prices"].get<double>() - 1e-6);
+  EXPECT_LE(usd["interval"][0].get<double>(), usd["median"].get<double>() / kMove + 1e-6);
+  EXPECT_THAT(plan_text(plan), HasSubstr("this price is doubtful (undated)"));
+}
+
+// Ages count to the newest price of the catalogs, or to the day that the request names.
+TEST_F(SearchedPlans, AnOldPriceIsDoubtfulFromAYearOn) {
+  content["search"]["max_gpus"] = 1;
+  prices("one") =
+      Json::array({{{"region", "old"}, {"market", "on-demand"}, {"per_hour", "3.00USD/h"}, {"as_of", "2025-11-02"}},
+                   {{"region", "new"}, {"market", "on-demand"}, {"per_hour", "3.60USD/h"}, {"as_of", "2026-11-01"}}});
+  EXPECT_EQ(planned()["chosen"]["region"], "old");  // 364 days
+  content["search"]["today"] = "2026-11-03";        // 366 days
+  EXPECT_EQ(planned()["chosen"]["region"], "new");
+  content["search"]["max_price_age"] = "400d";
+  EXPECT_EQ(planned()["chosen"]["region"], "old");
+  content["search"]["today"] = "yesterday";
+  EXPECT_THAT(error(), HasSubstr("/search/today"));
+}
+
+// Nobody says how often the spot nodes of room-2 are taken back.
+TEST_F(SearchedPlans, AnUnknownRiskWinsNeverSilently) {
+  content["search"]["max_gpus"] = 1;
+  content["search"]["markets"] = {"on-demand", "spot"};
+  Json plan = planned();
+  EXPECT_EQ(plan["chosen"]["market"], "spot");
+  EXPECT_EQ(plan["chosen"]["interruptions"], "unknown");
+  EXPECT_EQ(plan["best_of_known_risk"]["market"], "on-demand");
+  EXPECT_NEAR(plan["best_of_known_risk"]["usd"]["median"].get<double>(), 3.69, 1e-6);
+  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("RISK UNKNOWN"), HasSubstr("without that risk: lab room-1, 1 x one")));
+
+  prices("one")[1]["interrupted_per_month"] = 0.25;
+  plan = planned();
+  EXPECT_EQ(plan["chosen"]["interruptions"], "assumed");
+  EXPECT_THAT(plan_text(plan), HasSubstr("RISK ASSUMED"));
+  content["search"]["markets"] = {"on-demand"};
+  EXPECT_THAT(plan_text(planned()), Not(HasSubstr("RISK")));
+}
+
+TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
+  content["search"].erase("seeds");
+  content["search"]["markets"] = {"on-demand", "spot"};
+  prices("one")[1]["interrupted_per_month"] = 0.25;
+  for (const Json& row : planned()["simulated"])
+    EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
+}
+
+// With 128 images a step takes 1.5 times as long as with 64: 4/3 of the images a second.
+TEST_F(SearchedPlans, TheBatchIsSearched) {
+  StepTrace trace = made_up_trace(std::vector<double>(40, 1e-3));
+  trace.batches.push_back(made_up_trace(std::vector<double>(40, 1.5e-3), "GPU-X", 128).batches.front());
+  folder_.add("t.json", write_step_trace(trace));
+  content["search"]["max_gpus"] = 1;
+  Json plan = planned();
+  EXPECT_EQ(plan["request"]["batches_per_gpu"], Json::array({64, 128}));
+  EXPECT_EQ(plan["chosen"]["batch_per_gpu"], 128);
+  EXPECT_NEAR(plan["chosen"]["time_s"]["median"].get<double>(), 0.75 * 3600 + 90, 1e-6);
+  EXPECT_EQ(plan["chosen"]["scenario"]["workload"]["batch_per_gpu"], 128);
+  content["workload"]["batch_per_gpu"] = 64;
+  EXPECT_NEAR(planned()["chosen"]["time_s"]["median"].get<double>(), 3690, 1e-6);
+  content["workload"]["batch_per_gpu"] = {64, 100};
+  EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu/1: found 100, expected a batch size that"));
+}
+
+// Two nodes of which one is rented on demand cost 3.60 + 0.90 USD/h.
+TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
+  prices("one")[1]["region"] = "room-1";
+  content["search"]["markets"] = {"on-demand", "spot"};
+  content["search"]["min_gpus"] = content["search"]["max_gpus"] = 2;
+  content["search"]["policies"] = {"fixed"};
+  const Request of = [&] {
+    folder_.add("lab.json", platform.dump());
+    return request();
+  }();
+  PlanOptions options;
+  options.exhaustive = true;
+  const Plan plan = make_plan(of, options);
+  int mixed = 0;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const PlanCandidate& candidate = plan.candidates.all[i];
+    if (candidate.on_demand_nodes == 0) continue;
+    ++mixed;
+    EXPECT_EQ(candidate.nodes, 2);
+    EXPECT_EQ(price_of(candidate), (MicroUsdPerHour{4'500'000}));
+    EXPECT_NEAR(plan.runs[i].usd.median, 4.5 * std::ceil(plan.runs[i].time_s.median) / 3600, 0.002);
+    EXPECT_GE(plan.runs[i].usd.median, candidate.bounds.usd);
+  }
+  EXPECT_EQ(mixed, 3);  // one for each checkpoint interval
+  content["search"]["mixed"] = false;
+  EXPECT_THAT(plan_text(planned()), Not(HasSubstr("on demand,")));
+}
+
+}  // namespace
+}  // namespace ganymede
