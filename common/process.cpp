@@ -1,5 +1,6 @@
 #include "common/process.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
@@ -111,7 +112,7 @@ class Children {
 
   void start() {
     int ends[2];
-    if (::pipe(ends) != 0) throw Failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw Failure(fmt::format("cannot make a pipe: {}", std::strerror(errno)));
     std::fflush(nullptr);
     const int place = free_.back();
     free_.pop_back();

@@ -1,21 +1,13 @@
 #include "sim/run/controller.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <chrono>
-#include <cmath>
-#include <csignal>
-#include <cstring>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "common/errors.hpp"
+#include "sim/run/policy_process.hpp"
 
 namespace ganymede {
 namespace {
@@ -37,97 +29,29 @@ class OwnPolicy : public Controller {
   RandomStream random_;
 };
 
-/// A child process: a line out, a line in.
+/// A program of the user's: a line out, a line in.
 class ExternalPolicy : public Controller {
  public:
-  explicit ExternalPolicy(const Scenario& scenario) : Controller(scenario) { start(); }
-  ~ExternalPolicy() override { stop(); }
+  explicit ExternalPolicy(const Scenario& scenario) : Controller(scenario) {
+    try {
+      process_.emplace(scenario.policy.command);
+    } catch (const PolicyFault& fault) {
+      fail(fault.what());
+    }
+  }
 
  private:
   Decision ask(const Observation& seen) override {
-    send(observation_json(scenario_, scenario_.policy.blind ? blinded(seen) : seen) + "\n");
-    return parse(receive());
+    try {
+      return parse(process_->exchange(observation_json(scenario_, scenario_.policy.blind ? blinded(seen) : seen),
+                                      scenario_.policy.limit));
+    } catch (const PolicyFault& fault) {
+      fail(fault.what());
+    }
   }
 
   [[noreturn]] void fail(const std::string& why) const {
     throw Failure(fmt::format("{}: the external policy {} {}", scenario_.file, scenario_.policy.command.front(), why));
-  }
-
-  void start() {
-    int to[2], from[2];
-    if (::pipe2(to, O_CLOEXEC) != 0 || ::pipe2(from, O_CLOEXEC) != 0) fail("cannot be given a pipe");
-    std::vector<std::string> words = scenario_.policy.command;
-    std::vector<char*> arguments;
-    for (auto& word : words) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    ::signal(SIGPIPE, SIG_IGN);  // a policy that died is told by the write's error
-    pid_ = ::fork();
-    if (pid_ < 0) fail("cannot be started");
-    if (pid_ == 0) {
-      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      ::signal(SIGPIPE, SIG_DFL);
-      ::dup2(to[0], STDIN_FILENO);
-      ::dup2(from[1], STDOUT_FILENO);
-      ::execvp(arguments[0], arguments.data());
-      ::_exit(127);
-    }
-    ::close(to[0]);
-    ::close(from[1]);
-    in_ = to[1];
-    out_ = from[0];
-  }
-
-  void stop() {
-    ::close(in_);
-    ::close(out_);
-    ::kill(pid_, SIGKILL);
-    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-    }
-  }
-
-  /// Its end of the pipe is closed; its exit status follows shortly.
-  std::string death() const {
-    for (int tries = 0; tries < 100; ++tries) {
-      siginfo_t info{};
-      if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_) {
-        if (info.si_code != CLD_EXITED) return fmt::format("was ended by signal {}", info.si_status);
-        if (info.si_status == 127) return "could not be started: is it there, and executable?";
-        return fmt::format("ended with exit status {} before it had answered", info.si_status);
-      }
-      ::usleep(2000);
-    }
-    return "closed its output before it had answered";
-  }
-
-  void send(const std::string& line) {
-    for (std::size_t done = 0; done < line.size();) {
-      const ssize_t wrote = ::write(in_, line.data() + done, line.size() - done);
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) fail(death());
-      done += static_cast<std::size_t>(wrote);
-    }
-  }
-
-  std::string receive() {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(scenario_.policy.limit.si);
-    for (;;) {
-      if (const auto newline = buffer_.find('\n'); newline != std::string::npos) {
-        std::string line = buffer_.substr(0, newline);
-        buffer_.erase(0, newline + 1);
-        return line;
-      }
-      if (buffer_.size() > 1 << 20) fail("wrote more than 1 MiB without the end of a line");
-      const double left = std::chrono::duration<double>(end - Clock::now()).count();
-      pollfd polled{out_, POLLIN, 0};
-      const int got = left <= 0 ? 0 : ::poll(&polled, 1, static_cast<int>(std::min(left * 1000 + 1, 1e9)));
-      if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) fail(fmt::format("gave no answer within {}", to_string(scenario_.policy.limit)));
-      char bytes[4096];
-      const ssize_t count = ::read(out_, bytes, sizeof bytes);
-      if (count <= 0) fail(death());
-      buffer_.append(bytes, static_cast<std::size_t>(count));
-    }
   }
 
   Decision parse(const std::string& line) const {
@@ -162,9 +86,7 @@ class ExternalPolicy : public Controller {
     return decision;
   }
 
-  pid_t pid_ = -1;
-  int in_ = -1, out_ = -1;
-  std::string buffer_;
+  std::optional<PolicyProcess> process_;
 };
 
 }  // namespace

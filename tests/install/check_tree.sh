@@ -4,6 +4,7 @@
 #   tests/install/check_tree.sh CMAKE BUILD-FOLDER SOURCE-FOLDER
 set -euo pipefail
 readonly cmake=$1 build=$2 source=$3
+here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
@@ -27,7 +28,7 @@ done
 for module in "$build"/lib/ganymede/*.so; do
   [[ ! -e $module || -e lib/ganymede/${module##*/} ]] || complain "lib/ganymede/${module##*/} is missing"
 done
-"${0%/*}/check_search_paths.sh" "${CXX:-c++}" . || complain "the search paths above depend on the current directory"
+"$here/check_search_paths.sh" "${CXX:-c++}" . || complain "the search paths above depend on the current directory"
 # What is there and nobody asked for.
 while IFS= read -r found; do
   complain "$found should not be installed"

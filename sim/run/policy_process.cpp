@@ -1,0 +1,206 @@
+#include "sim/run/policy_process.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+namespace ganymede {
+namespace {
+
+constexpr std::size_t kMostAnswer = 1 << 20;        ///< bytes of a line
+constexpr std::size_t kMostErrors = 64 << 10;       ///< bytes of standard error that are passed on
+constexpr std::size_t kMostErrorsAtEnd = 16 << 20;  ///< bytes that are read of it once the program is dead
+
+/// Two ends of a pipe, closed unless they are taken. Neither goes to a program that is started.
+class PolicyPipe {
+ public:
+  PolicyPipe() {
+    if (::pipe2(ends_.data(), O_CLOEXEC) != 0) throw PolicyFault("cannot be given a pipe");
+  }
+  PolicyPipe(const PolicyPipe&) = delete;
+  PolicyPipe& operator=(const PolicyPipe&) = delete;
+  ~PolicyPipe() {
+    for (const int end : ends_)
+      if (end >= 0) ::close(end);
+  }
+  int read_end() const { return ends_[0]; }
+  int write_end() const { return ends_[1]; }
+  /// To be closed by the caller, who never waits in it.
+  int take_read_end() { return take(0); }
+  int take_write_end() { return take(1); }
+
+ private:
+  int take(std::size_t i) {
+    ::fcntl(ends_[i], F_SETFL, O_NONBLOCK);
+    return std::exchange(ends_[i], -1);
+  }
+  std::array<int, 2> ends_{-1, -1};
+};
+
+void close_end(int& end) {
+  if (end >= 0) ::close(std::exchange(end, -1));
+}
+
+bool try_again() { return errno == EINTR || errno == EAGAIN; }
+
+}  // namespace
+
+PolicyProcess::PolicyProcess(const std::vector<std::string>& command) : name_(command.front()) {
+  try {
+    start(command);
+    guard();
+  } catch (...) {
+    end();
+    throw;
+  }
+}
+
+PolicyProcess::~PolicyProcess() { end(); }
+
+void PolicyProcess::start(const std::vector<std::string>& command) {
+  PolicyPipe to, from, errors;
+  std::vector<std::string> words = command;
+  std::vector<char*> arguments;
+  for (auto& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  ::signal(SIGPIPE, SIG_IGN);  // a policy that died is told by the write's error
+  program_ = ::fork();
+  if (program_ < 0) throw PolicyFault("cannot be started");
+  if (program_ == 0) {
+    ::setpgid(0, 0);
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::signal(SIGPIPE, SIG_DFL);
+    ::dup2(to.read_end(), STDIN_FILENO);
+    ::dup2(from.write_end(), STDOUT_FILENO);
+    ::dup2(errors.write_end(), STDERR_FILENO);
+    ::close_range(3, ~0U, 0);
+    ::execvp(arguments[0], arguments.data());
+    ::_exit(127);
+  }
+  ::setpgid(program_, program_);  // here too: whoever kills the group must not come before the child has made it
+  in_ = to.take_write_end();
+  out_ = from.take_read_end();
+  errors_ = errors.take_read_end();
+}
+
+/// A process of the group that waits for the end of this one, which may be killed, and then ends the group: the system
+/// ends only the program itself, and not what that has started.
+void PolicyProcess::guard() {
+  PolicyPipe alive;
+  guard_ = ::fork();
+  if (guard_ < 0) throw PolicyFault("cannot be started");
+  if (guard_ == 0) {
+    ::setpgid(0, program_);
+    ::dup2(alive.read_end(), STDIN_FILENO);
+    ::close_range(1, ~0U, 0);
+    for (char byte = 0; ::read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR;) {
+    }
+    ::kill(-program_, SIGKILL);
+    ::_exit(0);
+  }
+  ::setpgid(guard_, program_);
+  alive_ = alive.take_write_end();
+}
+
+void PolicyProcess::end() {
+  if (program_ > 0) ::kill(-program_, SIGKILL);  // its group is there until it is reaped
+  if (program_ > 0) ::kill(program_, SIGKILL);
+  if (guard_ > 0) ::kill(guard_, SIGKILL);
+  for (pid_t* child : {&program_, &guard_})
+    if (*child > 0)
+      while (::waitpid(std::exchange(*child, -1), nullptr, 0) < 0 && errno == EINTR) {
+      }
+  for (std::size_t read = 0; read < kMostErrorsAtEnd && pass_on_errors(); read += 4096) {
+  }
+  for (int* end : {&in_, &out_, &errors_, &alive_}) close_end(*end);
+}
+
+/// Its end of the pipe is closed; its exit status follows shortly.
+std::string PolicyProcess::death() const {
+  for (int tries = 0; tries < 100; ++tries) {
+    siginfo_t info{};
+    if (::waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == program_) {
+      if (info.si_code != CLD_EXITED) return fmt::format("was ended by signal {}", info.si_status);
+      if (info.si_status == 127) return "could not be started: is it there, and executable?";
+      return fmt::format("ended with exit status {} before it had answered", info.si_status);
+    }
+    ::usleep(2000);
+  }
+  return "closed its output before it had answered";
+}
+
+void PolicyProcess::send_some(const std::string& text, std::size_t& sent) {
+  const ssize_t wrote = ::write(in_, text.data() + sent, text.size() - sent);
+  if (wrote >= 0)
+    sent += static_cast<std::size_t>(wrote);
+  else if (!try_again())
+    throw PolicyFault(death());
+}
+
+void PolicyProcess::receive_some() {
+  std::array<char, 4096> bytes;
+  const ssize_t got = ::read(out_, bytes.data(), bytes.size());
+  if (got < 0 && try_again()) return;
+  if (got <= 0) throw PolicyFault(death());
+  received_.append(bytes.data(), static_cast<std::size_t>(got));
+}
+
+/// False: there is nothing more now.
+bool PolicyProcess::pass_on_errors() {
+  std::array<char, 4096> bytes;
+  const ssize_t got = errors_ < 0 ? -1 : ::read(errors_, bytes.data(), bytes.size());
+  if (got == 0) close_end(errors_);
+  if (got <= 0) return false;
+  const std::size_t shown = std::min(static_cast<std::size_t>(got), kMostErrors - errors_shown_);
+  errors_shown_ += shown;
+  std::string text(bytes.data(), shown);
+  if (shown > 0 && errors_shown_ == kMostErrors)
+    text += fmt::format("\nganymede: {} has written {} KiB to standard error; what follows is left out\n", name_,
+                        kMostErrors >> 10U);
+  for (std::string_view left = text; !left.empty();) {
+    const ssize_t wrote = ::write(STDERR_FILENO, left.data(), left.size());
+    if (wrote < 0 && errno != EINTR) break;
+    left.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(wrote, 0)));
+  }
+  return true;
+}
+
+std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
+  const std::string text = line + "\n";
+  const auto until = Clock::now() + std::chrono::duration<double>(limit.si);
+  for (std::size_t sent = 0;;) {
+    const std::size_t newline = received_.find('\n');
+    if (sent == text.size() && newline != std::string::npos) {
+      std::string answer = received_.substr(0, newline);
+      received_.erase(0, newline + 1);
+      return answer;
+    }
+    if (newline == std::string::npos && received_.size() > kMostAnswer)
+      throw PolicyFault("wrote more than 1 MiB without the end of a line");
+    std::array<pollfd, 3> polled{{{sent < text.size() ? in_ : -1, POLLOUT, 0},
+                                  {newline == std::string::npos ? out_ : -1, POLLIN, 0},
+                                  {errors_, POLLIN, 0}}};
+    const double left = std::chrono::duration<double>(until - Clock::now()).count();
+    const int ready =
+        left <= 0 ? 0 : ::poll(polled.data(), polled.size(), static_cast<int>(std::min(left * 1000 + 1, 1e9)));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0)
+      throw PolicyFault(fmt::format(
+          "{} within {}", sent < text.size() ? "did not read what it is told" : "gave no answer", to_string(limit)));
+    if (polled[2].revents != 0) pass_on_errors();
+    if (polled[0].revents != 0) send_some(text, sent);
+    if (polled[1].revents != 0) receive_some();
+  }
+}
+
+}  // namespace ganymede

@@ -1,0 +1,107 @@
+// Programs of the user's that decide: whatever they start, read or write, their limit binds, and nothing of them is
+// left.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+/// Ends what hangs: 124 then.
+constexpr const char* kPatience = "timeout 20";
+
+class ExternalPolicyTest : public testing::Test {
+ protected:
+  Outcome simulate(const Json& command, const Json& platform) const {
+    const Json scenario = {{"schema", "ganymede.scenario/1"},
+                           {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
+                           {"platform", platform},
+                           {"synchronization", {{"scheme", "ring"}}},
+                           {"policy", {{"name", "external"}, {"command", command}, {"limit", "1s"}}},
+                           {"seed", 1}};
+    return run_program("simulate " + scratch_.write("scenario.json", scenario.dump()), kPatience);
+  }
+  static Json pool() {
+    return {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}, {"nodes", 1}, {"max_nodes", 4}};
+  }
+  void expect_failure(const Json& command, const std::string& why) const {
+    const Outcome outcome = simulate(command, pool());
+    EXPECT_EQ(outcome.code, 1) << command;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << command;
+  }
+  Scratch scratch_;
+};
+
+/// Whether a process has these words for its command.
+bool runs(const std::string& words) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    std::string command = content_of(entry.path() / "cmdline");
+    std::replace(command.begin(), command.end(), '\0', ' ');
+    if (command == words + " ") return true;
+  }
+  return false;
+}
+
+TEST_F(ExternalPolicyTest, ItsLimitBindsWhateverItStarts) {
+  const std::string seconds = "477" + std::to_string(::getpid());  // no other process sleeps so long
+  expect_failure({"sh", "-c", "sleep " + seconds + " | cat"}, "gave no answer within 1 s");
+  expect_failure({"sh", "-c", "sleep " + seconds + " & exit 3"}, "ended with exit status 3");
+  EXPECT_FALSE(runs("sleep " + seconds));
+  // One that leaves its group is not found, but nobody waits for it.
+  expect_failure({"sh", "-c", "setsid sleep 30 & exit 3"}, "ended with exit status 3");
+}
+
+TEST_F(ExternalPolicyTest, WhatItSaysIsBounded) {
+  const Outcome loud = simulate({"sh", "-c", "yes 'much to say' >&2"}, pool());
+  EXPECT_EQ(loud.code, 1);
+  EXPECT_THAT(loud.err, HasSubstr("gave no answer within 1 s"));
+  EXPECT_THAT(loud.err, HasSubstr("has written 64 KiB to standard error"));
+  EXPECT_LT(loud.err.size(), 70'000U);
+  // What it says before it dies is passed on.
+  expect_failure({"sh", "-c", "echo the reason >&2; exit 3"}, "the reason");
+}
+
+// 300 pools make an observation of more than a pipe holds, 64 KiB.
+TEST_F(ExternalPolicyTest, ItsLimitBindsWhereItDoesNotRead) {
+  Json pools = Json::array();
+  for (int i = 0; i < 300; ++i) {
+    pools.push_back(pool());
+    pools.back()["name"] = "pool " + std::to_string(i) + std::string(200, 'x');
+  }
+  for (const char* program : {"sleep 60", "yes"}) {
+    const Outcome outcome = simulate({"sh", "-c", program}, {{"pools", pools}});
+    EXPECT_EQ(outcome.code, 1) << program;
+    EXPECT_THAT(outcome.err, HasSubstr("did not read what it is told within 1 s")) << program;
+  }
+}
+
+// Also where the simulation is killed: the system would end the program itself, and not what that has started.
+TEST_F(ExternalPolicyTest, NothingIsLeftOfItWhenTheSimulationIsKilled) {
+  const std::string seconds = "478" + std::to_string(::getpid());
+  const std::string ready = (scratch_ / "ready").string();
+  const Json command = {"sh", "-c", "sleep " + seconds + " & touch " + ready + "; wait"};
+  const Json scenario = {{"schema", "ganymede.scenario/1"},
+                         {"workload", {{"trace", "recorded:mlp-gan-cpu"}, {"batch_per_gpu", 64}, {"steps", 3000000}}},
+                         {"platform", pool()},
+                         {"synchronization", {{"scheme", "ring"}}},
+                         {"policy", {{"name", "external"}, {"command", command}, {"limit", "60s"}}},
+                         {"seed", 1}};
+  const std::string file = scratch_.write("killed.json", scenario.dump());
+  std::system(("bash -c '" GANYMEDE_BINARY " simulate " + file + " & child=$!; for i in $(seq 300); do test -e " +
+               ready + " && break; sleep 0.1; done; kill -KILL $child; wait $child 2> /dev/null'")
+                  .c_str());
+  ASSERT_TRUE(std::filesystem::exists(ready));
+  for (int i = 0; i < 300 && runs("sleep " + seconds); ++i) ::usleep(100'000);
+  EXPECT_FALSE(runs("sleep " + seconds));
+}
+
+}  // namespace
+}  // namespace ganymede
