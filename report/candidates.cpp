@@ -42,7 +42,18 @@ double quantile_of(const Runs& runs, double share, const std::function<double(co
 
 Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& middle,
                   const std::function<double(const Json&)>& low, const std::function<double(const Json&)>& high) {
-  return {quantile_of(runs, 0.5, middle), quantile_of(runs, 0.05, low), quantile_of(runs, 0.95, high)};
+  std::vector<double> values, lows, highs;
+  for (const Json* run : runs) {
+    values.push_back(middle(*run));
+    lows.push_back(low(*run));
+    highs.push_back(high(*run));
+  }
+  const SeedSpread spread = over_seeds(values, lows, highs);
+  return {spread.median, spread.low, spread.high};
+}
+
+Estimate estimate(const Json& spread) {
+  return {amount(spread.at("median")), amount(spread.at("interval").at(0)), amount(spread.at("interval").at(1))};
 }
 
 double total_s(const Json& run) { return run.at("time").at("total_s").get<double>(); }
@@ -197,7 +208,16 @@ double amount(const Json& value) {
 std::vector<ReportCandidate> candidates_of(const Json& document) {
   std::vector<ReportCandidate> out;
   const auto schema = document.at("schema").get<std::string>();
-  if (schema == "ganymede.result/1") return {of_runs({&document})};
+  if (schema == "ganymede.result/1") {
+    out.push_back(of_runs({&document}));
+    if (!document.contains("seeds")) return out;
+    const Json& seeds = document.at("seeds");
+    out.front().time_s = estimate(seeds.at("time_s"));
+    out.front().usd = estimate(seeds.at("usd"));
+    out.front().losses = amount(seeds.at("losses_mean"));
+    out.front().met_share = amount(seeds.at("met")) / amount(seeds.at("count"));
+    return out;
+  }
   if (schema == "ganymede.plan/1") {
     for (const Json& row : document.at("simulated")) out.push_back(of_plan(row, document.at("request")));
     return out;

@@ -24,8 +24,7 @@ struct ReportCandidate {
   int gpus = 0;
   int fewest_gpus = 0;
   int runs = 1;
-  /// Of one run its value and stated error; of several the median over the seeds, the 5th percentile of the low ends
-  /// and the 95th of the high ones, as in plans.
+  /// Of one run its value and stated error; of several seeds their median and interval (over_seeds), as in plans.
   Estimate time_s, usd;
   /// Parts of usd.middle that scale with prices of instances: at spot prices, at others. Of several runs 0: each has
   /// its own, instance_usd().

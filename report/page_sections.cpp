@@ -10,6 +10,7 @@
 #include <set>
 
 #include "common/units.hpp"
+#include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/page_parts.hpp"
 #include "report/runs.hpp"
@@ -65,15 +66,34 @@ std::string goals_of(const Json& document, const std::string& kind) {
   return out;
 }
 
+std::string verdict_of(const Json& run) {
+  if (run.contains("seeds")) {
+    const Json& seeds = run.at("seeds");
+    return fmt::format("<p class={}>{} of {} seeds meet the goals.</p>\n",
+                       seeds.at("met") == seeds.at("count") ? "good" : "bad", seeds.at("met").dump(),
+                       seeds.at("count").dump());
+  }
+  const bool met = run.at("goals").at("met").get<bool>();
+  if (by_chance(run))
+    return fmt::format("<p class={} the goals; others may fare otherwise.</p>\n",
+                       met ? "good>The run of this seed meets" : "bad>The run of this seed misses");
+  return met ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
+}
+
+std::string intervals_of(const Json& run) {
+  if (!run.contains("seeds")) return "Below each value is its interval, with all stated error.";
+  return fmt::format(
+      "Time and cost are the median of {} seeds, below them the interval over these, with all stated "
+      "error; all else is of seed {} alone.",
+      run.at("seeds").at("finished").dump(), run.at("provenance").at("seed").dump());
+}
+
 Section summary_of_run(const PageInput& page) {
   const ReportCandidate& run = page.candidates.front();
   Section out{"summary", "Summary", "", {}, cards(run)};
-  out.about = fmt::format("{}: {} x {}, scheme {}.{} Below each value is its interval, with all stated error.",
-                          escaped(name_of(run)), run.gpus, escaped(run.gpu), escaped(run.scheme),
-                          goals_of(page.document, page.kind));
-  if (!goals_of(page.document, page.kind).empty())
-    out.tables +=
-        run.met_share == 1 ? "<p class=good>All goals are met.</p>\n" : "<p class=bad>A goal is missed.</p>\n";
+  out.about = fmt::format("{}: {} x {}, scheme {}.{} {}", escaped(name_of(run)), run.gpus, escaped(run.gpu),
+                          escaped(run.scheme), goals_of(page.document, page.kind), intervals_of(page.document));
+  if (!goals_of(page.document, page.kind).empty()) out.tables += verdict_of(page.document);
   // The numbers that the terminal shows, word for word.
   out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
                 "</pre></details>\n";
@@ -256,7 +276,7 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
 std::string difference_of(const Json& row) {
   if (!row.contains("difference") || row.at("difference").is_null()) return "";
   const Json& difference = row.at("difference");
-  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * difference.at("mean").get<double>(),
+  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * relative_difference(difference),
                      100 * difference.at("interval").at(0).get<double>(),
                      100 * difference.at("interval").at(1).get<double>(),
                      difference.at("beyond_noise").get<bool>() ? "" : ", within the noise");
@@ -264,7 +284,7 @@ std::string difference_of(const Json& row) {
 
 void add_policies(const PageInput& page, std::vector<Section>& sections) {
   if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
-  Table table({"where", "what", "policy", ">median", "against", "paired difference [95 %]"});
+  Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
   for (const Json& ranking : page.document.at("rankings")) {
     const std::string where = ranking.at("platform").get<std::string>() + ", " +
                               ranking.at("allocation").get<std::string>() + ", " +
@@ -285,7 +305,7 @@ void add_policies(const PageInput& page, std::vector<Section>& sections) {
       {"policies",
        "Policies over seeds",
        "One point a seed; the bar is the 5th to 95th percentile, its line the median. The table compares "
-       "each policy with the first, seed by seed.",
+       "each policy\'s median with that of the one it stands against, on the seeds that both finished.",
        {{"policies", "Time and cost of each policy over the seeds"}},
        html_of(table, "Policies")});
 }

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "common/units.hpp"
+#include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
@@ -28,15 +29,16 @@ std::string text(const Json& run, const char* pointer) {
 }
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
 
-/// GPU-seconds from the first step to the last, those of rented GPUs that train nothing included.
-double training(const Json& run) {
-  return number(run, "/gpu_seconds/total") - number(run, "/gpu_seconds/provisioning");
-}
 double training_s(const Json& run) { return number(run, "/time/step_mean_s") * number(run, "/time/steps"); }
-double busy(const Json& run) {
-  return number(run, "/utilization/gpu_busy") * number(run, "/gpu_seconds/total") / training(run);
+/// Shares of the GPU time that is held, boot and unused GPUs included: what the result's gpu_busy is.
+double busy(const Json& run) { return number(run, "/utilization/gpu_busy"); }
+double exposed(const Json& run) {
+  return number(run, "/gpu_seconds/exposed_communication") / number(run, "/gpu_seconds/total");
 }
-double exposed(const Json& run) { return number(run, "/gpu_seconds/exposed_communication") / training(run); }
+double busy_while_training(const Json& run) {
+  const double held = number(run, "/gpu_seconds/total");
+  return busy(run) * held / (held - number(run, "/gpu_seconds/provisioning"));
+}
 
 std::string joined(const std::set<std::string>& items, const char* separator) {
   std::string all;
@@ -75,6 +77,11 @@ std::string provenance_lines(const std::vector<const Json*>& runs) {
 
 }  // namespace
 
+bool by_chance(const Json& run) {
+  const auto risk = run.at("provenance").value("risk", "none");
+  return risk == "assumed" || risk == "preset" || run.at("life").at("losses") != 0 || run.contains("seeds");
+}
+
 namespace {
 
 /// What happened when, without what every run has; long lists are cut in the middle.
@@ -98,6 +105,33 @@ std::string events_text(const Json& run, std::size_t width) {
   return table.text(width) + "\n";
 }
 
+/// ", seed 1 alone; 17 of 20 seeds meet the goals".
+std::string verdict_of_seeds(const Json& run) {
+  const std::string own = fmt::format(", seed {} alone", run.at("provenance").at("seed").dump());
+  if (!run.contains("seeds")) return by_chance(run) ? own : "";
+  return fmt::format("{}; {} of {} seeds meet the goals", own, run.at("seeds").at("met").dump(),
+                     run.at("seeds").at("count").dump());
+}
+
+/// What the run comes to with its seed and the next ones, before what it comes to with its own.
+void add_seeds(Table& summary, const Json& run) {
+  if (!run.contains("seeds")) return;
+  const Json& seeds = run.at("seeds");
+  const auto add = [&](const char* what, const Json& of, auto&& shown) {
+    summary.add({fmt::format("{}, {} seeds", what, seeds.at("finished").dump()),
+                 of.at("median").is_number() ? shown(of.at("median").get<double>()) : "no price",
+                 of.at("interval").at(0).is_number()
+                     ? range(of.at("interval").at(0).get<double>(), of.at("interval").at(1).get<double>(), shown)
+                     : ""});
+  };
+  add("time", seeds.at("time_s"), clock);
+  add("cost", seeds.at("usd"), [](double value) { return usd(value) + " USD"; });
+  if (seeds.at("finished") != seeds.at("count"))
+    summary.add(
+        {"never finish", fmt::format("{} seeds", seeds.at("count").get<int>() - seeds.at("finished").get<int>()), ""});
+  summary.rule();
+}
+
 /// The goals, the pools where there are several, and the events.
 std::string life_text(const Json& run, std::size_t width) {
   std::string out;
@@ -109,7 +143,7 @@ std::string life_text(const Json& run, std::size_t width) {
   if (!goals.at("budget_usd").is_null())
     out += fmt::format("budget {} USD: the run costs {} USD\n", goals.at("budget_usd").get<std::string>(),
                        text(run, "/cost/total_usd"));
-  if (!out.empty()) out += fmt::format("-> {}\n\n", verdict);
+  if (!out.empty()) out += fmt::format("-> {}{}\n\n", verdict, verdict_of_seeds(run));
   if (run.at("pools").size() > 1) {
     Table pools({"pool", "GPU", ">node-hours", ">GPU-hours", ">lost", ">USD"});
     for (const auto& pool : run.at("pools"))
@@ -144,16 +178,17 @@ std::string run_text(const Json& run, std::size_t width) {
   const auto& interval = run.at("time").at("interval_s");
   const auto& cost_interval = run.at("cost").at("interval_usd");
   Table summary({"what", ">value", "interval"});
-  summary.add({"time", clock(number(run, "/time/total_s")),
+  add_seeds(summary, run);
+  const std::string own = run.contains("seeds") ? ", seed " + run.at("provenance").at("seed").dump() : "";
+  summary.add({"time" + own, clock(number(run, "/time/total_s")),
                range(interval.at(0).get<double>(), interval.at(1).get<double>(), clock)});
-  summary.add({"cost", text(run, "/cost/total_usd") + " USD",
+  summary.add({"cost" + own, text(run, "/cost/total_usd") + " USD",
                range(std::strtod(cost_interval.at(0).get<std::string>().c_str(), nullptr),
                      std::strtod(cost_interval.at(1).get<std::string>().c_str(), nullptr), usd)});
   summary.add({"step", to_string(Seconds{number(run, "/time/step_mean_s")}),
                fmt::format("{} steps, {} images", run.at("time").at("steps").get<std::int64_t>(),
                            run.at("time").at("images").get<std::int64_t>())});
-  summary.add({"GPU busy", percent(number(run, "/utilization/gpu_busy")),
-               fmt::format("{} while training", percent(busy(run)))});
+  summary.add({"GPU busy", percent(busy(run)), fmt::format("{} while training", percent(busy_while_training(run)))});
   if (run.at("life").at("losses") != 0)
     summary.add({"nodes lost", run.at("life").at("losses").dump(),
                  fmt::format("{} of training lost with them", clock(number(run, "/life/lost_training_s")))});
@@ -314,60 +349,8 @@ std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) 
                fmt::format("{:.4f}", number(*run, "/gpu_hours")), usd(dollars(*run)), mark});
   }
   return table.text(width) +
-         "\ntime: from request to last step, with boot; training, speed-up, GPU busy and exposed communication: "
-         "without it.\n";
-}
-
-std::string spread(const Json& values, auto&& shown) {
-  return fmt::format("{} ({} .. {})", shown(values.at("median").template get<double>()),
-                     shown(values.at("p5").template get<double>()), shown(values.at("p95").template get<double>()));
-}
-
-std::string hours(double value) { return fmt::format("{:.2f}", value); }
-
-std::string ranking_text(const Json& ranking, std::size_t width) {
-  std::string out = fmt::format("\n{}, {}, {}:\n", text(ranking, "/platform"), text(ranking, "/allocation"),
-                                text(ranking, "/scheme"));
-  Table table({"by", ">place", "policy", ">median", "difference", ""});
-  for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"},
-                                  std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
-    int place = 0;
-    if (place == 0 && std::string_view(key) != "time_s") table.rule();
-    for (const Json& row : ranking.at(key)) {
-      const double median = row.at("median").get<double>();
-      const std::string shown = std::string_view(key) == "time_s" ? clock(median)
-                                : std::string_view(key) == "usd"  ? usd(median) + " USD"
-                                                                  : hours(median);
-      std::string difference = "reference", noise;
-      if (const Json& d = row.at("difference"); d.is_object()) {
-        difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * d.at("mean").get<double>(),
-                                 100 * d.at("interval").at(0).get<double>(), 100 * d.at("interval").at(1).get<double>(),
-                                 text(row, "/against"));
-        noise = d.at("beyond_noise").get<bool>() ? "" : "within the noise";
-      } else if (text(row, "/policy") != text(row, "/against")) {
-        difference = "too few seeds to tell";
-      }
-      table.add({place == 0 ? name : "", std::to_string(place + 1), text(row, "/policy"), shown, difference, noise});
-      ++place;
-    }
-  }
-  return out + table.text(width);
-}
-
-/// Runs that differ in their seed alone as one row: median (5th .. 95th percentile).
-std::string groups_text(const Json& sweep, std::size_t width) {
-  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
-               ">goals met"});
-  for (const Json& group : sweep.at("groups"))
-    table.add({text(group, "/platform") + (text(group, "/market") == "on-demand" ? "" : " " + text(group, "/market")),
-               text(group, "/allocation"), text(group, "/scheme"), text(group, "/policy"), group.at("runs").dump(),
-               spread(group.at("time_s"), clock), spread(group.at("usd"), usd), spread(group.at("gpu_hours"), hours),
-               fmt::format("{:.1f}", number(group, "/losses_mean")), clock(number(group, "/lost_training_s_mean")),
-               percent(number(group, "/met_share"))});
-  std::string out =
-      table.text(width) + "\nmedian (5th .. 95th percentile) over the seeds; losses and lost training: means\n";
-  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, width);
-  return out + "\n";
+         "\ntime: from request to last step, with boot; training and speed-up: without it; GPU busy and exposed "
+         "communication: shares of the GPU time that is held, with boot.\n";
 }
 
 std::string failures_text(const Json& sweep) {

@@ -9,6 +9,9 @@
 
 namespace ganymede {
 
+/// Whether spot capacity or faults decided the run: another seed fares otherwise.
+bool by_chance(const nlohmann::json& run);
+
 /// `run` is a ganymede.result/1. Tables and prose fit `width` columns (report/table.hpp), here and below.
 std::string run_text(const nlohmann::json& run, std::size_t width = kAnyWidth);
 std::string run_csv(const nlohmann::json& run);

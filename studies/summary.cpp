@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "calibration/statistics.hpp"
+#include "common/random.hpp"
 
 namespace ganymede {
 namespace {
@@ -18,10 +19,12 @@ using OrderedJson = nlohmann::ordered_json;
 struct Measure {
   const char* name;
   double RunFacts::*value;
+  double RunFacts::*low = nullptr;  // of its stated error, where there is one
+  double RunFacts::*high = nullptr;
 };
 
-constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s},
-                                 {"usd", &RunFacts::usd},
+constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s, &RunFacts::time_low_s, &RunFacts::time_high_s},
+                                 {"usd", &RunFacts::usd, &RunFacts::usd_low, &RunFacts::usd_high},
                                  {"gpu_hours", &RunFacts::gpu_hours},
                                  {"kg_co2e", &RunFacts::kg_co2e}};
 
@@ -32,11 +35,15 @@ OrderedJson group_json(const Runs& runs) {
   group["policy"] = runs.front()->policy;
   group["runs"] = runs.size();
   for (const Measure& measure : kMeasures) {
-    std::vector<double> values;
-    for (const RunFacts* run : runs) values.push_back(run->*measure.value);
-    std::sort(values.begin(), values.end());
-    group[measure.name] = {
-        {"median", quantile(values, 0.5)}, {"p5", quantile(values, 0.05)}, {"p95", quantile(values, 0.95)}};
+    std::vector<double> values, lows, highs;
+    for (const RunFacts* run : runs) {
+      values.push_back(run->*measure.value);
+      lows.push_back(measure.low ? run->*measure.low : values.back());
+      highs.push_back(measure.high ? run->*measure.high : values.back());
+    }
+    const SeedSpread spread = over_seeds(values, lows, highs);
+    group[measure.name] = {{"median", spread.median}, {"p5", spread.p5}, {"p95", spread.p95}};
+    if (measure.low) group[measure.name]["interval"] = {spread.low, spread.high};
   }
   const auto count = static_cast<double>(runs.size());
   double losses = 0, met = 0, lost = 0;
@@ -51,25 +58,46 @@ OrderedJson group_json(const Runs& runs) {
   return group;
 }
 
-/// Relative differences of `runs` to `base` on common seeds.
+double median_of(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return quantile(values, 0.5);
+}
+
+/// How much the median of `runs` differs from that of `base` on common seeds, relative; the interval by resampling the
+/// seeds, both policies' runs of a seed together.
 OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) {
+  constexpr std::size_t kFewest = 6;  // five that agree may do so by chance more often than one time in twenty
+  constexpr int kResamples = 2000;
   std::map<std::uint64_t, double> of_base;
   for (const RunFacts* run : base) of_base[run->seed] = run->*measure.value;
-  std::vector<double> differences;
+  std::vector<double> mine, others;
+  double mean = 0;
   for (const RunFacts* run : runs) {
     const auto other = of_base.find(run->seed);
-    if (other != of_base.end() && other->second > 0) differences.push_back(run->*measure.value / other->second - 1);
+    if (other == of_base.end() || other->second <= 0) continue;
+    mine.push_back(run->*measure.value);
+    others.push_back(other->second);
+    mean += mine.back() / others.back() - 1;
   }
-  if (differences.size() < 2) return nullptr;
-  const auto count = static_cast<double>(differences.size());
-  double mean = 0, square = 0;
-  for (const double d : differences) mean += d / count;
-  for (const double d : differences) square += (d - mean) * (d - mean);
-  const double half = student_t95(differences.size() - 1) * std::sqrt(square / (count - 1) / count);
-  return {{"seeds", differences.size()},
-          {"mean", mean},
-          {"interval", {mean - half, mean + half}},
-          {"beyond_noise", mean - half > 0 || mean + half < 0}};
+  if (mine.size() < kFewest) return nullptr;
+  RandomStream random(0, "studies/bootstrap");
+  std::vector<double> resampled;
+  for (int i = 0; i < kResamples; ++i) {
+    std::vector<double> a, b;
+    for (std::size_t k = 0; k < mine.size(); ++k) {
+      const std::size_t pick = random.below(mine.size());
+      a.push_back(mine[pick]);
+      b.push_back(others[pick]);
+    }
+    resampled.push_back(median_of(std::move(a)) / median_of(std::move(b)) - 1);
+  }
+  std::sort(resampled.begin(), resampled.end());
+  const double low = quantile(resampled, 0.025), high = quantile(resampled, 0.975);
+  return {{"seeds", mine.size()},
+          {"median", median_of(mine) / median_of(others) - 1},
+          {"interval", {low, high}},
+          {"beyond_noise", low > 0 || high < 0},
+          {"mean", mean / static_cast<double>(mine.size())}};
 }
 
 }  // namespace
@@ -85,6 +113,12 @@ RunFacts facts_of(const OrderedJson& run) {
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
   facts.time_s = run.at("time").at("total_s").get<double>();
   facts.usd = std::strtod(run.at("cost").at("total_usd").get_ref<const std::string&>().c_str(), nullptr);
+  const OrderedJson& time = run.at("time").at("interval_s");
+  facts.time_low_s = time.at(0).get<double>();
+  facts.time_high_s = time.at(1).get<double>();
+  const OrderedJson& usd = run.at("cost").at("interval_usd");
+  facts.usd_low = std::strtod(usd.at(0).get_ref<const std::string&>().c_str(), nullptr);
+  facts.usd_high = std::strtod(usd.at(1).get_ref<const std::string&>().c_str(), nullptr);
   facts.gpu_hours = run.at("gpu_hours").get<double>();
   if (!run.at("energy").is_null()) facts.kg_co2e = run.at("energy").at("kg_co2e").get<double>();
   facts.losses = run.at("life").at("losses").get<double>();

@@ -13,6 +13,7 @@ struct RunFacts {
   std::string place;  ///< platform, allocation, scheme …: the result's "run" without its policy, as JSON
   std::string policy;
   std::uint64_t seed = 0;
+  double time_low_s = 0, time_high_s = 0, usd_low = 0, usd_high = 0;  ///< its intervals
   double time_s = 0, usd = 0, gpu_hours = 0, kg_co2e = 0;
   double losses = 0, lost_training_s = 0;
   bool met = true;
@@ -22,11 +23,12 @@ RunFacts facts_of(const nlohmann::ordered_json& run);
 
 struct Summary {
   /// Runs that differ in their seed alone: number, median, 5th and 95th percentile of time, cost, GPU-hours and carbon
-  /// (0 where it is not known), mean losses and share of met goals.
+  /// (0 where it is not known), the intervals of time and cost (over_seeds), mean losses and share of met goals.
   nlohmann::ordered_json groups;
   /// Where several policies ran on the same platform, allocation and scheme: for each of these measures the policies
-  /// from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both finished: the
-  /// mean of the relative differences with its 95 % interval (Student's t), and whether that excludes 0.
+  /// from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both finished, six
+  /// at least: the relative difference of the medians with its 95 % interval (a paired bootstrap), and whether that
+  /// excludes 0; and the mean of the relative differences.
   nlohmann::ordered_json rankings;
   /// The first run of each group.
   std::vector<std::size_t> firsts;

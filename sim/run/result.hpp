@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/statistics.hpp"
 #include "common/units.hpp"
 #include "sim/ledger/bill.hpp"
 #include "sim/ledger/energy.hpp"
@@ -64,6 +65,16 @@ struct Rented {
   std::vector<RentedPool> pools;  ///< those asked for
 };
 
+/// What the same scenario comes to with several seeds, the run's own among them.
+struct SeedRuns {
+  std::uint64_t first = 0;
+  int count = 0;
+  int finished = 0;  ///< the others never finish; all else is of those that do
+  int met = 0;       ///< deadline and budget
+  double losses_mean = 0;
+  SeedSpread time_s, usd;
+};
+
 struct Result {
   std::string platform;    ///< "aws us-east-1"
   std::string market;      ///< "on-demand"
@@ -101,6 +112,7 @@ struct Result {
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
   bool met = true;  ///< deadline and budget, where there are any
+  std::optional<SeedRuns> seeds;
   Bill bill;
   CostByUse cost_by_use;
   Interval cost_usd;                 ///< in dollars, at the ends of interval_s

@@ -94,6 +94,20 @@ OrderedJson spans_json(const std::vector<StepSpan>& spans) {
   return out;
 }
 
+OrderedJson spread_json(const SeedSpread& spread) {
+  return {{"median", spread.median}, {"p5", spread.p5}, {"p95", spread.p95}, {"interval", {spread.low, spread.high}}};
+}
+
+OrderedJson seeds_json(const SeedRuns& seeds) {
+  return {{"first", seeds.first},
+          {"count", seeds.count},
+          {"finished", seeds.finished},
+          {"met", seeds.met},
+          {"losses_mean", seeds.losses_mean},
+          {"time_s", spread_json(seeds.time_s)},
+          {"usd", spread_json(seeds.usd)}};
+}
+
 OrderedJson to_json(const Result& result) {
   OrderedJson out;
   out["schema"] = "ganymede.result/1";
@@ -148,6 +162,7 @@ OrderedJson to_json(const Result& result) {
   out["goals"] = {{"deadline_s", result.deadline ? OrderedJson(result.deadline->si) : OrderedJson(nullptr)},
                   {"budget_usd", result.budget ? OrderedJson(decimal(*result.budget)) : OrderedJson(nullptr)},
                   {"met", result.met}};
+  if (result.seeds) out["seeds"] = seeds_json(*result.seeds);
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"scenario_hash", result.hash},
                        {"seed", result.seed},

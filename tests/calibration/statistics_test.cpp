@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "common/random.hpp"
@@ -127,6 +128,27 @@ TEST(BlockMean, HoldsTheTruthWhereIndependentDrawsDoNot) {
   RecordProperty("held_as_independent", as_independent);
   EXPECT_GE(by_blocks, 0.917 * kTrials);
   EXPECT_LE(as_independent, 0.57 * kTrials);
+}
+
+// Of 0, 1, …, 20 the 5th percentile is 1, the 95th 19 and the median 10; low ends lie 1 below, high ends 3 above.
+TEST(Statistics, OverSeedsTheIntervalGoesFromLowEndsToHighEnds) {
+  std::vector<double> values, lows, highs;
+  for (const int i : {20, 3, 7, 0, 11, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19}) {
+    values.push_back(i);
+    lows.push_back(i - 1);
+    highs.push_back(i + 3);
+  }
+  const SeedSpread spread = over_seeds(values, lows, highs);
+  EXPECT_DOUBLE_EQ(spread.median, 10);
+  EXPECT_DOUBLE_EQ(spread.p5, 1);
+  EXPECT_DOUBLE_EQ(spread.p95, 19);
+  EXPECT_DOUBLE_EQ(spread.low, 0);
+  EXPECT_DOUBLE_EQ(spread.high, 22);
+  // What has no price says nothing; where nothing has one, nothing is known.
+  values.push_back(std::numeric_limits<double>::infinity());
+  EXPECT_DOUBLE_EQ(over_seeds(values, lows, highs).median, 10);
+  const double none[] = {std::numeric_limits<double>::infinity()};
+  EXPECT_TRUE(std::isnan(over_seeds(none, none, none).median));
 }
 
 }  // namespace

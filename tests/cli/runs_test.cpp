@@ -44,6 +44,25 @@ TEST_F(Runs, AMissedGoalIsExitCode4AfterTheResult) {
   EXPECT_EQ(run_program("simulate " + scenario({{"deadline", "100h"}, {"budget", "900USD"}})).code, 0);
 }
 
+TEST_F(Runs, OnSpotTwentySeedsComeFirst) {
+  const std::string file = scenario({{"platform", {{"market", "spot"}, {"nodes", 1}}},
+                                     {"storage", {{"checkpoint", "s3"}}},
+                                     {"checkpoint", {{"every", "10min"}}},
+                                     {"deadline", "100h"}});
+  const Outcome text = run_program("simulate " + file);
+  EXPECT_THAT(text.out,
+              AllOf(HasSubstr("time, 20 seeds"), HasSubstr("time, seed 1"), HasSubstr("of 20 seeds meet the goals")));
+  const Json many = Json::parse(run_program("simulate " + file + " --format json").out);
+  EXPECT_EQ(many["seeds"]["count"], 20);
+  const Json one = Json::parse(run_program("simulate " + file + " --seeds 1 --format json").out);
+  EXPECT_FALSE(one.contains("seeds"));
+  EXPECT_EQ(one["time"], many["time"]);
+  EXPECT_EQ(one["cost"], many["cost"]);
+  EXPECT_EQ(run_program("simulate " + file + " --seeds 0").code, 2);
+  // Nothing is left to chance on demand.
+  EXPECT_FALSE(Json::parse(run_program("simulate " + scenario() + " --format json").out).contains("seeds"));
+}
+
 TEST_F(Runs, GoalsThatCannotBeMeantAreRefused) {
   const Outcome past = run_program("simulate " + scenario({{"deadline", "0s"}}));
   EXPECT_EQ(past.code, 2);

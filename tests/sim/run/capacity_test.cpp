@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sim/run/scenario_files.hpp"
+#include "sim/run/seeds.hpp"
 #include "support/errors.hpp"
 
 namespace ganymede {
@@ -245,6 +246,36 @@ TEST_F(SpotCapacity, IsGivenUpWhereItNeverSuffices) {
   content["platform"]["nodes"] = 40;
   content["workload"]["steps"] = 100'000'000;
   EXPECT_THAT(message_of<Infeasible>([&] { simulate_json(load(content)); }), HasSubstr("never finishes"));
+}
+
+// What several seeds come to is what each of them comes to alone.
+TEST_F(SpotCapacity, SeedsComeToWhatEachComesToAlone) {
+  Json content = on_spot(6);
+  content["platform"]["spot"] = "typical";
+  content["seed"] = 5;
+  const Json alone = run(content);
+  content["deadline"] = fmt::format("{}s", number(alone, "/time/total_s") + 1);
+  const Scenario scenario = load(content);
+  EXPECT_TRUE(has_chances(scenario));
+  const Json all = Json::parse(run_child([&] { return result_json(simulate_seeds(scenario, 9)); }));
+  std::vector<double> times;
+  int met = 0;
+  for (std::uint64_t seed = 5; seed < 14; ++seed) {
+    const Json one = Json::parse(run_child([&] { return result_json(simulate(with_seed(scenario, seed))); }));
+    times.push_back(number(one, "/time/total_s"));
+    met += one["goals"]["met"].get<bool>() ? 1 : 0;
+  }
+  EXPECT_EQ(number(all, "/time/total_s"), times[0]);
+  std::sort(times.begin(), times.end());
+  EXPECT_EQ(number(all, "/seeds/time_s/median"), times[4]);
+  EXPECT_EQ(all["seeds"]["met"], met);
+  EXPECT_EQ(all["seeds"]["count"], 9);
+  EXPECT_EQ(all["seeds"]["finished"], 9);
+  EXPECT_LE(number(all, "/seeds/time_s/interval/0"), times[0] + 0.4 * (times[1] - times[0]));
+  EXPECT_GE(number(all, "/seeds/time_s/interval/1"), times[8] - 0.4 * (times[8] - times[7]));
+  content["platform"]["market"] = "on-demand";
+  content["platform"].erase("spot");
+  EXPECT_FALSE(has_chances(load(content)));
 }
 
 }  // namespace

@@ -1,0 +1,82 @@
+#include "report/groups.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "report/numbers.hpp"
+#include "report/table.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string member(const Json& object, const char* name) { return object.at(name).get<std::string>(); }
+
+/// The median and the interval over the seeds; of what no run states an error of, the 5th and 95th percentile.
+std::string spread(const Json& values, auto&& shown) {
+  const bool stated = values.contains("interval");
+  const Json& low = stated ? values.at("interval").at(0) : values.at("p5");
+  const Json& high = stated ? values.at("interval").at(1) : values.at("p95");
+  return fmt::format("{} ({} .. {})", shown(values.at("median").template get<double>()),
+                     shown(low.template get<double>()), shown(high.template get<double>()));
+}
+
+std::string hours(double value) { return fmt::format("{:.2f}", value); }
+
+std::string ranking_text(const Json& ranking, std::size_t width) {
+  std::string out = fmt::format("\n{}, {}, {}:\n", member(ranking, "platform"), member(ranking, "allocation"),
+                                member(ranking, "scheme"));
+  Table table({"by", ">place", "policy", ">median", "difference", ""});
+  for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"},
+                                  std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
+    int place = 0;
+    if (place == 0 && std::string_view(key) != "time_s") table.rule();
+    for (const Json& row : ranking.at(key)) {
+      const double median = row.at("median").get<double>();
+      const std::string shown = std::string_view(key) == "time_s" ? clock(median)
+                                : std::string_view(key) == "usd"  ? usd(median) + " USD"
+                                                                  : hours(median);
+      std::string difference = "reference", noise;
+      if (const Json& d = row.at("difference"); d.is_object()) {
+        difference = fmt::format("{:+.1f} % ({:+.1f} .. {:+.1f}) to {}", 100 * relative_difference(d),
+                                 100 * d.at("interval").at(0).get<double>(), 100 * d.at("interval").at(1).get<double>(),
+                                 member(row, "against"));
+        noise = d.at("beyond_noise").get<bool>() ? "" : "within the noise";
+      } else if (member(row, "policy") != member(row, "against")) {
+        difference = "too few seeds to tell";
+      }
+      table.add({place == 0 ? name : "", std::to_string(place + 1), member(row, "policy"), shown, difference, noise});
+      ++place;
+    }
+  }
+  return out + table.text(width);
+}
+
+}  // namespace
+
+double relative_difference(const Json& difference) {
+  return difference.at(difference.contains("median") ? "median" : "mean").get<double>();
+}
+
+std::string groups_text(const Json& sweep, std::size_t width) {
+  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
+               ">goals met"});
+  for (const Json& group : sweep.at("groups"))
+    table.add(
+        {member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
+         member(group, "allocation"), member(group, "scheme"), member(group, "policy"), group.at("runs").dump(),
+         spread(group.at("time_s"), clock), spread(group.at("usd"), usd), spread(group.at("gpu_hours"), hours),
+         fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
+         clock(group.at("lost_training_s_mean").get<double>()), percent(group.at("met_share").get<double>())});
+  std::string out =
+      table.text(width) +
+      "\nmedian (5th percentile of the runs' low ends .. 95th of their high ends) over the seeds; losses and lost "
+      "training: means\n";
+  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, width);
+  return out + "\n";
+}
+
+}  // namespace ganymede

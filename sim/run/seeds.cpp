@@ -1,0 +1,51 @@
+#include "sim/run/seeds.hpp"
+
+#include <algorithm>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+
+bool has_chances(const Scenario& scenario) {
+  const Faults& faults = scenario.faults;
+  return faults.crash || faults.straggler || faults.network || faults.storage ||
+         std::any_of(scenario.pools.begin(), scenario.pools.end(),
+                     [](const ScenarioPool& pool) { return is_modelled(pool.spot) || pool.lifetimes; });
+}
+
+Result simulate_seeds(const Scenario& scenario, int count) {
+  Result asked = simulate(scenario);
+  if (count < 2) return asked;
+  SeedRuns all;
+  all.first = scenario.seed;
+  all.count = count;
+  std::vector<double> time, time_low, time_high, usd, usd_low, usd_high;
+  double losses = 0;
+  const auto take = [&](const Result& run) {
+    ++all.finished;
+    all.met += run.met ? 1 : 0;
+    losses += static_cast<double>(run.losses);
+    time.push_back(run.total.si);
+    time_low.push_back(run.interval_s.low);
+    time_high.push_back(run.interval_s.high);
+    usd.push_back(static_cast<double>(run.bill.total().value) / 1e6);
+    usd_low.push_back(run.cost_usd.low);
+    usd_high.push_back(run.cost_usd.high);
+  };
+  take(asked);
+  for (int i = 1; i < count; ++i) {
+    Scenario other = with_seed(scenario, scenario.seed + static_cast<std::uint64_t>(i));
+    other.shown_steps = 0;
+    try {
+      take(simulate(other));
+    } catch (const Infeasible&) {  // counted as not finished
+    }
+  }
+  all.time_s = over_seeds(time, time_low, time_high);
+  all.usd = over_seeds(usd, usd_low, usd_high);
+  all.losses_mean = losses / all.finished;
+  asked.seeds = all;
+  return asked;
+}
+
+}  // namespace ganymede

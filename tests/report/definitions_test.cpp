@@ -1,0 +1,185 @@
+// One definition each, everywhere: the terminal, the JSON and the page say the same of one file.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "report/candidates.hpp"
+#include "report/numbers.hpp"
+#include "report/page.hpp"
+#include "report/runs.hpp"
+#include "sim/run/result.hpp"
+#include "studies/summary.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr int kSeeds = 7;
+
+/// One GPU that is held for `hours`, half an hour of it to boot, and busy for a quarter of all of it. The stated error
+/// is a tenth each way.
+Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
+  Result result;
+  result.platform = "aws us-east-1";
+  result.market = "spot";
+  result.allocation = "1 x p3.2xlarge";
+  result.gpu = "V100";
+  result.scheme = "none";
+  result.mode = "all-reduce";
+  result.placement = "data-parallel";
+  result.policy = policy;
+  result.gpus = 1;
+  result.steps = 1000;
+  result.images = 64000;
+  result.total = Seconds{hours * 3600};
+  result.step_mean = Seconds{(hours - 0.5) * 3.6};
+  result.interval_s = {0.9 * result.total.si, 1.1 * result.total.si};
+  result.sampling_interval_s = result.interval_s;
+  result.fidelity = "sampled";
+  Ledger ledger;
+  ledger.add(GpuUse::compute, 1, 0.25 * result.total);
+  ledger.add(GpuUse::exposed_communication, 1, 0.125 * result.total);
+  ledger.add(GpuUse::provisioning, 1, Seconds{1800});
+  result.gpu_seconds = ledger.close(1, result.total);
+  result.gpu_busy = 0.25;
+  const auto micro = static_cast<std::int64_t>(hours * 1e6);
+  result.bill.items = {{"instance-hours", "1 x p3.2xlarge", hours, "h", {1'000'000}, {micro}}};
+  result.cost_usd = {0.9 * hours, 1.1 * hours};
+  result.hash = "0123456789abcdef";
+  result.seed = seed;
+  result.inputs = "measured";
+  result.risk = "preset";
+  result.step_source = "measured";
+  result.fabric_source = "not used";
+  result.prices_as_of = "2026-07-20";
+  return result;
+}
+
+/// The sweep of these results, as `sweep` writes it.
+Json sweep_of(const std::vector<Result>& results) {
+  Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", Json::array()}, {"failed", Json::array()}};
+  std::vector<RunFacts> facts;
+  for (const Result& result : results) {
+    document["runs"].push_back(Json::parse(result_json(result)));
+    facts.push_back(facts_of(OrderedJson::parse(result_json(result))));
+  }
+  const Summary summary = summarize(facts);
+  document["groups"] = Json::parse(summary.groups.dump());
+  document["rankings"] = Json::parse(summary.rankings.dump());
+  return document;
+}
+
+// 2, 4, …, 14 h: the median is 8; the 5th percentile of seven values lies 0.3 of the way from the first to the second:
+// of the low ends at 0.9 x 2.6 = 2.34 h, the 95th of the high ends at 1.1 x 13.4 = 14.74 h.
+TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
+  std::vector<Result> results;
+  for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
+  const Json document = sweep_of(results);
+  const Json& group = document["groups"][0];
+  EXPECT_NEAR(group["time_s"]["median"].get<double>(), 8 * 3600, 1e-6);
+  EXPECT_NEAR(group["time_s"]["interval"][0].get<double>(), 2.34 * 3600, 1e-6);
+  EXPECT_NEAR(group["time_s"]["interval"][1].get<double>(), 14.74 * 3600, 1e-6);
+  const auto candidates = candidates_of(document);
+  ASSERT_EQ(candidates.size(), 1U);
+  for (const auto& [what, of] : {std::pair{"time_s", candidates[0].time_s}, std::pair{"usd", candidates[0].usd}}) {
+    EXPECT_NEAR(of.middle, group[what]["median"].get<double>(), 1e-6) << what;
+    EXPECT_NEAR(of.low, group[what]["interval"][0].get<double>(), 1e-6) << what;
+    EXPECT_NEAR(of.high, group[what]["interval"][1].get<double>(), 1e-6) << what;
+  }
+  EXPECT_THAT(sweep_text(document), HasSubstr("8:00:00 (2:20:24 .. 14:44:24)"));
+  EXPECT_THAT(sweep_text(document), HasSubstr("8.00 (2.34 .. 14.74)"));
+  EXPECT_THAT(report_page(document), HasSubstr("2:20:24 .. 14:44:24"));
+}
+
+TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
+  const Json run = Json::parse(result_json(made_up(1, 2)));
+  const Json other = Json::parse(result_json(made_up(1, 4)));
+  // Of two hours held a half is boot: a third of the rest.
+  EXPECT_THAT(run_text(run), AllOf(HasSubstr("25.0 %"), HasSubstr("33.3 % while training")));
+  const Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", {run}}};
+  const std::string table = sweep_text(document);
+  EXPECT_THAT(table, AllOf(HasSubstr("25.0 %"), HasSubstr("12.5 %"), Not(HasSubstr("33.3 %"))));
+  EXPECT_DOUBLE_EQ(candidates_of(run)[0].gpu_busy, 0.25);
+  EXPECT_DOUBLE_EQ(candidates_of(other)[0].gpu_busy, 0.25);
+  EXPECT_THAT(report_page(run), HasSubstr("<dt>GPU busy</dt><dd>25.0 %"));
+}
+
+// Seven seeds of 2, 4, …, 14 h against the same but for the last, which takes 140 h instead of 14: the mean of the
+// differences is +129 %, the medians are equal.
+TEST(Definitions, RankingsPlaceAndCompareByTheMedian) {
+  std::vector<Result> results;
+  for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
+  for (int i = 1; i <= kSeeds; ++i)
+    results.push_back(made_up(static_cast<std::uint64_t>(i), i == kSeeds ? 140 : 2 * i, "spot-first"));
+  const Json document = sweep_of(results);
+  const Json& rows = document["rankings"][0]["time_s"];
+  const auto row =
+      std::find_if(rows.begin(), rows.end(), [](const Json& one) { return one["policy"] == "spot-first"; });
+  ASSERT_NE(row, rows.end());
+  const Json& difference = (*row)["difference"];
+  EXPECT_EQ(difference["seeds"], kSeeds);
+  EXPECT_DOUBLE_EQ(difference["median"].get<double>(), 0);
+  EXPECT_NEAR(difference["mean"].get<double>(), 9.0 / 7, 1e-9);
+  EXPECT_FALSE(difference["beyond_noise"].get<bool>());
+  EXPECT_THAT(sweep_text(document), AllOf(HasSubstr("+0.0 %"), Not(HasSubstr("+128.6 %"))));
+  EXPECT_THAT(report_page(document), AllOf(HasSubstr("+0.0 % ["), Not(HasSubstr("+128.6 %"))));
+}
+
+// A tenth dearer with each seed: the medians differ by 10 %, whichever seeds are drawn.
+TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
+  std::vector<Result> results;
+  for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
+  for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2.2 * i, "spot-first"));
+  const auto of = [&](const Json& document) {
+    for (const Json& row : document["rankings"][0]["time_s"])
+      if (row["policy"] == "spot-first") return row["difference"];
+    return Json();
+  };
+  const Json difference = of(sweep_of(results));
+  EXPECT_NEAR(difference["median"].get<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(difference["interval"][0].get<double>(), 0.1, 1e-9);
+  EXPECT_NEAR(difference["interval"][1].get<double>(), 0.1, 1e-9);
+  EXPECT_TRUE(difference["beyond_noise"].get<bool>());
+  results.erase(results.begin(), results.begin() + 2);  // five common seeds are too few
+  EXPECT_TRUE(of(sweep_of(results)).is_null());
+}
+
+// One seed's luck is no promise: the text and the page say of how many seeds it holds.
+TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
+  Result result = made_up(3, 8);
+  result.deadline = Seconds{10 * 3600.0};
+  const Json alone = Json::parse(result_json(result));
+  EXPECT_THAT(run_text(alone), HasSubstr("-> met, seed 3 alone\n"));
+  EXPECT_THAT(report_page(alone), AllOf(HasSubstr("The run of this seed meets the goals; others may fare otherwise."),
+                                        Not(HasSubstr("All goals are met"))));
+  result.seeds =
+      SeedRuns{3, 20, 19, 12, 1.5, {9 * 3600.0, 5 * 3600.0, 30 * 3600.0, 4 * 3600.0, 33 * 3600.0}, {9, 5, 30, 4, 33}};
+  const Json many = Json::parse(result_json(result));
+  EXPECT_THAT(run_text(many), AllOf(HasSubstr("-> met, seed 3 alone; 12 of 20 seeds meet the goals"),
+                                    HasSubstr("time, 19 seeds"), HasSubstr("9:00:00"), HasSubstr("4:00:00 .. 33:00:00"),
+                                    HasSubstr("time, seed 3"), HasSubstr("8:00:00")));
+  EXPECT_THAT(run_text(many), HasSubstr("never finish"));
+  EXPECT_THAT(report_page(many), AllOf(HasSubstr("12 of 20 seeds meet the goals."), HasSubstr("4:00:00 .. 33:00:00"),
+                                       Not(HasSubstr("All goals are met"))));
+  // The contract: time and cost are those of the asked seed.
+  EXPECT_EQ(many["time"], alone["time"]);
+  EXPECT_EQ(many["cost"], alone["cost"]);
+  // Where nothing is left to chance there is nothing to count.
+  result.seeds.reset();
+  result.risk = "none";
+  EXPECT_THAT(run_text(Json::parse(result_json(result))), HasSubstr("-> met\n"));
+  EXPECT_THAT(report_page(Json::parse(result_json(result))), HasSubstr("All goals are met."));
+}
+
+}  // namespace
+}  // namespace ganymede
