@@ -23,11 +23,7 @@ void Life::request(std::size_t pool, int nodes) {
 
 bool Life::available(std::size_t pool) const {
   if (now_ < empty_until_[pool]) return false;
-  const auto& capacity = scenario_.pools[pool].capacity;
-  if (!capacity) return true;
-  int held = 0;
-  for (const std::size_t index : fleet_.alive()) held += fleet_[index].pool == pool && fleet_[index].held() ? 1 : 0;
-  return held < capacity->at(to_seconds(now_));
+  return !scenario_.pools[pool].capacity || has_room(pool);
 }
 
 void Life::grant(std::size_t index) {
@@ -40,6 +36,8 @@ void Life::grant(std::size_t index) {
     return;
   }
   fleet_.grant(index, now_);
+  // Whoever goes for a recording learns it now; a decision may be under way, so that it is an event of its own.
+  if (pool.capacity && known_rows(node.pool).size() > 1) post(now_, Event::Kind::take_back, node.pool);
   const bool own = !scenario_.boot_given;
   Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
   boot += draw(scenario_.provisioning.image_pull, delays_);
@@ -76,19 +74,22 @@ void Life::ready(std::size_t index) {
   reconcile();
 }
 
-/// `at`: when it goes; kNever: after the pool's notice.
-void Life::give_notice(std::size_t index, Nanoseconds at) {
+/// The provider takes a node back. True: it says so before, and the policy has not yet heard of it.
+bool Life::warn(std::size_t index, Nanoseconds leaves) {
   const Node& node = fleet_[index];
-  if (!node.held() || node.noticed) return;
-  const ScenarioPool& pool = scenario_.pools[node.pool];
-  if (at == kNever) at = now_ + to_nanoseconds(pool.notice);
-  fleet_.notice(index, at > now_);
-  if (at > now_) log("notice", pool.name, 1);
-  post(at, Event::Kind::taken, index);
+  if (!node.held() || node.leaves <= leaves) return false;
+  const bool news = leaves > now_ && !node.noticed;
+  fleet_.notice(index, leaves, leaves > now_);
+  if (news) log("notice", scenario_.pools[node.pool].name, 1);
+  post(leaves, Event::Kind::taken, index);
   const Nanoseconds write = write_time() + 1;  // complete before, not as it goes
-  if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && at - write >= now_)
-    post(at - write, Event::Kind::last_save, index);
-  if (at > now_) look();
+  if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && leaves - write >= now_)
+    post(leaves - write, Event::Kind::last_save, index);
+  return news;
+}
+
+void Life::give_notice(std::size_t index) {
+  if (warn(index, now_ + to_nanoseconds(scenario_.pools[fleet_[index].pool].notice))) look();
 }
 
 /// Before the noticed nodes go: where nobody stays to hold the weights, or the run cannot go on with fewer, a
@@ -136,6 +137,7 @@ void Life::lose(std::size_t index, bool crash) {
     for (const std::size_t other : fleet_.alive()) fleet_.set_member(other, false);
     if (survives && !crew().empty()) {
       start(loads_);
+      grant_waiting(pool);
       look();
       return;
     }
@@ -146,27 +148,10 @@ void Life::lose(std::size_t index, bool crash) {
   } else {
     fleet_.remove(index, now_, true);
   }
+  // The room that it leaves is for those who wait already, before anybody else asks.
+  grant_waiting(pool);
   look();
   reconcile();
-}
-
-/// At the start, and whenever a recording's next row comes.
-void Life::capacity_changed(std::size_t p) {
-  const ScenarioPool& pool = scenario_.pools[p];
-  const Seconds next = pool.capacity->next_after(to_seconds(now_));
-  if (next.si >= 0) post(to_nanoseconds(next), Event::Kind::capacity, p);
-  std::vector<std::size_t> held;
-  for (const std::size_t index : fleet_.alive())
-    if (fleet_[index].pool == p && fleet_[index].held() && !fleet_[index].noticed) held.push_back(index);
-  const auto capacity = static_cast<std::size_t>(pool.capacity->at(to_seconds(now_)));
-  while (held.size() > capacity) {
-    const std::size_t pick = picks_.below(held.size());
-    const std::size_t index = held[pick];
-    held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
-    // The recording says when nodes were gone, so the notice comes now and the node goes that much later.
-    give_notice(index, kNever);
-  }
-  if (now_ > 0) grant_waiting(p);
 }
 
 void Life::inject(const InjectedEvent& event) {
@@ -182,7 +167,7 @@ void Life::inject(const InjectedEvent& event) {
     if (event.kind == Kind::crash)
       lose(index, true);
     else
-      give_notice(index, kNever);
+      give_notice(index);
   }
 }
 
