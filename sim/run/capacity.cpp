@@ -9,10 +9,15 @@ namespace {
 
 /// Nodes beyond share the states of the first ones, in turn.
 constexpr int kPlacesAtMost = 256;
+/// Rows beyond what the clock can count never come.
+constexpr double kClockEnds_s = 9e9;
 
 }  // namespace
 
 Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&pool) {
+  if (pool.capacity)
+    for (const Series::Row& row : pool.capacity->rows)
+      if (row.at.si < kClockEnds_s) recorded_.push_back({to_nanoseconds(row.at), row.value});
   if (!is_modelled(pool.spot)) return;
   zone_ = spot_zone(scenario, pool);
   const auto stream = [&](int place) {
@@ -48,10 +53,18 @@ void Capacity::extend(State& state, Nanoseconds time) const {
   }
 }
 
+std::vector<Capacity::Row>::const_iterator Capacity::first_after(Nanoseconds time) const {
+  return std::upper_bound(recorded_.begin(), recorded_.end(), time,
+                          [](Nanoseconds when, const Row& row) { return when < row.at; });
+}
+
 void Capacity::want(int nodes) { wanted_ = std::max(wanted_, nodes); }
 
 double Capacity::at(Nanoseconds time) {
-  if (pool_->capacity) return pool_->capacity->at(to_seconds(time));
+  if (pool_->capacity) {
+    const auto next = first_after(time);
+    return next == recorded_.begin() ? 0 : std::prev(next)->nodes;
+  }
   for (State& state : states_) extend(state, time);
   const auto places = static_cast<int>(places_.size());
   int nodes = 0;
@@ -62,8 +75,8 @@ double Capacity::at(Nanoseconds time) {
 
 Nanoseconds Capacity::next_after(Nanoseconds time) {
   if (pool_->capacity) {
-    const Seconds next = pool_->capacity->next_after(to_seconds(time));
-    return next.si < 0 ? kNever : to_nanoseconds(next);
+    const auto next = first_after(time);
+    return next == recorded_.end() ? kNever : next->at;
   }
   Nanoseconds first = kNever;
   for (State& state : states_) {

@@ -32,7 +32,14 @@ class Capacity {
   };
   void extend(State& state, Nanoseconds time) const;
 
+  struct Row {
+    Nanoseconds at;
+    double nodes;
+  };
+  std::vector<Row>::const_iterator first_after(Nanoseconds time) const;
+
   const ScenarioPool* pool_;
+  std::vector<Row> recorded_;  // in order; nothing is to be had before the first
   SpotZone zone_;
   int wanted_ = 0;
   std::vector<State> states_;        // the zone's, then those of nodes that have their own

@@ -40,7 +40,7 @@ int most_held(const Life& life) {
 class BillOfRun {
  public:
   BillOfRun(const Result& result, const Scenario& scenario, Life& life, Nanoseconds shift)
-      : result_(result), scenario_(scenario), life_(life), shift_(shift) {}
+      : result_(result), scenario_(scenario), life_(life), shift_(shift), stretch_(life.trained(), shift) {}
 
   Bill make() {
     for (std::size_t p = 0; p < scenario_.pools.size(); ++p) instances(p);
@@ -93,6 +93,7 @@ class BillOfRun {
   const Scenario& scenario_;
   Life& life_;
   Nanoseconds shift_;
+  Stretch stretch_;
   Bill bill_;
   std::set<std::string> warnings_;
 };
@@ -105,8 +106,8 @@ BillingRule rule_of(const ScenarioPool& pool) {
   return rule;
 }
 
-std::vector<Rental> rentals_of(const Scenario& scenario, const Life& life, std::size_t p, Nanoseconds shift) {
-  return life.fleet().rentals(p, life.end(), shift + to_nanoseconds(scenario.charges.idle_tail));
+std::vector<Rental> rentals_of(const Scenario& scenario, const Life& life, std::size_t p, const Stretch& stretch) {
+  return life.fleet().rentals(p, life.end(), stretch, to_nanoseconds(scenario.charges.idle_tail));
 }
 
 /// What a reserved hour would cost on demand; 0: not known, or nothing is reserved.
@@ -118,7 +119,7 @@ MicroUsd list_price(const ScenarioPool& pool) {
 
 void BillOfRun::instances(std::size_t p) {
   const ScenarioPool& pool = scenario_.pools[p];
-  const std::vector<Rental> rentals = rentals_of(scenario_, life_, p, shift_);
+  const std::vector<Rental> rentals = rentals_of(scenario_, life_, p, stretch_);
   const BillingRule rule = rule_of(pool);
   if (pool.prices) return series_hours(pool, rentals, rule);
   for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) {
@@ -173,21 +174,22 @@ void BillOfRun::commitments() {
 void BillOfRun::boot_disks() {
   if (!scenario_.charges.boot_disk) return;
   const Storage& disk = *scenario_.charges.boot_disk;
-  const Nanoseconds end = life_.end() + shift_ + to_nanoseconds(scenario_.charges.idle_tail);
+  const Nanoseconds end = stretch_.at(life_.end()) + to_nanoseconds(scenario_.charges.idle_tail);
   const Fleet& fleet = life_.fleet();
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     double seconds = 0;
     for (std::size_t i = 0; i < fleet.size(); ++i) {
       const Node& node = fleet[i];
       if (node.pool != p || node.granted == kNever) continue;
-      Nanoseconds until = node.gone < life_.end() ? node.gone : end;
+      Nanoseconds until = node.gone < life_.end() ? stretch_.at(node.gone) : end;
       if (node.interrupted && scenario_.charges.boot_disk_kept) {
         until = end;  // unless another takes its place
         for (std::size_t j = i + 1; j < fleet.size(); ++j)
           if (fleet[j].pool == p && fleet[j].granted != kNever && fleet[j].granted >= node.gone)
-            until = std::min(until, fleet[j].granted);
+            until = std::min(until, stretch_.at(fleet[j].granted));
       }
-      seconds += to_seconds(std::max<Nanoseconds>(0, until - node.granted)).si;
+      const Nanoseconds ready = std::min({node.readied, node.gone, life_.end()});
+      seconds += to_seconds(std::max<Nanoseconds>(0, until - stretch_.start(node.granted, ready))).si;
     }
     const ScenarioPool& pool = scenario_.pools[p];
     const StorageRates& rates = disk.rates_in(pool.pool.region);
@@ -357,7 +359,10 @@ void add_costs(Result& result, const Scenario& scenario, Life& life) {
     return bill;
   };
   result.bill = bill_at(end);
-  result.cost_usd = {dollars(bill_at(result.interval_s.low).total()), dollars(bill_at(result.interval_s.high).total())};
+  // At recorded prices a run that is longer may meet better ones.
+  const auto [low, high] = std::minmax({dollars(bill_at(result.interval_s.low).total()), dollars(result.bill.total()),
+                                        dollars(bill_at(result.interval_s.high).total())});
+  result.cost_usd = {low, high};
   for (PoolUse& use : result.pools) {
     for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
       const ScenarioPool& pool = scenario.pools[p];
@@ -366,7 +371,7 @@ void add_costs(Result& result, const Scenario& scenario, Life& life) {
         if (item.pool == use.pool && item.item.starts_with("instance-hours")) use.usd += item.usd;
       const double tail =
           static_cast<double>(to_nanoseconds(scenario.charges.idle_tail)) * life.fleet().held_at_end(p, life.end());
-      split(result.cost_by_use, use, use.usd, rentals_of(scenario, life, p, 0), rule_of(pool), tail,
+      split(result.cost_by_use, use, use.usd, rentals_of(scenario, life, p, Stretch()), rule_of(pool), tail,
             pool.instance().gpus);
     }
   }

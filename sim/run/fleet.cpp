@@ -50,9 +50,10 @@ void Fleet::make_ready(std::size_t index, Nanoseconds now) {
   --on_the_way_;
 }
 
-void Fleet::notice(std::size_t index, bool warned) {
+void Fleet::notice(std::size_t index, Nanoseconds leaves, bool warned) {
   nodes_[index].noticed = true;
-  nodes_[index].warned = warned;
+  nodes_[index].leaves = leaves;
+  nodes_[index].warned = nodes_[index].warned || warned;
 }
 
 void Fleet::set_member(std::size_t index, bool member) {
@@ -135,7 +136,7 @@ Nanoseconds Fleet::held(std::size_t pool, Nanoseconds end) const {
   return sum;
 }
 
-std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, Nanoseconds shift) const {
+std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const {
   const Billing& billing = scenario_.pools[pool].platform->billing;
   std::vector<Rental> rentals;
   for (const Node& node : nodes_) {
@@ -143,9 +144,10 @@ std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, Nanosecond
     const Nanoseconds from = billing.start == Billing::Start::request ? node.requested
                              : billing.start == Billing::Start::boot  ? node.granted
                                                                       : node.runs;
-    const Nanoseconds to = node.gone < end ? node.gone : std::max(from, end + shift);
+    const Nanoseconds to = std::min(node.gone, end);
     if (from > end || (from >= to && node.gone < end)) continue;  // never on the meter
-    rentals.push_back({from, to, node.interrupted});
+    rentals.push_back({stretch.start(from, std::min(node.readied, to)), stretch.at(to) + (node.gone < end ? 0 : tail),
+                       node.interrupted});
   }
   return rentals;
 }

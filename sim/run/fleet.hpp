@@ -8,6 +8,7 @@
 
 #include "sim/ledger/bill.hpp"
 #include "sim/run/hazards.hpp"
+#include "sim/run/stretch.hpp"
 
 namespace ganymede {
 
@@ -27,7 +28,8 @@ struct Node {
   bool warned = false;       ///< and has been told some time before
   bool interrupted = false;  ///< taken back by the provider
   Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
-  Nanoseconds runs = kNever;  ///< when its host has booted, if it lives so long; the container image is pulled then
+  Nanoseconds runs = kNever;    ///< when its host has booted, if it lives so long; the container image is pulled then
+  Nanoseconds leaves = kNever;  ///< when it will be taken back, as far as anybody knows
 
   bool held() const { return state == State::booting || state == State::ready; }
 };
@@ -55,7 +57,8 @@ class Fleet {
   void wait(std::size_t index);
   void grant(std::size_t index, Nanoseconds now, Nanoseconds boot);
   void make_ready(std::size_t index, Nanoseconds now);
-  void notice(std::size_t index, bool warned);
+  /// It will be taken back at `leaves`; `warned`: it is told before.
+  void notice(std::size_t index, Nanoseconds leaves, bool warned);
   /// It trains, or no longer does.
   void set_member(std::size_t index, bool member);
 
@@ -75,9 +78,9 @@ class Fleet {
   double price(std::size_t pool, Nanoseconds now) const;
   /// Gone nodes' cost and that of the others up to `now`, without rounding of the time: what a controller can add up.
   double spent_usd(Nanoseconds now) const;
-  /// What the provider meters of a pool's nodes if those that are held at the end of the run leave `shift` later
-  /// (earlier if negative).
-  std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, Nanoseconds shift) const;
+  /// What the provider meters of a pool's nodes in a run that is stretched, where those that are held at its end are
+  /// kept `tail` longer.
+  std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const;
   int held_at_end(std::size_t pool, Nanoseconds end) const;
   /// Node-nanoseconds held of a pool.
   Nanoseconds held(std::size_t pool, Nanoseconds end) const;

@@ -131,8 +131,7 @@ void Life::check_hope(const Event& event) {
   if (state_ != State::idle) idle_since_ = now_;
   if (now_ - idle_since_ > kIdleAtMost)
     never(fmt::format("for {} days it never had the nodes that it needs all at once", kIdleAtMost / kDay));
-  const bool passes = event.kind == Event::Kind::look || event.kind == Event::Kind::capacity;
-  if (!passes) idle_looks_ = 0;
+  if (state_ == State::training) idle_looks_ = 0;
   if (event.kind == Event::Kind::look && state_ == State::idle && ++idle_looks_ > kIdleLooksAtMost)
     never("its policy lets it wait");
 }
@@ -145,7 +144,7 @@ void Life::handle(const Event& event) {
     case Kind::ready:
       return ready(event.index);
     case Kind::notice:
-      return give_notice(event.index, kNever);
+      return give_notice(event.index);
     case Kind::last_save:
       return save_before_end();
     case Kind::taken:
@@ -154,6 +153,8 @@ void Life::handle(const Event& event) {
       return lose(event.index, true);
     case Kind::capacity:
       return capacity_changed(event.index);
+    case Kind::take_back:
+      return take_back(event.index);
     case Kind::back:
       return grant_waiting(event.index);
     case Kind::resume:
@@ -167,14 +168,14 @@ void Life::handle(const Event& event) {
     case Kind::recovered:
       std::erase_if(slow_, [&](const Slow& slow) { return slow.until <= now_; });
       log("recovered");
-      if (state_ == State::training) cut(false), begin_segment();
+      if (state_ == State::training) change_pace();
       return;
     case Kind::injected:
       return inject(scenario_.faults.events[event.index]);
     case Kind::out_of_credits:
       credits_left_ = false;
       log("burst credits used up");
-      if (state_ == State::training) cut(false), begin_segment();
+      if (state_ == State::training) change_pace();
       return;
     case Kind::look:
       post(now_ + to_nanoseconds(scenario_.policy.every), Kind::look);
@@ -293,7 +294,7 @@ void Life::slow(const InjectedEvent& event) {
                                                                   : "storage slower";
   log(what, "", event.kind == InjectedEvent::Kind::straggler ? event.nodes : 0,
       fmt::format("factor {:g}", event.factor));
-  if (state_ == State::training) cut(false), begin_segment();
+  if (state_ == State::training) change_pace();
 }
 
 /// When the next slowdown of a kind comes; of all nodes that there may be, for stragglers.

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <queue>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ class Life {
   std::int64_t losses() const { return losses_; }
   int most_gpus() const { return most_gpus_; }
   double moved_usd() const { return moved_usd_; }
+  /// When something trained: spans of the run, in order.
+  const std::vector<Span>& trained() const { return trained_; }
   /// Distributions that the run has used, those of most steps first.
   std::vector<const StepDistribution*> used() const;
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -55,6 +58,7 @@ class Life {
       taken,
       crash,
       capacity,
+      take_back,
       resume,
       reached,
       slow_node,
@@ -90,7 +94,8 @@ class Life {
   double slack() const;
   std::size_t stage_at(double done) const;
   Configuration configuration() const;
-  void begin_segment();
+  void begin_segment(bool goes_on = false);
+  void change_pace();
   void cut(bool lost);
   void reached();
   void pause(State state, Nanoseconds length);
@@ -115,11 +120,21 @@ class Life {
   void grant_waiting(std::size_t pool);
   bool available(std::size_t pool);
   void ready(std::size_t node);
-  void give_notice(std::size_t node, Nanoseconds at);
+  bool warn(std::size_t node, Nanoseconds leaves);
+  void give_notice(std::size_t node);
   void lose(std::size_t node, bool crash);
-  void capacity_changed(std::size_t pool);
   void inject(const InjectedEvent& event);
   void save_before_end();
+
+  // life_capacity.cpp
+  struct CapacityFrom {
+    Nanoseconds at;
+    std::size_t nodes;
+  };
+  std::vector<CapacityFrom> known_capacity(std::size_t pool);
+  bool has_room(std::size_t pool);
+  void capacity_changed(std::size_t pool);
+  void take_back(std::size_t pool);
 
   // life_policy.cpp
   void look();
@@ -159,6 +174,7 @@ class Life {
   std::vector<double> speed_;             // by pool, of one GPU, against the first
 
   std::vector<RunEvent> events_;
+  std::vector<Span> trained_;
   std::map<const StepDistribution*, double> used_;
   std::vector<std::string> warnings_;
   std::int64_t losses_ = 0, idle_looks_ = 0, tries_ = 0;

@@ -26,10 +26,7 @@ void Life::request(std::size_t pool, int nodes) {
 
 bool Life::available(std::size_t pool) {
   if (now_ < empty_until_[pool]) return false;
-  if (!capacity_[pool].limited()) return true;
-  int held = 0;
-  for (const std::size_t index : fleet_.alive()) held += fleet_[index].pool == pool && fleet_[index].held() ? 1 : 0;
-  return held < capacity_[pool].at(now_);
+  return !capacity_[pool].limited() || has_room(pool);
 }
 
 void Life::grant(std::size_t index) {
@@ -44,6 +41,10 @@ void Life::grant(std::size_t index) {
   const bool own = !scenario_.boot_given;
   const Nanoseconds boot = draw(own ? pool.platform->boot(pool.instance()) : scenario_.provisioning.boot, delays_);
   fleet_.grant(index, now_, boot);
+  // The provider learns now that it must take this node back; a decision may be under way, so that it is an event of
+  // its own.
+  if (capacity_[node.pool].limited() && known_capacity(node.pool).size() > 1)
+    post(now_, Event::Kind::take_back, node.pool);
   post(now_ + boot + draw(scenario_.provisioning.image_pull, delays_), Event::Kind::ready, index);
   if (pool.lifetimes) {
     const Nanoseconds life = draw(*pool.lifetimes, lifetimes_[node.pool]);
@@ -77,19 +78,22 @@ void Life::ready(std::size_t index) {
   reconcile();
 }
 
-/// `at`: when it goes; kNever: after the pool's notice.
-void Life::give_notice(std::size_t index, Nanoseconds at) {
+/// The provider takes a node back. True: it says so before, and the policy has not yet heard of it.
+bool Life::warn(std::size_t index, Nanoseconds leaves) {
   const Node& node = fleet_[index];
-  if (!node.held() || node.noticed) return;
-  const ScenarioPool& pool = scenario_.pools[node.pool];
-  if (at == kNever) at = now_ + to_nanoseconds(pool.notice);
-  fleet_.notice(index, at > now_);
-  if (at > now_) log("notice", pool.name, 1);
-  post(at, Event::Kind::taken, index);
+  if (!node.held() || node.leaves <= leaves) return false;
+  const bool news = leaves > now_ && !node.noticed;
+  fleet_.notice(index, leaves, leaves > now_);
+  if (news) log("notice", scenario_.pools[node.pool].name, 1);
+  post(leaves, Event::Kind::taken, index);
   const Nanoseconds write = write_time() + 1;  // complete before, not as it goes
-  if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && at - write >= now_)
-    post(at - write, Event::Kind::last_save, index);
-  if (at > now_) look();
+  if (scenario_.checkpoints.on_notice && scenario_.checkpoints.storage && leaves - write >= now_)
+    post(leaves - write, Event::Kind::last_save, index);
+  return news;
+}
+
+void Life::give_notice(std::size_t index) {
+  if (warn(index, now_ + to_nanoseconds(scenario_.pools[fleet_[index].pool].notice))) look();
 }
 
 /// Before the noticed nodes go: where nobody stays to hold the weights, or the run cannot go on with fewer, a
@@ -137,6 +141,7 @@ void Life::lose(std::size_t index, bool crash) {
     for (const std::size_t other : fleet_.alive()) fleet_.set_member(other, false);
     if (survives && !crew().empty()) {
       start(loads_);
+      grant_waiting(pool);
       look();
       return;
     }
@@ -147,26 +152,10 @@ void Life::lose(std::size_t index, bool crash) {
   } else {
     fleet_.remove(index, now_, true);
   }
+  // The room that it leaves is for those who wait already, before anybody else asks.
+  grant_waiting(pool);
   look();
   reconcile();
-}
-
-/// At the start, and whenever it may have changed.
-void Life::capacity_changed(std::size_t p) {
-  const Nanoseconds next = capacity_[p].next_after(now_);
-  if (next != kNever) post(next, Event::Kind::capacity, p);
-  std::vector<std::size_t> held;
-  for (const std::size_t index : fleet_.alive())
-    if (fleet_[index].pool == p && fleet_[index].held() && !fleet_[index].noticed) held.push_back(index);
-  const auto capacity = static_cast<std::size_t>(capacity_[p].at(now_));
-  while (held.size() > capacity) {
-    const std::size_t pick = picks_.below(held.size());
-    const std::size_t index = held[pick];
-    held.erase(held.begin() + static_cast<std::ptrdiff_t>(pick));
-    // The recording says when nodes were gone, so the notice comes now and the node goes that much later.
-    give_notice(index, kNever);
-  }
-  if (now_ > 0) grant_waiting(p);
 }
 
 void Life::inject(const InjectedEvent& event) {
@@ -182,7 +171,7 @@ void Life::inject(const InjectedEvent& event) {
     if (event.kind == Kind::crash)
       lose(index, true);
     else
-      give_notice(index, kNever);
+      give_notice(index);
   }
 }
 

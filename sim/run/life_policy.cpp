@@ -140,7 +140,7 @@ void Life::apply(const Decision& decision) {
   for (std::size_t p = 0; p < surplus.size(); ++p)
     if (surplus[p] > 0) release(p, surplus[p]);
   // Limits of processors and memory change while it runs.
-  if (other_share && !members_change && state_ == State::training) cut(false), begin_segment();
+  if (other_share && !members_change && state_ == State::training) change_pace();
   if (!members_change || done_) return;
   if (members_stay == 0) {
     if (training_.done(now_) > training_.durable()) training_.lose();

@@ -92,7 +92,8 @@ double Life::steps_between_checkpoints(const StepDistribution& steps) const {
   return std::max(1.0, std::round(seconds / steps.mean.si));
 }
 
-void Life::begin_segment() {
+/// `goes_on`: the same nodes train on, so that a checkpoint that they were writing goes on too.
+void Life::begin_segment(bool goes_on) {
   state_ = State::training;
   Segment segment;
   segment.start = now_;
@@ -125,7 +126,7 @@ void Life::begin_segment() {
         kLongest_s))
     throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", scenario_.file,
                                   to_string(left * steps.mean)));
-  training_.begin(segment);
+  training_.begin(segment, goes_on);
   ++generation_;
   post(training_.segment().time_of(left), Event::Kind::reached, 0, generation_);
   if (segment.configuration.burst) {
@@ -144,6 +145,10 @@ void Life::cut(bool lost) {
   assert(state_ == State::training);
   const Segment& segment = training_.segment();
   const StepDistribution* steps = segment.steps;
+  if (!trained_.empty() && trained_.back().to == segment.start)
+    trained_.back().to = now_;
+  else
+    trained_.push_back({segment.start, now_});
   const double before = training_.totals().steps;
   double error = 0;
   for (std::size_t p = 0; p < segment.configuration.nodes.size(); ++p)
@@ -158,10 +163,16 @@ void Life::cut(bool lost) {
   state_ = State::idle;
 }
 
+/// Steps are slower or faster from now on; nothing ends.
+void Life::change_pace() {
+  cut(false);
+  begin_segment(true);
+}
+
 /// The segment's last step is done: the target, a stage or the first epoch is complete.
 void Life::reached() {
   cut(false);
-  if (training_.done(now_) < target_ - slack()) return begin_segment();
+  if (training_.done(now_) < target_ - slack()) return begin_segment(true);
   if (scenario_.checkpoints.every != Checkpoints::Every::never) return pause(State::saving, write_time());
   training_.finish();
   done_ = true;

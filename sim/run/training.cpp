@@ -17,7 +17,7 @@ std::size_t index(GpuUse use) { return static_cast<std::size_t>(use); }
 }  // namespace
 
 Segment::Place Segment::at(Nanoseconds now) const {
-  double elapsed = static_cast<double>(now - start);
+  double elapsed = static_cast<double>(now - start) + written * write_ns;
   const double first = every > 0 ? std::max(0.0, every - since) : 0;
   if (every == 0 || elapsed <= first * step_ns) return {.steps = elapsed / step_ns, .checkpoints = 0};
   elapsed -= first * step_ns;
@@ -34,7 +34,7 @@ Nanoseconds Segment::time_of(double count) const {
   const double first = every > 0 ? std::max(0.0, every - since) : 0;
   double writes = 0;
   if (every > 0 && count > first + kSliver) writes = std::floor((count - first - kSliver) / every) + 1;
-  return start + std::llround(count * step_ns + writes * write_ns);
+  return start + std::llround(count * step_ns + (writes - written) * write_ns);
 }
 
 Training::Training(const Scenario& scenario)
@@ -43,9 +43,20 @@ Training::Training(const Scenario& scenario)
       ledgers_(scenario.pools.size()),
       device_s_(scenario.pools.size(), 0) {}
 
-void Training::begin(Segment segment) {
+void Training::begin(Segment segment, bool goes_on) {
   assert(!under_way_);
   segment_ = std::move(segment);
+  segment_.written = goes_on && segment_.every > 0 ? written_ : 0;
+  // An interval is a time: where steps take longer there are fewer in it, and as large a share of them is done.
+  if (segment_.written > 0) {
+    since_ = segment_.every;
+  } else if (every_ > 0 && segment_.every > 0 && segment_.every != every_) {
+    const double share = std::min(1.0, since_ / every_);
+    // After a whole step, as all checkpoints.
+    const double next = std::max(steps_, std::round(steps_ + (1 - share) * segment_.every));
+    since_ = segment_.every - (next - steps_);
+  }
+  every_ = segment_.every;
   segment_.since = since_;
   under_way_ = true;
 }
@@ -87,8 +98,10 @@ std::int64_t Training::cut(Nanoseconds now, bool lost, double relative_error) {
   under_way_ = false;
   const Segment::Place place = segment_.at(now);
   const auto elapsed = static_cast<double>(now - segment_.start);
-  const double writes = static_cast<double>(place.checkpoints) * segment_.write_ns;
+  const double writes = (static_cast<double>(place.checkpoints) - segment_.written) * segment_.write_ns;
   const double trained_ns = std::max(0.0, elapsed - writes - place.writing_ns);
+
+  written_ = segment_.write_ns > 0 ? place.writing_ns / segment_.write_ns : 0;
 
   // Steps up to the last complete checkpoint make everything before them durable too.
   double fresh = place.steps, kept_ns = 0;

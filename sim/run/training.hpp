@@ -21,6 +21,7 @@ struct Segment {
   double every = 0;     ///< steps between two checkpoints; 0: none are written
   double since = 0;     ///< steps since the last one, at `start`
   double write_ns = 0;  ///< of one checkpoint
+  double written = 0;   ///< share of the first one that is written at `start` already
 
   struct Place {
     double steps = 0;
@@ -62,7 +63,8 @@ class Training {
 
   bool under_way() const { return under_way_; }
   const Segment& segment() const { return segment_; }
-  void begin(Segment segment);
+  /// `goes_on`: those who trained before do so still, and finish a checkpoint that they were writing.
+  void begin(Segment segment, bool goes_on);
   /// Ends the segment at `now`: in the middle of a step (`lost` false: it is finished elsewhere; true: everything since
   /// the last durable checkpoint is lost). Returns the number of checkpoints that became complete.
   std::int64_t cut(Nanoseconds now, bool lost, double relative_error);
@@ -100,6 +102,8 @@ class Training {
   double steps_ = 0, durable_steps_ = 0;
   double images_ = 0, durable_images_ = 0;
   double since_ = 0;
+  double every_ = 0;    // steps between two checkpoints that `since_` is counted against
+  double written_ = 0;  // share of a checkpoint that the last segment ended in
   double at_risk_s_ = 0, lost_s_ = 0;
   std::vector<Account> pending_;  // by pool
   std::vector<Ledger> ledgers_;

@@ -103,6 +103,37 @@ TEST_F(Life, ASlowNodeSlowsEveryoneForAWhile) {
   EXPECT_GT(number(two, "/gpu_seconds/straggler"), 30);
 }
 
+// Half the speed for 100 s: 3,550 s of training with a checkpoint after each 600 s of them, and one at the end.
+TEST_F(Life, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
+  Json content = with_event(saving("10min"), {{"at", "490s"}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
+  content["workload"]["steps"] = 350'000;
+  const Json result = run(content);
+  EXPECT_EQ(result["life"]["checkpoints"], 5 + 1);
+  EXPECT_NEAR(number(result, "/gpu_seconds/checkpoint"), 6, 1e-6);
+  EXPECT_NEAR(number(result, "/time/total_s"), kBoot + 3550 + 6, 1e-6);
+  // The first is complete at 691 s: a crash before finds nothing, one after that loses what came since.
+  const Json before = run(with_event(content, {{"at", "690.9s"}, {"kind", "crash"}}));
+  EXPECT_NEAR(number(before, "/life/lost_training_s"), 600, 1e-6);
+  const Json after = run(with_event(content, {{"at", "692s"}, {"kind", "crash"}}));
+  EXPECT_NEAR(number(after, "/life/lost_training_s"), 1, 1e-6);
+}
+
+// It becomes slow, or fast again, half a second into the writing of the first: the other half follows.
+TEST_F(Life, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
+  const auto result = [&](const char* at) {
+    Json content = with_event(saving("10min"), {{"at", at}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
+    content["workload"]["steps"] = 350'000;
+    return run(content);
+  };
+  for (const char* at : {"590.5s", "690.5s"}) {
+    const Json slow = result(at);
+    EXPECT_EQ(slow["life"]["checkpoints"], 5 + 1) << at;
+    EXPECT_NEAR(number(slow, "/gpu_seconds/checkpoint"), 6, 1e-6) << at;
+    // Of the 100 s half a second was writing.
+    EXPECT_NEAR(number(slow, "/time/total_s"), kBoot + 3500 + 99.5 / 2 + 6, 1e-6) << at;
+  }
+}
+
 TEST_F(Life, ASlowNetworkSlowsWhatIsExposed) {
   Json content = one_node();
   content["platform"]["nodes"] = 4;
