@@ -6,6 +6,7 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "plan/bounds.hpp"
+#include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 #include "sim/run/step_distribution.hpp"
 
@@ -38,30 +39,41 @@ RunCost cost_of(const Request& request, const Scenario& scenario, const Result& 
   return cost;
 }
 
-/// Each of the values over the seeds: its median, the 5th percentile of the low ends and the 95th of the high ones.
-struct Spread {
+/// Values of the runs that finish, with the ends of their intervals.
+struct Values {
   std::vector<double> values, lows, highs;
   void add(double value, double low, double high) {
     values.push_back(value);
     lows.push_back(low);
     highs.push_back(high);
   }
-  EvaluationJson json() {
-    for (auto* ends : {&values, &lows, &highs}) std::sort(ends->begin(), ends->end());
-    return {quantile(values, 0.5), quantile(lows, 0.05), quantile(highs, 0.95)};
+  EvaluationJson json() const {
+    const SeedSpread spread = over_seeds(values, lows, highs);
+    return {spread.median, spread.low, spread.high};
   }
 };
 
-EvaluationJson simulate_seeds(const Request& request, const PlanCandidate& candidate) {
+/// Runs of all seeds, of which some may never finish: these miss the goals, and everything else is of the others.
+EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate) {
   Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""));
   const int seeds = runs_of(request, scenario);
-  Spread time, usd, worst, kg;
+  Values time, usd, worst, kg;
   double busy = 0, losses = 0, met = 0;
+  int finished = 0;
   bool carbon = true;
+  std::string risk, never;
   EvaluationJson out;
   for (int i = 0; i < seeds; ++i) {
     set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
-    const Result run = simulate(scenario);
+    Result run;
+    try {
+      run = simulate(scenario);
+    } catch (const Infeasible& error) {
+      never = error.what();
+      continue;
+    }
+    ++finished;
+    risk = less_sure(risk, run.risk);
     const RunCost cost = cost_of(request, scenario, run);
     const double scale = cost.usd > 0 ? 1 / cost.usd : 0;
     const double high = run.cost_usd.high * (cost.usd > 0 ? cost.high * scale : 1);
@@ -70,25 +82,27 @@ EvaluationJson simulate_seeds(const Request& request, const PlanCandidate& candi
     worst.add(cost.high, cost.high, cost.high);
     const double co2e = run.energy ? run.energy->kg_co2e : 0;
     kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
-    busy += run.gpu_busy / seeds;
-    losses += static_cast<double>(run.losses) / seeds;
+    busy += run.gpu_busy;
+    losses += static_cast<double>(run.losses);
     const bool in_time =
         !request.deadline || (request.sure ? run.interval_s.high : run.total.si) <= request.deadline->si;
     const bool in_budget = !request.budget || (request.sure ? high : cost.usd) <= usd_of(*request.budget);
     met += in_time && in_budget ? 1 : 0;
     carbon = carbon && run.energy.has_value();
-    if (i == 0) out = {{"inputs", run.inputs}, {"warnings", run.warnings}};
+    if (finished == 1) out = {{"inputs", run.inputs}, {"warnings", run.warnings}};
   }
+  if (2 * finished < seeds) throw Infeasible(never);
   out["time"] = time.json();
   out["usd"] = usd.json();
   out["usd_at_worst"] = worst.json()[0];
   out["kg"] = kg.json();
   out["carbon_known"] = carbon;
-  out["busy"] = busy;
-  out["losses"] = losses;
+  out["busy"] = busy / finished;
+  out["losses"] = losses / finished;
   out["met"] = met / seeds;
   out["seeds"] = seeds;
-  out["interruptions"] = interruptions_of(scenario);
+  out["never_finish"] = seeds - finished;
+  out["risk"] = risk;
   return out;
 }
 
@@ -146,30 +160,15 @@ Race fastest_scheme(const Request& request, PlanCandidate candidate) {
 
 }  // namespace
 
-std::string interruptions_of(const Scenario& scenario) {
-  std::string worst = "none";
-  for (const ScenarioPool& pool : scenario.pools) {
-    if (pool.pool.market != Market::spot) continue;
-    const bool stated = pool.capacity || (pool.lifetimes && pool.lifetimes->source == "the scenario");
-    if (!stated && !pool.lifetimes) return "unknown";
-    if (!stated) worst = "assumed";
-    if (stated && worst == "none") worst = "stated";
-  }
-  return worst;
-}
-
 int runs_of(const Request& request, const Scenario& scenario) {
-  const bool lost = std::any_of(scenario.pools.begin(), scenario.pools.end(), [](const ScenarioPool& pool) {
-    return pool.lifetimes.has_value() || pool.capacity.has_value();
-  });
-  const Faults& faults = scenario.faults;
-  const bool random = lost || faults.crash || faults.straggler || faults.network || faults.storage;
-  return random ? request.seeds_at_risk : request.seeds;
+  const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
+                                    [](const ScenarioPool& pool) { return pool.capacity.has_value(); });
+  return has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
 }
 
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate) {
   try {
-    return simulate_seeds(request, candidate);
+    return evaluate_seeds(request, candidate);
   } catch (const ConfigError& error) {  // such as a storage that this catalog does not have
     return {{"invalid", error.what()}};
   } catch (const Infeasible& error) {

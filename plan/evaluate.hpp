@@ -10,14 +10,11 @@
 
 namespace ganymede {
 
-/// How surely is known how often nodes are taken back: "none" are; "stated" by the request; "assumed" by the catalog or
-/// the model's defaults; "unknown": none are taken back in the simulation because nothing is known.
-std::string interruptions_of(const Scenario& scenario);
-
 /// How many seeds a candidate is run with: more where something random happens to its nodes.
 int runs_of(const Request& request, const Scenario& scenario);
 
-/// Median over the seeds with the 5th to the 95th percentile, as JSON: see planner.cpp for who reads it.
+/// Medians over the seeds with the 5th to the 95th percentile, as JSON: see planner.cpp for who reads it.
+/// { "impossible": why } where fewer than half of the seeds finish.
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate);
 
 /// Bounds of what was not left out before -> whether they are beaten.

@@ -85,7 +85,8 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
   out["seeds"] = run.seeds;
-  out["interruptions"] = run.interruptions;
+  out["never_finish"] = run.never_finish;
+  out["risk"] = run.risk;
   out["inputs"] = run.inputs;
   out["chosen"] = plan.best == i;
   return out;

@@ -160,7 +160,8 @@ class Search {
     run.kg_co2e = read_measure(answer["kg"]);
     run.usd_at_worst = answer["usd_at_worst"];
     run.seeds = answer["seeds"];
-    run.interruptions = answer["interruptions"];
+    run.never_finish = answer["never_finish"];
+    run.risk = answer["risk"];
     run.carbon_known = answer["carbon_known"];
     run.gpu_busy = answer["busy"];
     run.losses = answer["losses"];

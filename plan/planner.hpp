@@ -31,13 +31,13 @@ struct PlannedRun {
   double usd_at_worst = 0;  ///< median, with doubtful prices at their high ends: what candidates are ranked by
   bool carbon_known = false;
   double gpu_busy = 0, losses = 0, met_share = 0;
-  int seeds = 0;
-  std::string interruptions;  ///< how surely their rate is known: "none", "stated", "assumed" or "unknown"
-  std::string inputs;         ///< "measured" or "transferred"
+  int seeds = 0, never_finish = 0;
+  std::string risk;    ///< how sure it is when nodes are taken back, as in a result: "none" ... "assumed"
+  std::string inputs;  ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
   /// How often nodes are taken back is not a guess.
-  bool risk_is_known() const { return interruptions == "none" || interruptions == "stated"; }
+  bool risk_is_known() const { return risk != "assumed"; }
   bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
 };
 

@@ -55,11 +55,8 @@ std::string price_date(const Json& row) {
   return out;
 }
 
-/// How often nodes are taken back is not known.
-bool is_guess(const Json& row) {
-  const std::string known = member<std::string>(row, "interruptions", "none");
-  return known == "assumed" || known == "unknown";
-}
+/// When its nodes are taken back is an assumption, as no recording and nobody says it.
+bool is_guess(const Json& row) { return member<std::string>(row, "risk", "none") == "assumed"; }
 
 std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
@@ -128,9 +125,9 @@ std::string sentence(const Json& row) {
     out += fmt::format("; this price is doubtful ({}): with x {:.2f}, as it may be, {} USD",
                        price.at("doubt").get<std::string>(), price.at("factors").at(1).get<double>(),
                        usd(row.at("usd").at("at_worst_prices").get<double>()));
-  const std::string known = member<std::string>(row, "interruptions", "none");
-  if (known == "unknown") out += "; RISK UNKNOWN: nothing is known of how often its nodes are taken back";
-  if (known == "assumed") out += "; RISK ASSUMED: how often its nodes are taken back is not measured";
+  if (is_guess(row)) out += "; RISK ASSUMED: when its nodes are taken back is drawn, not measured";
+  if (const int never = member<int>(row, "never_finish", 0); never > 0)
+    out += fmt::format("; {} of {} seeds never finish", never, row.at("seeds").dump());
   return out;
 }
 

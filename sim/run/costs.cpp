@@ -40,7 +40,7 @@ int most_held(const Life& life) {
 class BillOfRun {
  public:
   BillOfRun(const Result& result, const Scenario& scenario, Life& life, Nanoseconds shift)
-      : result_(result), scenario_(scenario), life_(life), shift_(shift), stretch_(life.trained(), shift) {}
+      : result_(result), scenario_(scenario), life_(life), stretch_(life.trained(), shift) {}
 
   Bill make() {
     for (std::size_t p = 0; p < scenario_.pools.size(); ++p) instances(p);
@@ -85,14 +85,13 @@ class BillOfRun {
   }
   const ScenarioPool& first() const { return scenario_.pools.front(); }
   double hours() const {
-    return std::max(0.0, (to_seconds(life_.end() + shift_) + scenario_.charges.idle_tail).si) / 3600;
+    return std::max(0.0, (to_seconds(stretch_.at(life_.end())) + scenario_.charges.idle_tail).si) / 3600;
   }
   double months() const { return hours() / kHoursOfAMonth; }
 
   const Result& result_;
   const Scenario& scenario_;
   Life& life_;
-  Nanoseconds shift_;
   Stretch stretch_;
   Bill bill_;
   std::set<std::string> warnings_;
@@ -145,7 +144,7 @@ void BillOfRun::series_hours(const ScenarioPool& pool, const std::vector<Rental>
 void BillOfRun::parameter_servers() {
   const ServerNodes& servers = scenario_.servers;
   const Billing& billing = first().platform->billing;
-  const Nanoseconds end = life_.end() + shift_ + to_nanoseconds(scenario_.charges.idle_tail);
+  const Nanoseconds end = stretch_.at(life_.end()) + to_nanoseconds(scenario_.charges.idle_tail);
   const std::vector<Rental> rentals(static_cast<std::size_t>(servers.nodes), Rental{0, std::max<Nanoseconds>(0, end)});
   for (BillItem& item : instance_hours(servers.instance, servers.price.per_hour, rentals,
                                        {billing.granularity, billing.minimum, {}, {}})) {

@@ -57,6 +57,8 @@ enum class Spot {
 constexpr bool is_modelled(Spot spot) { return spot >= Spot::calm; }
 /// How sure it is: "none", "stated", "measured", "preset" or "assumed".
 std::string_view risk_of(Spot spot);
+/// That of the two which is less sure; "" is surer than all.
+std::string less_sure(std::string_view a, std::string_view b);
 /// What a scenario says under "spot".
 struct SpotWish {
   Spot how = Spot::drawn;

@@ -292,6 +292,14 @@ std::string_view risk_of(Spot spot) {
   }
 }
 
+std::string less_sure(std::string_view a, std::string_view b) {
+  constexpr std::string_view kFromTheSurest[] = {"", "none", "measured", "stated", "preset", "assumed"};
+  const auto place = [&](std::string_view risk) {
+    return std::find(std::begin(kFromTheSurest), std::end(kFromTheSurest), risk);
+  };
+  return std::string(place(a) < place(b) ? b : a);
+}
+
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {
   std::vector<std::string> names;
   for (const auto& pool : scenario.pools) names.push_back(pool.name);

@@ -162,14 +162,11 @@ std::string modelled_risk(const ScenarioPool& pool) {
 }
 
 /// The least sure of the pools that it used or asked for.
-std::string_view risk_of(const Scenario& scenario, const std::vector<bool>& used) {
-  constexpr std::string_view kOrder[] = {"none", "measured", "stated", "preset", "assumed"};
-  std::size_t worst = 0;
+std::string risk_of(const Scenario& scenario, const std::vector<bool>& used) {
+  std::string worst = "none";
   for (std::size_t p = 0; p < scenario.pools.size(); ++p)
-    if (used[p] || scenario.pools[p].pool.nodes > 0)
-      worst = std::max<std::size_t>(
-          worst, std::find(std::begin(kOrder), std::end(kOrder), risk_of(scenario.pools[p].spot)) - std::begin(kOrder));
-  return kOrder[worst];
+    if (used[p] || scenario.pools[p].pool.nodes > 0) worst = less_sure(worst, risk_of(scenario.pools[p].spot));
+  return worst;
 }
 
 void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
