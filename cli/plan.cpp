@@ -20,6 +20,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr const char* kBatchHelp =
+    "images a GPU and step, of those that the trace has recorded; default: all of them are tried";
+
 /// What flags say: values for the request at their pointers.
 struct PlanFlags {
   std::string request, plan_file;
@@ -130,11 +133,7 @@ void add_plan(CLI::App& app, Shared& shared) {
   };
   text("--model", "/workload/model", "picks a recorded trace of it")->check(suggest("@models"));
   text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
-  command
-      ->add_option("--batch", flags->batches,
-                   "images a GPU and step, of those that the trace has recorded; default: all of them are tried")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber);
+  command->add_option("--batch", flags->batches, kBatchHelp)->delimiter(',')->check(CLI::PositiveNumber);
   number("--images", "/workload/images", "to train on");
   number("--epochs", "/workload/epochs", "instead of images, with --dataset-images");
   number("--dataset-images", "/workload/dataset/images", "of one epoch");

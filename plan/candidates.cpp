@@ -24,20 +24,11 @@ class Enumeration {
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
       for (const Instance& instance : request_.catalogs[c].platform.instances) consider(c, instance);
-    for (const auto& [why, names] : left_out_)
-      out_.left_out.push_back(
-          fmt::format("{} instance type{}, {}: {}{}", names.size(), names.size() == 1 ? "" : "s", why,
-                      fmt::join(names.begin(), names.begin() + shown(names), ", "),
-                      names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : ""));
+    for (const auto& [why, names] : left_out_) out_.left_out.push_back(left_out_line(why, names));
     return std::move(out_);
   }
 
  private:
-  static constexpr std::size_t kShown = 6;
-  static std::ptrdiff_t shown(const std::vector<std::string>& names) {
-    return static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
-  }
-
   void consider(std::size_t catalog, const Instance& instance) {
     const Platform& platform = request_.catalogs[catalog].platform;
     const Gpu& gpu = platform.gpu_of(instance);
@@ -168,12 +159,12 @@ class Enumeration {
     return request_.checkpoints;
   }
 
-  void leave_out(const std::string& why, const std::string& name) { left_out_[why].push_back(name); }
+  void leave_out(const std::string& why, const std::string& name) { left_out_[why].insert(name); }
 
   const Request& request_;
   const bool each_scheme_;
   Candidates out_;
-  std::map<std::string, std::vector<std::string>> left_out_;
+  std::map<std::string, std::set<std::string>> left_out_;
 };
 
 /// Where checkpoints go if the request does not say: an object store, else the first storage.
@@ -184,6 +175,14 @@ std::string checkpoint_place(const Platform& platform) {
 }
 
 }  // namespace
+
+std::string left_out_line(const std::string& why, const std::set<std::string>& names) {
+  constexpr std::size_t kShown = 6;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
+  return fmt::format("{} instance type{}, {}: {}{}", names.size(), names.size() == 1 ? "" : "s", why,
+                     fmt::join(names.begin(), std::next(names.begin(), shown), ", "),
+                     names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
+}
 
 std::vector<int> node_counts(int least, int most) {
   constexpr int kAll = 16;

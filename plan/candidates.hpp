@@ -2,6 +2,7 @@
 // Everything that a request could rent, each with bounds that no simulation of it can beat.
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ struct Candidates {
 /// The request must outlive them. `each_scheme`: a candidate for each scheme, instead of one whose scheme is chosen
 /// once the steps of all are known.
 Candidates enumerate(const Request& request, bool each_scheme);
+
+/// "7 instance types, retired: a, b, c, d, e, f and 1 more"
+std::string left_out_line(const std::string& why, const std::set<std::string>& names);
 
 /// Numbers of nodes from `least` to `most` to try: all up to 16, then four in each doubling (16, 20, 24, 28, 32, 40,
 /// …), and both ends.

@@ -142,6 +142,7 @@ TEST_F(SearchedPlans, AnUnknownRiskWinsNeverSilently) {
   Json plan = planned();
   EXPECT_EQ(plan["chosen"]["market"], "spot");
   EXPECT_EQ(plan["chosen"]["interruptions"], "unknown");
+  EXPECT_THAT(plan["left_out"].dump(), HasSubstr("1 instance type, their interruptions, because nothing is known"));
   EXPECT_EQ(plan["best_of_known_risk"]["market"], "on-demand");
   EXPECT_NEAR(plan["best_of_known_risk"]["usd"]["median"].get<double>(), 3.69, 1e-6);
   EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("RISK UNKNOWN"), HasSubstr("without that risk: lab room-1, 1 x one")));
