@@ -52,7 +52,6 @@ class Search {
     // Wrong for all is wrong in the request.
     if (plan_.simulated == 0 && !invalid_.empty()) throw ConfigError(invalid_);
     choose();
-    say_unknown_risk();
     return std::move(plan_);
   }
 
@@ -217,17 +216,6 @@ class Search {
     if (request_.deadline) most = std::max(most, time_s / request_.deadline->si);
     if (request_.budget) most = std::max(most, usd / dollars(*request_.budget));
     return most;
-  }
-
-  /// Interruptions are left out where nothing is known of them.
-  void say_unknown_risk() {
-    std::set<std::string> names;
-    for (std::size_t i = 0; i < plan_.runs.size(); ++i)
-      if (plan_.runs[i].simulated() && plan_.runs[i].interruptions == "unknown")
-        names.insert(candidate(i).instance->name);
-    if (!names.empty())
-      plan_.candidates.left_out.push_back(left_out_line(
-          "their interruptions, because nothing is known of how often their spot nodes are taken back", names));
   }
 
   void choose() {

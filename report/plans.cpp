@@ -209,7 +209,8 @@ std::string plan_text(const Json& plan, std::size_t width) {
   };
   if (any_of(is_guess))
     out +=
-        "(!) how often nodes are taken back there is assumed or not known; the best without that risk stands on top.\n";
+        "(!) when nodes are taken back there is drawn for each seed, not measured; the best without that risk stands on "
+        "top.\n";
   if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
     out +=
         "(?) a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked "

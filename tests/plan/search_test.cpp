@@ -135,22 +135,24 @@ TEST_F(SearchedPlans, AnOldPriceIsDoubtfulFromAYearOn) {
   EXPECT_THAT(error(), HasSubstr("/search/today"));
 }
 
-// Nobody says how often the spot nodes of room-2 are taken back.
-TEST_F(SearchedPlans, AnUnknownRiskWinsNeverSilently) {
+// While nobody says when the spot nodes of room-2 are taken back, each seed draws it.
+TEST_F(SearchedPlans, AnAssumedRiskWinsNeverSilently) {
   content["search"]["max_gpus"] = 1;
   content["search"]["markets"] = {"on-demand", "spot"};
+  prices("one")[1].erase("interrupted_per_month");
   Json plan = planned();
   EXPECT_EQ(plan["chosen"]["market"], "spot");
-  EXPECT_EQ(plan["chosen"]["interruptions"], "unknown");
-  EXPECT_THAT(plan["left_out"].dump(), HasSubstr("1 instance type, their interruptions, because nothing is known"));
+  EXPECT_EQ(plan["chosen"]["risk"], "assumed");
+  EXPECT_GT(plan["chosen"]["time_s"]["interval"][1], plan["chosen"]["time_s"]["median"]);
   EXPECT_EQ(plan["best_of_known_risk"]["market"], "on-demand");
   EXPECT_NEAR(plan["best_of_known_risk"]["usd"]["median"].get<double>(), 3.69, 1e-6);
-  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("RISK UNKNOWN"), HasSubstr("without that risk: lab room-1, 1 x one")));
+  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("RISK ASSUMED"), HasSubstr("without that risk: lab room-1, 1 x one")));
 
   prices("one")[1]["interrupted_per_month"] = 0.25;
   plan = planned();
-  EXPECT_EQ(plan["chosen"]["interruptions"], "assumed");
-  EXPECT_THAT(plan_text(plan), HasSubstr("RISK ASSUMED"));
+  EXPECT_EQ(plan["chosen"]["risk"], "stated");
+  EXPECT_THAT(plan_text(plan), Not(HasSubstr("RISK")));
+  prices("one")[1].erase("interrupted_per_month");
   content["search"]["markets"] = {"on-demand"};
   EXPECT_THAT(plan_text(planned()), Not(HasSubstr("RISK")));
 }
