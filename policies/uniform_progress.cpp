@@ -18,6 +18,16 @@ double forecast(const PolicyCall& call, const PoolView& on_demand, int nodes) {
   return call.seen.left / rate * (fastest / rate) * margin;
 }
 
+/// The longest time so far between two looks: what is not seen now may not be seen before it has passed again.
+double between_looks(const PolicyCall& call) {
+  const double now = call.seen.now.si;
+  double& last = call.memory.try_emplace("looked_at", now).first->second;
+  double& longest = call.memory["between_looks"];
+  longest = std::max(longest, now - last);
+  last = now;
+  return longest;
+}
+
 }  // namespace
 
 // Wu et al., "Can't Be Late: Optimizing Spot Instance Savings under Deadlines", NSDI 2024: keep up with a straight line
@@ -39,7 +49,7 @@ Decision decide_uniform_progress(const PolicyCall& call) {
   // Safety net: on demand from here on, unless the forecast was so much too dark that there is time to go back to spot
   // and to return.
   const double needed = forecast(call, on_demand, nodes);
-  const double spare = seen.deadline->si - seen.now.si - needed - 2 * change;
+  const double spare = seen.deadline->si - seen.now.si - needed - 2 * change - between_looks(call);
   if (needed > 0 && spare <= 0) call.memory["net"] = 1;
   if (spare > 2 * change) call.memory.erase("net");
   if (call.memory.contains("net")) {

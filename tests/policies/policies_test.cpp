@@ -63,12 +63,23 @@ TEST_F(UniformProgress, TakesThePartThatSpotGivesForNoMoreThanAPart) {
   trains(4, 4);
   at(2, 20, 80);
   EXPECT_EQ(decide(), (std::vector{8, 0}));
+  memory.clear();
   at(9.4, 80, 80);
   EXPECT_EQ(decide(), (std::vector{8, 0}));
+  memory.clear();
   at(9.6, 80, 80);
   EXPECT_EQ(decide(), (std::vector{4, 8}));
   seen.pools[1].ready = 8;
   EXPECT_EQ(decide(), (std::vector{0, 8}));
+}
+
+// The same at 9.4 hours, where it looks a quarter of an hour after it did last: there may be no other look in time.
+TEST_F(UniformProgress, LeavesTimeForItsNextLook) {
+  trains(4, 4);
+  at(9.15, 80, 80);
+  EXPECT_EQ(decide(), (std::vector{8, 0}));
+  at(9.4, 80, 80);
+  EXPECT_EQ(decide(), (std::vector{4, 8}));
 }
 
 // 48 units are left at 4 an hour: 12.6 hours with the margin, while 15 are left. It has been twice as fast, and may
