@@ -5,17 +5,22 @@
 namespace ganymede {
 namespace {
 
+/// A slope that was seen over less of the work than this is taken to be noise: as if it had taken so much.
+constexpr double kLeastSeen = 0.1;
+
 /// How long the rest may take with all that was asked for, on demand; 0 before a speed is known. Spot may be there in
 /// part only, and what trains then says how fast all of it would be. That training has become slower before (a network
-/// that grows, say) is all that is known of what is still to come: the rest may get slower once more by as much.
+/// that grows, say) is all that is known of what is still to come: a unit's time may go on growing as steeply as it
+/// has.
 double forecast(const PolicyCall& call, const PoolView& on_demand, int nodes) {
   const double gpus = std::min(nodes, on_demand.most) * on_demand.gpus_per_node;
   const double rate = predicted_rate(call.seen, call.memory, gpus);
   if (rate <= 0) return 0;
   double& fastest = call.memory.try_emplace("fastest", rate).first->second;
   fastest = std::max(fastest, rate);
-  const double margin = 1 + call.settings[0];
-  return call.seen.left / rate * (fastest / rate) * margin;
+  const double done = call.seen.done / (call.seen.done + call.seen.left);
+  const double slope = (1 - rate / fastest) / std::max(kLeastSeen, done);  // of a unit's time, in its time now
+  return call.seen.left / rate * (1 + slope * (1 - done) / 2) * (1 + call.settings[0]);
 }
 
 /// The longest time so far between two looks: what is not seen now may not be seen before it has passed again.

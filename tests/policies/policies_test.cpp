@@ -82,11 +82,12 @@ TEST_F(UniformProgress, LeavesTimeForItsNextLook) {
   EXPECT_EQ(decide(), (std::vector{4, 8}));
 }
 
-// 48 units are left at 4 an hour: 12.6 hours with the margin, while 15 are left. It has been twice as fast, and may
-// become slower by as much again; without such a past, or once it is as fast again, spot will do.
-TEST_F(UniformProgress, ForeseesThatTrainingBecomesSlowerByAsMuchAsItHas) {
+// 48 of 100 units are left at 4 an hour: 12.6 hours with the margin, while 15 are left. It has been twice as fast: over
+// the 52 a unit's time grew by half of what it is now, and over the rest it may by 0.5 x 48 / 52, half of that on
+// average, which makes 15.5 hours. Without such a past, or once it is as fast again, spot will do.
+TEST_F(UniformProgress, ForeseesThatTrainingBecomesSlowerAsItHasBefore) {
   trains(8, 8);
-  at(1, 50, 50);
+  at(5, 50, 50);
   EXPECT_EQ(decide(), (std::vector{8, 0}));
   trains(8, 4);
   at(5, 52, 48);
