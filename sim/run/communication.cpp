@@ -13,10 +13,30 @@ namespace {
 /// Some seconds a step.
 constexpr double kFlowsOfAStep = 4e6;
 
-Seconds time_of(const FabricGraph& fabric, const Schedule& schedule) {
-  const Job job{{Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(schedule.ranks()))}}}}};
+Seconds time_of(const FabricGraph& fabric, const Schedule& schedule, const std::vector<int>& members) {
+  const Job job{
+      {Communicator{members, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(schedule.ranks()))}}}}};
   const auto times = run_folded(fabric, {&job, 1}).times;
   return *std::max_element(times[0][0][0].done.begin(), times[0][0][0].done.end());
+}
+
+/// The even ranks of `all`, which become `members`, as ranks of their own. Switches that reduce and rings that use all
+/// links of a node are left out: they are of all GPUs of a node.
+Topology first_of_pairs(const Topology& all, std::vector<int>& members) {
+  Topology firsts = flat(0);
+  firsts.rails = all.rails;
+  firsts.nccl = all.nccl;
+  for (int rank = 0; rank + 1 < all.ranks; rank += 2) {
+    if (members.empty() || all.node_of(rank) != all.node_of(members.back())) firsts.node_sizes.push_back(0);
+    ++firsts.node_sizes.back();
+    members.push_back(rank);
+  }
+  firsts.ranks = static_cast<int>(members.size());
+  firsts.gpus_per_node = *std::max_element(firsts.node_sizes.begin(), firsts.node_sizes.end());
+  const auto smaller = std::find_if(firsts.node_sizes.begin(), firsts.node_sizes.end(),
+                                    [&](int size) { return size != firsts.gpus_per_node; });
+  if (firsts.node_sizes.end() - smaller <= 1) firsts.node_sizes.clear();  // as Topology has it
+  return firsts;
 }
 
 }  // namespace
@@ -28,11 +48,17 @@ FabricGraph fabric_of(const Site& site) {
 }
 
 SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets,
-                                     bool message, bool jitter)
+                                     bool message, bool jitter, bool pairs)
     : fabric_(fabric_of(site)) {
+  const Topology topology =
+      pairs && fabric_.ranks() > 2 ? first_of_pairs(fabric_.topology(), members_) : fabric_.topology();
   for (const std::int64_t bytes : buckets)
-    schedules_.push_back(scheme.plan({fabric_.topology(), bytes, Collective::all_reduce, ""}));
+    schedules_.push_back(scheme.plan({topology, bytes, Collective::all_reduce, ""}));
   measure_load();
+  if (!members_.empty()) {
+    for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
+    return;
+  }
   if (message) {
     engine_ = std::make_unique<CommunicationEngine>(fabric_);
     return;
@@ -50,13 +76,13 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     after_last_ = std::move(proved);
   } else if (jitter && messages_ > kFlowsOfAStep) {
     late_ = true;
-    for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule));
+    for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
   }
 }
 
 Seconds SiteCommunication::time(std::size_t bucket) const {
   if (!after_last_.empty()) return after_last_[bucket];
-  return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_of(fabric_, schedules_[bucket]);
+  return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_of(fabric_, schedules_[bucket], members_);
 }
 
 Seconds SiteCommunication::to_neighbour(Bytes bytes) const {
@@ -128,7 +154,8 @@ void SiteCommunication::measure_load() {
       const auto rounds = static_cast<double>(stage.rounds);
       messages_ += rounds * static_cast<double>(transfers.size());
       for (const auto& transfer : transfers) {
-        fabric_.paths(transfer.source, transfer.destination, paths);
+        const auto place = [&](int of) { return members_.empty() ? of : members_[static_cast<std::size_t>(of)]; };
+        fabric_.paths(place(transfer.source), place(transfer.destination), paths);
         for (const Path& path : paths)
           for (const int link : path.links)
             bytes[static_cast<std::size_t>(link)] +=
@@ -141,12 +168,12 @@ void SiteCommunication::measure_load() {
 }
 
 Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
-                             bool message, bool jitter, const std::optional<Link>& between)
+                             bool message, bool jitter, bool pairs, const std::optional<Link>& between)
     : sites_(std::move(sites)), buckets_(std::move(buckets)), between_(between) {
   assert(!message || sites_.size() == 1);
   assert(sites_.size() == 1 || between);
   for (const Site& site : sites_)
-    inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter));
+    inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter, pairs));
 }
 
 Seconds Communication::exchange(std::int64_t bytes) const {

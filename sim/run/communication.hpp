@@ -39,8 +39,10 @@ struct Site {
 /// one in a process, as its engine is.
 class SiteCommunication {
  public:
+  /// `pairs`: ranks 2k and 2k + 1 hold one network each, whose gradients are summed over the GPUs that hold it: over
+  /// the even ranks here, and taken to last as long for the odd ones, whose links are others of the same kind.
   SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets, bool message,
-                    bool jitter);
+                    bool jitter, bool pairs);
 
   /// Without jitter the same arrivals come back every step; `remember` simulates each pattern of arrivals once.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
@@ -69,6 +71,7 @@ class SiteCommunication {
   std::vector<std::vector<Seconds>> from_last_arrival(std::span<const Reduction> reductions) const;
 
   FabricGraph fabric_;
+  std::vector<int> members_;                     // the fabric's endpoint of each of the schedules'; empty: the same
   std::unique_ptr<CommunicationEngine> engine_;  // at message fidelity only
   std::vector<Schedule> schedules_;              // by bucket
   std::vector<Seconds> after_last_;  // by bucket: time from the last arrival; empty where arrivals enter the schedule
@@ -84,7 +87,7 @@ class SiteCommunication {
 class Communication {
  public:
   Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
-                bool jitter, const std::optional<Link>& between);
+                bool jitter, bool pairs, const std::optional<Link>& between);
 
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
   Seconds time(std::size_t bucket) const;

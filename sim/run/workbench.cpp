@@ -90,6 +90,7 @@ void Workbench::connect(const StepModel& model) {
                     "expected \"sampled\"",
                     scenario_.file));
   communication_ = std::make_unique<Communication>(std::move(sites), sync.scheme, std::move(buckets), message_, jitter_,
+                                                   sync.placement == Placement::component_split,
                                                    narrowest_link(scenario_, configuration_));
 }
 

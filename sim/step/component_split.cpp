@@ -60,7 +60,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
     if (structure.phases[index].stream != Stream::compute) continue;
     Seconds reduced = now_;
     for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
-      if (wait_before_[bucket] == index) reduced = std::max(reduced, ready[bucket] + reduce_s_[bucket]);
+      if (wait_before_[bucket] == index) reduced = std::max(reduced, ready[bucket]) + reduce_s_[bucket];
     for (std::size_t pair = 0; pair < pairs; ++pair) {
       const bool generator = on_generator_[index];
       const std::size_t worker = 2 * pair + (generator ? 1 : 0);
@@ -95,7 +95,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
   }
   Seconds end = *std::max_element(chain.begin(), chain.end());
   for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
-    if (wait_before_[bucket] == structure.phases.size()) end = std::max(end, ready[bucket] + reduce_s_[bucket]);
+    if (wait_before_[bucket] == structure.phases.size()) end = std::max(end, ready[bucket]) + reduce_s_[bucket];
   step.duration = end - now_;
   // While one network's GPU works the other's waits for it.
   for (WorkerStep& parts : step.workers)

@@ -190,6 +190,21 @@ TEST_F(Pools, APairTrainsOneBatchAStep) {
   EXPECT_NEAR(flops(pair) / flops(one), 1, 1e-6);
 }
 
+// Four nodes are two pairs: each network's gradients are summed over the two nodes that hold it. A ring of two takes
+// 2 (S/2B + L) with B = 1.25 GB/s and L = 41 us, and adds S/2 at 900/3 GB/s. The discriminator's 4 MB are waited for
+// before its update; the generator's 8.4 and 3.6 MB, which are ready together, one after the other.
+TEST_F(Pools, APairsGradientsAreSummedOverThoseThatHoldThem) {
+  const auto step = [&](int nodes) {
+    Json content = ScenarioFiles::with("/platform/nodes", nodes);
+    content["synchronization"]["placement"] = "component-split";
+    content["synchronization"]["jitter"] = 0;
+    return number(run(content), "/time/step_mean_s");
+  };
+  double reductions = 0;
+  for (const double bytes : {4e6, 8.4e6, 3.6e6}) reductions += 2 * (bytes / 2 / 1.25e9 + 41e-6) + bytes / 2 * 3 / 900e9;
+  EXPECT_NEAR(step(4) - step(2), reductions, 1e-9);
+}
+
 // 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
 TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
   Json content = ScenarioFiles::with("/platform/nodes", 2);
