@@ -124,16 +124,20 @@ void PolicyProcess::end() {
   for (int* end : {&in_, &out_, &errors_, &alive_}) close_end(*end);
 }
 
+/// "" while it runs.
+std::string PolicyProcess::exited() const {
+  siginfo_t info{};
+  if (::waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != program_)
+    return "";
+  if (info.si_code != CLD_EXITED) return fmt::format("was ended by signal {}", info.si_status);
+  if (info.si_status == 127) return "could not be started: is it there, and executable?";
+  return fmt::format("ended with exit status {} before it had answered", info.si_status);
+}
+
 /// Its end of the pipe is closed; its exit status follows shortly.
 std::string PolicyProcess::death() const {
   for (int tries = 0; tries < 100; ++tries) {
-    siginfo_t info{};
-    if (::waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == program_) {
-      if (info.si_code != CLD_EXITED) return fmt::format("was ended by signal {}", info.si_status);
-      if (info.si_status == 127) return "could not be started: is it there, and executable?";
-      return fmt::format("ended with exit status {} before it had answered", info.si_status);
-    }
+    if (std::string how = exited(); !how.empty()) return how;
     ::usleep(2000);
   }
   return "closed its output before it had answered";
@@ -194,9 +198,12 @@ std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
     const int ready =
         left <= 0 ? 0 : ::poll(polled.data(), polled.size(), static_cast<int>(std::min(left * 1000 + 1, 1e9)));
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0)
+    if (ready <= 0) {
+      // What it has started may hold its end of the pipe after it, and even answer.
+      if (const std::string how = exited(); !how.empty()) throw PolicyFault(how);
       throw PolicyFault(fmt::format(
           "{} within {}", sent < text.size() ? "did not read what it is told" : "gave no answer", to_string(limit)));
+    }
     if (polled[2].revents != 0) pass_on_errors();
     if (polled[0].revents != 0) send_some(text, sent);
     if (polled[1].revents != 0) receive_some();

@@ -43,6 +43,7 @@ class PolicyProcess {
   void send_some(const std::string& text, std::size_t& sent);
   void receive_some();
   bool pass_on_errors();
+  std::string exited() const;
   std::string death() const;
 
   std::string name_;

@@ -56,7 +56,7 @@ TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
     server.wait_running(server.submit(long_comparison()));
     server.end(SIGKILL);
   }
-  Server server(scratch, {}, [] {
+  Server server(scratch, {"--limit", "2s"}, [] {  // of a job, which would go on without its journal
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_FSIZE, &none);
