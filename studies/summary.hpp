@@ -28,7 +28,7 @@ struct Summary {
   /// Where several policies ran on the same platform, allocation and scheme: for each of these measures the policies
   /// from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both finished, six
   /// at least: the relative difference of the medians with its 95 % interval (a paired bootstrap), and whether that
-  /// excludes 0; and the mean of the relative differences.
+  /// excludes 0; and the mean of the relative differences with its own.
   nlohmann::ordered_json rankings;
   /// The first run of each group.
   std::vector<std::size_t> firsts;

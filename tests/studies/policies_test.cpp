@@ -39,7 +39,8 @@ constexpr Contest kContests[] = {
     {"carbon-aware", "regions", "kg_co2e", "spot-deadline", "usd"},
 };
 
-/// The policy against `fixed` by one measure: its mean difference with its interval.
+/// The policy against `fixed` by one measure. The mean decides: a policy that watches a deadline saves the worst seeds
+/// and leaves the median where it was.
 Json compare(const Contest& contest, const char* study, const char* measure, bool blind) {
   Json policy = {{"name", contest.policy}, {"blind", blind}};
   if (std::string_view(contest.policy) == "q-learning") policy["table"] = "policies/q-table.json";
@@ -62,19 +63,19 @@ TEST_P(Contests, ThePolicyWinsBeyondTheNoise) {
   const Contest& contest = GetParam();
   const Json difference = compare(contest, contest.wins_at, contest.wins_by, false);
   EXPECT_EQ(difference["seeds"], kSeeds);
-  EXPECT_LT(difference["interval"][1].get<double>(), 0) << difference.dump();
+  EXPECT_LT(difference["mean_interval"][1].get<double>(), 0) << difference.dump();
 }
 
 TEST_P(Contests, AndLosesElsewhere) {
   const Contest& contest = GetParam();
   const Json difference = compare(contest, contest.loses_at, contest.loses_by, false);
-  EXPECT_GT(difference["interval"][0].get<double>(), 0) << difference.dump();
+  EXPECT_GT(difference["mean_interval"][0].get<double>(), 0) << difference.dump();
 }
 
 TEST_P(Contests, AndDoesNotWinBlind) {
   const Contest& contest = GetParam();
   const Json difference = compare(contest, contest.wins_at, contest.wins_by, true);
-  EXPECT_GE(difference["interval"][1].get<double>(), 0) << difference.dump();
+  EXPECT_GE(difference["mean_interval"][1].get<double>(), 0) << difference.dump();
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Contests, testing::ValuesIn(kContests), [](const auto& test) {
