@@ -35,6 +35,8 @@ struct Section {
 std::vector<Section> sections_of(const PageInput& page);
 /// page_details.cpp: bill, timeline, steps.
 void add_details(const PageInput& page, std::vector<Section>& sections);
+/// page_provenance.cpp: sources, seeds, warnings.
+void add_provenance(const PageInput& page, std::vector<Section>& sections);
 /// page_studies.cpp: predicted against measured.
 void add_validation(const PageInput& page, std::vector<Section>& sections);
 

@@ -209,7 +209,8 @@ std::string plan_text(const Json& plan, std::size_t width) {
   };
   if (any_of(is_guess))
     out +=
-        "(!) when nodes are taken back there is drawn for each seed, not measured; the best without that risk stands on "
+        "(!) when nodes are taken back there is drawn for each seed, not measured; the best without that risk stands "
+        "on "
         "top.\n";
   if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
     out +=

@@ -235,9 +235,10 @@ namespace {
 std::string answer_of(const Result& result) {
   const std::string line = result_line(result);
   const RunFacts facts = facts_of(nlohmann::ordered_json::parse(line));
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}", facts.place, facts.policy, facts.seed, facts.time_s,
-                     facts.usd, facts.gpu_hours, facts.kg_co2e, facts.losses, facts.lost_training_s, facts.met ? 1 : 0,
-                     line);
+  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}", facts.place, facts.policy,
+                     facts.seed, facts.time_s, facts.time_low_s, facts.time_high_s, facts.usd, facts.usd_low,
+                     facts.usd_high, facts.gpu_hours, facts.kg_co2e, facts.losses, facts.lost_training_s,
+                     facts.met ? 1 : 0, line);
 }
 
 Landed read_answer(const std::string& text) {
@@ -247,8 +248,8 @@ Landed read_answer(const std::string& text) {
   RunFacts& facts = landed.facts;
   std::getline(cells, facts.place, '\t');
   std::getline(cells, facts.policy, '\t');
-  cells >> facts.seed >> facts.time_s >> facts.usd >> facts.gpu_hours >> facts.kg_co2e >> facts.losses >>
-      facts.lost_training_s >> facts.met;
+  cells >> facts.seed >> facts.time_s >> facts.time_low_s >> facts.time_high_s >> facts.usd >> facts.usd_low >>
+      facts.usd_high >> facts.gpu_hours >> facts.kg_co2e >> facts.losses >> facts.lost_training_s >> facts.met;
   landed.line = text.substr(end + 1);
   return landed;
 }

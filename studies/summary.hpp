@@ -13,8 +13,9 @@ struct RunFacts {
   std::string place;  ///< platform, allocation, scheme …: the result's "run" without its policy, as JSON
   std::string policy;
   std::uint64_t seed = 0;
-  double time_low_s = 0, time_high_s = 0, usd_low = 0, usd_high = 0;  ///< its intervals
-  double time_s = 0, usd = 0, gpu_hours = 0, kg_co2e = 0;
+  double time_s = 0, time_low_s = 0, time_high_s = 0;  ///< with the ends of its interval
+  double usd = 0, usd_low = 0, usd_high = 0;           ///< likewise
+  double gpu_hours = 0, kg_co2e = 0;
   double losses = 0, lost_training_s = 0;
   bool met = true;
 };

@@ -75,9 +75,10 @@ StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   return stage;
 }
 
-/// Reading a batch from storage as a stage before the others: all who load batches share its rate and its requests, those of one
-/// node where each node has a volume of its own. Of an object store each node has its rate, and all share the requests,
-/// which are those of one prefix. A request's latency is paid once a batch, whose requests are in flight together.
+/// Reading a batch from storage as a stage before the others: all who load batches share its rate and its requests,
+/// those of one node where each node has a volume of its own. Of an object store each node has its rate, and all share
+/// the requests, which are those of one prefix. A request's latency is paid once a batch, whose requests are in flight
+/// together.
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;

@@ -185,6 +185,7 @@ TEST_F(SearchedPlans, TheBatchIsSearched) {
 // Two nodes of which one is rented on demand cost 3.60 + 0.90 USD/h.
 TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
   prices("one")[1]["region"] = "room-1";
+  prices("one")[1]["interrupted_per_month"] = 0;
   content["search"]["markets"] = {"on-demand", "spot"};
   content["search"]["min_gpus"] = content["search"]["max_gpus"] = 2;
   content["search"]["policies"] = {"fixed"};

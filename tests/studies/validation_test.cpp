@@ -83,7 +83,7 @@ TEST(Validation, APairTrainsOneBatch) {
   EXPECT_NEAR(cell(predicted, 1)["predicted"].get<double>(), 80, 1e-6);
   EXPECT_NEAR(cell(predicted, 1)["baselines"][0]["value"].get<double>(), 80, 1e-6);
   EXPECT_THAT(study(R"(, "fit": "links")", "fit")["fitted"][0].get<std::string>(),
-              AllOf(HasSubstr("no bandwidth of the links explains"), HasSubstr("longer than the measured 80ms")));
+              AllOf(HasSubstr("no bandwidth of the links explains"), HasSubstr("longer than the measured 80 ms")));
 }
 
 TEST(Validation, ABrokenPromiseShows) {

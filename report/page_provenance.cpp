@@ -1,0 +1,63 @@
+// Where the numbers of a page come from, and what to beware of.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/page_parts.hpp"
+
+namespace ganymede {
+
+void add_provenance(const PageInput& page, std::vector<Section>& sections) {
+  using Json = nlohmann::json;
+  Section out{"provenance", "Where the numbers come from", "", {}, ""};
+  std::set<std::string> warnings;
+  Table table({"what", "value"});
+  std::map<std::string, std::set<std::string>> facts;
+  const auto read = [&](const Json& run) {
+    for (const char* name : {"tool", "steps", "fabric", "software", "inputs", "risk", "prices_as_of"})
+      if (const auto found = run.at("provenance").find(name); found != run.at("provenance").end() && found->is_string())
+        facts[name].insert(found->get<std::string>());
+    for (const Json& warning : run.at("provenance").at("warnings")) warnings.insert(warning.get<std::string>());
+  };
+  if (page.kind == "result") {
+    read(page.document);
+    facts["scenario hash"].insert(page.document.at("provenance").at("scenario_hash").get<std::string>());
+    facts["seed"].insert(page.document.at("provenance").at("seed").dump());
+  } else if (page.kind == "sweep") {
+    for (const Json& run : page.document.at("runs")) read(run);
+    std::set<std::string> seeds;
+    for (const Json& run : page.document.at("runs")) seeds.insert(run.at("provenance").at("seed").dump());
+    facts["seeds"].insert(fmt::format("{} different", seeds.size()));
+  } else {
+    facts["tool"].insert(page.document.at("provenance").at("tool").get<std::string>());
+    facts["steps"].insert(page.document.at("request").at("trace").get<std::string>());
+    facts["caveat"].insert(page.document.at("provenance").value("caveat", ""));
+    for (const Json& why : page.document.at("left_out")) warnings.insert("left out: " + why.get<std::string>());
+    for (const Json& row : page.document.at("simulated"))
+      if (row.contains("owned"))
+        warnings.insert(fmt::format("owned: {} {} costs what it does if this holds: {}",
+                                    row.at("provider").get<std::string>(), row.at("instance").get<std::string>(),
+                                    row.at("owned").get<std::string>()));
+    if (!page.document.at("chosen").is_null())
+      for (const Json& warning : page.document.at("chosen").at("warnings")) warnings.insert(warning.get<std::string>());
+  }
+  for (const auto& [name, values] : facts)
+    for (const std::string& value : values) {
+      std::string words = name;
+      std::replace(words.begin(), words.end(), '_', ' ');
+      table.add({words, value});
+    }
+  out.tables = html_of(table, "Provenance");
+  if (!warnings.empty()) {
+    out.tables += "<h3>What to beware of</h3>\n<ul class=warnings>\n";
+    for (const std::string& warning : warnings) out.tables += "<li>" + escaped(warning) + "</li>\n";
+    out.tables += "</ul>\n";
+  }
+  sections.push_back(std::move(out));
+}
+
+}  // namespace ganymede
