@@ -85,10 +85,14 @@ Seconds SiteCommunication::time(std::size_t bucket) const {
   return schedules_[bucket].rounds() == 0 ? Seconds{0} : time_of(fabric_, schedules_[bucket], members_);
 }
 
-Seconds SiteCommunication::to_neighbour(Bytes bytes) const {
+Seconds SiteCommunication::to_neighbour(Bytes bytes) const { return to_next(bytes, 1); }
+Seconds SiteCommunication::across_pairs(Bytes bytes) const { return to_next(bytes, 2); }
+
+/// From every `stride`-th rank to the one after it: the worst.
+Seconds SiteCommunication::to_next(Bytes bytes, int stride) const {
   Seconds worst{0};
   std::vector<Path> paths;
-  for (int rank = 0; rank + 1 < fabric_.ranks(); ++rank) {
+  for (int rank = 0; rank + 1 < fabric_.ranks(); rank += stride) {
     fabric_.paths(rank, rank + 1, paths);
     for (const Path& path : paths) {
       BytesPerSecond rate = path.flow_limit;
@@ -217,6 +221,14 @@ Seconds Communication::to_neighbour(Bytes bytes) const {
   Seconds longest{0};
   for (const auto& site : inside_) longest = std::max(longest, site->to_neighbour(bytes));
   if (between_) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  return longest;
+}
+
+Seconds Communication::across_pairs(Bytes bytes) const {
+  Seconds longest{0};
+  for (const auto& site : inside_) longest = std::max(longest, site->across_pairs(bytes));
+  const bool apart = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.workers % 2 != 0; });
+  if (between_ && apart) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
   return longest;
 }
 

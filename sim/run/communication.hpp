@@ -50,6 +50,8 @@ class SiteCommunication {
   Seconds time(std::size_t bucket) const;
   /// Of so many bytes from one worker to its neighbour, the way being theirs alone: the worst of all neighbours.
   Seconds to_neighbour(Bytes bytes) const;
+  /// The same between the two GPUs of a pair, ranks 2k and 2k + 1: the worst of all pairs.
+  Seconds across_pairs(Bytes bytes) const;
 
   /// What so many bytes from one rank to another ask of the links, which are counted from `first` on.
   void add_transfer(int from, int to, Bytes bytes, std::size_t first, ServerTraffic::Transfer& transfer) const;
@@ -66,6 +68,7 @@ class SiteCommunication {
 
  private:
   std::vector<std::vector<Seconds>> simulate(std::span<const Reduction> reductions);
+  Seconds to_next(Bytes bytes, int stride) const;
   void measure_load();
 
   std::vector<std::vector<Seconds>> from_last_arrival(std::span<const Reduction> reductions) const;
@@ -92,6 +95,7 @@ class Communication {
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
   Seconds time(std::size_t bucket) const;
   Seconds to_neighbour(Bytes bytes) const;
+  Seconds across_pairs(Bytes bytes) const;
   /// Of asynchronous training whose servers hold weights of so many bytes between them.
   ServerRoutes to_servers(Bytes weights, const ParameterServers& servers) const;
   bool starts_late() const;

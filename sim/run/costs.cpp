@@ -291,14 +291,15 @@ void BillOfRun::services() {
 
 /// Where it is not in the price of the nodes.
 void BillOfRun::electricity() {
-  const double stretch = hours() * 3600 / (to_seconds(life_.end()) + scenario_.charges.idle_tail).si;
   for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
     const ScenarioPool& pool = scenario_.pools[p];
     const Region* region = pool.platform->region(pool.pool.region);
     if (!region || !region->per_kwh) continue;
     for (const PoolUse& use : result_.pools)
       if (use.pool == pool.name && use.kwh)
-        add(charge("electricity", pool.name, *use.kwh * stretch, "kWh", *region->per_kwh), pool);
+        add(charge("electricity", pool.name, *use.kwh * held_longer(scenario_, life_, p, stretch_), "kWh",
+                   *region->per_kwh),
+            pool);
   }
 }
 
@@ -345,8 +346,16 @@ void split(CostByUse& uses, const PoolUse& pool, MicroUsd amount, const std::vec
 
 }  // namespace
 
-Nanoseconds held_with_tail(const Scenario& scenario, const Fleet& fleet, std::size_t pool, Nanoseconds end) {
-  return fleet.held(pool, end) + to_nanoseconds(scenario.charges.idle_tail) * fleet.held_at_end(pool, end);
+Nanoseconds held_with_tail(const Scenario& scenario, const Fleet& fleet, std::size_t pool, Nanoseconds end,
+                           const Stretch& stretch) {
+  return fleet.held(pool, end, stretch) + to_nanoseconds(scenario.charges.idle_tail) * fleet.held_at_end(pool, end);
+}
+
+double held_longer(const Scenario& scenario, const Life& life, std::size_t pool, const Stretch& stretch) {
+  const Nanoseconds held = held_with_tail(scenario, life.fleet(), pool, life.end());
+  if (held == 0) return 1;
+  return static_cast<double>(held_with_tail(scenario, life.fleet(), pool, life.end(), stretch)) /
+         static_cast<double>(held);
 }
 
 void add_costs(Result& result, const Scenario& scenario, Life& life) {

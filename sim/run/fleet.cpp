@@ -129,10 +129,13 @@ double Fleet::spent_usd(Nanoseconds now) const {
   return sum;
 }
 
-Nanoseconds Fleet::held(std::size_t pool, Nanoseconds end) const {
+Nanoseconds Fleet::held(std::size_t pool, Nanoseconds end, const Stretch& stretch) const {
   Nanoseconds sum = 0;
-  for (const Node& node : nodes_)
-    if (node.pool == pool && node.granted != kNever) sum += std::min(node.gone, end) - node.granted;
+  for (const Node& node : nodes_) {
+    if (node.pool != pool || node.granted == kNever) continue;
+    const Nanoseconds to = std::min(node.gone, end);
+    sum += stretch.at(to) - stretch.start(node.granted, std::min(node.readied, to));
+  }
   return sum;
 }
 

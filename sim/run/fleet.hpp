@@ -82,8 +82,8 @@ class Fleet {
   /// kept `tail` longer.
   std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const;
   int held_at_end(std::size_t pool, Nanoseconds end) const;
-  /// Node-nanoseconds held of a pool.
-  Nanoseconds held(std::size_t pool, Nanoseconds end) const;
+  /// Node-nanoseconds held of a pool, in a run that is stretched.
+  Nanoseconds held(std::size_t pool, Nanoseconds end, const Stretch& stretch = Stretch()) const;
   /// Mean carbon intensity of a pool's region over the time that its nodes were held; none where nothing is known.
   std::optional<double> carbon(std::size_t pool, Nanoseconds end) const;
 

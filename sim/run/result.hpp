@@ -39,6 +39,7 @@ struct PoolUse {
   double node_hours = 0;
   MicroUsd usd;               ///< of its instance-hours
   std::optional<double> kwh;  ///< none where the platform states no power
+  double kg_co2e = 0;         ///< of that
   std::string owned;          ///< what its price assumes where somebody owns the machines; empty: rented
 };
 

@@ -332,9 +332,14 @@ Scenario read_scenario(const JsonNode& node) {
   in.finish();
   scenario.seedless = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
-  scenario.physics = fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint",
-                                               "billing", "/platform/region", "/platform/market", "/platform/zone"});
+  scenario.physics =
+      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "billing",
+                                "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
   check_memory(scenario);
+  if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
+    scenario.warnings.push_back(
+        "/workload/dataset states no \"bytes_per_image\": images cross between the GPUs of a pair as one value each, "
+        "which takes no time");
   return scenario;
 }
 

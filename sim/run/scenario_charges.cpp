@@ -44,7 +44,8 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
 
 namespace {
 
-/// IOPS beyond those that come with the volume are there, and are charged.
+/// IOPS beyond those that come with the volume are there, and are charged. A volume whose IOPS are all provisioned
+/// moves so many bytes with each of them, up to what the largest reach.
 void provision_iops(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
   const double wanted = node.as_number(1, 1e9);
   const double included = storage.iops.value_or(0);
@@ -60,6 +61,10 @@ void provision_iops(const JsonNode& node, const Platform& platform, Storage& sto
                     std::max(included, *limits.iops_per_gib * gib), storage.name, *limits.iops_per_gib, gib));
   volume.extra_iops = std::max(0.0, wanted - included);
   storage.iops = std::max(wanted, included);
+  if (storage.provisioned && limits.per_iops) {
+    storage.read = std::min(storage.read, *limits.per_iops * *storage.iops);
+    storage.write = std::min(storage.write, *limits.per_iops * *storage.iops);
+  }
 }
 
 /// Likewise. The IOPS are settled by now.

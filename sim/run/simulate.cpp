@@ -169,6 +169,19 @@ std::string risk_of(const Scenario& scenario, const std::vector<bool>& used) {
   return worst;
 }
 
+/// Storage that the run reads, writes or boots from.
+std::vector<std::string> unconfirmed_storage(const Scenario& scenario) {
+  std::vector<std::string> warnings;
+  const auto add = [&](const std::optional<Storage>& storage) {
+    if (storage && !storage->origin.unconfirmed.empty())
+      warnings.push_back(fmt::format("unconfirmed: {}: {}", storage->name, storage->origin.unconfirmed));
+  };
+  add(scenario.input.storage);
+  if (scenario.checkpoints.every != Checkpoints::Every::never) add(scenario.checkpoints.storage);
+  add(scenario.charges.boot_disk);
+  return warnings;
+}
+
 void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
              const std::vector<bool>& used) {
   Provenance worst = Provenance::measured;
@@ -187,6 +200,7 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
                                       "up to {:.0f} % (an assumption)",
                                       scenario.stages.size(), 100 * scenario.stage_variation)});
   add_warnings(result, scenario.warnings);
+  add_warnings(result, unconfirmed_storage(scenario));
   add_warnings(result, life.warnings());
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     if (!used[p]) continue;
@@ -241,17 +255,18 @@ void add_energy(Result& result, const Scenario& scenario, Life& life) {
       Energy used = gpu_energy({*gpu.idle, peak}, busy, instance.gpus, held, pue, intensity);
       result.gpu_kwh += used.kwh;
       use.kwh = used.kwh;
-      kg += used.kg_co2e;
+      use.kg_co2e = used.kg_co2e;
       if (instance.idle) {
         used = gpu_energy({*instance.idle, *instance.peak}, std::min(1.0, result.cpu.value_or(busy)), 1, held, pue,
                           intensity);
         result.host_kwh += used.kwh;
         *use.kwh += used.kwh;
-        kg += used.kg_co2e;
+        use.kg_co2e += used.kg_co2e;
       } else if (gpu.kind != Gpu::Kind::cpu) {
         hosts = false;
       }
       kwh += *use.kwh;
+      kg += use.kg_co2e;
       if (region && !region->origin.source.empty())
         result.grid += fmt::format("{}{}: {}", result.grid.empty() ? "" : "; ", region->name, region->origin.source);
     }
@@ -264,14 +279,24 @@ void add_energy(Result& result, const Scenario& scenario, Life& life) {
     add_warnings(result, {"energy is of the GPUs alone: the platform states no power of their hosts"});
 }
 
-/// A run that takes longer by its stated error draws the same power for longer, until its idle tail has ended.
-void energy_interval(Result& result, const Scenario& scenario) {
+/// A run that takes longer by its stated error holds its nodes longer, at the same power.
+void energy_interval(Result& result, const Scenario& scenario, const Life& life) {
   if (!result.energy) return;
-  const double tail = scenario.charges.idle_tail.si;
-  const auto stretch = [&](double total_s) { return (total_s + tail) / (result.total.si + tail); };
-  const Interval times{stretch(result.interval_s.low), stretch(result.interval_s.high)};
-  result.kwh = {result.energy->kwh * times.low, result.energy->kwh * times.high};
-  result.kg_co2e = {result.energy->kg_co2e * times.low, result.energy->kg_co2e * times.high};
+  const auto at = [&](double total_s) {
+    const Stretch stretch(life.trained(), static_cast<Nanoseconds>(std::llround((total_s - result.total.si) * 1e9)));
+    Energy all;
+    for (const PoolUse& use : result.pools)
+      for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+        if (scenario.pools[p].name != use.pool || !use.kwh) continue;
+        const double longer = held_longer(scenario, life, p, stretch);
+        all.kwh += *use.kwh * longer;
+        all.kg_co2e += use.kg_co2e * longer;
+      }
+    return all;
+  };
+  const Energy low = at(result.interval_s.low), high = at(result.interval_s.high);
+  result.kwh = {low.kwh, high.kwh};
+  result.kg_co2e = {low.kg_co2e, high.kg_co2e};
 }
 
 void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
@@ -293,6 +318,7 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
                 to_seconds(held).si / 3600,
                 {},
                 {},
+                0,
                 owning_assumes(*pool.platform, pool.instance(), pool.price)};
     result.gpu_seconds += use.gpu_seconds;
     peak += peak_rate(scenario.trace, pool.gpu()).si * use.gpu_seconds.total_seconds();
@@ -347,7 +373,7 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
   result.events = life.events();
   intervals(result, training, life.end());
   use_of_hardware(result, scenario, life);
-  energy_interval(result, scenario);
+  energy_interval(result, scenario, life);
   add_costs(result, scenario, life);
   result.met = (!scenario.deadline || result.total <= *scenario.deadline) &&
                (!scenario.budget || result.bill.total() <= *scenario.budget);

@@ -121,7 +121,7 @@ std::unique_ptr<StepProcess> Workbench::process() {
     if (workers > 2)
       for (std::size_t bucket = 0; bucket < reduce.size(); ++bucket) reduce[bucket] = communication_->time(bucket);
     const Bytes images{models_.batch[crew_.pool_of.front()] * std::max(1.0, scenario_.dataset.bytes_per_image) * 4};
-    return std::make_unique<ComponentSplit>(models, prefetch, communication_->to_neighbour(images), std::move(reduce));
+    return std::make_unique<ComponentSplit>(models, prefetch, communication_->across_pairs(images), std::move(reduce));
   }
   if (communication_ && sync.mode != Mode::all_reduce) {
     double weights = 0;

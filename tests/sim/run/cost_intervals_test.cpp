@@ -58,5 +58,30 @@ TEST(CostIntervals, StretchWhatWasLostAsWellAsWhatWasKept) {
   EXPECT_EQ(result["cost"]["total_usd"], fmt::format("{:.2f}", 0.002 * (1890 + std::ceil(total - 1890))));
 }
 
+// Nothing is to be had for ten hours, in which nothing is rented and no power drawn. Held are 90 s of boot and the
+// training, by as much as the run may take longer: so long the same power is drawn.
+TEST(CostIntervals, EnergyIsOfWhatIsHeld) {
+  const ScenarioFiles files;
+  Json content = ScenarioFiles::basic();
+  content["workload"]["trace"] = "traces/other.json";
+  files.folder().add("traces/other.json", write_step_trace(made_up_trace(std::vector<double>(40, 1e-3), "GPU-Y")));
+  content["platform"]["nodes"] = 1;
+  content["workload"]["steps"] = 390'000;
+  files.folder().add("late.csv", "time_s,nodes\n0,0\n36000,1\n");
+  content["platform"]["capacity"] = "late.csv";
+  const Json result = Json::parse(result_json(simulate(files.load(content))));
+  const double total = number(result, "/time/total_s");
+  const double held = total - 36'000;
+  EXPECT_NEAR(number(result, "/pools/0/node_hours") * 3600, held, 1e-3);
+  for (const int bound : {0, 1}) {
+    const double by = result["time"]["interval_s"][bound].get<double>() - total;
+    ASSERT_GT(std::abs(by), 0.1 * held);
+    for (const char* what : {"kwh", "kg_co2e"})
+      EXPECT_NEAR(result["energy"][std::string(what) + "_interval"][bound].get<double>(),
+                  result["energy"][what].get<double>() * (held + by) / held, 1e-9)
+          << what << bound;
+  }
+}
+
 }  // namespace
 }  // namespace ganymede

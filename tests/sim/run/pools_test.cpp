@@ -205,6 +205,22 @@ TEST_F(Pools, APairsGradientsAreSummedOverThoseThatHoldThem) {
   EXPECT_NEAR(step(4) - step(2), reductions, 1e-9);
 }
 
+// Two nodes hold a pair each, whose images cross inside the node. What the second pair adds to a step is its share of
+// the reductions between the nodes, as above, and nothing that crosses between the nodes.
+TEST_F(Pools, APairsImagesCrossWhereThePairIs) {
+  const auto step = [&](int nodes) {
+    Json content = ScenarioFiles::with("/platform/nodes", nodes);
+    content["platform"]["instance"] = "four";
+    content["platform"]["gpus_per_node"] = 2;
+    content["synchronization"]["placement"] = "component-split";
+    content["synchronization"]["jitter"] = 0;
+    return number(run(content), "/time/step_mean_s");
+  };
+  double reductions = 0;
+  for (const double bytes : {4e6, 8.4e6, 3.6e6}) reductions += 2 * (bytes / 2 / 1.25e9 + 41e-6) + bytes / 2 * 3 / 900e9;
+  EXPECT_NEAR(step(2) - step(1), reductions, 1e-9);
+}
+
 // 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
 TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
   Json content = ScenarioFiles::with("/platform/nodes", 2);

@@ -149,6 +149,26 @@ TEST_F(Volumes, AreAsFastAsTheyAreLarge) {
   EXPECT_DOUBLE_EQ(with("1TiB").read.si, 100.0 * 1048576);
 }
 
+// A volume with nothing but provisioned IOPS moves 256 KiB with each: 100 of them 25 MiB/s, 64,000 no more than the
+// 1,000 MiB/s that such a volume reaches.
+TEST_F(Volumes, AreAsFastAsTheirProvisionedIops) {
+  platform["storage"]["io"] = {{"read", "1000MiB/s"},
+                               {"write", "1000MiB/s"},
+                               {"provisioned", true},
+                               {"each_node", true},
+                               {"per_gib_month", "0.1USD"},
+                               {"per_iops_month", "0.06USD"},
+                               {"source", "made up"},
+                               {"unconfirmed", "its speed"},
+                               {"limits", {{"iops", 64'000}, {"throughput_per_iops", "256KiB/s"}}}};
+  scenario["storage"]["dataset"] = {{"class", "io"}, {"size", "500GiB"}, {"iops", 100}};
+  EXPECT_EQ(load().input.storage->read.si, 100 * 262144.0);
+  EXPECT_EQ(load().input.storage->write.si, 100 * 262144.0);
+  EXPECT_THAT(run()["provenance"]["warnings"].dump(), HasSubstr("unconfirmed: io: its speed"));
+  scenario["storage"]["dataset"]["iops"] = 64'000;
+  EXPECT_EQ(load().input.storage->read.si, 1000 * 1048576.0);
+}
+
 // A batch of 64 images of 784 B takes 50.176 ms at 1 MB/s, which is then the step. Two nodes that share that rate take
 // twice as long, two with a disk each do not; and each of the two disks is paid for.
 TEST_F(Volumes, ServeOneNodeEach) {
