@@ -228,10 +228,7 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
       scenario["storage"]["checkpoint"] = checkpoint_place(request.catalogs[candidate.catalog].platform);
   }
   if (request.deadline) scenario["deadline"] = fmt::format("{}s", request.deadline->si);
-  // A scenario refuses a budget that does not pay for one hour, though a run may be shorter.
-  const Price* price = find_price(*candidate.instance, candidate.region, candidate.market);
-  if (request.budget && request.budget->value >= price->per_hour.value)
-    scenario["budget"] = decimal(*request.budget) + "USD";
+  if (request.budget) scenario["budget"] = decimal(*request.budget) + "USD";
   return scenario;
 }
 

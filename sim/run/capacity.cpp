@@ -23,9 +23,9 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   const auto stream = [&](int place) {
     return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", pool.name, place));
   };
-  states_.push_back({stream(-1), true, {}});
+  states_.push_back({stream(-1), true, 0, {}});
   for (int place = 0; place < std::min(pool.most, kPlacesAtMost); ++place) {
-    State own{stream(place), true, {}};
+    State own{stream(place), true, 0, {}};
     const bool follows = own.random.uniform() < spot_model().together;
     places_.push_back(follows ? 0 : states_.size());
     if (!follows) states_.push_back(std::move(own));
@@ -38,9 +38,11 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   }
 }
 
-bool Capacity::State::up_at(Nanoseconds time) const {
-  const auto passed = std::upper_bound(changes.begin(), changes.end(), time) - changes.begin();
-  return (passed % 2 == 0) == up_first;
+/// From the end, because nearly all who ask do so about the latest of the changes that are known.
+std::size_t Capacity::State::passed_at(Nanoseconds time) const {
+  std::size_t passed = changes.size();
+  while (passed > 0 && changes[passed - 1] > time) --passed;
+  return passed;
 }
 
 /// Until a change after `time` is known.
@@ -58,18 +60,22 @@ std::vector<Capacity::Row>::const_iterator Capacity::first_after(Nanoseconds tim
                           [](Nanoseconds when, const Row& row) { return when < row.at; });
 }
 
-void Capacity::want(int nodes) { wanted_ = std::max(wanted_, nodes); }
+void Capacity::want(int nodes) {
+  if (nodes <= wanted_ || places_.empty()) return;
+  for (; wanted_ < nodes; ++wanted_) ++states_[places_[static_cast<std::size_t>(wanted_) % places_.size()]].nodes;
+}
 
 double Capacity::at(Nanoseconds time) {
   if (pool_->capacity) {
     const auto next = first_after(time);
     return next == recorded_.begin() ? 0 : std::prev(next)->nodes;
   }
-  for (State& state : states_) extend(state, time);
-  const auto places = static_cast<int>(places_.size());
   int nodes = 0;
-  for (int place = 0; place < std::min(wanted_, places); ++place)
-    if (states_[places_[static_cast<std::size_t>(place)]].up_at(time)) nodes += (wanted_ - place - 1) / places + 1;
+  for (State& state : states_) {
+    if (state.nodes == 0) continue;
+    extend(state, time);
+    if ((state.passed_at(time) % 2 == 0) == state.up_first) nodes += state.nodes;
+  }
   return nodes;
 }
 
@@ -81,7 +87,7 @@ Nanoseconds Capacity::next_after(Nanoseconds time) {
   Nanoseconds first = kNever;
   for (State& state : states_) {
     extend(state, time);
-    first = std::min(first, *std::upper_bound(state.changes.begin(), state.changes.end(), time));
+    first = std::min(first, state.changes[state.passed_at(time)]);
   }
   return first;
 }

@@ -27,8 +27,9 @@ class Capacity {
   struct State {
     RandomStream random;
     bool up_first;
+    int nodes;                         // wanted, that follow it
     std::vector<Nanoseconds> changes;  // ascending
-    bool up_at(Nanoseconds time) const;
+    std::size_t passed_at(Nanoseconds time) const;
   };
   void extend(State& state, Nanoseconds time) const;
 

@@ -120,6 +120,12 @@ void BillOfRun::instances(std::size_t p) {
   const ScenarioPool& pool = scenario_.pools[p];
   const std::vector<Rental> rentals = rentals_of(scenario_, life_, p, stretch_);
   const BillingRule rule = rule_of(pool);
+  double free_h = 0;
+  for (const Rental& rental : rentals)
+    if (rental.billed_until(rule) == rental.from) free_h += to_seconds(rental.to - rental.from).si / 3600;
+  if (free_h > 0)
+    warnings_.insert(fmt::format(
+        "{:.3g} node-hours of \"{}\" are not charged, as the provider took their nodes back early", free_h, pool.name));
   if (pool.prices) return series_hours(pool, rentals, rule);
   for (BillItem& item : instance_hours(pool.name, pool.price.per_hour, rentals, rule)) {
     if (reserved(pool)) item.list_price = list_price(pool);
@@ -306,9 +312,10 @@ void BillOfRun::electricity() {
 /// Splits what the nodes of a pool cost by what they did meanwhile; the parts sum to `amount` exactly.
 void split(CostByUse& uses, const PoolUse& pool, MicroUsd amount, const std::vector<Rental>& rentals,
            const BillingRule& rule, double tail_ns, int gpus) {
-  double metered = 0, billed = 0;
+  double metered = 0, billed = 0, held = 0;
   for (const Rental& rental : rentals) {
     const Nanoseconds until = rental.billed_until(rule);
+    held += static_cast<double>(rental.to - rental.from);
     if (until == rental.from) continue;
     metered += static_cast<double>(rental.to - rental.from);
     billed += static_cast<double>(until - rental.from);
@@ -322,6 +329,7 @@ void split(CostByUse& uses, const PoolUse& pool, MicroUsd amount, const std::vec
   uses.minimum_and_rounding += rounding;
   uses.idle_tail += tail;
   // What the meter saw and the GPUs' account did not, or the other way round, is time before the nodes were ready.
+  // Nodes that were not charged are taken to have done what the others did.
   const GpuSeconds& account = pool.gpu_seconds;
   std::array<double, kGpuUseNames.size()> weights{};
   for (std::size_t use = 0; use < weights.size(); ++use)
@@ -329,7 +337,7 @@ void split(CostByUse& uses, const PoolUse& pool, MicroUsd amount, const std::vec
   auto& idle = weights[static_cast<std::size_t>(GpuUse::idle)];
   idle = std::max(0.0, idle - tail_ns);
   auto& provisioning = weights[static_cast<std::size_t>(GpuUse::provisioning)];
-  provisioning = std::max(0.0, provisioning + metered - account.total_seconds() * 1e9 / gpus);
+  provisioning = std::max(0.0, provisioning + held - account.total_seconds() * 1e9 / gpus);
   double sum = 0;
   for (const double weight : weights) sum += weight;
   MicroUsd left = amount - rounding - tail;

@@ -63,8 +63,11 @@ void Life::grant(std::size_t index) {
 
 void Life::grant_waiting(std::size_t pool) {
   const std::vector<std::size_t> alive = fleet_.alive();
-  for (const std::size_t index : alive)
-    if (fleet_[index].pool == pool && fleet_[index].state == Node::State::waiting && available(pool)) grant(index);
+  for (const std::size_t index : alive) {
+    if (fleet_[index].pool != pool || fleet_[index].state != Node::State::waiting) continue;
+    if (!available(pool)) return;  // nor is there one for the others
+    grant(index);
+  }
 }
 
 void Life::ready(std::size_t index) {

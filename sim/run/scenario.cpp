@@ -231,11 +231,14 @@ void read_goals(JsonObject& in, Scenario& scenario) {
   }
   if (auto budget = in.optional("budget")) {
     scenario.budget = read_money(*budget);
-    std::int64_t cheapest = INT64_MAX;
-    for (const auto& pool : scenario.pools) cheapest = std::min(cheapest, pool.price.per_hour.value);
-    if (scenario.budget->value < cheapest)
-      budget->fail(fmt::format("{} do not pay for one hour of one node: the cheapest costs {}",
-                               to_string(*scenario.budget), to_string(MicroUsdPerHour{cheapest})));
+    for (const auto& pool : scenario.pools) {
+      const Billing& billing = pool.platform->billing;
+      const Seconds least = std::max(billing.granularity, billing.minimum);
+      const MicroUsd price{std::llround(static_cast<double>(pool.price.per_hour.value) * least.si / 3600)};
+      if (*scenario.budget >= price && scenario.budget->value > 0) return;
+    }
+    budget->fail(fmt::format("{} do not pay for the shortest time for which one node is charged",
+                             to_string(*scenario.budget)));
   }
 }
 

@@ -124,6 +124,8 @@ Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept&
   if (auto size = in.optional("size")) {
     if (storage.object_store) size->fail(fmt::format("{} has no size: what is kept in it is charged", storage.name));
     volume.size = size->as_positive<Bytes>();
+    if (volume.size < kept.bytes)
+      size->expected(fmt::format("at least {}, which is what it is to hold", to_string(kept.bytes)));
   }
   settle_size(node, kept, where.pool.region, storage, volume);
   if (auto iops = in.optional("iops")) provision_iops(*iops, platform, storage, volume);

@@ -49,11 +49,15 @@ ServerNodes read_servers(const JsonNode& scheme, Scenario& scenario) {
   if (instance.available && servers.nodes + (host ? 0 : first.most) > *instance.available)
     scheme.fail(fmt::format("machines of their own for the weights, {} of {}, are more than the platform has",
                             servers.nodes, instance.name));
+  const char* why = "of the workers' own type";
+  if (host)
+    why = nic_rate(*host) >= nic_rate(first.instance())
+              ? "the cheapest host without GPUs whose network keeps up with a worker node's"
+              : "the host without GPUs with the fastest network, which is slower than a worker node's";
   scenario.warnings.push_back(fmt::format(
       "{} x {} {} the weights, rented on demand from the request to the end: {}, an assumption; never lost, and their "
       "energy is not counted",
-      servers.nodes, instance.name, servers.nodes == 1 ? "holds" : "hold",
-      host ? "the cheapest host without GPUs whose network keeps up with the workers'" : "of the workers' own type"));
+      servers.nodes, instance.name, servers.nodes == 1 ? "holds" : "hold", why));
   return servers;
 }
 

@@ -67,9 +67,11 @@ TEST_F(Runs, GoalsThatCannotBeMeantAreRefused) {
   const Outcome past = run_program("simulate " + scenario({{"deadline", "0s"}}));
   EXPECT_EQ(past.code, 2);
   EXPECT_THAT(past.err, HasSubstr("/deadline: a deadline of 0 is already past"));
-  const Outcome poor = run_program("simulate " + scenario({{"budget", "0.50USD"}}));
+  const Outcome poor = run_program("simulate " + scenario({{"budget", "0.01USD"}}));
   EXPECT_EQ(poor.code, 2);
-  EXPECT_THAT(poor.err, HasSubstr("/budget: 0.50 USD do not pay for one hour"));
+  EXPECT_THAT(poor.err, HasSubstr("/budget: 0.01 USD do not pay for the shortest time for which one node is charged"));
+  // Less than an hour of a node may still pay for a short run, or be missed.
+  EXPECT_NE(run_program("simulate " + scenario({{"budget", "0.50USD"}})).code, 2);
 }
 
 TEST_F(Runs, ARunThatNeverFinishesIsExitCode3) {

@@ -121,6 +121,9 @@ TEST_F(Volumes, OfAnUnknownSizeAreRefused) {
                              HasSubstr("\"bytes_per_image\" is not stated")));
   scenario["storage"]["dataset"] = "disk";  // nothing about it depends on its size
   EXPECT_EQ(load().input.volume.size.si, 0);
+  scenario["workload"]["dataset"]["bytes_per_image"] = 100'000;
+  scenario["storage"]["dataset"] = {{"class", "gp"}, {"size", "5GiB"}};  // for 6 GB
+  EXPECT_THAT(error(), HasSubstr("/storage/dataset/size: found \"5GiB\", expected at least "));
   // A place for checkpoints that are never written costs nothing.
   scenario["storage"] = {{"checkpoint", "gp"}};
   EXPECT_EQ(item(run(), "storage"), nullptr);
