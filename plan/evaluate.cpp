@@ -1,6 +1,7 @@
 #include "plan/evaluate.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "calibration/statistics.hpp"
@@ -59,11 +60,15 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   const int seeds = runs_of(request, scenario);
   Values time, usd, worst, kg;
   double busy = 0, losses = 0, met = 0;
-  int finished = 0;
+  // So many misses settle that it does not meet the goals, and how far it misses them needs no more seeds than are run
+  // where nothing is left to chance.
+  const int misses_at_most = static_cast<int>(std::floor(seeds * (1 - request.certainty) + 1e-9));
+  int run_seeds = 0, finished = 0;
   bool carbon = true;
   std::string risk, never;
   EvaluationJson out;
-  for (int i = 0; i < seeds; ++i) {
+  for (int i = 0; i < seeds && (i - met <= misses_at_most || i < request.seeds); ++i) {
+    ++run_seeds;
     set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
     Result run;
     try {
@@ -91,7 +96,7 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
     carbon = carbon && run.energy.has_value();
     if (finished == 1) out = {{"inputs", run.inputs}, {"warnings", run.warnings}};
   }
-  if (2 * finished < seeds) throw Infeasible(never);
+  if (2 * finished < run_seeds) throw Infeasible(never);
   out["time"] = time.json();
   out["usd"] = usd.json();
   out["usd_at_worst"] = worst.json()[0];
@@ -99,9 +104,9 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   out["carbon_known"] = carbon;
   out["busy"] = busy / finished;
   out["losses"] = losses / finished;
-  out["met"] = met / seeds;
-  out["seeds"] = seeds;
-  out["never_finish"] = seeds - finished;
+  out["met"] = met / run_seeds;
+  out["seeds"] = run_seeds;
+  out["never_finish"] = run_seeds - finished;
   out["risk"] = risk;
   return out;
 }

@@ -81,8 +81,14 @@ struct ScenarioPool {
   std::optional<Series> capacity;        ///< nodes that can be had
   std::optional<Series> prices, carbon;  ///< USD an hour of one node; g/kWh
 
-  const Instance& instance() const { return platform->instance(pool.instance); }
+  const Instance& instance() const {
+    if (!found || found->name != pool.instance) found = &platform->instance(pool.instance);
+    return *found;
+  }
   const Gpu& gpu() const { return platform->gpu_of(instance()); }
+
+  /// What instance() has found: runs ask for it at each event, and platforms have many instances.
+  mutable const Instance* found = nullptr;
 };
 
 /// Joins two pools that are not in one place.
