@@ -10,8 +10,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "calibration/statistics.hpp"
+#include "report/groups.hpp"
 
 namespace ganymede {
 namespace {
@@ -84,6 +86,24 @@ int asked_gpus(const Json& run, int otherwise) {
   for (const Json& pool : run.at("launch").at("pools"))
     sum += pool.at("nodes").get<int>() * pool.at("gpus_per_node").get<int>();
   return sum;
+}
+
+/// The GPUs that it uses of each node: a number, of several pools an array; null where the run does not say.
+Json asked_per_node(const Json& run) {
+  if (!run.contains("launch")) return nullptr;
+  Json out = Json::array();
+  for (const Json& pool : run.at("launch").at("pools")) out.push_back(pool.at("gpus_per_node"));
+  return out.size() == 1 ? out.front() : out;
+}
+
+/// Says the GPUs of each node where only they tell candidates apart.
+void name_parts(std::vector<ReportCandidate>& candidates) {
+  const auto place = [](const ReportCandidate& of) { return of.infrastructure + ", " + of.rented; };
+  std::map<std::string, std::set<std::string>> parts;
+  for (const ReportCandidate& of : candidates) parts[place(of)].insert(asked_per_node(*of.run).dump());
+  for (ReportCandidate& of : candidates)
+    if (const Json own = asked_per_node(*of.run); !own.is_null() && parts[place(of)].size() > 1)
+      of.rented += of_each_node(own);
 }
 
 ReportCandidate of_runs(const Runs& runs) {
@@ -178,6 +198,7 @@ std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
     key += word(run.at("run"), part) + "\n";
+  key += asked_per_node(run).dump() + "\n";
   return keeps_its_gpus(run) ? key + run.at("run").at("gpus").dump() : key;
 }
 
@@ -230,6 +251,7 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     groups[place->second].push_back(&run);
   }
   for (const Runs& runs : groups) out.push_back(of_runs(runs));
+  name_parts(out);
   return out;
 }
 

@@ -285,9 +285,9 @@ std::string difference_of(const Json& row) {
 void add_policies(const PageInput& page, std::vector<Section>& sections) {
   if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
   Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
+  const std::set<std::string> parted = parted_places(page.document);
   for (const Json& ranking : page.document.at("rankings")) {
-    const std::string where = ranking.at("platform").get<std::string>() + ", " +
-                              ranking.at("allocation").get<std::string>() + ", " +
+    const std::string where = ranking.at("platform").get<std::string>() + ", " + allocation_of(ranking, parted) + ", " +
                               ranking.at("scheme").get<std::string>();
     for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
                                      std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
