@@ -14,6 +14,7 @@
 
 #include "calibration/statistics.hpp"
 #include "report/groups.hpp"
+#include "report/plans.hpp"
 
 namespace ganymede {
 namespace {
@@ -133,6 +134,7 @@ ReportCandidate of_runs(const Runs& runs) {
   out.usd = estimate(
       runs, [](const Json& run) { return amount(run.at("cost").at("total_usd")); }, end("cost", "interval_usd", 0),
       end("cost", "interval_usd", 1));
+  out.ranked_usd = out.usd.middle;
   out.run = median_run(runs);
   if (runs.size() == 1) {
     out.spot_usd = instance_usd(*out.run, true);
@@ -164,7 +166,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   ReportCandidate out;
   out.market = word(row, "market");
   out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
-  out.rented = row.at("nodes").dump() + " x " + word(row, "instance");
+  out.rented = plan_rented(row, request);
   out.gpu = word(row, "gpu");
   out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
   out.scheme = word(row, "scheme");
@@ -178,6 +180,15 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   };
   out.time_s = read("time_s");
   out.usd = read("usd");
+  const Json& usd = row.at("usd");
+  const bool unknown_carbon = word(request, "objective") == "carbon" && row.at("kg_co2e").is_null();
+  if (row.value("verdict", "meets") != "meets" || unknown_carbon)
+    out.ranked_usd = kUnknown;
+  else
+    out.ranked_usd = amount(usd.at(usd.contains("at_worst_prices") ? "at_worst_prices" : "median"));
+  const PlanMarks marks = plan_marks(row);
+  out.risk_assumed = marks.risk_assumed;
+  out.price_doubtful = marks.price_doubtful;
   out.runs = request.value("seeds", 1);
   // A plan keeps no bills: what its nodes cost for the whole time is the instances' part.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
@@ -235,6 +246,7 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     const Json& seeds = document.at("seeds");
     out.front().time_s = estimate(seeds.at("time_s"));
     out.front().usd = estimate(seeds.at("usd"));
+    out.front().ranked_usd = out.front().usd.middle;
     out.front().losses = amount(seeds.at("losses_mean"));
     out.front().met_share = amount(seeds.at("met")) / amount(seeds.at("count"));
     return out;
@@ -258,16 +270,16 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
 std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (std::isfinite(candidates[i].usd.middle) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);
+    if (std::isfinite(candidates[i].ranked_usd) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(candidates[a].time_s.middle, candidates[a].usd.middle) <
-           std::pair(candidates[b].time_s.middle, candidates[b].usd.middle);
+    return std::pair(candidates[a].time_s.middle, candidates[a].ranked_usd) <
+           std::pair(candidates[b].time_s.middle, candidates[b].ranked_usd);
   });
   std::vector<std::size_t> out;
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t i : order)
-    if (candidates[i].usd.middle < least) {
-      least = candidates[i].usd.middle;
+    if (candidates[i].ranked_usd < least) {
+      least = candidates[i].ranked_usd;
       out.push_back(i);
     }
   return out;
