@@ -10,8 +10,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "calibration/statistics.hpp"
+#include "report/groups.hpp"
+#include "report/plans.hpp"
 
 namespace ganymede {
 namespace {
@@ -86,6 +89,24 @@ int asked_gpus(const Json& run, int otherwise) {
   return sum;
 }
 
+/// The GPUs that it uses of each node: a number, of several pools an array; null where the run does not say.
+Json asked_per_node(const Json& run) {
+  if (!run.contains("launch")) return nullptr;
+  Json out = Json::array();
+  for (const Json& pool : run.at("launch").at("pools")) out.push_back(pool.at("gpus_per_node"));
+  return out.size() == 1 ? out.front() : out;
+}
+
+/// Says the GPUs of each node where only they tell candidates apart.
+void name_parts(std::vector<ReportCandidate>& candidates) {
+  const auto place = [](const ReportCandidate& of) { return of.infrastructure + ", " + of.rented; };
+  std::map<std::string, std::set<std::string>> parts;
+  for (const ReportCandidate& of : candidates) parts[place(of)].insert(asked_per_node(*of.run).dump());
+  for (ReportCandidate& of : candidates)
+    if (const Json own = asked_per_node(*of.run); !own.is_null() && parts[place(of)].size() > 1)
+      of.rented += of_each_node(own);
+}
+
 ReportCandidate of_runs(const Runs& runs) {
   ReportCandidate out;
   const Json& what = runs.front()->at("run");
@@ -113,6 +134,7 @@ ReportCandidate of_runs(const Runs& runs) {
   out.usd = estimate(
       runs, [](const Json& run) { return amount(run.at("cost").at("total_usd")); }, end("cost", "interval_usd", 0),
       end("cost", "interval_usd", 1));
+  out.ranked_usd = out.usd.middle;
   out.run = median_run(runs);
   if (runs.size() == 1) {
     out.spot_usd = instance_usd(*out.run, true);
@@ -144,7 +166,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   ReportCandidate out;
   out.market = word(row, "market");
   out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
-  out.rented = row.at("nodes").dump() + " x " + word(row, "instance");
+  out.rented = plan_rented(row, request);
   out.gpu = word(row, "gpu");
   out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
   out.scheme = word(row, "scheme");
@@ -158,6 +180,15 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   };
   out.time_s = read("time_s");
   out.usd = read("usd");
+  const Json& usd = row.at("usd");
+  const bool unknown_carbon = word(request, "objective") == "carbon" && row.at("kg_co2e").is_null();
+  if (row.value("verdict", "meets") != "meets" || unknown_carbon)
+    out.ranked_usd = kUnknown;
+  else
+    out.ranked_usd = amount(usd.at(usd.contains("at_worst_prices") ? "at_worst_prices" : "median"));
+  const PlanMarks marks = plan_marks(row);
+  out.risk_assumed = marks.risk_assumed;
+  out.price_doubtful = marks.price_doubtful;
   out.runs = request.value("seeds", 1);
   // A plan keeps no bills: what its nodes cost for the whole time is the instances' part.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
@@ -178,6 +209,7 @@ std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})
     key += word(run.at("run"), part) + "\n";
+  key += asked_per_node(run).dump() + "\n";
   return keeps_its_gpus(run) ? key + run.at("run").at("gpus").dump() : key;
 }
 
@@ -214,6 +246,7 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     const Json& seeds = document.at("seeds");
     out.front().time_s = estimate(seeds.at("time_s"));
     out.front().usd = estimate(seeds.at("usd"));
+    out.front().ranked_usd = out.front().usd.middle;
     out.front().losses = amount(seeds.at("losses_mean"));
     out.front().met_share = amount(seeds.at("met")) / amount(seeds.at("count"));
     return out;
@@ -230,22 +263,23 @@ std::vector<ReportCandidate> candidates_of(const Json& document) {
     groups[place->second].push_back(&run);
   }
   for (const Runs& runs : groups) out.push_back(of_runs(runs));
+  name_parts(out);
   return out;
 }
 
 std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (std::isfinite(candidates[i].usd.middle) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);
+    if (std::isfinite(candidates[i].ranked_usd) && std::isfinite(candidates[i].time_s.middle)) order.push_back(i);
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(candidates[a].time_s.middle, candidates[a].usd.middle) <
-           std::pair(candidates[b].time_s.middle, candidates[b].usd.middle);
+    return std::pair(candidates[a].time_s.middle, candidates[a].ranked_usd) <
+           std::pair(candidates[b].time_s.middle, candidates[b].ranked_usd);
   });
   std::vector<std::size_t> out;
   double least = std::numeric_limits<double>::infinity();
   for (const std::size_t i : order)
-    if (candidates[i].usd.middle < least) {
-      least = candidates[i].usd.middle;
+    if (candidates[i].ranked_usd < least) {
+      least = candidates[i].ranked_usd;
       out.push_back(i);
     }
   return out;

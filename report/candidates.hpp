@@ -26,16 +26,20 @@ struct ReportCandidate {
   int runs = 1;
   /// Of one run its value and stated error; of several seeds their median and interval (over_seeds), as in plans.
   Estimate time_s, usd;
+  /// What the Pareto set compares: usd.middle; of a plan's candidate its cost with doubtful prices at their high ends,
+  /// not finite where the plan does not rank it, as it misses the goals.
+  double ranked_usd = 0;
   /// Parts of usd.middle that scale with prices of instances: at spot prices, at others. Of several runs 0: each has
   /// its own, instance_usd().
   double spot_usd = 0, instance_usd = 0;
-  double images_per_s = 0;  ///< while training; of a plan's candidate over its whole time
-  double gpu_busy = 0;      ///< share
-  double kwh, kg_co2e;      ///< not finite: unknown
-  double losses = 0;        ///< nodes, mean
-  double met_share = 1;     ///< of runs that meet the goals
-  bool chosen = false;      ///< by the plan
-  bool scales = true;       ///< its GPUs stay what they are: it is one point of a scaling curve
+  double images_per_s = 0;                            ///< while training; of a plan's candidate over its whole time
+  double gpu_busy = 0;                                ///< share
+  double kwh, kg_co2e;                                ///< not finite: unknown
+  double losses = 0;                                  ///< nodes, mean
+  double met_share = 1;                               ///< of runs that meet the goals
+  bool chosen = false;                                ///< by the plan
+  bool risk_assumed = false, price_doubtful = false;  ///< by the plan
+  bool scales = true;  ///< its GPUs stay what they are: it is one point of a scaling curve
   bool has_ledger = false;
   std::array<double, kGpuUseNames.size()> gpu_seconds{};  ///< mean over the runs
   /// Of one run, or the one of median time: what the report shows in detail. Points into the document; of a plan's
@@ -48,7 +52,8 @@ struct ReportCandidate {
 /// candidate; in the document's order. The document must outlive them.
 std::vector<ReportCandidate> candidates_of(const nlohmann::json& document);
 
-/// Indices of those that no other beats in both time and cost, the fastest first. Candidates without a price are none.
+/// Indices of those that no other beats in both time and ranked_usd, the fastest first: of a plan its own rule and
+/// order. Candidates without a price are none.
 std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates);
 
 /// "8 x V100", or "4 to 8 x V100".

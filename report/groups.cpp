@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
@@ -15,6 +16,8 @@ using Json = nlohmann::json;
 
 std::string member(const Json& object, const char* name) { return object.at(name).get<std::string>(); }
 
+std::string place_of(const Json& of) { return member(of, "platform") + ", " + member(of, "allocation"); }
+
 /// The median and the interval over the seeds; of what no run states an error of, the 5th and 95th percentile.
 std::string spread(const Json& values, auto&& shown) {
   const bool stated = values.contains("interval");
@@ -26,8 +29,8 @@ std::string spread(const Json& values, auto&& shown) {
 
 std::string hours(double value) { return fmt::format("{:.2f}", value); }
 
-std::string ranking_text(const Json& ranking, std::size_t width) {
-  std::string out = fmt::format("\n{}, {}, {}:\n", member(ranking, "platform"), member(ranking, "allocation"),
+std::string ranking_text(const Json& ranking, const std::set<std::string>& parted, std::size_t width) {
+  std::string out = fmt::format("\n{}, {}, {}:\n", member(ranking, "platform"), allocation_of(ranking, parted),
                                 member(ranking, "scheme"));
   Table table({"by", ">place", "policy", ">median", "difference", ""});
   for (const auto& [key, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "cost"},
@@ -61,13 +64,39 @@ double relative_difference(const Json& difference) {
   return difference.at(difference.contains("median") ? "median" : "mean").get<double>();
 }
 
+std::set<std::string> parted_places(const Json& sweep) {
+  std::map<std::string, Json> first;
+  std::set<std::string> parted;
+  if (!sweep.contains("groups")) return parted;
+  for (const Json& group : sweep.at("groups")) {
+    if (!group.contains("gpus_per_node")) continue;
+    const Json& own = group.at("gpus_per_node");
+    if (first.try_emplace(place_of(group), own).first->second != own) parted.insert(place_of(group));
+  }
+  return parted;
+}
+
+std::string allocation_of(const Json& of, const std::set<std::string>& parted) {
+  const std::string out = member(of, "allocation");
+  return of.contains("gpus_per_node") && parted.contains(place_of(of)) ? out + of_each_node(of.at("gpus_per_node"))
+                                                                       : out;
+}
+
+std::string of_each_node(const Json& gpus_per_node) {
+  if (!gpus_per_node.is_array()) return fmt::format(", {} GPUs of each", gpus_per_node.dump());
+  std::string all;
+  for (const Json& gpus : gpus_per_node) all += (all.empty() ? "" : " and ") + gpus.dump();
+  return fmt::format(", {} GPUs of each", all);
+}
+
 std::string groups_text(const Json& sweep, std::size_t width) {
   Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
                ">goals met"});
+  const std::set<std::string> parted = parted_places(sweep);
   for (const Json& group : sweep.at("groups"))
     table.add(
         {member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
-         member(group, "allocation"), member(group, "scheme"), member(group, "policy"), group.at("runs").dump(),
+         allocation_of(group, parted), member(group, "scheme"), member(group, "policy"), group.at("runs").dump(),
          spread(group.at("time_s"), clock), spread(group.at("usd"), usd), spread(group.at("gpu_hours"), hours),
          fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
          clock(group.at("lost_training_s_mean").get<double>()), percent(group.at("met_share").get<double>())});
@@ -75,7 +104,7 @@ std::string groups_text(const Json& sweep, std::size_t width) {
       table.text(width) +
       "\nmedian (5th percentile of the runs' low ends .. 95th of their high ends) over the seeds; losses and lost "
       "training: means\n";
-  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, width);
+  for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, parted, width);
   return out + "\n";
 }
 

@@ -71,6 +71,24 @@ void read_pool(Launch& launch, const JsonNode& node) {
   launch.nodes = count(pool, "nodes");
 }
 
+std::optional<LaunchSeeds::Spread> spread_of(const JsonNode& run, const char* what) {
+  const auto median = number(member(run, {"seeds", what, "median"}));
+  const Json* ends = member(run, {"seeds", what, "interval"});
+  if (!median || ends == nullptr || !ends->is_array() || ends->size() != 2) return std::nullopt;
+  const auto low = number(&ends->at(0)), high = number(&ends->at(1));
+  if (!low || !high) return std::nullopt;
+  return LaunchSeeds::Spread{*median, *low, *high};
+}
+
+std::optional<LaunchSeeds> seeds_of(const JsonNode& run) {
+  if (member(run, {"seeds"}) == nullptr) return std::nullopt;
+  const auto counted = [&](const char* what) {
+    return static_cast<int>(number(member(run, {"seeds", what})).value_or(0));
+  };
+  return LaunchSeeds{counted("count"), counted("finished"), counted("met"), spread_of(run, "time_s"),
+                     spread_of(run, "usd")};
+}
+
 Launch from_result(const JsonNode& run, std::string source) {
   if (member(run, {"launch"}) == nullptr)
     run.fail("does not say what to rent (\"launch\" is missing): simulate again with --format json");
@@ -99,6 +117,7 @@ Launch from_result(const JsonNode& run, std::string source) {
   launch.policy = text(member(run, {"run", "policy"}));
   launch.time_s = number(member(run, {"time", "total_s"}));
   launch.usd = number(member(run, {"cost", "total_usd"}));
+  launch.seeds = seeds_of(run);
   // What is launched trains a batch on every GPU, more than were simulated to count: as many images take fewer steps.
   launch.global_batch = launch.gpus() * std::int64_t{launch.batch_per_gpu};
   if (member(what, {"global_batch"}) != nullptr) {
@@ -138,7 +157,9 @@ Launch from_plan(const JsonNode& plan) {
   launch.source = file_name(plan);
   launch.model = request.required("model").as_string();
   launch.dataset = text(member(chosen, {"scenario", "workload", "dataset", "name"}));
-  launch.batch_per_gpu = count(request, "batch_per_gpu");
+  // The request's is the last of those searched; plans of earlier versions searched one.
+  launch.batch_per_gpu =
+      member(chosen, {"batch_per_gpu"}) != nullptr ? count(in, "batch_per_gpu") : count(request, "batch_per_gpu");
   launch.images = request.required("images").as_integer(1, kMost);
   launch.seed = request.required("seed").as_seed();
   read_pool(launch, chosen);

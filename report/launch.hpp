@@ -11,6 +11,15 @@
 
 namespace ganymede {
 
+/// What several seeds of one scenario came to.
+struct LaunchSeeds {
+  struct Spread {
+    double median = 0, low = 0, high = 0;
+  };
+  int count = 0, finished = 0, met = 0;  ///< the others never finish
+  std::optional<Spread> time_s, usd;     ///< of those that finish
+};
+
 struct Launch {
   std::string source;  ///< "result.json", "sweep.json, run 3": for comments
   std::string model, dataset;
@@ -27,7 +36,8 @@ struct Launch {
 
   std::string scheme, mode, placement, policy;
   std::int64_t checkpoint_every = 0;  ///< steps; 0: the document does not say
-  std::optional<double> time_s, usd;  ///< as simulated
+  std::optional<double> time_s, usd;  ///< as simulated, with that seed
+  std::optional<LaunchSeeds> seeds;   ///< where several were
 
   int gpus() const { return nodes * gpus_per_node; }
   bool spot() const { return market == "spot"; }

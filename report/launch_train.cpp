@@ -34,6 +34,27 @@ std::int64_t checkpoint_every(const Launch& launch) {
   return launch.checkpoint_every > 0 ? launch.checkpoint_every : kCheckpointEvery;
 }
 
+/// "; simulated: 1:00:00, 7.35 USD", or what the seeds came to: one seed's luck is no promise.
+std::string simulated(const Launch& launch) {
+  std::string out;
+  const auto say = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
+  if (!launch.seeds) {
+    if (launch.time_s) say(clock(*launch.time_s));
+    if (launch.usd) say(usd(*launch.usd) + " USD");
+    return out.empty() ? "" : "; simulated: " + out;
+  }
+  const LaunchSeeds& seeds = *launch.seeds;
+  const auto spread = [](const LaunchSeeds::Spread& of, auto&& shown) {
+    return fmt::format("{} ({})", shown(of.median), range(of.low, of.high, shown));
+  };
+  if (seeds.time_s) say(spread(*seeds.time_s, clock));
+  if (seeds.usd) say(spread(*seeds.usd, usd) + " USD");
+  std::string counted = fmt::format("; {} of {} seeds meet the goals", seeds.met, seeds.count);
+  if (seeds.finished < seeds.count) counted += fmt::format(", {} never finish", seeds.count - seeds.finished);
+  return fmt::format("; simulated with {} seeds{}{}{}", seeds.count, out.empty() ? "" : ", median and interval: ", out,
+                     counted);
+}
+
 }  // namespace
 
 nlohmann::ordered_json train_environment(const Launch& launch, const TrainCommand& command) {
@@ -116,9 +137,7 @@ std::string launch_summary(const Launch& launch, const TrainCommand& command) {
                                 launch.model, launch.nodes, launch.instance, launch.gpu, launch.provider, launch.region,
                                 launch.market, launch.gpus(), launch.gpus() == 1 ? "" : "s", launch.batch_per_gpu,
                                 launch.steps, launch.images, launch.source);
-  if (launch.time_s) out += fmt::format("; simulated: {}", clock(*launch.time_s));
-  if (launch.usd) out += fmt::format("{}{} USD", launch.time_s ? ", " : "; simulated: ", usd(*launch.usd));
-  out += ". Quota and availability are not known.\n";
+  out += simulated(launch) + ". Quota and availability are not known.\n";
   for (const std::string& remark : launch_remarks(launch, command)) out += "- " + remark + "\n";
   return out;
 }

@@ -73,6 +73,8 @@ Out columns_of(const PageInput& page) {
   out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.fewest_gpus; });
   out["time"] = estimates_of(page, &ReportCandidate::time_s);
   out["usd"] = estimates_of(page, &ReportCandidate::usd);
+  out["ranked_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.ranked_usd; });
+  out["doubtful"] = numbers_of(page, [](const ReportCandidate& of) { return of.price_doubtful ? 1.0 : 0.0; });
   out["spot_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.spot_usd; });
   out["instance_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.instance_usd; });
   out["images_per_s"] = numbers_of(page, [](const ReportCandidate& of) { return of.images_per_s; });

@@ -13,6 +13,7 @@
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/page_parts.hpp"
+#include "report/plans.hpp"
 #include "report/runs.hpp"
 
 namespace ganymede {
@@ -111,12 +112,38 @@ std::string searched_of(const Json& plan) {
       searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()));
 }
 
+/// As the terminal marks them: a doubtful price, and a risk that nobody measured.
+std::string price_mark(const ReportCandidate& of) { return of.price_doubtful ? " (?)" : ""; }
+std::string risk_mark(const ReportCandidate& of) { return of.risk_assumed ? " (!)" : ""; }
+
+std::string legend_of(const std::vector<ReportCandidate>& candidates) {
+  const auto any = [&](auto&& holds) { return std::any_of(candidates.begin(), candidates.end(), holds); };
+  std::string out;
+  if (any([](const ReportCandidate& of) { return of.risk_assumed; }))
+    out += "<p class=about>(!) " + std::string(kAssumedRisk) + ".</p>\n";
+  if (any([](const ReportCandidate& of) { return of.price_doubtful; }))
+    out += "<p class=about>(?) " + std::string(kDoubtfulPrice) + ".</p>\n";
+  return out;
+}
+
+/// What the plan's own Pareto table lists, in its order.
+std::string plan_pareto(const PageInput& page) {
+  if (page.pareto.size() < 2) return "";
+  Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">goals met"});
+  for (const std::size_t i : page.pareto) {
+    const ReportCandidate& row = page.candidates[i];
+    table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, clock(row.time_s.middle),
+               money(row.usd.middle) + price_mark(row), percent(row.met_share) + risk_mark(row)});
+  }
+  return html_of(table, std::string(kPlanPareto), "pareto-table");
+}
+
 Section summary_of_many(const PageInput& page) {
   Section out{"summary", "Summary", "", {}, ""};
   const auto show = [&](const std::string& what, const ReportCandidate& of) {
-    out.tables += fmt::format("<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what), escaped(name_of(of)),
-                              of.met_share < 1 ? "; meets the goals in " + percent(of.met_share) + " of its runs" : "",
-                              cards(of));
+    out.tables += fmt::format(
+        "<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what), escaped(name_of(of)) + risk_mark(of) + price_mark(of),
+        of.met_share < 1 ? "; meets the goals in " + percent(of.met_share) + " of its runs" : "", cards(of));
   };
   if (page.kind == "plan") {
     out.about = searched_of(page.document) + goals_of(page.document, page.kind);
@@ -131,7 +158,7 @@ Section summary_of_many(const PageInput& page) {
       for (const Json& row : page.document.at("near_misses"))
         misses.add({row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() + " " +
                         row.at("market").get<std::string>(),
-                    row.at("nodes").dump() + " x " + row.at("instance").get<std::string>(), row.value("reason", "")});
+                    plan_rented(row, page.document.at("request")), row.value("reason", "")});
       out.tables += html_of(misses, "Near misses");
     }
     return out;
@@ -163,6 +190,10 @@ Section comparison(const PageInput& page) {
       "Each point is a candidate with its intervals; those joined by the line are beaten by none in both time and "
       "cost. What-ifs change prices here, without simulating anew: policies that look at prices would decide "
       "otherwise.";
+  if (page.kind == "plan")
+    out.about +=
+        " The line and the mark Pareto follow the plan's own rule: only what meets the goals is compared, doubtful "
+        "prices taken at the high end of what they may be.";
   if (page.candidates.size() < page.all_candidates)
     out.about += fmt::format(
         " <strong>{} of {} candidates are shown</strong>: those that none beats, and an even sample of the others by "
@@ -176,13 +207,15 @@ Section comparison(const PageInput& page) {
     const ReportCandidate& row = page.candidates[i];
     const bool best = std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end();
     table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, std::to_string(row.runs),
-               clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle), ends(row.usd, usd),
-               percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"), percent(row.met_share),
+               clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle) + price_mark(row),
+               ends(row.usd, usd), percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"),
+               percent(row.met_share) + risk_mark(row),
                row.chosen ? "chosen"
                : best     ? "Pareto"
                           : ""});
   }
-  out.tables = "<div id=filters></div>\n" + html_of(table, "Candidates", "candidates");
+  out.tables = "<div id=filters></div>\n" + html_of(table, "Candidates", "candidates") + legend_of(page.candidates);
+  if (page.kind == "plan") out.tables += plan_pareto(page);
   return out;
 }
 
@@ -285,9 +318,9 @@ std::string difference_of(const Json& row) {
 void add_policies(const PageInput& page, std::vector<Section>& sections) {
   if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
   Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
+  const std::set<std::string> parted = parted_places(page.document);
   for (const Json& ranking : page.document.at("rankings")) {
-    const std::string where = ranking.at("platform").get<std::string>() + ", " +
-                              ranking.at("allocation").get<std::string>() + ", " +
+    const std::string where = ranking.at("platform").get<std::string>() + ", " + allocation_of(ranking, parted) + ", " +
                               ranking.at("scheme").get<std::string>();
     for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
                                      std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {

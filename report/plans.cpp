@@ -40,23 +40,34 @@ bool is_mixed(const Json& row) {
   return sure > 0 && sure < row.at("nodes").get<int>();
 }
 
-std::string rented(const Json& row) {
+bool doubtful_price(const Json& row) { return row.contains("price") && !row.at("price").at("doubt").is_null(); }
+
+}  // namespace
+
+std::string plan_rented(const Json& row, const Json& request) {
   std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
   if (is_mixed(row)) out += fmt::format(", {} of them on demand", row.at("on_demand_nodes").dump());
   if (member(row, "part_of_instance", false))
     out += fmt::format(", part of the instance: {} GPUs of each", row.at("gpus_per_node").dump());
+  if (request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1 && row.contains("batch_per_gpu"))
+    out += fmt::format(", batch {} a GPU", row.at("batch_per_gpu").dump());
   return out;
 }
+
+PlanMarks plan_marks(const Json& row) {
+  return {member<std::string>(row, "risk", "none") == "assumed", doubtful_price(row)};
+}
+
+namespace {
 
 /// "2026-07-20", with a mark where the price is doubtful.
 std::string price_date(const Json& row) {
   std::string out = row.at("prices_as_of").get<std::string>();
-  if (row.contains("price") && !row.at("price").at("doubt").is_null()) out += " (?)";
+  if (plan_marks(row).price_doubtful) out += " (?)";
   return out;
 }
 
-/// When its nodes are taken back is an assumption, as no recording and nobody says it.
-bool is_guess(const Json& row) { return member<std::string>(row, "risk", "none") == "assumed"; }
+bool is_guess(const Json& row) { return plan_marks(row).risk_assumed; }
 
 std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
@@ -81,10 +92,10 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "checkpoint", ">time", "interval", ">USD",
                "interval", ">USD/h", "price of", ">kg CO2e", ">goals met", ""});
   for (const Json& row : rows)
-    table.add({place(row), rented(row), fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()),
-               row.at("scheme"), row.at("policy"), checkpoint(row), clock(median(row, "time_s")),
-               interval(row, "time_s", clock), usd(median(row, "usd")), interval(row, "usd", usd),
-               row.at("usd_per_hour"), price_date(row),
+    table.add({place(row), plan_rented(row, request),
+               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
+               row.at("policy"), checkpoint(row), clock(median(row, "time_s")), interval(row, "time_s", clock),
+               usd(median(row, "usd")), interval(row, "usd", usd), row.at("usd_per_hour"), price_date(row),
                row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
                percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : "") +
                    (is_guess(row) ? " (!)" : ""),
@@ -92,11 +103,12 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   return table.text(width);
 }
 
-std::string misses_of(const Json& rows, std::size_t width) {
+std::string misses_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "why it fails"});
   for (const Json& row : rows)
-    table.add({place(row), rented(row), fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()),
-               row.at("scheme"), row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
+    table.add({place(row), plan_rented(row, request),
+               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
+               row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
   return table.text(width);
 }
 
@@ -111,9 +123,9 @@ std::string batches(const Json& request) {
 }
 
 /// What is rented, its price with date and source, and what of its risk is not known.
-std::string sentence(const Json& row) {
-  std::string out = fmt::format("{}, {}, {}, {}", place(row), rented(row), row.at("scheme").get<std::string>(),
-                                row.at("policy").get<std::string>());
+std::string sentence(const Json& row, const Json& request) {
+  std::string out = fmt::format("{}, {}, {}, {}", place(row), plan_rented(row, request),
+                                row.at("scheme").get<std::string>(), row.at("policy").get<std::string>());
   if (!row.at("checkpoint").is_null()) out += ", checkpoint " + checkpoint(row);
   out += fmt::format(": {} USD in {}", usd(median(row, "usd")), clock(median(row, "time_s")));
   if (!row.contains("price")) return out + fmt::format("; prices as of {}", row.at("prices_as_of").get<std::string>());
@@ -134,11 +146,11 @@ std::string sentence(const Json& row) {
 /// The chosen one; and where its risk is a guess, the best whose is not.
 std::string choice(const Json& plan) {
   if (plan.at("chosen").is_null()) return "";
-  std::string out = "CHOSEN: " + sentence(plan.at("chosen")) + "\n";
+  std::string out = "CHOSEN: " + sentence(plan.at("chosen"), plan.at("request")) + "\n";
   if (!is_guess(plan.at("chosen"))) return out + "\n";
   const bool known = plan.contains("best_of_known_risk") && !plan.at("best_of_known_risk").is_null();
   return out +
-         (known ? "without that risk: " + sentence(plan.at("best_of_known_risk"))
+         (known ? "without that risk: " + sentence(plan.at("best_of_known_risk"), plan.at("request"))
                 : "without that risk: nothing meets the goals") +
          "\n\n";
 }
@@ -186,9 +198,9 @@ std::string plan_text(const Json& plan, std::size_t width) {
     out += "The best of each provider and market among what was simulated:\n\n" +
            table_of(plan.at("best_of_each"), request, width) + "\n";
   if (plan.at("pareto").size() > 1)
-    out += "Nothing that meets the goals is both faster and cheaper than one of these:\n\n" +
-           table_of(plan.at("pareto"), request, width) + "\n";
-  if (!plan.at("near_misses").empty()) out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), width) + "\n";
+    out += std::string(kPlanPareto) + ":\n\n" + table_of(plan.at("pareto"), request, width) + "\n";
+  if (!plan.at("near_misses").empty())
+    out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), request, width) + "\n";
   for (const Json& why : plan.at("left_out")) out += "left out: " + why.get<std::string>() + "\n";
   constexpr std::size_t kReasons = 5;
   for (std::size_t i = 0; i < std::min(kReasons, plan.at("cannot_run").size()); ++i)
@@ -207,16 +219,9 @@ std::string plan_text(const Json& plan, std::size_t width) {
     return std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), holds) ||
            std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), holds);
   };
-  if (any_of(is_guess))
-    out +=
-        "(!) when nodes are taken back there is drawn for each seed, not measured; the best without that risk stands "
-        "on "
-        "top.\n";
+  if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + "; the best without that risk stands on top.\n";
   if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
-    out +=
-        "(?) a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked "
-        "by "
-        "its high end.\n";
+    out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
   if (request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1)
     out +=
         "Several batch sizes were tried: all train the same number of images; what a batch size does to quality is not "
@@ -227,9 +232,10 @@ std::string plan_text(const Json& plan, std::size_t width) {
 }
 
 std::string plan_csv(const Json& plan) {
-  Table table({"provider", "region",     "market",      "instance",   "nodes",       "gpu",   "gpus",    "scheme",
-               "policy",   "checkpoint", "time_s",      "time_low_s", "time_high_s", "usd",   "usd_low", "usd_high",
-               "kg_co2e",  "gpu_busy",   "losses_mean", "met_share",  "verdict",     "chosen"});
+  Table table({"provider",    "region",    "market",  "instance",   "nodes",        "gpu",
+               "gpus",        "scheme",    "policy",  "checkpoint", "time_s",       "time_low_s",
+               "time_high_s", "usd",       "usd_low", "usd_high",   "kg_co2e",      "gpu_busy",
+               "losses_mean", "met_share", "verdict", "chosen",     "batch_per_gpu"});
   for (const Json& row : plan.at("simulated"))
     table.add({row.at("provider"),
                row.at("region"),
@@ -252,7 +258,8 @@ std::string plan_csv(const Json& plan) {
                row.at("losses_mean").dump(),
                row.at("met_share").dump(),
                row.at("verdict"),
-               row.at("chosen").dump()});
+               row.at("chosen").dump(),
+               row.contains("batch_per_gpu") ? row.at("batch_per_gpu").dump() : ""});
   return table.csv();
 }
 

@@ -58,6 +58,13 @@ OrderedJson group_json(const Runs& runs) {
   return group;
 }
 
+/// The GPUs that are used of each node: a number, of several pools an array.
+OrderedJson asked_per_node(const OrderedJson& pools) {
+  OrderedJson out = OrderedJson::array();
+  for (const OrderedJson& pool : pools) out.push_back(pool.at("gpus_per_node").get<int>());
+  return out.size() == 1 ? out.front() : out;
+}
+
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return quantile(values, 0.5);
@@ -114,7 +121,8 @@ RunFacts facts_of(const OrderedJson& run) {
   for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
   facts.policy = place.at("policy").get<std::string>();
   place.erase("policy");
-  place.erase("gpus");  // at most at once: that depends on the policy
+  place.erase("gpus");  // at most at once: that depends on the policy, what was asked of each node does not
+  if (run.contains("launch")) place["gpus_per_node"] = asked_per_node(run.at("launch").at("pools"));
   facts.place = place.dump();
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
   facts.time_s = run.at("time").at("total_s").get<double>();
@@ -160,6 +168,7 @@ Summary summarize(const std::vector<RunFacts>& all) {
     const OrderedJson of = OrderedJson::parse(place);
     OrderedJson ranking = {
         {"platform", of.at("platform")}, {"allocation", of.at("allocation")}, {"scheme", of.at("scheme")}};
+    if (of.contains("gpus_per_node")) ranking["gpus_per_node"] = of.at("gpus_per_node");
     for (std::size_t m = 0; m < std::size(kMeasures); ++m) {
       std::vector<std::pair<double, std::size_t>> order;
       std::size_t base = policies.size();

@@ -10,7 +10,9 @@ namespace ganymede {
 
 /// What a summary needs to know of a run.
 struct RunFacts {
-  std::string place;  ///< platform, allocation, scheme …: the result's "run" without its policy, as JSON
+  /// Platform, allocation, scheme …: the result's "run" without its policy and the GPUs that it came to hold, with
+  /// those that it asked for in each node; as JSON.
+  std::string place;
   std::string policy;
   std::uint64_t seed = 0;
   double time_s = 0, time_low_s = 0, time_high_s = 0;  ///< with the ends of its interval

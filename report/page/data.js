@@ -9,7 +9,7 @@ function decode(columns) {
     i, gpus, fewest: columns.fewest_gpus[i],
     where: word("where", i), market: word("market", i), rented: word("rented", i), gpu: word("gpu", i),
     scheme: word("scheme", i), policy: word("policy", i),
-    time: columns.time[i], usd: columns.usd[i], spot: columns.spot_usd[i] || 0, instances: columns.instance_usd[i] || 0,
+    time: columns.time[i], usd: columns.usd[i], ranked: columns.ranked_usd[i], doubtful: columns.doubtful[i] === 1, spot: columns.spot_usd[i] || 0, instances: columns.instance_usd[i] || 0,
     rate: columns.images_per_s[i], kg: columns.kg[i], kwh: columns.kwh[i], met: columns.met[i],
     chosen: columns.chosen[i] === 1, scales: columns.scales[i] === 1, ledger: columns.ledger[i],
   }));
@@ -82,12 +82,19 @@ function passes(row) {
 
 const visible = () => rows.filter(passes);
 
+// What the Pareto set compares, with the reader's prices: a plan takes doubtful prices at their high ends, and ranks
+// (not null) only what meets the goals.
+function ranked(row) {
+  if (row.ranked === null || priced(row) === null) return null;
+  return row.ranked === row.usd[0] ? priced(row) : scaled(row.ranked, row.usd[0], priced(row));
+}
+
 // Those that none of `among` beats in both time and cost, the fastest first.
 function pareto(among) {
-  const sorted = among.filter((row) => priced(row) !== null && row.time[0] !== null)
-    .sort((a, b) => a.time[0] - b.time[0] || priced(a) - priced(b) || a.i - b.i);
+  const sorted = among.filter((row) => ranked(row) !== null && row.time[0] !== null)
+    .sort((a, b) => a.time[0] - b.time[0] || ranked(a) - ranked(b) || a.i - b.i);
   let least = Infinity;
-  return sorted.filter((row) => priced(row) < least && ((least = priced(row)), true));
+  return sorted.filter((row) => ranked(row) < least && ((least = ranked(row)), true));
 }
 
 function clock(seconds) {

@@ -77,7 +77,7 @@ function showCandidates() {
   for (const line of lines()) {
     const row = rows[Number(line.dataset.row)];
     line.hidden = !passes(row);
-    line.cells[8].textContent = dollars(priced(row));
+    line.cells[8].textContent = dollars(priced(row)) + (row.doubtful ? " (?)" : "");
     line.cells[9].textContent = row.usd[1] === null || priced(row) === null ? "" : `${dollars(priced(row, 1))} .. ${dollars(priced(row, 2))}`;
     line.cells[13].textContent = row.chosen ? "chosen" : best.has(row.i) ? "Pareto" : "";
   }

@@ -176,6 +176,7 @@ TEST_F(SearchedPlans, TheBatchIsSearched) {
   EXPECT_EQ(plan["chosen"]["batch_per_gpu"], 128);
   EXPECT_NEAR(plan["chosen"]["time_s"]["median"].get<double>(), 0.75 * 3600 + 90, 1e-6);
   EXPECT_EQ(plan["chosen"]["scenario"]["workload"]["batch_per_gpu"], 128);
+  EXPECT_THAT(plan_text(plan), HasSubstr("CHOSEN: lab room-1, 1 x one, batch 128 a GPU, none"));
   content["workload"]["batch_per_gpu"] = 64;
   EXPECT_NEAR(planned()["chosen"]["time_s"]["median"].get<double>(), 3690, 1e-6);
   content["workload"]["batch_per_gpu"] = {64, 100};

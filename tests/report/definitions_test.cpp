@@ -154,6 +154,48 @@ TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
   EXPECT_TRUE(of(sweep_of(results)).is_null());
 }
 
+/// Two GPUs of an instance for 1 and 3 h, then four of it for 6 and 8 h.
+std::vector<Result> two_and_four_gpus(const char* policy) {
+  std::vector<Result> results;
+  for (const int gpus : {2, 4})
+    for (const int seed : {1, 2}) {
+      results.push_back(made_up(static_cast<std::uint64_t>(seed), (gpus == 2 ? -1 : 4) + 2 * seed, policy));
+      results.back().gpus = gpus;
+      results.back().launch.pools = {{"aws", "us-east-1", "", "spot", "p3.2xlarge", "V100", 1, gpus}};
+    }
+  return results;
+}
+
+// Medians 2 and 7 h; all four runs together would have 4.5 h.
+TEST(Definitions, RunsWithOtherGpusOfAnInstanceAreOtherGroupsEverywhere) {
+  for (const char* policy : {"fixed", "spot-first"}) {
+    const Json document = sweep_of(two_and_four_gpus(policy));
+    ASSERT_EQ(document["groups"].size(), 2U) << policy;
+    const auto candidates = candidates_of(document);
+    ASSERT_EQ(candidates.size(), 2U) << policy;
+    for (const std::size_t i : {0U, 1U}) {
+      const Json& group = document["groups"][i];
+      EXPECT_EQ(group["runs"], 2);
+      EXPECT_EQ(group["gpus_per_node"], i == 0 ? 2 : 4);
+      EXPECT_NEAR(group["time_s"]["median"].get<double>(), (i == 0 ? 2 : 7) * 3600, 1e-6);
+      EXPECT_NEAR(candidates[i].time_s.middle, (i == 0 ? 2 : 7) * 3600, 1e-6);
+    }
+    for (const std::string& text : {sweep_text(document), report_page(document)})
+      EXPECT_THAT(text,
+                  AllOf(HasSubstr("1 x p3.2xlarge, 2 GPUs of each"), HasSubstr("1 x p3.2xlarge, 4 GPUs of each")));
+  }
+}
+
+// A policy came to hold 1 GPU with one seed and 2 with another; it was asked for the same.
+TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
+  std::vector<Result> results = two_and_four_gpus("spot-first");
+  for (Result& result : results) result.launch.pools[0].gpus_per_node = 4;
+  const Json document = sweep_of(results);
+  EXPECT_EQ(document["groups"].size(), 1U);
+  EXPECT_EQ(candidates_of(document).size(), 1U);
+  EXPECT_THAT(sweep_text(document), Not(HasSubstr("GPUs of each")));
+}
+
 // One seed's luck is no promise: the text and the page say of how many seeds it holds.
 TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   Result result = made_up(3, 8);

@@ -46,6 +46,38 @@ TEST(Launch, OfPairsTakesTheStepsThatItsImagesTake) {
   EXPECT_EQ(read_launch(document_of(result), std::nullopt).steps, 1000);
 }
 
+// The seed's own run took 1 h and 7.35 USD; 20 seeds take 9 h in the middle.
+TEST(Launch, OfSeveralSeedsQuotesTheirMedianAndInterval) {
+  Json result = a_result();
+  EXPECT_THAT(launch_summary(read_launch(document_of(result), std::nullopt), {}),
+              HasSubstr("; simulated: 1:00:00, 7.35 USD. Quota"));
+  result["seeds"] = {{"first", 7},
+                     {"count", 20},
+                     {"finished", 19},
+                     {"met", 12},
+                     {"time_s", {{"median", 32400}, {"p5", 18000}, {"p95", 108000}, {"interval", {14400, 118800}}}},
+                     {"usd", {{"median", 9.5}, {"p5", 5}, {"p95", 30}, {"interval", {4.25, 33}}}}};
+  const Launch launch = read_launch(document_of(result), std::nullopt);
+  EXPECT_THAT(
+      launch_summary(launch, {}),
+      AllOf(HasSubstr("; simulated with 20 seeds, median and interval: 9:00:00 (4:00:00 .. 33:00:00), 9.50 (4.25 "
+                      ".. 33.00) USD; 12 of 20 seeds meet the goals, 1 never finish. Quota"),
+            testing::Not(HasSubstr("7.35 USD"))));
+  result["seeds"]["time_s"]["interval"] = nullptr;
+  EXPECT_THAT(launch_summary(read_launch(document_of(result), std::nullopt), {}),
+              HasSubstr("median and interval: 9.50 (4.25 .. 33.00) USD;"));
+}
+
+// 1,000,000 images in batches of 32 on each of four GPUs: 7812.5 steps. The last batch size that was searched is 128.
+TEST(Launch, OfAPlanTakesTheBatchThatWasChosen) {
+  Json plan = a_plan();
+  plan["request"]["batches_per_gpu"] = {32, 64, 128};
+  plan["chosen"]["batch_per_gpu"] = 32;
+  const Launch launch = read_launch(document_of(plan), std::nullopt);
+  EXPECT_EQ(launch.batch_per_gpu, 32);
+  EXPECT_EQ(launch.steps, 7813);
+}
+
 TEST(Launch, OfAPlan) {
   Json plan = a_plan();
   const Launch launch = read_launch(document_of(plan), std::nullopt);

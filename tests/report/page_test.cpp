@@ -126,8 +126,9 @@ TEST(Candidates, WhatAPolicyCameToHoldIsNoConfiguration) {
   auto candidates = candidates_of(document);
   ASSERT_EQ(candidates.size(), 1U);
   EXPECT_EQ(gpus_of(candidates[0]), "4 to 8 x V100");
-  document["runs"][1]["launch"]["pools"] = {{{"nodes", 2}, {"gpus_per_node", 1}}};
+  for (Json& one : document["runs"]) one["launch"]["pools"] = {{{"nodes", 2}, {"gpus_per_node", 1}}};
   candidates = candidates_of(document);
+  ASSERT_EQ(candidates.size(), 1U);
   EXPECT_EQ(gpus_of(candidates[0]), "2 to 8 x V100");
 }
 

@@ -1,0 +1,129 @@
+// A plan on the terminal, as CSV and on the page: one Pareto rule, the batch that was chosen, what is doubtful.
+
+#include "report/plans.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "report/candidates.hpp"
+#include "report/page.hpp"
+#include "report/results.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kBatches = "batches_per_gpu";
+
+Json row(const std::string& instance, double hours, double usd, double at_worst, int batch) {
+  Json out = a_plan()["chosen"];
+  out.update({{"instance", instance},
+              {"gpus_per_node", 4},
+              {"part_of_instance", false},
+              {"batch_per_gpu", batch},
+              {"usd_per_hour", "1.00"},
+              {"prices_as_of", "2026-07-20"},
+              {"risk", "none"},
+              {"losses_mean", 0.0},
+              {"chosen", false},
+              {"time_s", {{"median", hours * 3600}, {"interval", {hours * 3600, hours * 3600}}}},
+              {"usd", {{"median", usd}, {"interval", {usd, at_worst}}, {"at_worst_prices", at_worst}}}});
+  out["price"] = {{"usd_per_hour", "1.00"}, {"as_of", "2026-07-20"}, {"source", "a list"}, {"factors", {1.0, 1.0}}};
+  out["price"]["doubt"] = nullptr;
+  return out;
+}
+
+/// By their medians none of the four is beaten in both time and cost. "quick" misses the goals, and at the high end of
+/// its price "doubtful" is slower and dearer than "brisk": "brisk" and "cheap" are left, and the cheapest is chosen.
+Json a_searched_plan() {
+  Json cheap = row("cheap", 3, 5, 5, 64), brisk = row("brisk", 1, 10, 10, 32);
+  Json doubtful = row("doubtful", 2, 6, 12, 32), quick = row("quick", 0.5, 20, 20, 32);
+  cheap["chosen"] = cheap["part_of_instance"] = true;
+  doubtful["price"]["doubt"] = "undated";
+  doubtful["risk"] = "assumed";
+  quick["verdict"] = "misses";
+  quick["reason"] = "it does";
+  Json plan = a_plan();
+  plan["request"].update({{kBatches, {32, 64}},
+                          {"trace", "recorded:x"},
+                          {"objective", "cost"},
+                          {"deadline", nullptr},
+                          {"deadline_s", nullptr},
+                          {"start", nullptr},
+                          {"budget_usd", nullptr},
+                          {"catalogs", {"gcp"}},
+                          {"seeds", 5},
+                          {"certainty", 0.9}});
+  plan["searched"] = {{"candidates", 4}, {"too_slow", 0},   {"too_dear", 0}, {"beaten", 0},
+                      {"simulated", 4},  {"impossible", 0}, {"meeting", 3}};
+  plan["chosen"] = cheap;
+  plan["chosen"]["warnings"] = Json::array();
+  plan["best_of_each"] = Json::array({cheap});
+  plan["pareto"] = Json::array({brisk, cheap});
+  plan["near_misses"] = Json::array({quick});
+  plan["left_out"] = plan["cannot_run"] = Json::array();
+  plan["simulated"] = Json::array({cheap, brisk, doubtful, quick});
+  return plan;
+}
+
+std::string table_of(const std::string& page, const std::string& id) {
+  const std::size_t start = page.find("<table id=\"" + id + "\"");
+  return start == std::string::npos ? "" : page.substr(start, page.find("</table>", start) - start);
+}
+
+TEST(PlanReport, ParetoIsThePlansOwnOnThePageToo) {
+  const Json plan = a_searched_plan();
+  EXPECT_THAT(plan_text(plan), HasSubstr("Nothing that meets the goals is both faster and cheaper than one of these, "
+                                         "doubtful prices taken at the high end of what they may be:"));
+  EXPECT_THAT(pareto_of(candidates_of(plan)), ElementsAre(1, 0));
+  const std::string page = report_page(plan);
+  const std::string listed = table_of(page, "pareto-table");
+  EXPECT_THAT(listed, AllOf(HasSubstr(std::string(kPlanPareto)), HasSubstr("1 x brisk"), HasSubstr("1 x cheap"),
+                            Not(HasSubstr("doubtful,")), Not(HasSubstr("quick"))));
+  EXPECT_LT(listed.find("1 x brisk"), listed.find("1 x cheap"));
+  EXPECT_THAT(page, HasSubstr("\"ranked_usd\":[5,10,12,null]"));  // by which the script finds it anew
+  EXPECT_THAT(page, HasSubstr("follow the plan's own rule"));
+}
+
+TEST(PlanReport, ByCarbonWhatIsNotKnownIsNotCompared) {
+  Json plan = a_searched_plan();
+  plan["request"]["objective"] = "carbon";
+  plan["simulated"][0]["kg_co2e"] = {{"median", 1.0}, {"interval", {1.0, 1.0}}};
+  EXPECT_THAT(pareto_of(candidates_of(plan)), ElementsAre(0));
+}
+
+TEST(PlanReport, NamesTheBatchWhereSeveralWereSearched) {
+  Json plan = a_searched_plan();
+  const std::string named = "1 x cheap, part of the instance: 4 GPUs of each, batch 64 a GPU";
+  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("CHOSEN: gcp us-central1, " + named + ", nccl"),
+                                     HasSubstr("1 x brisk, batch 32 a GPU"), HasSubstr("1 x quick, batch 32 a GPU")));
+  EXPECT_THAT(report_page(plan), AllOf(HasSubstr("gcp us-central1, " + named), HasSubstr("<td>" + named),
+                                       HasSubstr("1 x quick, batch 32 a GPU")));
+  const std::string csv = plan_csv(plan);
+  EXPECT_THAT(csv.substr(0, csv.find('\r')), testing::EndsWith("chosen,batch_per_gpu"));
+  EXPECT_THAT(csv, AllOf(HasSubstr("meets,true,64\r\n"), HasSubstr("meets,false,32\r\n")));
+  plan["request"][kBatches] = {64};
+  EXPECT_THAT(plan_text(plan), Not(HasSubstr("batch 64 a GPU")));
+  EXPECT_THAT(report_page(plan), Not(HasSubstr("batch 64 a GPU")));
+}
+
+TEST(PlanReport, ThePageMarksWhatIsDoubtfulAndSaysWhatTheMarksMean) {
+  Json plan = a_searched_plan();
+  const std::string page = report_page(plan);
+  EXPECT_THAT(table_of(page, "candidates"), AllOf(HasSubstr("6.00 (?)"), HasSubstr("100.0 % (!)")));
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("(!) " + std::string(kAssumedRisk)), HasSubstr("(?) " + std::string(kDoubtfulPrice))));
+  EXPECT_THAT(page, HasSubstr("\"doubtful\":[0,0,1,0]"));
+  plan["simulated"].erase(2);
+  EXPECT_THAT(report_page(plan), AllOf(Not(HasSubstr("(!) when")), Not(HasSubstr("(?) a price"))));
+}
+
+}  // namespace
+}  // namespace ganymede
