@@ -237,8 +237,8 @@ void read_goals(JsonObject& in, Scenario& scenario) {
       const MicroUsd price{std::llround(static_cast<double>(pool.price.per_hour.value) * least.si / 3600)};
       if (*scenario.budget >= price && scenario.budget->value > 0) return;
     }
-    budget->fail(fmt::format("{} do not pay for the shortest time for which one node is charged",
-                             to_string(*scenario.budget)));
+    budget->fail(
+        fmt::format("{} do not pay for the shortest time for which one node is charged", to_string(*scenario.budget)));
   }
 }
 
