@@ -39,7 +39,7 @@ struct SeedSpread {
   double median = 0, p5 = 0, p95 = 0;
   double low = 0, high = 0;
 };
-/// Of at least one run. What is not finite (a cost without a price) is left out; all NaN where nothing is left.
+/// Needs at least one run. What is not finite (a cost without a price) is left out; all NaN where nothing is left.
 SeedSpread over_seeds(std::span<const double> values, std::span<const double> lows, std::span<const double> highs);
 
 /// Two-sided 95 % quantile of Student's t distribution.

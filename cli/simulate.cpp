@@ -14,7 +14,7 @@
 namespace ganymede::cli {
 namespace {
 
-/// Of a run that chance decides.
+/// The seeds of a run that chance decides.
 constexpr int kSeeds = 20;
 
 struct SimulateOptions {

@@ -12,7 +12,7 @@ namespace {
 constexpr double kRounding = 1 - 1e-6;
 
 /// Where a provider does not charge for a spot node that it takes back within so long, work can be done for nothing.
-/// Of the time of nodes that live for M on average (exponentially), those that live for less than t have the share
+/// Nodes live for M on average (exponentially); of all their time those that live for less than t have the share
 /// 1 - (1 + t/M) exp(-t/M): half at M = 0.6 t. Measured spot nodes live longer than that even where they are taken back
 /// most often (0.7 h, where AWS forgives the first hour), and what such a short life has trained is lost back to its
 /// last checkpoint besides: at least half of the work is paid for.
@@ -36,7 +36,7 @@ LeastPrice price_of_one(const Request& request, const Instance& instance, const 
   return {usd, usd * worst};
 }
 
-/// Of the markets and regions that the policy may use.
+/// The lowest price among the markets and regions that the policy may use.
 LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
   const Policy& policy = *candidate.policy->policy;
   LeastPrice least;

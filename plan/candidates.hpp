@@ -62,7 +62,7 @@ std::vector<int> node_counts(int least, int most);
 /// A scenario of the candidate, whose scheme is known.
 nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate);
 
-/// Of all its nodes an hour, as the catalog states it.
+/// What all its nodes cost an hour, as the catalog states it.
 MicroUsdPerHour price_of(const PlanCandidate& candidate);
 /// What of a price's doubts concerns the candidate; no doubt where it has none.
 PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate);

@@ -137,7 +137,7 @@ Steps steps_of(const Request& request, PlanCandidate candidate) {
   return steps;
 }
 
-/// Of the schemes that can serve it; none: the reason why the last one cannot.
+/// The fastest of the schemes that can serve a candidate; none can: the reason why the last one cannot.
 struct Race {
   std::string scheme, why_none;
   Steps steps;
