@@ -37,7 +37,7 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
-/// Of one node on the candidate's market.
+/// The price of one node on the candidate's market.
 OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const Price& price) {
   const PriceDoubt doubt = doubt_of(request, candidate);
   OrderedJson out = {

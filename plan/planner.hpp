@@ -47,7 +47,8 @@ struct Plan {
   std::optional<std::size_t> best;  ///< none: nothing meets the goals
   /// The best of those whose risk of interruption is known: the best itself, if its is.
   std::optional<std::size_t> best_of_known_risk;
-  /// Of those that meet: nothing is both faster and, at the high ends of doubtful prices, cheaper; fastest first.
+  /// Candidates that meet the goals, fastest first: nothing is both faster and, at high ends of doubtful prices,
+  /// cheaper.
   std::vector<std::size_t> pareto;
   std::vector<std::size_t> near;  ///< the nearest that do not, nearest first
   std::size_t simulated = 0;      ///< candidates
@@ -65,7 +66,7 @@ struct PlanOptions {
 /// A candidate is left out if its bounds alone miss a goal, or if one that was simulated and meets the goals is both
 /// faster and cheaper than they are: then it is neither the best by time or cost nor in the Pareto set. One that nobody
 /// takes back is left out only if another such one is better besides. By carbon nothing is left out for being beaten.
-/// Of several schemes, that with the shortest mean step is simulated.
+/// Where a request names several schemes, the one with the shortest mean step is simulated.
 ///
 /// Costs are compared with doubtful prices at their high ends: an old price wins only if it would do so even there.
 Plan make_plan(const Request& request, const PlanOptions& options);

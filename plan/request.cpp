@@ -112,7 +112,7 @@ void read_batches(const std::optional<JsonNode>& node, const std::string& trace,
   for (const auto& [batch, stages] : recorded) names += (names.empty() ? "" : ", ") + std::to_string(batch);
   std::set<int> wanted;
   if (!node) {
-    // Of a growing model, those that were recorded in all of its stages.
+    // A growing model can use only the batch sizes that were recorded in all of its stages.
     std::size_t most = 0;
     for (const auto& [batch, stages] : recorded) most = std::max(most, stages.size());
     for (const auto& [batch, stages] : recorded)

@@ -26,7 +26,7 @@ Decision decide_carbon_aware(const PolicyCall& call) {
   Decision decision = all_in(seen, static_cast<int>(best), nodes);
   const double threshold = call.settings[1];
   if (threshold > 0 && seen.pools[best].g_per_kwh && *seen.pools[best].g_per_kwh > threshold && seen.deadline) {
-    // Of all that is asked for, even if less of it trains now.
+    // The rate is that of all that is asked for, even if less of it trains now.
     const double rate = predicted_rate(seen, call.memory, nodes * seen.pools[now].gpus_per_node);
     const double need = rate > 0 ? time_left(seen, rate) : 0;
     const double slack = seen.deadline->si - seen.now.si - need - 2 * (seen.restart + seen.boot).si;

@@ -11,7 +11,7 @@ Decision decide_cheapest_region(const PolicyCall& call) {
   const int nodes = asked_nodes(seen);
   const std::size_t now = place_now(seen);
   const bool started = seen.pools[now].held() + seen.pools[now].waiting > 0;
-  // Of all that is asked for, even if less of it trains now.
+  // The rate is that of all that is asked for, even if less of it trains now.
   const double rate = predicted_rate(seen, call.memory, nodes * seen.pools[now].gpus_per_node);
   const double hours = rate > 0 ? time_left(seen, rate) / 3600 : 1;
   const double moving = (seen.restart + seen.boot).si / 3600;

@@ -190,35 +190,34 @@ TEST_F(Pools, APairTrainsOneBatchAStep) {
   EXPECT_NEAR(flops(pair) / flops(one), 1, 1e-6);
 }
 
-// Four nodes are two pairs: each network's gradients are summed over the two nodes that hold it. A ring of two takes
-// 2 (S/2B + L) with B = 1.25 GB/s and L = 41 us, and adds S/2 at 900/3 GB/s. The discriminator's 4 MB are waited for
-// before its update; the generator's 8.4 and 3.6 MB, which are ready together, one after the other.
-TEST_F(Pools, APairsGradientsAreSummedOverThoseThatHoldThem) {
-  const auto step = [&](int nodes) {
-    Json content = ScenarioFiles::with("/platform/nodes", nodes);
-    content["synchronization"]["placement"] = "component-split";
-    content["synchronization"]["jitter"] = 0;
-    return number(run(content), "/time/step_mean_s");
-  };
-  double reductions = 0;
-  for (const double bytes : {4e6, 8.4e6, 3.6e6}) reductions += 2 * (bytes / 2 / 1.25e9 + 41e-6) + bytes / 2 * 3 / 900e9;
-  EXPECT_NEAR(step(4) - step(2), reductions, 1e-9);
+/// Seconds of a step of pairs on so many nodes of an instance, each with so many of its GPUs, whose steps do not vary.
+double split_step(const ScenarioFiles& files, const char* instance, int nodes, int gpus) {
+  Json content = ScenarioFiles::with("/platform/nodes", nodes);
+  content["platform"]["instance"] = instance;
+  content["platform"]["gpus_per_node"] = gpus;
+  content["synchronization"]["placement"] = "component-split";
+  content["synchronization"]["jitter"] = 0;
+  return number(simulate_json(files.load(content)), "/time/step_mean_s");
 }
 
-// Two nodes hold a pair each, whose images cross inside the node. What the second pair adds to a step is its share of
-// the reductions between the nodes, as above, and nothing that crosses between the nodes.
+/// A ring of two nodes takes 2 (S/2B + L) with B = 1.25 GB/s and L = 41 us, and adds S/2 at 900/3 GB/s. The
+/// discriminator's 4 MB are waited for before its update; the generator's 8.4 and 3.6 MB, which are ready together, are
+/// reduced one after the other.
+double reductions_of_two_pairs() {
+  double seconds = 0;
+  for (const double bytes : {4e6, 8.4e6, 3.6e6}) seconds += 2 * (bytes / 2 / 1.25e9 + 41e-6) + bytes / 2 * 3 / 900e9;
+  return seconds;
+}
+
+// Four nodes are two pairs: each network's gradients are summed over the two nodes that hold it.
+TEST_F(Pools, APairsGradientsAreSummedOverThoseThatHoldThem) {
+  EXPECT_NEAR(split_step(files_, "one", 4, 1) - split_step(files_, "one", 2, 1), reductions_of_two_pairs(), 1e-9);
+}
+
+// Two nodes hold a pair each, whose images cross inside the node: a second pair adds the reductions between the nodes
+// and nothing else.
 TEST_F(Pools, APairsImagesCrossWhereThePairIs) {
-  const auto step = [&](int nodes) {
-    Json content = ScenarioFiles::with("/platform/nodes", nodes);
-    content["platform"]["instance"] = "four";
-    content["platform"]["gpus_per_node"] = 2;
-    content["synchronization"]["placement"] = "component-split";
-    content["synchronization"]["jitter"] = 0;
-    return number(run(content), "/time/step_mean_s");
-  };
-  double reductions = 0;
-  for (const double bytes : {4e6, 8.4e6, 3.6e6}) reductions += 2 * (bytes / 2 / 1.25e9 + 41e-6) + bytes / 2 * 3 / 900e9;
-  EXPECT_NEAR(step(2) - step(1), reductions, 1e-9);
+  EXPECT_NEAR(split_step(files_, "four", 2, 2) - split_step(files_, "four", 1, 2), reductions_of_two_pairs(), 1e-9);
 }
 
 // 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
