@@ -107,7 +107,13 @@ TEST_F(Bills, SpotWithTwoInterruptions) {
 
   // A provider that does not charge what it takes back within the first hour charges the third node alone.
   platform["billing"]["free_if_interrupted_within"] = "1h";
-  EXPECT_EQ(bill()["total_usd"], decimal(MicroUsd{250 * (90 + 3510)}));
+  const Json free = run();
+  EXPECT_EQ(free["cost"]["total_usd"], decimal(MicroUsd{250 * (90 + 3510)}));
+  EXPECT_THAT(free["provenance"]["warnings"].dump(), HasSubstr("0.517 node-hours"));  // 630 s and 1230 s
+  // All three nodes booted for 90 s of the 630 + 1230 + 3600 s that they were held.
+  EXPECT_EQ(free["cost"]["instance_hours_by_use"]["provisioning"],
+            decimal(MicroUsd{std::llround(250.0 * 3600 * 270 / 5460)}));
+  expect_sums(free["cost"]);
 }
 
 // Two zones exchange the sums of 16 MB of gradients a step, each sending them once: 32 GB in 1000 steps, charged where

@@ -12,6 +12,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using Json = nlohmann::json;
 
 class Pools : public testing::Test {
@@ -218,6 +219,15 @@ TEST_F(Pools, APairsGradientsAreSummedOverThoseThatHoldThem) {
 // and nothing else.
 TEST_F(Pools, APairsImagesCrossWhereThePairIs) {
   EXPECT_NEAR(split_step(files_, "four", 2, 2) - split_step(files_, "four", 1, 2), reductions_of_two_pairs(), 1e-9);
+}
+
+TEST_F(Pools, APairWhoseImagesHaveNoSizeSaysSo) {
+  Json content = ScenarioFiles::with("/platform/nodes", 2);
+  content["synchronization"]["placement"] = "component-split";
+  const char* warning = "images cross between the GPUs of a pair as one value each";
+  EXPECT_THAT(run(content)["provenance"]["warnings"].dump(), Not(HasSubstr(warning)));
+  content["workload"]["dataset"].erase("bytes_per_image");
+  EXPECT_THAT(run(content)["provenance"]["warnings"].dump(), HasSubstr(warning));
 }
 
 // 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
