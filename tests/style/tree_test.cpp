@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <regex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,13 +84,13 @@ TEST(Tree, EveryLibraryHasTests) {
 }
 
 // Where a file is longer it holds more than one idea; a function that does not fit a screen does more than one thing.
-constexpr std::size_t kFileLinesMax = 400;
-constexpr std::size_t kFunctionLinesMax = 70;
+constexpr std::size_t kMaxFileLines = 400;
+constexpr std::size_t kMaxFunctionLines = 60;
 
 TEST(Tree, FilesAreShort) {
   for (const Source& source : tree()) {
     if (!source.is_cpp()) continue;
-    EXPECT_LE(source.lines.size(), kFileLinesMax) << source.path;
+    EXPECT_LE(source.lines.size(), kMaxFileLines) << source.path;
   }
 }
 
@@ -105,9 +106,37 @@ TEST(Tree, FunctionsAreShort) {
       if (!std::regex_search(source.lines[i], opening) || std::regex_search(source.lines[i], other)) continue;
       const auto end = std::find(source.lines.begin() + static_cast<std::ptrdiff_t>(i), source.lines.end(), "}");
       const auto length = static_cast<std::size_t>(end - source.lines.begin()) - i + 1;
-      EXPECT_LE(length, kFunctionLinesMax) << source.path << ":" << i + 1 << ": " << source.lines[i];
+      EXPECT_LE(length, kMaxFunctionLines) << source.path << ":" << i + 1 << ": " << source.lines[i];
     }
   }
+}
+
+// A newcomer finds a name's folder in its namespace. `common` is the ground that all others stand on: its names are in
+// `ganymede` itself, as are the helpers of tests that several folders share.
+TEST(Tree, NamespacesAreFolders) {
+  const std::set<std::string> ground = {"common", "support", "style", "install"};
+  const std::regex opening("^namespace (ganymede[a-z_:]*) \\{$");
+  std::size_t checked = 0;
+  for (const Source& source : tree()) {
+    if (!source.is_cpp()) continue;
+    std::string folder = source.path.substr(source.is_under("tests/") ? std::string("tests/").size() : 0);
+    folder = folder.substr(0, folder.find('/'));
+    const std::string expected = ground.contains(folder) ? "ganymede" : "ganymede::" + folder;
+    for (const std::string& line : source.lines) {
+      std::smatch found;
+      if (!std::regex_match(line, found, opening)) continue;
+      ++checked;
+      EXPECT_TRUE(found[1] == expected || found[1].str().starts_with(expected + "::"))
+          << source.path << ": found " << found[1] << ", expected " << expected;
+    }
+  }
+  EXPECT_GT(checked, 0U);
+}
+
+// A comment that begins with "Of" continues the name below it; a reader needs a sentence.
+TEST(Tree, CommentsCanBeReadAlone) {
+  expect_no_line(
+      "^\\s*//+[/<!]*\\s+Of\\b", [](const Source& source) { return source.is_cpp(); }, "a comment that begins with Of");
 }
 
 // Tests and programs run from a clone alone.
