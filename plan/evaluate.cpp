@@ -9,7 +9,7 @@
 #include "plan/bounds.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/run/step_distribution.hpp"
+#include "sim/steps/step_distribution.hpp"
 
 namespace ganymede {
 namespace {

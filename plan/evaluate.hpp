@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/candidates.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

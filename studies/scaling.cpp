@@ -10,7 +10,7 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
-#include "sim/run/step_distribution.hpp"
+#include "sim/steps/step_distribution.hpp"
 #include "studies/bare_scenario.hpp"
 
 namespace ganymede {

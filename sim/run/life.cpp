@@ -8,7 +8,7 @@
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
-#include "sim/run/worker_models.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede {
 namespace {

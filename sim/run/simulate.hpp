@@ -3,7 +3,7 @@
 
 #include "calibration/workload_model.hpp"
 #include "sim/run/result.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

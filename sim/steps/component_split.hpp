@@ -1,0 +1,37 @@
+#pragma once
+// Generator and discriminator on GPUs of their own: fake images cross one way, their gradients the other.
+
+#include <vector>
+
+#include "calibration/step_model.hpp"
+#include "sim/steps/step_process.hpp"
+#include "sim/steps/synchronous_step.hpp"
+
+namespace ganymede {
+
+/// Pairs of workers: 2p holds the discriminator of pair p, 2p + 1 its generator. Phases run in the order of the step,
+/// each on the GPU of the network whose layers it walks; where two that follow each other lie on different GPUs, a
+/// batch of images or of their gradients crosses in `crossing` seconds. A network's gradients are reduced over the
+/// pairs when its backward pass has ended, and its update waits for them; `reduce_s` says how long a bucket takes from
+/// the last arrival on (0 for one pair). A pair trains one batch a step and repeats one recorded step, that of its
+/// first worker's row; the last of an odd number of workers has no partner, and waits.
+class ComponentSplit : public StepProcess {
+ public:
+  ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,
+                 std::vector<Seconds> reduce_s);
+  StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
+
+ private:
+  Seconds next_batch(std::size_t pair, std::size_t row);
+
+  std::vector<const StepModel*> models_;  // by worker
+  Seconds crossing_;
+  std::vector<Seconds> reduce_s_;                         // by bucket
+  std::vector<bool> on_generator_;                        // by phase
+  std::vector<std::size_t> wait_before_;                  // by bucket
+  std::vector<std::vector<Seconds>> stage_free_, taken_;  // of the input pipelines, by pair
+  std::size_t steps_ = 0;
+  Seconds now_;
+};
+
+}  // namespace ganymede
