@@ -88,7 +88,7 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
   if (finished == 0) throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
   nlohmann::ordered_json out;
   out["schema"] = "ganymede.q-table/1";
-  out["scenario"] = scenario.seedless;
+  out["scenario"] = scenario.hash_without_seed;
   out["episodes"] = options.episodes;
   out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
   out["values"] = nlohmann::ordered_json::object();

@@ -305,7 +305,7 @@ void Life::schedule(Event::Kind kind) {
                                                              : faults.storage;
   if (!slowdown) return;
   int count = 0;
-  for (const auto& pool : scenario_.pools) count += pool.most;
+  for (const auto& pool : scenario_.pools) count += pool.max_nodes;
   const double wait = slowdown->every.si / (kind == Event::Kind::slow_node ? count : 1) * slow_nodes_.exponential();
   if (wait < 8e9) post(now_ + to_nanoseconds(Seconds{wait}), kind);
 }
@@ -319,7 +319,7 @@ void Life::slowdown_came(Event::Kind kind) {
   if (kind == Event::Kind::slow_storage)
     return slow({Kind::storage, {}, 0, 1, faults.storage->factor, faults.storage->lasts});
   std::uint64_t most = 0, training = 0;
-  for (const auto& pool : scenario_.pools) most += static_cast<std::uint64_t>(pool.most);
+  for (const auto& pool : scenario_.pools) most += static_cast<std::uint64_t>(pool.max_nodes);
   for (const int members : fleet_.members()) training += static_cast<std::uint64_t>(members);
   // What falls on a node that is not there hits nobody.
   if (slow_nodes_.below(most) < training)

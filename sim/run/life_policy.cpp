@@ -21,7 +21,7 @@ PoolView Life::view_of(std::size_t p) const {
   view.market = pool.pool.market;
   view.gpus_per_node = pool.pool.gpus_per_node;
   view.requested = pool.pool.nodes;
-  view.most = pool.most;
+  view.most = pool.max_nodes;
   view.ready = count.ready;
   view.starting = count.booting;
   view.waiting = count.waiting + count.queued;

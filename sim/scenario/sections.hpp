@@ -1,84 +1,68 @@
 #pragma once
-// Pieces of reading a scenario, shared by the files that do it.
+// Readers of a scenario's sections, one file each. They run in the order in which read_scenario() calls them, because
+// later sections depend on earlier ones: how many steps an epoch has depends on the number of workers.
 
-#include <fmt/format.h>
+#include <cstddef>
+#include <string>
+#include <vector>
 
-#include <map>
-#include <nlohmann/json.hpp>
-#include <string_view>
-
-#include "common/random.hpp"
+#include "common/json.hpp"
+#include "sim/scenario/fingerprint.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 
-/// The hash of a text that comes with the program, which does not change under its name: worked out once, because a
-/// search reads thousands of scenarios that name it.
-inline std::uint64_t embedded_hash(const std::string& name, std::string_view text) {
-  static std::map<std::string, std::uint64_t> known;
-  const auto [place, fresh] = known.try_emplace(name, 0);
-  if (fresh) place->second = fnv1a(text);
-  return place->second;
-}
+/// "platform" (pools.cpp).
+void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
+/// Index of the pool that `node` names; ConfigError with the names there are.
+std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
+/// The name of a pool that the scenario does not name: "p3.8xlarge us-east-1 spot".
+std::string default_name(const Pool& pool, const std::string& zone = "");
+/// Regions in which `instance` has a price, sorted.
+std::vector<std::string> priced_regions(const Instance& instance);
 
-/// What a scenario says once the files that it names are replaced by their content: the same wherever they lie.
-class Fingerprint {
- public:
-  explicit Fingerprint(const JsonNode& node) : content_(node.value()) {}
-  void replace(const std::string& pointer, std::string_view content) { replace(pointer, fnv1a(content)); }
-  void replace(const std::string& pointer, std::uint64_t hash) {
-    content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(hash);
-  }
-  /// Of all but these members; "/…": pointers to members of members.
-  std::string hash_without(std::initializer_list<const char*> keys) const {
-    auto rest = content_;
-    for (const std::string_view key : keys) {
-      const std::size_t last = key.find_last_of('/');
-      if (last == std::string_view::npos) {
-        rest.erase(std::string(key));
-      } else if (const nlohmann::json::json_pointer parent{std::string(key.substr(0, last))}; rest.contains(parent)) {
-        rest[parent].erase(std::string(key.substr(last + 1)));
-      }
-    }
-    return hexadecimal(fnv1a(rest.dump()));
-  }
+/// How the pool's spot nodes are taken back, as its platform states it or by default; nothing for other markets
+/// (spot.cpp).
+void set_default_hazards(ScenarioPool& pool);
+/// Applies what the scenario says under "spot" to a spot pool; nothing for other markets.
+void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice);
+/// "spot", "lifetimes", "notice", "capacity", "prices" and "carbon" of a pool.
+void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint);
 
- private:
-  static std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
-  nlohmann::json content_;
-};
+/// "links" of "platform" (pool_links.cpp).
+void read_links(const JsonNode& node, Scenario& scenario);
+/// Fails at `node` unless pools have names of their own and a link joins each two of different places.
+void check_links(const JsonNode& node, const Scenario& scenario);
 
-// scenario_pools.cpp
-void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
-/// What the policy may use besides, once it is known.
-void add_offers(Scenario& scenario);
+/// Adds the pools that the policy may use besides those asked for; "policy" must have been read (policy_pools.cpp).
+void add_policy_pools(Scenario& scenario);
 
-// scenario_charges.cpp
-void read_charges(const JsonNode& node, Scenario& scenario);
-/// What a volume is to hold.
-struct Kept {
-  Bytes bytes{0};            ///< 0: not known
-  bool at_all = true;        ///< false: nothing is ever written to it
-  const char* unknown = "";  ///< why `bytes` is not known, as the end of a sentence
-};
-/// What stands under "storage": a class's name, or an object with its size and what is provisioned. A volume without a
-/// size has the size that what it keeps needs.
-Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept& kept, Volume& volume);
-/// What leaving a pool's place for another's costs by the catalog, for each 1e9 bytes; none: not known.
-std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);
-PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
+/// "synchronization", with the dedicated servers of asynchronous training (synchronization.cpp).
+void read_synchronization(const JsonNode& node, Scenario& scenario);
 
-// scenario_life.cpp
-/// "checkpoint" and "storage".
+/// "workload" (workload.cpp).
+void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
+
+/// "checkpoint" and "storage" (storage.cpp).
 void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario);
-void read_faults(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
+
+/// What a volume will hold.
+struct VolumeContent {
+  Bytes bytes{0};            ///< 0: not known.
+  bool is_written = true;    ///< False: nothing is ever written to it.
+  const char* unknown = "";  ///< Why `bytes` is not known, as the end of a sentence.
+};
+/// A member of "storage": a class's name, or an object with its size and what is provisioned. A volume without a stated
+/// size is as large as its content (volumes.cpp).
+Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content, Volume& volume);
+
+/// "faults" (faults.cpp).
+void read_faults(const JsonNode& node, Scenario& scenario);
+
+/// "policy" (policy.cpp).
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
 
-/// Index of the pool of that name; ConfigError with the names there are.
-std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
-
-// scenario_servers.cpp
-/// What the scheme of asynchronous training wants in machines of their own, next to the pools, which have been read.
-ServerNodes read_servers(const JsonNode& scheme, Scenario& scenario);
+/// "billing" (charges.cpp).
+void read_charges(const JsonNode& node, Scenario& scenario);
 
 }  // namespace ganymede

@@ -1,4 +1,4 @@
-// "billing" of a scenario: what it is charged for besides the hours of its nodes; and storage of a size.
+// A storage class as a scenario rents it: its size, its IOPS and its throughput.
 
 #include <fmt/format.h>
 
@@ -7,45 +7,11 @@
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede {
-
-PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b) {
-  const bool same =
-      a.catalog == b.catalog || (a.platform->provider == b.platform->provider && a.platform->provider != "private");
-  if (!same) return PoolLink::Between::clouds;
-  return a.pool.region == b.pool.region ? PoolLink::Between::zones : PoolLink::Between::regions;
-}
-
-std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between) {
-  const auto dollars = [](const std::optional<MicroUsd>& money) {
-    return money ? std::optional<double>(static_cast<double>(money->value) * 1e-6) : std::nullopt;
-  };
-  const EgressPrices& a = from.platform->transfer;
-  const EgressPrices& b = to.platform->transfer;
-  switch (between) {
-    case PoolLink::Between::zones:
-      return a.zone ? std::optional<double>((a.zone_charged_at_both_ends ? 2 : 1) * *dollars(a.zone)) : std::nullopt;
-    case PoolLink::Between::regions:
-      return dollars(a.region);
-    case PoolLink::Between::clouds: {
-      // Half of what crosses leaves each end; what a private cloud's own line costs is not in its catalog.
-      const bool known = (!a.internet.empty() || from.platform->provider == "private") &&
-                         (!b.internet.empty() || to.platform->provider == "private");
-      if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;
-      double sum = 0;
-      for (const EgressPrices* end : {&a, &b})
-        if (!end->internet.empty())
-          sum += static_cast<double>(end->internet.front().price.value) * 1e-6 *
-                 (bytes_of(VolumeUnit::gb) / bytes_of(end->internet_unit));
-      return sum / 2;
-    }
-  }
-  return std::nullopt;
-}
-
 namespace {
 
-/// IOPS beyond those that come with the volume are there, and are charged. A volume whose IOPS are all provisioned
-/// moves so many bytes with each of them, up to what the largest reach.
+/// Gives the volume the IOPS that `node` states: `extra_iops` of them are charged beyond those that come with it. Where
+/// all IOPS are provisioned, throughput is at most `limits.per_iops` for each of them. Fails where so many are not
+/// sold.
 void provision_iops(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
   const double wanted = node.as_number(1, 1e9);
   const double included = storage.iops.value_or(0);
@@ -67,7 +33,7 @@ void provision_iops(const JsonNode& node, const Platform& platform, Storage& sto
   }
 }
 
-/// Likewise. The IOPS are settled by now.
+/// The same for throughput; the IOPS, on which it depends, must have been set before.
 void provision_throughput(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
   const auto wanted = node.as_positive<BytesPerSecond>();
   const VolumeLimits& limits = storage.limits;
@@ -87,15 +53,17 @@ void provision_throughput(const JsonNode& node, const Platform& platform, Storag
   storage.write = std::max(storage.write, wanted);
 }
 
-/// `node` asks for a volume that is to hold `kept`.
-void settle_size(const JsonNode& node, const Kept& kept, std::string_view region, Storage& storage, Volume& volume) {
+/// Makes the volume as large as it is sold for its content, or for the larger size that `node` states; an object store
+/// has no size. Fails where the size matters and neither is known, or where it is not sold.
+void set_volume_size(const JsonNode& node, const VolumeContent& content, std::string_view region, Storage& storage,
+                     Volume& volume) {
   if (storage.object_store) return;
-  volume.size = storage.sold(std::max(volume.size, kept.bytes));
-  if (volume.size.si <= 0 && kept.at_all && storage.size_matters(region))
+  volume.size = storage.sold(std::max(volume.size, content.bytes));
+  if (volume.size.si <= 0 && content.is_written && storage.size_matters(region))
     node.expected(
         fmt::format("a size, as in {{\"class\": \"{}\", \"size\": \"100GiB\"}}: what is charged for {} and how fast it "
                     "is depend on it, and {}",
-                    storage.name, storage.name, kept.unknown));
+                    storage.name, storage.name, content.unknown));
   if (storage.maximum && volume.size > *storage.maximum)
     node.fail(fmt::format("a volume of {:g} GiB is wanted, and {} is sold up to {:g} GiB",
                           volume.size.si / bytes_of(VolumeUnit::gib), storage.name,
@@ -105,8 +73,8 @@ void settle_size(const JsonNode& node, const Kept& kept, std::string_view region
 
 }  // namespace
 
-Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept& kept, Volume& volume) {
-  const Platform& platform = *where.platform;
+Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content, Volume& volume) {
+  const Platform& platform = *pool.platform;
   const auto refuse_empty = [&](const Storage& storage) {
     if (storage.provisioned && !storage.iops)
       node.fail(fmt::format("{} has the IOPS that are provisioned: {{\"class\": \"{}\", \"iops\": 3000}}", storage.name,
@@ -115,7 +83,7 @@ Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept&
   if (!node.is_object()) {
     Storage storage = platform.storage_class(node.as_string(), &node);
     refuse_empty(storage);
-    settle_size(node, kept, where.pool.region, storage, volume);
+    set_volume_size(node, content, pool.pool.region, storage, volume);
     return storage;
   }
   JsonObject in(node);
@@ -124,68 +92,15 @@ Storage read_volume(const JsonNode& node, const ScenarioPool& where, const Kept&
   if (auto size = in.optional("size")) {
     if (storage.object_store) size->fail(fmt::format("{} has no size: what is kept in it is charged", storage.name));
     volume.size = size->as_positive<Bytes>();
-    if (volume.size < kept.bytes)
-      size->expected(fmt::format("at least {}, which is what it is to hold", to_string(kept.bytes)));
+    if (volume.size < content.bytes)
+      size->expected(fmt::format("at least {}, which is what it is to hold", to_string(content.bytes)));
   }
-  settle_size(node, kept, where.pool.region, storage, volume);
+  set_volume_size(node, content, pool.pool.region, storage, volume);
   if (auto iops = in.optional("iops")) provision_iops(*iops, platform, storage, volume);
   if (auto rate = in.optional("throughput")) provision_throughput(*rate, platform, storage, volume);
   in.finish();
   refuse_empty(storage);
   return storage;
-}
-
-namespace {
-
-void read_boot_disk(const JsonNode& node, const Platform& platform, Charges& charges) {
-  JsonObject in(node);
-  const JsonNode name = in.required("class");
-  charges.boot_disk = platform.storage_class(name.as_string(), &name);
-  if (charges.boot_disk->object_store) name.fail(fmt::format("{} is no volume", charges.boot_disk->name));
-  const JsonNode size = in.required("size");
-  charges.boot_disk_size = charges.boot_disk->sold(size.as_positive<Bytes>());
-  if (charges.boot_disk->maximum && charges.boot_disk_size > *charges.boot_disk->maximum)
-    size.expected(fmt::format("at most {:g} GiB, up to which {} is sold",
-                              charges.boot_disk->maximum->si / bytes_of(VolumeUnit::gib), charges.boot_disk->name));
-  if (auto then = in.optional("when_interrupted"))
-    charges.boot_disk_kept = then->as_choice({"deleted", "kept"}) == "kept";
-  in.finish();
-}
-
-}  // namespace
-
-void read_charges(const JsonNode& node, Scenario& scenario) {
-  JsonObject in(node);
-  const Platform& platform = *scenario.pools.front().platform;
-  Charges& charges = scenario.charges;
-  const auto flag = [&](const char* key) {
-    const auto value = in.optional(key);
-    return value && value->as_bool();
-  };
-  charges.free_tiers = flag("free_tiers");
-  charges.kubernetes = flag("kubernetes");
-  if (charges.kubernetes && !platform.services.control_plane)
-    in.required("kubernetes")
-        .fail(fmt::format("no price is known of a managed cluster in the catalog {}", platform.name));
-  charges.load_balancer = flag("load_balancer");
-  if (charges.load_balancer && !platform.services.load_balancer)
-    in.required("load_balancer")
-        .fail(fmt::format("no price is known of a load balancer in the catalog {}", platform.name));
-  if (auto tail = in.optional("idle_tail")) charges.idle_tail = tail->as_quantity<Seconds>();
-  if (auto download = in.optional("download")) {
-    charges.download = download->as_quantity<Bytes>();
-    if (charges.download.si > 0 && platform.transfer.internet.empty())
-      download->fail(fmt::format("no price is known of data to the internet in the catalog {}", platform.name));
-  }
-  if (auto disk = in.optional("boot_disk")) read_boot_disk(*disk, platform, charges);
-  if (auto term = in.optional("commitment")) {
-    charges.whole_term = term->as_choice({"amortized", "whole-term"}) == "whole-term";
-    bool reserved = false;
-    for (const ScenarioPool& pool : scenario.pools)
-      reserved = reserved || pool.pool.market == Market::reserved_1y || pool.pool.market == Market::reserved_3y;
-    if (charges.whole_term && !reserved) term->fail("nothing is reserved: the market is \"on-demand\" or \"spot\"");
-  }
-  in.finish();
 }
 
 }  // namespace ganymede

@@ -56,7 +56,7 @@ StepDistribution from_json(const Json& in) {
 }
 
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
-  std::string key = scenario.physics;
+  std::string key = scenario.step_fingerprint;
   for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
   return key +
          fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage,
@@ -110,7 +110,7 @@ const KnownWorkload& StepTimes::known(std::size_t pool, std::size_t stage) {
   auto& known = workloads_[{pool, stage}];
   if (known) return *known;
   static std::map<std::string, std::shared_ptr<const KnownWorkload>> of_process;
-  const std::string key = fmt::format("{} {} {}", scenario_.physics, scenario_.pools[pool].name, stage);
+  const std::string key = fmt::format("{} {} {}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage);
   if (const auto found = of_process.find(key); !given_ && found != of_process.end()) return *(known = found->second);
   WorkloadModel workload = this->workload(pool, stage);
   known = std::make_shared<KnownWorkload>(KnownWorkload{workload.central.mean_s(), workload.provenance,
