@@ -8,7 +8,6 @@
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
-#include "sim/steps/worker_models.hpp"
 
 namespace ganymede {
 namespace {
@@ -24,7 +23,7 @@ constexpr std::size_t kEventsAtMost = 20'000;  // of the log
 
 }  // namespace
 
-Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controller> controller)
+Life::Life(const Scenario& scenario, ScenarioSteps& times, std::unique_ptr<Controller> controller)
     : scenario_(scenario),
       times_(times),
       controller_(controller ? std::move(controller) : make_controller(scenario)),
@@ -40,7 +39,7 @@ Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controlle
     capacity_.emplace_back(scenario, pool);
     // Pools that the scenario asks for have their data; one that a policy may use besides has it where it was.
     away_[speed_.size()] = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
-    speed_.push_back(times.known(0, 0).mean_s / times.known(speed_.size(), 0).mean_s);
+    speed_.push_back(times.workload(0, 0).mean_s / times.workload(speed_.size(), 0).mean_s);
   }
   target_ = static_cast<double>(scenario.target == Target::steps ? scenario.steps : scenario.images);
   draw_stages();

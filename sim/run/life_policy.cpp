@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/run/life.hpp"
-#include "sim/steps/worker_models.hpp"
+#include "sim/steps/dataset_cache.hpp"
 
 namespace ganymede {
 namespace {

@@ -182,12 +182,12 @@ std::vector<std::string> unconfirmed_storage(const Scenario& scenario) {
   return warnings;
 }
 
-void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
+void sources(Result& result, const Scenario& scenario, ScenarioSteps& times, const Life& life,
              const std::vector<bool>& used) {
   Provenance worst = Provenance::measured;
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     if (!used[p]) continue;
-    const KnownWorkload& workload = times.known(p, scenario.stages.size() - 1);
+    const WorkloadSummary& workload = times.workload(p, scenario.stages.size() - 1);
     worst = std::max(worst, workload.provenance);
     if (result.step_source.find(workload.rule) == std::string::npos)
       result.step_source += (result.step_source.empty() ? "" : " and ") + workload.rule;
@@ -343,7 +343,7 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
   add_energy(result, scenario, life);
 }
 
-Result simulate(const Scenario& scenario, StepTimes& times) {
+Result simulate_with(const Scenario& scenario, ScenarioSteps& times) {
   Result result;
   describe(result, scenario);
   Life life(scenario, times);
@@ -382,14 +382,19 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
 
 }  // namespace
 
+Result simulate(const Scenario& scenario, StepDistributionCache& cache) {
+  ScenarioSteps times(scenario, cache);
+  return simulate_with(scenario, times);
+}
+
 Result simulate(const Scenario& scenario) {
-  StepTimes times(scenario);
-  return simulate(scenario, times);
+  StepDistributionCache cache;
+  return simulate(scenario, cache);
 }
 
 Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
-  StepTimes times(scenario, &workload);
-  return simulate(scenario, times);
+  ScenarioSteps times(scenario, workload);
+  return simulate_with(scenario, times);
 }
 
 }  // namespace ganymede

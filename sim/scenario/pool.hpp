@@ -22,8 +22,8 @@ struct Lifetimes {
     bathtub,
   };
   Kind kind = Kind::exponential;
-  Seconds mean{0};        ///< Of the exponential distribution.
-  Seconds longest{0};     ///< Of the bathtub distribution.
+  Seconds mean{0};        ///< For Kind::exponential.
+  Seconds longest{0};     ///< For Kind::bathtub: the longest time.
   Seconds back_after{0};  ///< Mean time after which the pool has nodes again; 0: at once.
   std::string source;     ///< Who states it, for messages: "the scenario".
 };
@@ -56,10 +56,10 @@ struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own name.
   std::string catalog;
   std::shared_ptr<const Platform> platform;
-  std::string zone;   ///< Of the region; empty: any, all its pools count as one place.
+  std::string zone;   ///< Empty: any zone of the region, which counts as one place.
   Pool pool;          ///< `nodes` is what the scenario asks for: 0 for pools that only the policy may use.
   int max_nodes = 0;  ///< Nodes held at once, at most.
-  Price price;        ///< Of one node.
+  Price price;        ///< Price of one node.
   Spot spot = Spot::none;
   std::optional<SpotChoice> spot_choice;  ///< Also holds for spot pools that the policy may use besides.
   std::optional<Lifetimes> lifetimes;     ///< Set for Spot::stated.

@@ -42,8 +42,8 @@ struct Charges {
   Seconds idle_tail{0};              ///< How long the last nodes are held after the last step.
   Bytes download{0};                 ///< To the internet.
   bool whole_term = false;           ///< Reserved nodes: charges what is left of the term after the run too.
-  std::optional<Storage> boot_disk;  ///< Of each node.
-  Bytes boot_disk_size{0};           ///< Of each node.
+  std::optional<Storage> boot_disk;  ///< Each node has one.
+  Bytes boot_disk_size{0};           ///< Size of one disk.
   bool boot_disk_kept = false;       ///< An interrupted node's disk is kept until its pool's next node or the end.
 };
 
@@ -52,7 +52,7 @@ struct PolicyChoice {
   const Policy* policy = nullptr;
   std::vector<double> settings;              ///< In the order of Policy::settings.
   Seconds every{600};                        ///< Time between two consultations of a periodic policy.
-  std::shared_ptr<const PolicyTable> table;  ///< Of a policy that learns.
+  std::shared_ptr<const PolicyTable> table;  ///< For policies that learn.
   std::vector<std::string> command;          ///< External policies: the program and its arguments.
   Seconds limit{10};                         ///< External policies: the longest time for one answer.
   bool blind = false;                        ///< For control runs: hides from the policy what it would steer by.
@@ -60,7 +60,7 @@ struct PolicyChoice {
 
 struct Scenario {
   std::string file;
-  std::string hash;               ///< Of the scenario, its trace and its platforms: 16 hexadecimal digits.
+  std::string hash;               ///< Hash of scenario, trace and platforms: 16 hexadecimal digits.
   std::string hash_without_seed;  ///< The same hash, whatever the seed.
   /// Hash of what the times of steps depend on: all but seed, policy, faults, goals and where the nodes are. Scenarios
   /// with equal fingerprints share their step distributions.
@@ -72,7 +72,7 @@ struct Scenario {
   double stage_variation = 0;        ///< Each stage's length varies with the seed by up to this share.
   Dataset dataset;
   Target target = Target::steps;
-  std::int64_t steps = 0;   ///< Of the whole run, on the nodes that the scenario asks for.
+  std::int64_t steps = 0;   ///< Steps of the whole run on the nodes that the scenario asks for.
   std::int64_t images = 0;  ///< Real images trained on: the last batch of an epoch may be padded.
 
   std::vector<ScenarioPool> pools;  ///< Those that the scenario asks for come first.
@@ -87,7 +87,7 @@ struct Scenario {
   Faults faults;
   PolicyChoice policy;
   Charges charges;
-  std::optional<Watts> power_cap;  ///< Of each GPU.
+  std::optional<Watts> power_cap;  ///< Power at which each GPU is capped.
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
   Fidelity fidelity = Fidelity::sampled;

@@ -32,7 +32,7 @@ struct Checkpoints {
   Every every = Every::never;
   Seconds interval{0};      ///< For Every::interval.
   std::int64_t epochs = 0;  ///< For Every::epochs.
-  Bytes bytes{0};           ///< Of one checkpoint.
+  Bytes bytes{0};           ///< Size of one checkpoint.
   std::optional<Storage> storage;
   Volume volume;
   bool on_notice = true;  ///< Writes one more before a node under notice leaves, if there is time.

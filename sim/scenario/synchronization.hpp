@@ -38,7 +38,7 @@ int batches_a_step(const Synchronization& synchronization, int workers);
 struct ServerNodes {
   int nodes = 0;         ///< 0: the workers' nodes hold the weights.
   std::string instance;  ///< An instance type of the first pool's platform.
-  Price price;           ///< Of one node.
+  Price price;           ///< Price of one node.
 };
 
 }  // namespace ganymede

@@ -16,9 +16,11 @@ WorkerStep& operator+=(WorkerStep& sum, const WorkerStep& more) {
   return sum;
 }
 
-double extra_of(std::span<const double> extra_s, std::size_t worker) { return extra_s.empty() ? 0 : extra_s[worker]; }
+double extra_seconds(std::span<const double> extra_s, std::size_t worker) {
+  return extra_s.empty() ? 0 : extra_s[worker];
+}
 
-/// From `now` to the latest clock.
+/// Advances `now` to the latest clock and returns by how much.
 Seconds advance(Seconds& now, const std::vector<Seconds>& clock) {
   const Seconds latest = *std::max_element(clock.begin(), clock.end());
   const Seconds duration = std::max(Seconds{0}, latest - now);
@@ -28,13 +30,14 @@ Seconds advance(Seconds& now, const std::vector<Seconds>& clock) {
 
 }  // namespace
 
-LoneWorkers::LoneWorkers(const std::vector<const StepModel*>& models, int prefetch_depth) : own_clock_(models.size()) {
+IndependentWorkers::IndependentWorkers(const std::vector<const StepModel*>& models, int prefetch_depth)
+    : own_clock_(models.size()) {
   workers_.reserve(models.size());
   for (const StepModel* model : models)
     workers_.emplace_back(*model, flat(1), SynchronousOptions{.prefetch_depth = prefetch_depth}, Reduce{});
 }
 
-StepOutcome LoneWorkers::next(std::size_t worker, std::size_t row, double extra_s, Seconds start) {
+StepOutcome IndependentWorkers::next(std::size_t worker, std::size_t row, double extra_s, Seconds start) {
   std::vector<StepSpan> spans;
   workers_[worker].record(spans_ ? &spans : nullptr);
   StepOutcome step = workers_[worker].next({&row, 1}, {&extra_s, 1});
@@ -57,7 +60,7 @@ LocalSteps::LocalSteps(const std::vector<const StepModel*>& models, int prefetch
 StepOutcome LocalSteps::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   StepOutcome step;
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
-    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker), clock_[worker]);
+    const StepOutcome own = workers_.next(worker, rows[worker], extra_seconds(extra_s, worker), clock_[worker]);
     clock_[worker] += own.duration;
     step.workers.push_back(own.workers.front());
   }
@@ -84,11 +87,11 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
   StepOutcome step;
   const std::size_t count = clock_.size();
   for (std::size_t worker = 0; worker < count; ++worker) {
-    const StepOutcome own = workers_.next(worker, rows[worker], extra_of(extra_s, worker), clock_[worker]);
+    const StepOutcome own = workers_.next(worker, rows[worker], extra_seconds(extra_s, worker), clock_[worker]);
     clock_[worker] += own.duration;
     step.workers.push_back(own.workers.front());
   }
-  // Pairs (0,1), (2,3) … and then (1,2), (3,4) … round the ring; one may be left over.
+  // Pairs are (0,1), (2,3) … and in the next step (1,2), (3,4) … round the ring; one worker may be left over.
   for (std::size_t a = odd_ ? 1 : 0; count > 1 && a < count; a += 2) {
     const std::size_t b = (a + 1) % count;
     if (b == 0 && (count % 2 != 0 || !odd_)) break;
@@ -109,11 +112,14 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
 
 AsyncServerSteps::AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth,
                                    ServerTraffic traffic)
-    : lone_(models, prefetch_depth), traffic_(std::move(traffic)), workers_(models.size()), free_(traffic_.links) {
+    : independent_(models, prefetch_depth),
+      traffic_(std::move(traffic)),
+      workers_(models.size()),
+      free_(traffic_.links) {
   assert(traffic_.push.size() == models.size() && traffic_.fetch.size() == models.size());
 }
 
-/// When it has ended.
+/// Returns when the transfer has ended.
 Seconds AsyncServerSteps::carry(const ServerTraffic::Transfer& transfer, Seconds start) {
   Seconds end = start + transfer.alone;
   for (const auto& use : transfer.uses) {
@@ -124,7 +130,7 @@ Seconds AsyncServerSteps::carry(const ServerTraffic::Transfer& transfer, Seconds
   return end + transfer.latency;
 }
 
-/// The servers have added what `who` pushed, and send it the weights.
+/// The servers have added what worker `who` pushed, and send it the weights.
 void AsyncServerSteps::fetch(std::size_t who, StepOutcome& step) {
   Worker& worker = workers_[who];
   stale_ += static_cast<double>(updates_ - worker.version);
@@ -148,14 +154,15 @@ StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<
     for (std::size_t w = 0; w < workers_.size(); ++w) {
       Worker& worker = workers_[w];
       if (worker.state != Worker::State::idle) continue;
-      const StepOutcome own = lone_.next(w, rows[w], extra_of(extra_s, w), worker.clock);
+      const StepOutcome own = independent_.next(w, rows[w], extra_seconds(extra_s, w), worker.clock);
       worker.parts = own.workers.front();
       worker.push = worker.clock + own.duration;
       worker.state = Worker::State::pushing;
     }
-    // In the order of their starts, so that links carry first what comes first.
-    const auto next = std::min_element(workers_.begin(), workers_.end(),
-                                       [](const Worker& a, const Worker& b) { return a.at() < b.at(); });
+    // Transfers are simulated in the order of their starts, so that links carry first what comes first.
+    const auto next = std::min_element(workers_.begin(), workers_.end(), [](const Worker& a, const Worker& b) {
+      return a.next_transfer() < b.next_transfer();
+    });
     const auto who = static_cast<std::size_t>(next - workers_.begin());
     if (next->state == Worker::State::pushing) {
       next->pushed = carry(traffic_.push[who], next->push);

@@ -26,7 +26,7 @@ ComponentSplit::ComponentSplit(std::vector<const StepModel*> models, int prefetc
   taken_.resize(models_.size() / 2, std::vector<Seconds>(static_cast<std::size_t>(std::max(1, prefetch_depth))));
 }
 
-/// When the pair can start its step, on the next batch.
+/// Returns when the pair has its next batch and can start its step.
 Seconds ComponentSplit::next_batch(std::size_t pair, std::size_t row) {
   const StepModel& model = *models_[2 * pair];
   Seconds& slot = taken_[pair][steps_ % taken_[pair].size()];
@@ -47,7 +47,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
   const StepModel& structure = *models_.front();
   StepOutcome step;
   step.workers.resize(models_.size());
-  // A pair's chain of phases, and when each bucket of each pair is ready.
+  // When each pair's chain of phases has come so far, and when each bucket is ready in all pairs.
   std::vector<Seconds> chain(pairs, now_);
   std::vector<bool> at_generator(pairs, false);
   std::vector<Seconds> ready(structure.buckets.size(), now_);

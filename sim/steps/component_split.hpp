@@ -1,5 +1,5 @@
 #pragma once
-// Generator and discriminator on GPUs of their own: fake images cross one way, their gradients the other.
+// Generator and discriminator on different GPUs: fake images cross one way, their gradients the other.
 
 #include <vector>
 
@@ -10,11 +10,11 @@
 namespace ganymede {
 
 /// Pairs of workers: 2p holds the discriminator of pair p, 2p + 1 its generator. Phases run in the order of the step,
-/// each on the GPU of the network whose layers it walks; where two that follow each other lie on different GPUs, a
-/// batch of images or of their gradients crosses in `crossing` seconds. A network's gradients are reduced over the
-/// pairs when its backward pass has ended, and its update waits for them; `reduce_s` says how long a bucket takes from
-/// the last arrival on (0 for one pair). A pair trains one batch a step and repeats one recorded step, that of its
-/// first worker's row; the last of an odd number of workers has no partner, and waits.
+/// each on the GPU of the network whose layers it walks; between two phases on different GPUs a batch of images or of
+/// their gradients crosses, which takes `crossing`. A network's gradients are reduced over the pairs when its backward
+/// pass has ended, and its update waits for them; `reduce_s` is the time of each bucket from the last arrival on (0 for
+/// one pair). A pair trains one batch a step and repeats one recorded step, that of its first worker's row. With an odd
+/// number of workers the last one has no partner and waits.
 class ComponentSplit : public StepProcess {
  public:
   ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,

@@ -8,12 +8,12 @@
 namespace ganymede {
 namespace {
 
-constexpr double kDeviations = 10;
-constexpr double kNormalOfMad = 1.4826;  // standard deviations of a normal distribution in its median deviation
+constexpr double kStallDeviations = 10;
+constexpr double kDeviationOverMad = 1.4826;  // of a normal distribution: standard over median absolute deviation
 constexpr double kLongerThanMedian = 1.5;
 constexpr double kRareShare = 0.02;
 constexpr double kTailShare = 0.1;
-constexpr double kShapeMost = 0.45;  // heavier tails have no variance
+constexpr double kMaxShape = 0.45;  // tails have no variance from 0.5 on
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -61,7 +61,8 @@ RareStalls take_rare_stalls(StepModel& model) {
   const double middle = median(times);
   std::vector<double> deviations;
   for (const double time : times) deviations.push_back(std::abs(time - middle));
-  const double limit = std::max(middle + kDeviations * kNormalOfMad * median(deviations), kLongerThanMedian * middle);
+  const double limit =
+      std::max(middle + kStallDeviations * kDeviationOverMad * median(deviations), kLongerThanMedian * middle);
   std::vector<std::size_t> rows;
   for (std::size_t i = 0; i < times.size(); ++i)
     if (times[i] > limit) rows.push_back(i);
@@ -103,7 +104,7 @@ JitterTail fit_tail(const StepModel& model) {
     tail.scale = mean;
     return tail;
   }
-  tail.shape = std::clamp(2 - mean / denominator, -0.5, kShapeMost);
+  tail.shape = std::clamp(2 - mean / denominator, -0.5, kMaxShape);
   tail.scale = mean * (1 - tail.shape);  // keeps the mean
   return tail;
 }

@@ -1,4 +1,4 @@
-// The way of asynchronous workers to the servers of the weights and back.
+// Routes of asynchronous training: from each worker to the servers that hold the weights, and back.
 
 #include <algorithm>
 
@@ -13,7 +13,7 @@ struct RoutePlace {
   int rank;
 };
 
-/// One use of each link.
+/// Adds up the uses of each link, so that each link stands once.
 void merge_uses(ServerTraffic::Transfer& transfer) {
   using Use = ServerTraffic::Transfer::Use;
   std::sort(transfer.uses.begin(), transfer.uses.end(), [](const Use& a, const Use& b) { return a.link < b.link; });
@@ -28,22 +28,7 @@ void merge_uses(ServerTraffic::Transfer& transfer) {
 
 }  // namespace
 
-void SiteCommunication::add_transfer(int from, int to, Bytes bytes, std::size_t first,
-                                     ServerTraffic::Transfer& transfer) const {
-  std::vector<Path> paths;
-  fabric_.paths(from, to, paths);
-  for (const Path& path : paths) {
-    const Bytes part = path.share * bytes;
-    for (const int link : path.links) {
-      const auto index = static_cast<std::size_t>(link);
-      transfer.uses.push_back({first + index, part / fabric_.links()[index].bandwidth});
-    }
-    transfer.alone = std::max(transfer.alone, part / path.flow_limit);
-    transfer.latency = std::max(transfer.latency, path.latency);
-  }
-}
-
-ServerRoutes Communication::to_servers(Bytes weights, const ParameterServers& servers) const {
+ServerRoutes Communication::route_to_servers(Bytes weights, const ParameterServers& servers) const {
   ServerRoutes routes;
   std::vector<RoutePlace> workers, holders;
   std::vector<std::size_t> first;  // of each site's links
@@ -55,7 +40,7 @@ ServerRoutes Communication::to_servers(Bytes weights, const ParameterServers& se
   for (const int rank : servers.ranks) holders.push_back(workers[static_cast<std::size_t>(rank)]);
   for (int machine = 0; machine < servers.machines; ++machine)
     holders.push_back({0, static_cast<int>(sites_.front().workers) + machine});
-  // Behind the sites' links come the lines that join them, of each site one out and one in.
+  // Behind the sites' links come the lines that join the sites: one out of and one into each.
   const std::size_t lines = routes.traffic.links;
   routes.traffic.links += 2 * sites_.size();
   const Bytes share = weights / static_cast<double>(holders.size());

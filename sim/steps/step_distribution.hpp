@@ -3,86 +3,58 @@
 // run that comes to that configuration.
 
 #include <compare>
+#include <cstddef>
 #include <cstdint>
-#include <functional>
-#include <map>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "calibration/workload_model.hpp"
-#include "sim/scenario/scenario.hpp"
+#include "common/units.hpp"
 #include "sim/steps/step_process.hpp"
 
 namespace ganymede {
 
-/// What trains, and under which conditions.
+/// Which nodes train, on which stage of the model, and under which conditions.
 struct Configuration {
-  std::vector<int> nodes;  ///< by pool
-  std::size_t stage = 0;
-  bool cached = true;               ///< the dataset comes from the cache, not from storage
-  bool burst = false;               ///< storage gives more than its baseline while credits last
-  double network = 1, storage = 1;  ///< share of their rates
-  int slow = 0;                     ///< workers that take `slow_factor` times as long
+  std::vector<int> nodes;           ///< Nodes of each pool that train.
+  std::size_t stage = 0;            ///< Index into Scenario::stages.
+  bool cached = true;               ///< The dataset comes from the cache, not from storage.
+  bool burst = false;               ///< Storage gives more than its baseline while credits last.
+  double network = 1, storage = 1;  ///< Share of their rates that is left.
+  int slow = 0;                     ///< Workers whose steps take `slow_factor` times as long.
   double slow_factor = 1;
-  double cpus = 1;    ///< share of the vCPUs that the job may use
-  double memory = 1;  ///< of the host's memory; the steps know it only by `cached`
+  double cpus = 1;    ///< Share of the hosts' vCPUs that the job may use.
+  double memory = 1;  ///< Share of the hosts' memory; the steps depend on it by `cached` alone.
   auto operator<=>(const Configuration&) const = default;
 };
 
-/// Worker-seconds of a mean step, of the workers of one pool. All but `device` sum to workers x step.
+/// Worker-seconds of a mean step, summed over the workers of one pool. All but `device` sum to workers x mean step.
 struct PoolStep {
   Seconds compute, exposed, straggler, stall, lost, device;
 };
 
+/// What simulating the steps of one configuration gives. Sums of a step are over all its workers.
 struct StepDistribution {
   Seconds mean;
-  Seconds low, high;        ///< mean steps of the bounds where the workload is transferred
-  double half_width = 0;    ///< 95 %, relative, of `mean` from simulating a sample only
-  double own_variance = 0;  ///< s²: n steps of a run vary by n times this around n times the mean
-  std::int64_t simulated = 0;
-  bool precise = true;   ///< the precision that was asked for was reached
-  double staleness = 0;  ///< asynchronous: updates by others between reading and updating
+  Seconds low, high;           ///< Mean steps at the bounds of a transferred workload; else `mean`.
+  double half_width = 0;       ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
+  double own_variance = 0;     ///< In s²: the time of n steps of a run varies by n times this.
+  std::int64_t simulated = 0;  ///< Steps that were simulated.
+  bool precise = true;         ///< The precision that was asked for was reached.
+  double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.
   std::vector<PoolStep> pools;
-  Seconds busiest_link;  ///< a step
-  Bytes between_sites;   ///< a step
-  Seconds host;          ///< host seconds of all workers a step
-  double reads = 0;      ///< requests to storage a step
-  double flops = 0;      ///< of all workers a step
-  int workers = 0;
-  double images = 0;            ///< a step
-  std::vector<StepSpan> spans;  ///< of so many steps as the scenario shows, from the first one's start
+  Seconds busiest_link;         ///< Time of a step for which the busiest link is needed at its full bandwidth.
+  Bytes between_sites;          ///< Bytes of a step that cross between places.
+  Seconds host;                 ///< Host seconds of a step.
+  double reads = 0;             ///< Requests to the dataset's storage in a step.
+  double flops = 0;             ///< Operations of a step.
+  int workers = 0;              ///< GPUs that train.
+  double images = 0;            ///< Images that a step trains.
+  std::vector<StepSpan> spans;  ///< Spans of the steps that the scenario shows; the first step starts at 0.
   std::vector<std::string> warnings;
 };
 
-/// What a run needs to know of a workload besides its steps.
-struct KnownWorkload {
-  double mean_s = 0;  ///< of one worker alone
-  Provenance provenance = Provenance::measured;
-  double relative_error = 0;
-  std::string rule;
-  std::vector<std::string> warnings;
-};
-
-/// The distributions of a scenario's configurations. Those of one process are kept, whichever run asked first: a
-/// distribution depends on its configuration alone, not on who asks.
-class StepTimes {
- public:
-  /// `workload` stands instead of what the scenario's trace says, for checks that fit on a part of it. Both must
-  /// outlive this.
-  explicit StepTimes(const Scenario& scenario, const WorkloadModel* workload = nullptr);
-  const StepDistribution& of(const Configuration& configuration);
-
-  /// Of a worker of that pool in that stage.
-  const KnownWorkload& known(std::size_t pool, std::size_t stage);
-
- private:
-  WorkloadModel workload(std::size_t pool, std::size_t stage) const;
-
-  const Scenario& scenario_;
-  const WorkloadModel* given_;
-  std::map<std::pair<std::size_t, std::size_t>, std::shared_ptr<const KnownWorkload>> workloads_;
-  std::map<Configuration, std::shared_ptr<const StepDistribution>> known_;
-};
+/// A distribution as text, for the way from a child process; every double reads back the same.
+std::string to_text(const StepDistribution& distribution);
+StepDistribution parse_distribution(const std::string& text);
 
 }  // namespace ganymede

@@ -1,69 +1,74 @@
 #pragma once
-// Simulates the steps of one configuration: what step_distribution.hpp keeps.
+// Simulates the steps of one configuration: its workers, the fabric between them, and how they keep in step.
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "calibration/workload_model.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "sim/steps/communication.hpp"
 #include "sim/steps/rare_stalls.hpp"
 #include "sim/steps/step_distribution.hpp"
 #include "sim/steps/step_process.hpp"
+#include "sim/steps/step_sampling.hpp"
+#include "sim/steps/worker_layout.hpp"
 #include "sim/steps/worker_models.hpp"
 
 namespace ganymede {
 
-/// Everything that one simulation of a configuration needs.
-class Workbench {
+class StepSimulator {
  public:
-  Workbench(const Scenario& scenario, const Configuration& configuration, const std::vector<WorkloadModel>& workloads,
-            std::uint64_t seed)
-      : scenario_(scenario),
-        configuration_(configuration),
-        workloads_(workloads),
-        seed_(seed),
-        crew_(crew_of(scenario, configuration)),
-        message_(scenario.fidelity == Fidelity::message) {
-    const StepModel& model = workloads[crew_.pool_of.front()].central;
-    jitter_ = std::any_of(crew_.pool_of.begin(), crew_.pool_of.end(),
-                          [&](std::size_t pool) { return workloads[pool].central.samples > 1; });
-    if (crew_.pool_of.size() > 1 || scenario.servers.nodes > 0) connect(model);
-  }
+  /// `workloads` has one for each pool, empty where the pool has no node. All must outlive this.
+  StepSimulator(const Scenario& scenario, const Configuration& configuration,
+                const std::vector<WorkloadModel>& workloads, std::uint64_t seed);
 
-  StepDistribution measure(Bound bound);
+  /// The distribution of steps for one bound of the workloads, without `low` and `high`. ConfigError if message
+  /// fidelity would take too long or cannot be.
+  StepDistribution simulate(Bound bound);
 
  private:
-  void connect(const StepModel& model);
-  std::vector<const StepModel*> by_worker() const;
-  std::unique_ptr<StepProcess> process();
-  void repeat_steps(StepProcess& process, StepDistribution& out);
-  void sample_steps(StepProcess& process, StepDistribution& out);
-  void add_stalls(StepDistribution& out);
-  void show_steps(StepProcess& process, StepDistribution& out, std::span<const std::size_t> rows);
-  void add(const StepOutcome& step, double times = 1);
-  void settle(StepDistribution& out, double counted);
-  double slowest_factor(const WorkloadModel& workload, Bound bound) const;
-  void warn(StepDistribution& out) const;
+  /// What the workers do in a step, for one bound.
+  struct Workers {
+    WorkerModels models;
+    std::vector<StepModel> slow;     // by pool: of workers that the configuration slows down; empty: there are none
+    std::vector<double> slowest;     // by pool: times as long as the mean worker's the slowest one's work takes
+    std::vector<double> host_s;      // by pool: host seconds of one worker's mean step
+    RareStalls stalls;               // taken out of the models
+    std::optional<JitterTail> tail;  // for more workers than a trace's blocks tell apart
+  };
+
+  std::size_t workers() const { return layout_.pool_of.size(); }
+  int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
   Topology topology() const;
+  void connect(const StepModel& model);
+  double slowest_factor(const WorkloadModel& workload, Bound bound) const;
+  Workers prepare_workers(Bound bound) const;
+  std::vector<const StepModel*> model_of_each(const Workers& workers) const;
+  SamplingOptions sampling_options(const Workers& workers) const;
+  void check_message_count() const;
+
+  std::unique_ptr<StepProcess> make_process(const Workers& workers);
+  std::unique_ptr<StepProcess> make_component_split(const Workers& workers,
+                                                    const std::vector<const StepModel*>& models) const;
+  std::unique_ptr<StepProcess> make_asynchronous(const std::vector<const StepModel*>& models);
+  std::unique_ptr<StepProcess> make_synchronous(const std::vector<const StepModel*>& models);
+
+  void add_stalls(const RareStalls& stalls, StepDistribution& out) const;
+  void add_work(const Workers& workers, StepDistribution& out) const;
+  void add_traffic(StepDistribution& out) const;
+  void add_warnings(const Workers& workers, StepDistribution& out) const;
 
   const Scenario& scenario_;
   const Configuration& configuration_;
   const std::vector<WorkloadModel>& workloads_;
   std::uint64_t seed_;
-  Crew crew_;
-  bool message_, jitter_ = false;
-  std::unique_ptr<Communication> communication_;
-  std::optional<ServerRoutes> servers_;  // asynchronous
-
-  // Of the bound that is being measured.
-  WorkerModels models_;
-  std::vector<StepModel> slow_models_;  // by pool; where some workers are slower
-  std::vector<double> slowest_;         // by pool: how much longer the slowest worker takes than the mean one
-  RareStalls stalls_;
-  std::optional<JitterTail> tail_;
-  Seconds total_;
-  std::vector<PoolStep> sums_;
+  WorkerLayout layout_;
+  bool message_;
+  bool jitter_ = false;                           // the workloads have more than one recorded step
+  std::unique_ptr<Communication> communication_;  // null: one worker alone
+  std::optional<ServerRoutes> servers_;           // of asynchronous training, once its process has been made
 };
 
 }  // namespace ganymede

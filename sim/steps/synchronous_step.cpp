@@ -7,7 +7,7 @@
 namespace ganymede {
 namespace {
 
-/// The first phase that needs the reduced gradients of `network`, whose last bucket comes out of phase `last`.
+/// Index of the first phase that needs the reduced gradients of `network`, whose last bucket is ready in phase `last`.
 std::size_t first_user(const StepModel& model, const std::string& network, std::size_t last, bool overlap) {
   for (std::size_t phase = last + 1; phase < model.phases.size(); ++phase)
     if (model.phases[phase].stream == Stream::compute && (!overlap || model.phases[phase].network == network))
@@ -15,7 +15,7 @@ std::size_t first_user(const StepModel& model, const std::string& network, std::
   return model.phases.size();
 }
 
-/// k from 1.
+/// The k-th smallest time, k from 1.
 Seconds kth_smallest(std::vector<Seconds> times, std::size_t k) {
   const auto place = times.begin() + static_cast<std::ptrdiff_t>(k) - 1;
   std::nth_element(times.begin(), place, times.end());
@@ -60,7 +60,7 @@ Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds
   Input& input = inputs_[worker];
   const StepModel& model = *models_[worker];
   Seconds& slot = input.taken[steps_ % input.taken.size()];
-  Seconds ready = slot;  // the queue has room once the batch that held this place was taken
+  Seconds ready = slot;  // the queue has room once the batch that was here before was taken
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
     const StepPhase& stage = model.phases[i];
     if (stage.stream != Stream::input) continue;
@@ -79,7 +79,7 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
     const std::size_t row = rows[worker];
     const Seconds begin = clock_[worker];
     const Seconds start = begin + Seconds{phase.gap_s[row]};
-    // The host's work runs beside the device's; where one process drives the node it queues behind its work for other
+    // The host's work runs beside the device's. Where one process drives the node, it queues behind the work for other
     // workers.
     Seconds host_end = start + Seconds{phase.host_s[row]};
     if (model_.serial_host && phase.host_s[row] > 0) {
@@ -107,7 +107,7 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
 
 void SynchronousStep::start_reductions() {
   if (!options_.overlap) {
-    // Nothing is sent before the backward pass has ended: the buckets go out together then.
+    // Nothing is sent before the backward pass has ended; then the buckets go out together.
     for (auto& reduction : pending_) reduction.arrivals = clock_;
   }
   if (options_.backup_workers > 0)
@@ -123,7 +123,7 @@ void SynchronousStep::start_reductions() {
   pending_.clear();
 }
 
-/// A worker enters a collective when it has issued it and has left the one before.
+/// Records the spans of reductions. A worker enters a collective when it has issued it and has left the one before.
 void SynchronousStep::show_reductions(const std::vector<std::vector<Seconds>>& ends) const {
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     Seconds left = now_;
@@ -161,7 +161,7 @@ void SynchronousStep::wait_for_reductions(std::size_t phase) {
   std::erase_if(running_, needed);
 }
 
-/// When all that are waited for have ended; the others' work of this step is lost.
+/// Returns when all workers that are waited for have ended; the work of the others in this step is lost.
 Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     const Seconds tail{models_[worker]->tail_s[rows[worker]]};
@@ -171,7 +171,7 @@ Seconds SynchronousStep::end_step(std::span<const std::size_t> rows) {
   }
   const auto dropped = static_cast<std::size_t>(options_.backup_workers);
   const Seconds end = kth_smallest(clock_, clock_.size() - dropped);
-  // As many are lost as are not waited for, also where they end together: only the others' batches count.
+  // Exactly `dropped` workers are lost, even if more end at the same time: only the batches of the others count.
   std::vector<std::size_t> order(clock_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return clock_[a] < clock_[b]; });

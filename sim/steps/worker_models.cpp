@@ -1,32 +1,12 @@
 #include "sim/steps/worker_models.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <optional>
 
 #include "sim/ledger/energy.hpp"
 
 namespace ganymede {
 namespace {
-
-/// Of a host's memory that the operating system and the training program leave to a cache: an assumption.
-constexpr double kCacheShare = 0.7;
-
-bool same_site(const ScenarioPool& a, const ScenarioPool& b) {
-  return a.catalog == b.catalog && a.pool.region == b.pool.region && a.zone == b.zone;
-}
-
-std::shared_ptr<const Platform> slowed(const std::shared_ptr<const Platform>& platform, double share) {
-  if (share == 1) return platform;
-  auto copy = std::make_shared<Platform>(*platform);
-  for (auto& instance : copy->instances)
-    if (instance.nic) {
-      instance.nic->bandwidth *= share;
-      if (instance.nic->per_flow) *instance.nic->per_flow *= share;
-    }
-  copy->fabric.bandwidth *= share;
-  return copy;
-}
 
 const StepModel& model_at(const WorkloadModel& workload, Bound bound) {
   return bound == Bound::low ? workload.low : bound == Bound::high ? workload.high : workload.central;
@@ -39,11 +19,13 @@ int workers_of(const Scenario& scenario, const Configuration& configuration) {
   return workers;
 }
 
-/// Of a pair of GPUs on a node one loads the batch, of a GPU that has its other half elsewhere perhaps it does.
+/// Workers of a node that load a batch: one of each pair that shares out the two networks, and at least one, since a
+/// GPU whose partner is on another node may be the one that loads.
 int loaders_of_node(const Scenario& scenario, const ScenarioPool& pool) {
   return std::max(1, batches_loaded(scenario.synchronization, pool.pool.gpus_per_node));
 }
 
+/// Makes the device's work, and its operations, `factor` times as large.
 void scale_device(StepModel& model, double factor) {
   for (auto& phase : model.phases)
     if (phase.stream == Stream::compute) {
@@ -52,7 +34,8 @@ void scale_device(StepModel& model, double factor) {
     }
 }
 
-/// A capped GPU runs phases that its arithmetic limits at a lower clock; those that memory limits keep their time.
+/// A capped GPU runs at a lower clock. Phases that arithmetic limits take longer in proportion; those that memory
+/// limits keep their time.
 void cap_power(StepModel& model, const Scenario& scenario, std::size_t stage, const Gpu& gpu) {
   const double clock = capped_clock({*gpu.idle, *gpu.peak}, *scenario.power_cap);
   if (clock == 1) return;
@@ -65,6 +48,7 @@ void cap_power(StepModel& model, const Scenario& scenario, std::size_t stage, co
   }
 }
 
+/// A stage of the input pipeline that takes the same time in each of `samples` steps.
 StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   StepPhase stage;
   stage.name = name;
@@ -75,10 +59,10 @@ StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   return stage;
 }
 
-/// Reading a batch from storage as a stage before the others: all who load batches share its rate and its requests,
-/// those of one node where each node has a volume of its own. Of an object store each node has its rate, and all share
-/// the requests, which are those of one prefix. A request's latency is paid once a batch, whose requests are in flight
-/// together.
+/// Adds reading a batch from storage as the first stage of the pool's input pipeline. Whoever loads batches shares the
+/// storage's rate and requests, with the others of its node where each node has a volume of its own. An object store
+/// gives each node its rate, and all nodes share its requests, which are those of one prefix. A request's latency is
+/// paid once for each batch, because the requests of a batch are in flight together.
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;
@@ -107,7 +91,7 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
   models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node * loaders / workers;
 }
 
-/// Decoding on the node's processors: its stages last longer where there are fewer of them than loaders, one a batch,
+/// Decodes on the node's processors: the stages last longer where a node has fewer processors than workers that load,
 /// and unpacking compressed images comes on top.
 void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images, double cpus) {
   const int vcpus = pool.instance().vcpus;
@@ -120,82 +104,11 @@ void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPo
     first = false;
   }
   if (!first || unpack == 0) return;
-  // After all others, so that buckets keep their places.
+  // It goes behind all others, so that the phases keep the indices that the buckets refer to.
   model.phases.push_back(input_stage("decompress", model.samples, unpack * crowd));
 }
 
-/// Machines of their own for the weights stand behind the workers of the first site. Where that is another platform
-/// than they were chosen on, they are of its workers' type: an assumption.
-void add_servers(const ServerNodes& servers, Site& site) {
-  if (servers.nodes == 0) return;
-  const Instance* instance = site.groups.front().instance;
-  for (const Instance& other : site.platform->instances)
-    if (other.name == servers.instance) instance = &other;
-  site.groups.push_back({instance, servers.nodes, 1});
-}
-
 }  // namespace
-
-Crew crew_of(const Scenario& scenario, const Configuration& configuration) {
-  Crew crew;
-  std::vector<bool> taken(scenario.pools.size(), false);
-  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
-    if (taken[p] || configuration.nodes[p] == 0) continue;
-    const ScenarioPool& first = scenario.pools[p];
-    Site site{slowed(first.platform, configuration.network), {}, crew.pool_of.size(), 0};
-    for (std::size_t q = p; q < scenario.pools.size(); ++q) {
-      const ScenarioPool& pool = scenario.pools[q];
-      if (taken[q] || configuration.nodes[q] == 0 || !same_site(first, pool)) continue;
-      taken[q] = true;
-      const Instance* instance = &site.platform->instance(pool.pool.instance);
-      const int gpus = pool.pool.gpus_per_node;
-      if (!site.groups.empty() && site.groups.back().instance == instance && site.groups.back().gpus_per_node == gpus)
-        site.groups.back().nodes += configuration.nodes[q];
-      else
-        site.groups.push_back({instance, configuration.nodes[q], gpus});
-      for (int node = 0; node < configuration.nodes[q]; ++node) {
-        crew.node_sizes.push_back(gpus);
-        crew.pool_of.insert(crew.pool_of.end(), static_cast<std::size_t>(gpus), q);
-      }
-    }
-    site.workers = crew.pool_of.size() - site.first_worker;
-    crew.sites.push_back(std::move(site));
-  }
-  if (!crew.sites.empty()) add_servers(scenario.servers, crew.sites.front());
-  return crew;
-}
-
-std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
-  std::optional<Link> narrowest;
-  for (const PoolLink& link : scenario.links) {
-    if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
-    // Offers in other regions are for moving there; should both be held, they are joined as AWS' regions of one
-    // continent: an assumption.
-    Link known;
-    known.bandwidth = link.bandwidth.si > 0 ? link.bandwidth : BytesPerSecond{5e9 / 8};
-    known.bandwidth *= configuration.network;
-    known.latency = link.bandwidth.si > 0 ? link.latency : Seconds{0.03};
-    if (!narrowest) narrowest = known;
-    narrowest->bandwidth = std::min(narrowest->bandwidth, known.bandwidth);
-    narrowest->latency = std::max(narrowest->latency, known.latency);
-  }
-  return narrowest;
-}
-
-double cache_share(const Scenario& scenario) {
-  if (!scenario.input.storage || scenario.input.cache != InputPath::Cache::memory) return 0;
-  const double bytes =
-      static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed;
-  double share = 0;
-  for (const ScenarioPool& pool : scenario.pools)
-    if (pool.instance().memory) share = std::max(share, bytes / (kCacheShare * pool.instance().memory->si));
-  return share;
-}
-
-bool fits_cache(const Scenario& scenario, double memory) {
-  if (scenario.input.cache == InputPath::Cache::none) return false;
-  return cache_share(scenario) <= memory;
-}
 
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
                        const std::vector<WorkloadModel>& workloads, Bound bound) {
@@ -227,6 +140,22 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
       read_from_storage(models, scenario, configuration, p);
   }
   return models;
+}
+
+void slow_down(StepModel& model, double factor) {
+  for (auto& phase : model.phases)
+    if (phase.stream == Stream::compute)
+      for (auto* times : {&phase.gap_s, &phase.device_s, &phase.host_s})
+        for (double& time : *times) time *= factor;
+  for (double& time : model.tail_s) time *= factor;
+}
+
+double mean_host_s(const StepModel& model) {
+  double sum = 0;
+  for (const auto& phase : model.phases)
+    for (std::size_t i = 0; i < model.samples; ++i)
+      sum += phase.host_s[i] + (phase.stream == Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
+  return sum / static_cast<double>(model.samples);
 }
 
 }  // namespace ganymede
