@@ -33,7 +33,7 @@ void read_command(JsonObject& in, PolicyChoice& choice) {
   } else {
     for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
     if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
-    // A path that lies beside the scenario; else a word for the search path.
+    // A word that names a file beside the scenario is that file; any other is left to the search path.
     for (auto& word : choice.command) {
       const std::filesystem::path beside = command.directory() / word;
       if (std::filesystem::path(word).is_relative() && std::filesystem::is_regular_file(beside)) word = beside.string();

@@ -31,7 +31,7 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
     case PoolLink::Between::regions:
       return dollars(a.region);
     case PoolLink::Between::clouds: {
-      // Half of what crosses leaves each end; what a private cloud's own line costs is not in its catalog.
+      // Half of the bytes leave each end. A private cloud's own line costs nothing that its catalog would know.
       const bool known = (!a.internet.empty() || from.platform->provider == "private") &&
                          (!b.internet.empty() || to.platform->provider == "private");
       if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;

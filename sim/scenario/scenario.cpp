@@ -110,7 +110,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.file = node.file();
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
-  // How many steps a target takes depends on the number of workers and on whose batches count.
+  // The steps that a target takes depend on the number of workers and on whose batches count, which are read first.
   read_pools(platform, scenario, fingerprint, cache);
   read_synchronization(in.required("synchronization"), scenario);
   read_workload(workload, scenario, fingerprint, cache);

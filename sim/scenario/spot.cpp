@@ -124,7 +124,7 @@ void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) 
   if (auto notice = in.optional("notice")) pool.notice = notice->as_quantity<Seconds>();
   if (capacity) {
     pool.capacity = read_recording(*capacity, fingerprint);
-    pool.lifetimes.reset();  // the recording says who is taken back
+    pool.lifetimes.reset();  // the recording says when nodes are taken back
     pool.spot = Spot::recorded;
   }
   if (auto prices = in.optional("prices")) pool.prices = read_recording(*prices, fingerprint);

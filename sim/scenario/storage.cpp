@@ -72,7 +72,7 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
 }  // namespace
 
 void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario) {
-  // How large a volume for checkpoints is depends on how large they are.
+  // The size of a volume for checkpoints depends on the size of a checkpoint, which is read first.
   const auto checkpoint = in.optional("checkpoint");
   if (checkpoint) read_checkpoint(*checkpoint, scenario);
   if (auto storage = in.optional("storage")) read_storage(*storage, scenario);

@@ -42,62 +42,70 @@ Seconds ComponentSplit::next_batch(std::size_t pair, std::size_t row) {
   return slot;
 }
 
+/// Runs a phase of each pair on the GPU of its network, when images or gradients have crossed to it and the buckets
+/// that the phase waits for are reduced.
+void ComponentSplit::run_phase(std::size_t index, std::span<const std::size_t> rows, std::span<const double> extra_s,
+                               StepOutcome& step) {
+  const Seconds reduced = reduce_before(index, now_);
+  const bool generator = on_generator_[index];
+  for (std::size_t pair = 0; pair < chain_.size(); ++pair) {
+    const std::size_t worker = 2 * pair + (generator ? 1 : 0);
+    const StepPhase& phase = models_[worker]->phases[index];
+    const std::size_t row = rows[2 * pair];
+    WorkerStep& parts = step.workers[worker];
+    Seconds& clock = chain_[pair];
+    if (generator != at_generator_[pair]) {
+      show(worker, StepSpan::Kind::communication, "images or gradients cross", clock, clock + crossing_);
+      clock += crossing_;
+      parts.exposed_communication += crossing_;
+      at_generator_[pair] = generator;
+    }
+    if (reduced > clock) {
+      show(worker, StepSpan::Kind::exposed, "waits for communication", clock, reduced);
+      parts.exposed_communication += reduced - clock;
+      clock = reduced;
+    }
+    const double stall_s = extra_s.empty() || index != 0 ? 0 : extra_s[worker];
+    const Seconds time{phase.gap_s[row] + std::max(phase.device_s[row], phase.host_s[row]) + stall_s};
+    show(worker, StepSpan::Kind::compute, phase.name, clock, clock + time);
+    clock += time;
+    parts.compute += time;
+    parts.device += Seconds{phase.device_s[row]};
+    for (std::size_t bucket = 0; bucket < ready_.size(); ++bucket)
+      if (models_.front()->buckets[bucket].phase == index) ready_[bucket] = std::max(ready_[bucket], clock);
+  }
+}
+
+/// Returns when all buckets that the phase waits for are reduced, one after the other; not before `earliest`.
+Seconds ComponentSplit::reduce_before(std::size_t phase, Seconds earliest) const {
+  for (std::size_t bucket = 0; bucket < ready_.size(); ++bucket)
+    if (wait_before_[bucket] == phase) earliest = std::max(earliest, ready_[bucket]) + reduce_s_[bucket];
+  return earliest;
+}
+
 StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   const std::size_t pairs = models_.size() / 2;
   const StepModel& structure = *models_.front();
   StepOutcome step;
   step.workers.resize(models_.size());
-  // When each pair's chain of phases has come so far, and when each bucket is ready in all pairs.
-  std::vector<Seconds> chain(pairs, now_);
-  std::vector<bool> at_generator(pairs, false);
-  std::vector<Seconds> ready(structure.buckets.size(), now_);
+  chain_.assign(pairs, now_);
+  at_generator_.assign(pairs, false);
+  ready_.assign(structure.buckets.size(), now_);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
-    chain[pair] = next_batch(pair, rows[2 * pair]);
-    step.workers[2 * pair].input_stall += chain[pair] - now_;
-    show(2 * pair, StepSpan::Kind::input_stall, "waits for a batch", now_, chain[pair]);
+    chain_[pair] = next_batch(pair, rows[2 * pair]);
+    step.workers[2 * pair].input_stall += chain_[pair] - now_;
+    show(2 * pair, StepSpan::Kind::input_stall, "waits for a batch", now_, chain_[pair]);
   }
-  for (std::size_t index = 0; index < structure.phases.size(); ++index) {
-    if (structure.phases[index].stream != Stream::compute) continue;
-    Seconds reduced = now_;
-    for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
-      if (wait_before_[bucket] == index) reduced = std::max(reduced, ready[bucket]) + reduce_s_[bucket];
-    for (std::size_t pair = 0; pair < pairs; ++pair) {
-      const bool generator = on_generator_[index];
-      const std::size_t worker = 2 * pair + (generator ? 1 : 0);
-      const StepPhase& phase = models_[worker]->phases[index];
-      const std::size_t row = rows[2 * pair];
-      WorkerStep& parts = step.workers[worker];
-      if (generator != at_generator[pair]) {
-        show(worker, StepSpan::Kind::communication, "images or gradients cross", chain[pair], chain[pair] + crossing_);
-        chain[pair] += crossing_;
-        parts.exposed_communication += crossing_;
-        at_generator[pair] = generator;
-      }
-      if (reduced > chain[pair]) {
-        show(worker, StepSpan::Kind::exposed, "waits for communication", chain[pair], reduced);
-        parts.exposed_communication += reduced - chain[pair];
-        chain[pair] = reduced;
-      }
-      const double slow = extra_s.empty() || index != 0 ? 0 : extra_s[worker];
-      const Seconds time{phase.gap_s[row] + std::max(phase.device_s[row], phase.host_s[row]) + slow};
-      show(worker, StepSpan::Kind::compute, phase.name, chain[pair], chain[pair] + time);
-      chain[pair] += time;
-      parts.compute += time;
-      parts.device += Seconds{phase.device_s[row]};
-      for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
-        if (structure.buckets[bucket].phase == index) ready[bucket] = std::max(ready[bucket], chain[pair]);
-    }
-  }
+  for (std::size_t index = 0; index < structure.phases.size(); ++index)
+    if (structure.phases[index].stream == Stream::compute) run_phase(index, rows, extra_s, step);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     const Seconds tail{models_[2 * pair]->tail_s[rows[2 * pair]]};
-    chain[pair] += tail;
+    chain_[pair] += tail;
     step.workers[2 * pair].compute += tail;
   }
-  Seconds end = *std::max_element(chain.begin(), chain.end());
-  for (std::size_t bucket = 0; bucket < ready.size(); ++bucket)
-    if (wait_before_[bucket] == structure.phases.size()) end = std::max(end, ready[bucket]) + reduce_s_[bucket];
+  const Seconds end = reduce_before(structure.phases.size(), *std::max_element(chain_.begin(), chain_.end()));
   step.duration = end - now_;
-  // While one network's GPU works the other's waits for it.
+  // While the GPU of one network works, that of the other waits for it.
   for (WorkerStep& parts : step.workers)
     parts.straggler +=
         step.duration - (parts.compute + parts.exposed_communication + parts.straggler + parts.input_stall);

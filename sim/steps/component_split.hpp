@@ -23,6 +23,9 @@ class ComponentSplit : public StepProcess {
 
  private:
   Seconds next_batch(std::size_t pair, std::size_t row);
+  void run_phase(std::size_t index, std::span<const std::size_t> rows, std::span<const double> extra_s,
+                 StepOutcome& step);
+  Seconds reduce_before(std::size_t phase, Seconds earliest) const;
 
   std::vector<const StepModel*> models_;  // by worker
   Seconds crossing_;
@@ -32,6 +35,11 @@ class ComponentSplit : public StepProcess {
   std::vector<std::vector<Seconds>> stage_free_, taken_;  // of the input pipelines, by pair
   std::size_t steps_ = 0;
   Seconds now_;
+
+  // State of the step under way.
+  std::vector<Seconds> chain_;      // by pair: when its chain of phases has come so far
+  std::vector<bool> at_generator_;  // by pair: its images or gradients are on the generator's GPU
+  std::vector<Seconds> ready_;      // by bucket: when it is ready in all pairs
 };
 
 }  // namespace ganymede

@@ -40,7 +40,8 @@ Topology first_of_pairs(const Topology& all, std::vector<int>& members) {
   firsts.gpus_per_node = *std::max_element(firsts.node_sizes.begin(), firsts.node_sizes.end());
   const auto smaller = std::find_if(firsts.node_sizes.begin(), firsts.node_sizes.end(),
                                     [&](int size) { return size != firsts.gpus_per_node; });
-  if (firsts.node_sizes.end() - smaller <= 1) firsts.node_sizes.clear();  // as Topology has it
+  // A topology lists its nodes' sizes only where more than the last one is smaller.
+  if (firsts.node_sizes.end() - smaller <= 1) firsts.node_sizes.clear();
   return firsts;
 }
 
@@ -103,7 +104,7 @@ Seconds SiteCommunication::to_next(Bytes bytes, int stride) const {
   return worst;
 }
 
-/// Calls run in issue order: one starts when the one before has ended and the last rank has arrived.
+/// Reductions run in the order of issue: one starts when the one before has ended and the last worker has arrived.
 std::vector<std::vector<Seconds>> SiteCommunication::from_last_arrival(std::span<const Reduction> reductions) const {
   std::vector<std::vector<Seconds>> done;
   for (const auto& reduction : reductions) {
@@ -118,7 +119,8 @@ std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Redu
   if (!after_last_.empty()) return from_last_arrival(reductions);
   if (!remember) return simulate(reductions);
   const Seconds first = reductions.front().arrivals.front();
-  std::vector<std::int64_t> pattern;  // picoseconds, below which the clock's rounding would tell steps apart
+  // In picoseconds: with finer arrivals the rounding of the clock would make equal steps differ.
+  std::vector<std::int64_t> pattern;
   for (const auto& reduction : reductions) {
     pattern.push_back(static_cast<std::int64_t>(reduction.bucket));
     for (const Seconds arrival : reduction.arrivals) pattern.push_back(std::llround((arrival - first).si * 1e12));

@@ -40,8 +40,8 @@ void StepSimulator::add_work(const Workers& workers, StepDistribution& out) cons
     out.host += Seconds{workers.host_s[pool]};
     for (const auto& phase : workers.models.by_pool[pool].phases) out.flops += phase.flops;
   }
-  // Those were sums over workers that each train a batch; a pair trains one between them, and of backup workers not all
-  // count, though they work.
+  // Those were sums over workers that each train a batch. A pair trains one batch between them, and the images of
+  // dropped backup workers do not count, though these workers do work.
   const int loaded = batches();
   out.images = out.images * batches_a_step(scenario_.synchronization, out.workers) / out.workers;
   out.host = out.host * loaded / out.workers;
@@ -57,7 +57,8 @@ void StepSimulator::add_traffic(StepDistribution& out) const {
     out.between_sites = communication_->between_sites() / steps;
   }
   if (servers_) {
-    // As if all pushed equally often; a worker beside the only server does so more often, and its link is always busy.
+    // This assumes that all workers push equally often. One beside the only server pushes more often, and its link is
+    // always busy.
     out.busiest_link = std::min(servers_->busiest_link, out.mean);
     out.between_sites = servers_->between_sites;
   }

@@ -41,7 +41,7 @@ void StepSimulator::connect(const StepModel& model) {
     buckets.push_back(bucket.bytes);
     weights += bucket.bytes;
   }
-  // What is averaged or exchanged between steps is the weights, in one piece; an asynchronous server knows no rounds.
+  // Between steps workers average or exchange all weights in one piece; an asynchronous server reduces nothing.
   if (sync.mode == Mode::async_parameter_server)
     buckets.clear();
   else if (sync.mode != Mode::all_reduce)
