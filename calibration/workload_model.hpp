@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "calibration/spread.hpp"
+#include "calibration/step_model.hpp"
 #include "platforms/platform.hpp"
-#include "sim/step/step_model.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede {

@@ -1,6 +1,7 @@
 #include "plan/learn.hpp"
 
 #include "cli/command.hpp"
+#include "plan/chosen_scenario.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -14,7 +15,7 @@ struct LearnCommand {
 void learn_command(const LearnCommand& command, const Shared& shared) {
   check_output(shared);
   keep_input(shared, command.scenario);
-  const Scenario scenario = load_scenario(command.scenario, parse_assignments(command.assignments));
+  const Scenario scenario = load_scenario_or_plan(command.scenario, parse_assignments(command.assignments));
   const auto bar = progress_bar(shared, static_cast<std::size_t>(command.options.episodes), "episodes");
   emit(shared, learn_q_table(scenario, command.options, bar));
 }

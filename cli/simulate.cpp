@@ -8,6 +8,7 @@
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "common/process.hpp"
+#include "plan/chosen_scenario.hpp"
 #include "report/runs.hpp"
 #include "sim/run/seeds.hpp"
 
@@ -32,7 +33,7 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   auto overrides = parse_assignments(options.assignments);
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
-  Scenario scenario = load_scenario(options.scenario, overrides);
+  Scenario scenario = load_scenario_or_plan(options.scenario, overrides);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
   // Message by message each seed would cost what the first one does.

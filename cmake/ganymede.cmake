@@ -50,7 +50,7 @@ function(ganymede_library folder)
   target_link_libraries(ganymede_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# ganymede_test(sim/step SOURCES step_test.cpp): a GoogleTest program that may use that folder and what it depends on.
+# ganymede_test(sim/steps SOURCES steps_test.cpp): a GoogleTest program that may use that folder and what it depends on.
 function(ganymede_test folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   ganymede_target_name(${folder} name)

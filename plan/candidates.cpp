@@ -8,7 +8,7 @@
 #include <set>
 
 #include "plan/bounds.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 namespace {

@@ -9,7 +9,6 @@
 #include "plan/bounds.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
-#include "sim/run/step_distribution.hpp"
 
 namespace ganymede {
 namespace {
@@ -55,8 +54,8 @@ struct Values {
 };
 
 /// Runs of all seeds, of which some may never finish: these miss the goals, and everything else is of the others.
-EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate) {
-  Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""));
+EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+  Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
   const int seeds = runs_of(request, scenario);
   Values time, usd, worst, kg;
   double busy = 0, losses = 0, met = 0;
@@ -72,7 +71,7 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
     set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
     Result run;
     try {
-      run = simulate(scenario);
+      run = simulate(scenario, caches.steps);
     } catch (const Infeasible& error) {
       never = error.what();
       continue;
@@ -118,18 +117,19 @@ struct Steps {
   double per_image_s = 0;
 };
 
-Steps steps_of(const Request& request, PlanCandidate candidate) {
+Steps steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
   static const RequestPolicy kAll{{{"name", "fixed"}}, find_policy("fixed")};
   candidate.policy = &kAll;
   candidate.on_demand_nodes = 0;
-  const Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""));
-  StepTimes times(scenario);
+  const Scenario scenario =
+      read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  ScenarioSteps times(scenario, caches.steps);
   Steps steps;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
     Configuration whole;
     whole.nodes = {candidate.nodes};
     whole.stage = stage;
-    const StepDistribution& known = times.of(whole);
+    const StepDistribution& known = times.distribution(whole);
     steps.mean_s.push_back(known.mean.si);
     steps.images = known.images;
     steps.per_image_s += scenario.stage_shares[stage] * known.mean.si / known.images;
@@ -143,14 +143,14 @@ struct Race {
   Steps steps;
 };
 
-Race fastest_scheme(const Request& request, PlanCandidate candidate) {
+Race fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
   Race race;
   const std::vector<std::string> schemes =
       candidate.scheme == "any" ? request.schemes : std::vector<std::string>{candidate.scheme};
   for (const std::string& scheme : schemes) {
     candidate.scheme = scheme;
     try {
-      Steps steps = steps_of(request, candidate);
+      Steps steps = steps_of(request, candidate, caches);
       if (!race.scheme.empty() && steps.per_image_s >= race.steps.per_image_s) continue;
       race.scheme = scheme;
       race.steps = std::move(steps);
@@ -171,9 +171,9 @@ int runs_of(const Request& request, const Scenario& scenario) {
   return has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
 }
 
-nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate) {
+nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   try {
-    return evaluate_seeds(request, candidate);
+    return evaluate_seeds(request, candidate, caches);
   } catch (const ConfigError& error) {  // such as a storage that this catalog does not have
     return {{"invalid", error.what()}};
   } catch (const Infeasible& error) {
@@ -183,9 +183,10 @@ nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& c
   }
 }
 
-nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const Beaten& beaten) {
+nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const Beaten& beaten,
+                              EvaluationCaches& caches) {
   // What keeps all schemes from it keeps each candidate from it, which then says why.
-  const Race race = fastest_scheme(request, members.front());
+  const Race race = fastest_scheme(request, members.front(), caches);
   const std::string scheme = !race.scheme.empty()              ? race.scheme
                              : members.front().scheme == "any" ? request.schemes.front()
                                                                : members.front().scheme;
@@ -202,7 +203,7 @@ nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCand
         continue;
       }
     }
-    answers.push_back(simulate_candidate(request, candidate));
+    answers.push_back(simulate_candidate(request, candidate, caches));
   }
   return {{"scheme", scheme}, {"answers", std::move(answers)}};
 }

@@ -68,11 +68,12 @@ class Learner : public Controller {
 std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
                           const std::function<void(std::size_t)>& progress) {
   PolicyTable table;
+  StepDistributionCache cache;
   int finished = 0;
   for (int episode = 0; episode < options.episodes; ++episode) {
     Scenario run = with_seed(scenario, options.first_seed + static_cast<std::uint64_t>(episode));
     run.policy.policy = find_policy("q-learning");
-    StepTimes times(run);
+    ScenarioSteps times(run, cache);
     const double share = static_cast<double>(episode) / std::max(1, options.episodes - 1);
     auto learner = std::make_unique<Learner>(run, options, options.explore * (1 - 0.9 * share), table);
     Learner& taught = *learner;
@@ -88,7 +89,7 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
   if (finished == 0) throw Infeasible(scenario.file + ": no episode ever finishes; there is nothing to learn from");
   nlohmann::ordered_json out;
   out["schema"] = "ganymede.q-table/1";
-  out["scenario"] = scenario.seedless;
+  out["scenario"] = scenario.hash_without_seed;
   out["episodes"] = options.episodes;
   out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
   out["values"] = nlohmann::ordered_json::object();

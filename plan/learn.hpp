@@ -5,7 +5,7 @@
 #include <functional>
 #include <string>
 
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

@@ -127,8 +127,9 @@ class Search {
         [&](std::size_t u) {
           std::vector<PlanCandidate> members;
           for (const std::size_t i : work[u]) members.push_back(candidate(i));
-          return evaluate_group(request_, members,
-                                [&](const PlanCandidate& of, const Bounds& bounds) { return beaten(of, bounds); })
+          return evaluate_group(
+                     request_, members,
+                     [&](const PlanCandidate& of, const Bounds& bounds) { return beaten(of, bounds); }, caches_)
               .dump();
         },
         [&](std::size_t finished) {
@@ -263,6 +264,7 @@ class Search {
   const Request& request_;
   const PlanOptions& options_;
   Plan plan_;
+  EvaluationCaches caches_;
   std::vector<std::size_t> front_;             // that meet the goals, and nothing beats
   std::optional<double> least_of_known_risk_;  // of what is to be minimized
   std::size_t units_ = 0;                      // to simulate, as far as is known before

@@ -11,7 +11,7 @@
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede {

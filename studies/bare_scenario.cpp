@@ -13,7 +13,7 @@ Scenario bare_scenario(std::shared_ptr<const Platform> platform, const std::stri
   pool.name = instance;
   pool.platform = std::move(platform);
   pool.pool = {instance, "here", Market::on_demand, nodes, gpus_per_node};
-  pool.most = nodes;
+  pool.max_nodes = nodes;
   scenario.pools = {pool};
   scenario.stages = {0};
   scenario.stage_shares = {1};

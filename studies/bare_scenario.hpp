@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

@@ -10,7 +10,7 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
-#include "sim/run/step_distribution.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
 
 namespace ganymede {
@@ -222,10 +222,10 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
   Scenario scenario = bare_scenario(platform_, instance_, gpus / per_node, per_node, trace, 1000);
   scenario.synchronization = synchronization(gpus);
   scenario.dataset.bytes_per_image = image_bytes_ * bytes_factor / links_;
-  StepTimes times(scenario, &workload);
+  ScenarioSteps times(scenario, workload);
   Configuration configuration;
   configuration.nodes = {gpus / per_node};
-  const StepDistribution& steps = times.of(configuration);
+  const StepDistribution& steps = times.distribution(configuration);
   return {steps.mean.si, steps.low.si, steps.high.si};
 }
 

@@ -208,6 +208,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   const std::vector<std::uint64_t> seeds = read_seeds(in.required("seeds"));
   in.finish();
 
+  ScenarioInputCache cache;
   for (const auto& entry : platforms)
     for (const int count : counts)
       for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
@@ -221,7 +222,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;
             scenario["seed"] = seeds.front();
-            return std::make_shared<const Scenario>(read_scenario(JsonNode::wrap(scenario, file.string(), "")));
+            return std::make_shared<const Scenario>(read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
           });
           for (const std::uint64_t seed : seeds)
             study.runs.push_back({fmt::format("{}, seed {}", label, seed), base, seed});
@@ -289,12 +290,13 @@ StudyOutcome run_study(const Study& study, int jobs, const std::function<void(st
   if (!journal.empty()) kept.open(journal, std::ios::app);
   const bool message = std::any_of(study.runs.begin(), study.runs.end(),
                                    [](const StudyRun& run) { return run.base->fidelity == Fidelity::message; });
+  StepDistributionCache cache;              // of a child, which forks a copy
   std::map<const Scenario*, Scenario> own;  // of a child: copied once, then only their seed changes
   const auto work = [&](std::size_t i) {
     const StudyRun& run = study.runs[to_do[i]];
     Scenario& scenario = own.try_emplace(run.base.get(), *run.base).first->second;
     set_seed(scenario, run.seed);
-    return answer_of(simulate(scenario));
+    return answer_of(simulate(scenario, cache));
   };
   StudyOutcome result;
   std::vector<ChildOutcome> bad(to_do.size());

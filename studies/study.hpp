@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

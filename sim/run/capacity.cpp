@@ -24,7 +24,7 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
     return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", pool.name, place));
   };
   states_.push_back({stream(-1), true, 0, {}});
-  for (int place = 0; place < std::min(pool.most, kPlacesAtMost); ++place) {
+  for (int place = 0; place < std::min(pool.max_nodes, kPlacesAtMost); ++place) {
     State own{stream(place), true, 0, {}};
     const bool follows = own.random.uniform() < spot_model().together;
     places_.push_back(follows ? 0 : states_.size());

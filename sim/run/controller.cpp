@@ -98,9 +98,9 @@ Decision Controller::decide(const Observation& seen) {
     throw Failure(fmt::format("{}: the policy {} decided on {} pools, there are {}", scenario_.file,
                               scenario_.policy.policy->name, decision.nodes.size(), pools.size()));
   for (std::size_t p = 0; p < pools.size(); ++p)
-    if (decision.nodes[p] < 0 || decision.nodes[p] > pools[p].most)
+    if (decision.nodes[p] < 0 || decision.nodes[p] > pools[p].max_nodes)
       throw Failure(fmt::format("{}: the policy {} asks for {} nodes of \"{}\", which has at most {}", scenario_.file,
-                                scenario_.policy.policy->name, decision.nodes[p], pools[p].name, pools[p].most));
+                                scenario_.policy.policy->name, decision.nodes[p], pools[p].name, pools[p].max_nodes));
   return decision;
 }
 

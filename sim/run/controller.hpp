@@ -5,7 +5,7 @@
 #include <string>
 
 #include "policies/policy.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

@@ -44,11 +44,11 @@ Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random) {
     return life < 9e9 ? to_nanoseconds(Seconds{life}) : kNever;
   }
   const double u = random.uniform();
-  double low = 0, high = lifetimes.most.si;
-  if (u >= bathtub(high, high)) return to_nanoseconds(lifetimes.most);
+  double low = 0, high = lifetimes.longest.si;
+  if (u >= bathtub(high, high)) return to_nanoseconds(lifetimes.longest);
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (bathtub(middle, lifetimes.most.si) < u ? low : high) = middle;
+    (bathtub(middle, lifetimes.longest.si) < u ? low : high) = middle;
   }
   return to_nanoseconds(Seconds{high});
 }
@@ -74,7 +74,7 @@ double hazard_rate(const Scenario& scenario, const ScenarioPool& pool) {
   double rate = scenario.faults.crash ? 1 / scenario.faults.crash->si : 0;
   if (pool.lifetimes)
     rate += 1 / (pool.lifetimes->kind == Lifetimes::Kind::exponential ? pool.lifetimes->mean.si
-                                                                      : bathtub_mean(pool.lifetimes->most.si));
+                                                                      : bathtub_mean(pool.lifetimes->longest.si));
   if (is_modelled(pool.spot)) rate += 1 / spot_zone(scenario, pool).mean_up.si;
   if (pool.capacity && pool.capacity->rows.size() > 1) {
     const auto& rows = pool.capacity->rows;

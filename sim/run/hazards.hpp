@@ -8,7 +8,7 @@
 #include "common/random.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/spot.hpp"
-#include "sim/run/scenario.hpp"
+#include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
 

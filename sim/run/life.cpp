@@ -8,7 +8,6 @@
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
-#include "sim/run/worker_models.hpp"
 
 namespace ganymede {
 namespace {
@@ -24,7 +23,7 @@ constexpr std::size_t kEventsAtMost = 20'000;  // of the log
 
 }  // namespace
 
-Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controller> controller)
+Life::Life(const Scenario& scenario, ScenarioSteps& times, std::unique_ptr<Controller> controller)
     : scenario_(scenario),
       times_(times),
       controller_(controller ? std::move(controller) : make_controller(scenario)),
@@ -40,7 +39,7 @@ Life::Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controlle
     capacity_.emplace_back(scenario, pool);
     // Pools that the scenario asks for have their data; one that a policy may use besides has it where it was.
     away_[speed_.size()] = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
-    speed_.push_back(times.known(0, 0).mean_s / times.known(speed_.size(), 0).mean_s);
+    speed_.push_back(times.workload(0, 0).mean_s / times.workload(speed_.size(), 0).mean_s);
   }
   target_ = static_cast<double>(scenario.target == Target::steps ? scenario.steps : scenario.images);
   draw_stages();
@@ -305,7 +304,7 @@ void Life::schedule(Event::Kind kind) {
                                                              : faults.storage;
   if (!slowdown) return;
   int count = 0;
-  for (const auto& pool : scenario_.pools) count += pool.most;
+  for (const auto& pool : scenario_.pools) count += pool.max_nodes;
   const double wait = slowdown->every.si / (kind == Event::Kind::slow_node ? count : 1) * slow_nodes_.exponential();
   if (wait < 8e9) post(now_ + to_nanoseconds(Seconds{wait}), kind);
 }
@@ -319,7 +318,7 @@ void Life::slowdown_came(Event::Kind kind) {
   if (kind == Event::Kind::slow_storage)
     return slow({Kind::storage, {}, 0, 1, faults.storage->factor, faults.storage->lasts});
   std::uint64_t most = 0, training = 0;
-  for (const auto& pool : scenario_.pools) most += static_cast<std::uint64_t>(pool.most);
+  for (const auto& pool : scenario_.pools) most += static_cast<std::uint64_t>(pool.max_nodes);
   for (const int members : fleet_.members()) training += static_cast<std::uint64_t>(members);
   // What falls on a node that is not there hits nobody.
   if (slow_nodes_.below(most) < training)

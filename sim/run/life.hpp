@@ -16,13 +16,14 @@
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
 #include "sim/run/training.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
 
 namespace ganymede {
 
 class Life {
  public:
   /// Both must outlive this. `controller` decides instead of the scenario's policy, if there is one.
-  Life(const Scenario& scenario, StepTimes& times, std::unique_ptr<Controller> controller = nullptr);
+  Life(const Scenario& scenario, ScenarioSteps& times, std::unique_ptr<Controller> controller = nullptr);
 
   /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
   void run();
@@ -144,7 +145,7 @@ class Life {
   void release(std::size_t pool, int nodes);
 
   const Scenario& scenario_;
-  StepTimes& times_;
+  ScenarioSteps& times_;
   std::unique_ptr<Controller> controller_;
   Fleet fleet_;
   Training training_;

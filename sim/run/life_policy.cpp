@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/run/life.hpp"
-#include "sim/run/worker_models.hpp"
+#include "sim/steps/dataset_cache.hpp"
 
 namespace ganymede {
 namespace {
@@ -21,7 +21,7 @@ PoolView Life::view_of(std::size_t p) const {
   view.market = pool.pool.market;
   view.gpus_per_node = pool.pool.gpus_per_node;
   view.requested = pool.pool.nodes;
-  view.most = pool.most;
+  view.most = pool.max_nodes;
   view.ready = count.ready;
   view.starting = count.booting;
   view.waiting = count.waiting + count.queued;

@@ -10,7 +10,7 @@
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 #include "sim/run/life.hpp"
-#include "sim/run/worker_models.hpp"
+#include "sim/steps/dataset_cache.hpp"
 
 namespace ganymede {
 namespace {
@@ -98,7 +98,7 @@ void Life::begin_segment(bool goes_on) {
   Segment segment;
   segment.start = now_;
   segment.configuration = configuration();
-  const StepDistribution& steps = times_.of(segment.configuration);
+  const StepDistribution& steps = times_.distribution(segment.configuration);
   segment.steps = &steps;
   segment.step_ns = steps.mean.si * kNanosecondsPerSecond;
   const auto images = static_cast<double>(scenario_.dataset.images);
@@ -153,7 +153,7 @@ void Life::cut(bool lost) {
   double error = 0;
   for (std::size_t p = 0; p < segment.configuration.nodes.size(); ++p)
     if (segment.configuration.nodes[p] > 0) {
-      const KnownWorkload& workload = times_.known(p, segment.configuration.stage);
+      const WorkloadSummary& workload = times_.workload(p, segment.configuration.stage);
       if (workload.provenance == Provenance::measured) error = std::max(error, workload.relative_error);
     }
   const std::int64_t checkpoints = training_.cut(now_, lost, error);

@@ -12,7 +12,7 @@
 #include "sim/ledger/bill.hpp"
 #include "sim/ledger/energy.hpp"
 #include "sim/ledger/ledger.hpp"
-#include "sim/step/step_process.hpp"
+#include "sim/steps/step_process.hpp"
 
 namespace ganymede {
 

@@ -14,7 +14,8 @@ bool has_chances(const Scenario& scenario) {
 }
 
 Result simulate_seeds(const Scenario& scenario, int count) {
-  Result asked = simulate(scenario);
+  StepDistributionCache cache;
+  Result asked = simulate(scenario, cache);
   if (count < 2) return asked;
   SeedRuns all;
   all.first = scenario.seed;
@@ -37,7 +38,7 @@ Result simulate_seeds(const Scenario& scenario, int count) {
     Scenario other = with_seed(scenario, scenario.seed + static_cast<std::uint64_t>(i));
     other.shown_steps = 0;
     try {
-      take(simulate(other));
+      take(simulate(other, cache));
     } catch (const Infeasible&) {  // counted as not finished
     }
   }

@@ -24,7 +24,7 @@ std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisionin
                                                               {"price", &pool.price.origin},
                                                               {"provisioning", &provisioning.origin},
                                                               {"billing", &platform.billing.origin}};
-  if (pool.most > 1) {
+  if (pool.max_nodes > 1) {
     facts.emplace_back("fabric", &platform.fabric.origin);
     if (instance.nic) facts.emplace_back("NIC", &instance.nic->origin);
   }
@@ -32,7 +32,7 @@ std::vector<std::string> unconfirmed(const ScenarioPool& pool, const Provisionin
     warnings.push_back(fmt::format("prices of {} are converted from {}", platform.name, platform.currency));
   if (!instance.retired.empty()) warnings.push_back(fmt::format("retired: {}: {}", instance.name, instance.retired));
   const bool inside = pool.pool.gpus_per_node > 1 && !instance.gpu_links;
-  const bool staged = pool.most > 1 && instance.nic && !instance.nic->gpu_direct;
+  const bool staged = pool.max_nodes > 1 && instance.nic && !instance.nic->gpu_direct;
   if (instance.host_link && (inside || staged)) facts.emplace_back("host link", &instance.host_link->origin);
   if (const Region* region = platform.region(pool.pool.region)) facts.emplace_back("region", &region->origin);
   if (pool.pool.gpus_per_node > 1 && instance.gpu_links) facts.emplace_back("GPU links", &instance.gpu_links->origin);
@@ -118,7 +118,7 @@ void describe(Result& result, const Scenario& scenario) {
     result.memory = std::max(result.memory, gpu_memory(scenario.trace.batches[stage]));
   result.hash = scenario.hash;
   result.seed = scenario.seed;
-  result.fabric_source = first.platform->fabric_label(first.instance(), first.most, first.pool.gpus_per_node);
+  result.fabric_source = first.platform->fabric_label(first.instance(), first.max_nodes, first.pool.gpus_per_node);
   result.software = fmt::format("{} {} ({})", scenario.trace.software.name, scenario.trace.software.version,
                                 scenario.trace.software.backend);
   result.prices_as_of = first.price.as_of;
@@ -182,12 +182,12 @@ std::vector<std::string> unconfirmed_storage(const Scenario& scenario) {
   return warnings;
 }
 
-void sources(Result& result, const Scenario& scenario, StepTimes& times, const Life& life,
+void sources(Result& result, const Scenario& scenario, ScenarioSteps& times, const Life& life,
              const std::vector<bool>& used) {
   Provenance worst = Provenance::measured;
   for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
     if (!used[p]) continue;
-    const KnownWorkload& workload = times.known(p, scenario.stages.size() - 1);
+    const WorkloadSummary& workload = times.workload(p, scenario.stages.size() - 1);
     worst = std::max(worst, workload.provenance);
     if (result.step_source.find(workload.rule) == std::string::npos)
       result.step_source += (result.step_source.empty() ? "" : " and ") + workload.rule;
@@ -211,7 +211,7 @@ void sources(Result& result, const Scenario& scenario, StepTimes& times, const L
     if (result.gpus > 1) add_warnings(result, beyond_measured_sizes(scenario, *pool.platform));
     if (pool.spot == Spot::uninterrupted)
       add_warnings(result, {fmt::format("no interruptions of \"{}\" are simulated, as its {} says", pool.name,
-                                        pool.spot_wish ? "scenario" : "platform")});
+                                        pool.spot_choice ? "scenario" : "platform")});
     if (is_modelled(pool.spot)) add_warnings(result, {modelled_risk(pool)});
     if (pool.lifetimes && pool.lifetimes->source != "the scenario")
       add_warnings(result, {fmt::format("nodes of \"{}\" are taken back after {} on average, by {}", pool.name,
@@ -343,7 +343,7 @@ void use_of_hardware(Result& result, const Scenario& scenario, Life& life) {
   add_energy(result, scenario, life);
 }
 
-Result simulate(const Scenario& scenario, StepTimes& times) {
+Result simulate_with(const Scenario& scenario, ScenarioSteps& times) {
   Result result;
   describe(result, scenario);
   Life life(scenario, times);
@@ -382,14 +382,19 @@ Result simulate(const Scenario& scenario, StepTimes& times) {
 
 }  // namespace
 
+Result simulate(const Scenario& scenario, StepDistributionCache& cache) {
+  ScenarioSteps times(scenario, cache);
+  return simulate_with(scenario, times);
+}
+
 Result simulate(const Scenario& scenario) {
-  StepTimes times(scenario);
-  return simulate(scenario, times);
+  StepDistributionCache cache;
+  return simulate(scenario, cache);
 }
 
 Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
-  StepTimes times(scenario, &workload);
-  return simulate(scenario, times);
+  ScenarioSteps times(scenario, workload);
+  return simulate_with(scenario, times);
 }
 
 }  // namespace ganymede

@@ -7,7 +7,7 @@
 
 #include "sim/ledger/ledger.hpp"
 #include "sim/run/hazards.hpp"
-#include "sim/run/step_distribution.hpp"
+#include "sim/steps/step_distribution.hpp"
 
 namespace ganymede {
 

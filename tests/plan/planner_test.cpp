@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -91,12 +92,12 @@ TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
   content["budget"] = "20USD";
   const Json plan = json();
   const auto file = folder_.add("plan.json", plan.dump());
-  const Scenario scenario = load_scenario(file);
+  const Scenario scenario = load_scenario_or_plan(file);
   EXPECT_EQ(scenario.deadline, Seconds{2400});
   EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
   const Json run = Json::parse(result_json(simulate(scenario)));
   EXPECT_NEAR(run["time"]["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
-  EXPECT_EQ(load_scenario(file, {{"/platform/nodes", "2"}}).pools[0].pool.nodes, 2);
+  EXPECT_EQ(load_scenario_or_plan(file, {{"/platform/nodes", "2"}}).pools[0].pool.nodes, 2);
 }
 
 TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
@@ -105,7 +106,7 @@ TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
   EXPECT_FALSE(none.best);
   ASSERT_FALSE(none.near.empty());
   const auto file = folder_.add("plan.json", json().dump());
-  EXPECT_THAT(message_of<ConfigError>([&] { load_scenario(file); }), HasSubstr("the plan has chosen nothing"));
+  EXPECT_THAT(message_of<ConfigError>([&] { load_scenario_or_plan(file); }), HasSubstr("the plan has chosen nothing"));
 }
 
 // A measured step drifts by 14 % at most between runs: an hour and 90 s may become 4,200 s.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "plan/chosen_scenario.hpp"
 #include "plans.hpp"
 #include "report/plans.hpp"
 #include "sim/run/simulate.hpp"
@@ -72,7 +73,7 @@ TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
   EXPECT_NEAR(plan["chosen"]["usd"]["median"].get<double>(),
               10.8 * std::ceil(plan["chosen"]["time_s"]["median"].get<double>()) / 3600, 0.0031);
   EXPECT_THAT(plan_text(plan), HasSubstr("1 x four, part of the instance: 3 GPUs of each"));
-  const Json run = Json::parse(result_json(simulate(load_scenario(folder_.add("plan.json", plan.dump())))));
+  const Json run = Json::parse(result_json(simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
   // From the end of the 90 s of boot on; a boot is provisioning for all four.
   EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
   // Whole instances do for what divides by four: then no part is offered.

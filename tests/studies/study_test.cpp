@@ -124,7 +124,7 @@ TEST(Study, NamesTheRunThatFails) {
   Platform bare = *broken.pools[0].platform;
   for (auto& instance : bare.instances) instance.nic.reset();
   broken.pools[0].platform = std::make_shared<const Platform>(bare);
-  broken.physics = "bare";
+  broken.step_fingerprint = "bare";
   study.runs[1].base = std::make_shared<const Scenario>(broken);
   EXPECT_THAT(message_of<ConfigError>([&] { run_study(study, 2); }),
               testing::StartsWith("lab room-1, 2 x X, ring, seed 1: "));

@@ -38,7 +38,8 @@ class Recordings : public testing::Test {
   Json run(const Json& content) const { return Json::parse(result_json(simulate(files_.load(content)))); }
   std::vector<Held> nodes_of(const Json& content) const {
     const Scenario scenario = files_.load(content);
-    StepTimes times(scenario);
+    StepDistributionCache cache;
+    ScenarioSteps times(scenario, cache);
     ganymede::Life life(scenario, times);
     life.run();
     std::vector<Held> nodes;
@@ -185,7 +186,8 @@ RC_GTEST_PROP(RecordingsProperty, NoMoreIsHeldThanTheRecordingHad, ()) {
   static const ScenarioFiles kFiles;
   const Scenario scenario = kFiles.load(any_run(kFiles));
   const Series& capacity = *scenario.pools[0].capacity;
-  StepTimes times(scenario);
+  StepDistributionCache cache;
+  ScenarioSteps times(scenario, cache);
   ganymede::Life life(scenario, times);
   life.run();
   const Fleet& fleet = life.fleet();

@@ -1,0 +1,16 @@
+#pragma once
+// The scenario that a plan has chosen, so that `simulate` and `learn` take a plan's file as they take a scenario's.
+
+#include <filesystem>
+#include <vector>
+
+#include "sim/scenario/scenario.hpp"
+
+namespace ganymede {
+
+/// Reads a `ganymede.scenario/1`, or of a `ganymede.plan/1` the scenario of the candidate that it has chosen. Pointers
+/// of `overrides` start at the scenario in both cases. ConfigError as of load_scenario(), and for a plan that has
+/// chosen nothing.
+Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
+
+}  // namespace ganymede

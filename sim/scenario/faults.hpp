@@ -1,0 +1,36 @@
+#pragma once
+// What may go wrong in a run besides the loss of spot nodes: crashes, slowdowns, and events at given times.
+
+#include <cstddef>
+#include <optional>
+#include <vector>
+
+#include "common/units.hpp"
+
+namespace ganymede {
+
+/// Something that becomes slower for a while, at random times.
+struct Slowdown {
+  Seconds every{0};   ///< Mean time between two starts: of one node (straggler), or of the whole run.
+  double factor = 1;  ///< A straggler's steps take so many times as long; network and storage keep this share.
+  Seconds lasts{0};
+};
+
+/// One fault at a given time.
+struct InjectedEvent {
+  enum class Kind { interruption, crash, straggler, network, storage };
+  Kind kind = Kind::interruption;
+  Seconds at{0};
+  std::size_t pool = 0;  ///< Index of the pool whose nodes it hits.
+  int nodes = 1;
+  double factor = 1;  ///< As Slowdown::factor; not for interruptions and crashes.
+  Seconds lasts{0};   ///< Likewise.
+};
+
+struct Faults {
+  std::optional<Seconds> crash;  ///< Mean time between crashes of one node.
+  std::optional<Slowdown> straggler, network, storage;
+  std::vector<InjectedEvent> events;
+};
+
+}  // namespace ganymede

@@ -1,0 +1,24 @@
+#include "sim/scenario/input_cache.hpp"
+
+#include "common/random.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede {
+
+ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at) {
+  const std::string name = trace_name(at);
+  const std::string text = trace_text(at);
+  const std::uint64_t hash = name.starts_with(kRecorded) ? embedded_hash(name, text) : fnv1a(text);
+  const auto known = traces_.find({name, hash});
+  if (known != traces_.end()) return {known->second, hash};
+  const auto added = traces_.emplace(std::pair{name, hash}, read_step_trace(JsonNode::parse(text, name))).first;
+  return {added->second, hash};
+}
+
+std::uint64_t ScenarioInputCache::embedded_hash(const std::string& name, std::string_view text) {
+  const auto [place, is_new] = hashes_.try_emplace(name, 0);
+  if (is_new) place->second = fnv1a(text);
+  return place->second;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,73 @@
+// "policy" of a scenario: a name, its settings, the table of a policy that learns, the command of an external one.
+
+#include "common/file.hpp"
+#include "sim/scenario/sections.hpp"
+
+namespace ganymede {
+namespace {
+
+std::shared_ptr<const PolicyTable> read_table(const JsonNode& at, Fingerprint& fingerprint) {
+  const std::filesystem::path file = at.directory() / at.as_string();
+  const std::string text = read_file(file);
+  fingerprint.replace(at.pointer(), text);
+  JsonObject in(JsonNode::parse(text, file.string()));
+  check_schema(in, "ganymede.q-table/1");
+  for (const char* about : {"episodes", "scenario", "seeds"}) in.optional(about);
+  auto table = std::make_shared<PolicyTable>();
+  for (const auto& [state, row] : in.required("values").as_map()) {
+    const auto values = row.as_numbers(-1e300, 1e300);
+    if (values.size() != kQActions) row.expected("three numbers: of halving, keeping and doubling the nodes");
+    (*table)[state] = values;
+  }
+  in.finish();
+  return table;
+}
+
+void read_command(JsonObject& in, PolicyChoice& choice) {
+  const auto given = in.optional("command");
+  if (!given)
+    in.node().fail("the key \"command\" is missing: a program and its arguments; `ganymede example policy` prints one");
+  const JsonNode& command = *given;
+  if (command.is_string()) {
+    choice.command = shell_command(command.as_string(), command.directory());
+  } else {
+    for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
+    if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
+    // A word that names a file beside the scenario is that file; any other is left to the search path.
+    for (auto& word : choice.command) {
+      const std::filesystem::path beside = command.directory() / word;
+      if (std::filesystem::path(word).is_relative() && std::filesystem::is_regular_file(beside)) word = beside.string();
+    }
+  }
+  if (auto limit = in.optional("limit")) choice.limit = limit->as_positive<Seconds>();
+}
+
+}  // namespace
+
+std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder) {
+  const std::string start = folder.empty() ? "." : folder.string();
+  return {"/bin/sh", "-c", "cd \"$0\" && exec " + line, start};
+}
+
+void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
+  JsonObject in(node);
+  PolicyChoice& choice = scenario.policy;
+  std::vector<std::string> names;
+  for (const auto& policy : policies()) names.emplace_back(policy.name);
+  choice.policy = find_policy(in.required("name").as_choice(names));
+  for (const PolicySetting& setting : choice.policy->settings) {
+    auto value = in.optional(setting.name);
+    choice.settings.push_back(value ? value->as_number(setting.low, setting.high) : setting.otherwise);
+  }
+  if (auto every = in.optional("every")) choice.every = every->as_positive<Seconds>();
+  if (auto blind = in.optional("blind")) choice.blind = blind->as_bool();
+  if (choice.policy->learns) {
+    const auto table = in.optional("table");
+    if (!table) node.fail("the key \"table\" is missing: a file that `ganymede learn` has written");
+    choice.table = read_table(*table, fingerprint);
+  }
+  if (!choice.policy->decide) read_command(in, choice);
+  in.finish();
+}
+
+}  // namespace ganymede

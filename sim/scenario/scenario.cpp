@@ -1,0 +1,163 @@
+#include "sim/scenario/scenario.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/scenario/sections.hpp"
+
+namespace ganymede {
+namespace {
+
+void read_fidelity(const JsonNode& node, Scenario& scenario) {
+  JsonObject in(node);
+  if (auto mode = in.optional("mode"))
+    scenario.fidelity = mode->as_choice({"sampled", "message"}) == "message" ? Fidelity::message : Fidelity::sampled;
+  if (auto precision = in.optional("precision")) scenario.precision = precision->as_number(1e-4, 1);
+  in.finish();
+}
+
+void read_provisioning(const JsonNode& node, Scenario& scenario) {
+  JsonObject in(node);
+  if (auto boot = in.optional("boot")) {
+    scenario.provisioning.boot = read_delay(*boot);
+    scenario.boot_given = true;
+  }
+  read_delays(in, scenario.provisioning);
+  in.finish();
+}
+
+void read_goals(JsonObject& in, Scenario& scenario) {
+  if (auto deadline = in.optional("deadline")) {
+    scenario.deadline = deadline->as_quantity<Seconds>();
+    if (scenario.deadline->si <= 0) deadline->fail("a deadline of 0 is already past; it counts from the request");
+  }
+  if (auto budget = in.optional("budget")) {
+    scenario.budget = read_money(*budget);
+    for (const auto& pool : scenario.pools) {
+      const Billing& billing = pool.platform->billing;
+      const Seconds least = std::max(billing.granularity, billing.minimum);
+      const MicroUsd price{std::llround(static_cast<double>(pool.price.per_hour.value) * least.si / 3600)};
+      if (*scenario.budget >= price && scenario.budget->value > 0) return;
+    }
+    budget->fail(
+        fmt::format("{} do not pay for the shortest time for which one node is charged", to_string(*scenario.budget)));
+  }
+}
+
+void read_power_cap(const JsonNode& node, Scenario& scenario) {
+  scenario.power_cap = node.as_positive<Watts>();
+  for (const ScenarioPool& pool : scenario.pools) {
+    const Gpu& gpu = pool.gpu();
+    if (!gpu.idle || !gpu.peak)
+      node.fail(fmt::format("the catalog {} states no power of {}", pool.platform->name, gpu.name));
+    if (*scenario.power_cap <= *gpu.idle)
+      node.expected(fmt::format("more than {} draws when it is idle, {}", gpu.name, to_string(*gpu.idle)));
+    if (*scenario.power_cap >= *gpu.peak)
+      scenario.warnings.push_back(fmt::format("the power cap of {} changes nothing: {} draws {} at most",
+                                              to_string(*scenario.power_cap), gpu.name, to_string(*gpu.peak)));
+  }
+}
+
+/// Warns of a policy without the goal that it steers by: it rents what is asked for.
+void check_goals(Scenario& scenario) {
+  const std::string_view name = scenario.policy.policy->name;
+  const bool by_time = name == "deadline" || name == "uniform-progress";
+  if ((by_time && !scenario.deadline) || (name == "budget" && !scenario.budget))
+    scenario.warnings.push_back(fmt::format("the policy {} steers by a \"{}\", which the scenario does not state", name,
+                                            by_time ? "deadline" : "budget"));
+}
+
+void check_memory(const Scenario& scenario) {
+  for (const auto& pool : scenario.pools) {
+    Bytes needed{0};
+    for (const std::size_t stage : scenario.stages)
+      needed = std::max(needed, gpu_memory(scenario.trace.batches[stage]));
+    const Gpu& gpu = pool.gpu();
+    if (needed <= gpu.memory) continue;
+    std::string fits;
+    for (const auto& other : pool.platform->gpus)
+      if (needed <= other.memory)
+        fits += fmt::format("{}{} ({})", fits.empty() ? "" : ", ", other.name, to_string(other.memory));
+    throw Infeasible(
+        fmt::format("{}: batch {} of {} needs {} of GPU memory, {} has {}; {}", scenario.file, scenario.batch().batch,
+                    scenario.trace.model, to_string(needed), gpu.name, to_string(gpu.memory),
+                    fits.empty() ? "nothing in this platform holds it: take a smaller batch" : "it would fit " + fits));
+  }
+}
+
+}  // namespace
+
+int Scenario::workers() const {
+  int sum = 0;
+  for (const auto& pool : pools) sum += pool.pool.nodes * pool.pool.gpus_per_node;
+  return sum;
+}
+
+Bytes gpu_memory(const TraceBatch& batch) {
+  double sum = 0;
+  for (const auto& [kind, bytes] : batch.memory_bytes)
+    if (!kind.starts_with("host")) sum += bytes;
+  return Bytes{sum};
+}
+
+Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
+  JsonObject in(node);
+  check_schema(in, "ganymede.scenario/1");
+  Fingerprint fingerprint(node);
+  Scenario scenario;
+  scenario.file = node.file();
+  const JsonNode workload = in.required("workload");
+  const JsonNode platform = in.required("platform");
+  // The steps that a target takes depend on the number of workers and on whose batches count, which are read first.
+  read_pools(platform, scenario, fingerprint, cache);
+  read_synchronization(in.required("synchronization"), scenario);
+  read_workload(workload, scenario, fingerprint, cache);
+  scenario.provisioning = scenario.pools.front().platform->provisioning;
+  if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
+  read_checkpoints_and_storage(in, scenario);
+  scenario.policy.policy = find_policy("fixed");
+  if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
+  add_policy_pools(scenario);
+  if (auto faults = in.optional("faults")) read_faults(*faults, scenario);
+  if (auto billing = in.optional("billing")) read_charges(*billing, scenario);
+  if (auto cap = in.optional("power_cap")) read_power_cap(*cap, scenario);
+  if (auto fidelity = in.optional("fidelity")) read_fidelity(*fidelity, scenario);
+  read_goals(in, scenario);
+  check_goals(scenario);
+  scenario.seed = in.required("seed").as_seed();
+  in.finish();
+  scenario.hash_without_seed = fingerprint.hash_without({"seed"});
+  set_seed(scenario, scenario.seed);
+  scenario.step_fingerprint =
+      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "billing",
+                                "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
+  check_memory(scenario);
+  if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)
+    scenario.warnings.push_back(
+        "/workload/dataset states no \"bytes_per_image\": images cross between the GPUs of a pair as one value each, "
+        "which takes no time");
+  return scenario;
+}
+
+Scenario read_scenario(const JsonNode& node) {
+  ScenarioInputCache cache;
+  return read_scenario(node, cache);
+}
+
+void set_seed(Scenario& scenario, std::uint64_t seed) {
+  scenario.seed = seed;
+  scenario.hash = fmt::format("{:016x}", fnv1a(fmt::format("{} {}", scenario.hash_without_seed, seed)));
+}
+
+Scenario with_seed(Scenario scenario, std::uint64_t seed) {
+  set_seed(scenario, seed);
+  return scenario;
+}
+
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
+  return read_scenario(JsonNode::load(file, overrides));
+}
+
+}  // namespace ganymede

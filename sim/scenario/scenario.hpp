@@ -1,0 +1,127 @@
+#pragma once
+// A scenario, `ganymede.scenario/1`: what to train, on what, how, and what may happen meanwhile. It is read once,
+// strictly, into a struct whose references all resolve; past this point nothing is looked up by name.
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "platforms/platform.hpp"
+#include "policies/policy.hpp"
+#include "sim/scenario/faults.hpp"
+#include "sim/scenario/input_cache.hpp"
+#include "sim/scenario/pool.hpp"
+#include "sim/scenario/storage.hpp"
+#include "sim/scenario/synchronization.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede {
+
+struct Dataset {
+  std::string name;
+  std::int64_t images = 0;
+  double bytes_per_image = 0;  ///< Uncompressed; 0: not stated.
+};
+
+enum class Fidelity {
+  sampled,  ///< So many steps of a configuration are simulated as the mean step needs.
+  message,  ///< Every step of the run is simulated, message by message.
+};
+
+/// The unit of a run's target.
+enum class Target { steps, epochs, images };
+
+/// What a run is charged for besides its nodes' hours, and how.
+struct Charges {
+  bool free_tiers = false;
+  bool kubernetes = false, load_balancer = false;
+  Seconds idle_tail{0};              ///< How long the last nodes are held after the last step.
+  Bytes download{0};                 ///< To the internet.
+  bool whole_term = false;           ///< Reserved nodes: charges what is left of the term after the run too.
+  std::optional<Storage> boot_disk;  ///< Each node has one.
+  Bytes boot_disk_size{0};           ///< Size of one disk.
+  bool boot_disk_kept = false;       ///< An interrupted node's disk is kept until its pool's next node or the end.
+};
+
+/// The policy of a run and its settings.
+struct PolicyChoice {
+  const Policy* policy = nullptr;
+  std::vector<double> settings;              ///< In the order of Policy::settings.
+  Seconds every{600};                        ///< Time between two consultations of a periodic policy.
+  std::shared_ptr<const PolicyTable> table;  ///< For policies that learn.
+  std::vector<std::string> command;          ///< External policies: the program and its arguments.
+  Seconds limit{10};                         ///< External policies: the longest time for one answer.
+  bool blind = false;                        ///< For control runs: hides from the policy what it would steer by.
+};
+
+struct Scenario {
+  std::string file;
+  std::string hash;               ///< Hash of scenario, trace and platforms: 16 hexadecimal digits.
+  std::string hash_without_seed;  ///< The same hash, whatever the seed.
+  /// Hash of what the times of steps depend on: all but seed, policy, faults, goals and where the nodes are. Scenarios
+  /// with equal fingerprints share their step distributions.
+  std::string step_fingerprint;
+
+  StepTrace trace;
+  std::vector<std::size_t> stages;   ///< Entries of trace.batches, one for each stage of a growing model; else one.
+  std::vector<double> stage_shares;  ///< Share of the target that each stage takes; they sum to 1.
+  double stage_variation = 0;        ///< Each stage's length varies with the seed by up to this share.
+  Dataset dataset;
+  Target target = Target::steps;
+  std::int64_t steps = 0;   ///< Steps of the whole run on the nodes that the scenario asks for.
+  std::int64_t images = 0;  ///< Real images trained on: the last batch of an epoch may be padded.
+
+  std::vector<ScenarioPool> pools;  ///< Those that the scenario asks for come first.
+  std::vector<PoolLink> links;
+  std::vector<std::string> allowed_regions;  ///< Empty: all.
+  Synchronization synchronization;
+  ServerNodes servers;
+  InputPath input;
+  Checkpoints checkpoints;
+  Provisioning provisioning;  ///< The first pool's platform's, with what the scenario says instead.
+  bool boot_given = false;    ///< The scenario states "boot", which then replaces an instance's own boot time.
+  Faults faults;
+  PolicyChoice policy;
+  Charges charges;
+  std::optional<Watts> power_cap;  ///< Power at which each GPU is capped.
+  std::optional<Seconds> deadline;
+  std::optional<MicroUsd> budget;
+  Fidelity fidelity = Fidelity::sampled;
+  double precision = 0.005;  ///< Relative half-width of the mean step's interval at which sampling stops.
+  std::uint64_t seed = 0;
+  int shown_steps = 0;                ///< Steps whose spans the result keeps; set by the caller, not by the file.
+  std::vector<std::string> warnings;  ///< What the results will not contain, and assumptions that were made.
+
+  /// The trace entry of the last stage.
+  const TraceBatch& batch() const { return trace.batches[stages.back()]; }
+  /// GPUs that the scenario asks for.
+  int workers() const;
+  /// Images that a step on `workers` workers trains.
+  std::int64_t images_a_step(int workers) const {
+    return std::int64_t{batch().batch} * batches_a_step(synchronization, workers);
+  }
+};
+
+/// Reads a scenario. Traces and hashes that `cache` already holds are not read again; without a cache, everything is
+/// read. Throws ConfigError with file and pointer for bad input, Infeasible if the model does not fit the GPU's memory.
+Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache);
+Scenario read_scenario(const JsonNode& node);
+/// The same for a file; the pointers of `overrides` start at the scenario.
+Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
+
+/// Changes the seed and, with it, `hash`.
+void set_seed(Scenario& scenario, std::uint64_t seed);
+/// Returns the same scenario with another seed.
+Scenario with_seed(Scenario scenario, std::uint64_t seed);
+
+/// The words of a command that has the shell run `line` in `folder` (the working directory if empty).
+std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder);
+
+/// GPU memory that one worker needs, by the trace: the sum over all kinds but those on the host ("host...").
+Bytes gpu_memory(const TraceBatch& batch);
+
+}  // namespace ganymede

@@ -1,0 +1,68 @@
+#pragma once
+// Readers of a scenario's sections, one file each. They run in the order in which read_scenario() calls them, because
+// later sections depend on earlier ones: how many steps an epoch has depends on the number of workers.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "sim/scenario/fingerprint.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace ganymede {
+
+/// "platform" (pools.cpp).
+void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
+/// Index of the pool that `node` names; ConfigError with the names there are.
+std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
+/// The name of a pool that the scenario does not name: "p3.8xlarge us-east-1 spot".
+std::string default_name(const Pool& pool, const std::string& zone = "");
+/// Regions in which `instance` has a price, sorted.
+std::vector<std::string> priced_regions(const Instance& instance);
+
+/// How the pool's spot nodes are taken back, as its platform states it or by default; nothing for other markets
+/// (spot.cpp).
+void set_default_hazards(ScenarioPool& pool);
+/// Applies what the scenario says under "spot" to a spot pool; nothing for other markets.
+void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice);
+/// "spot", "lifetimes", "notice", "capacity", "prices" and "carbon" of a pool.
+void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint);
+
+/// "links" of "platform" (pool_links.cpp).
+void read_links(const JsonNode& node, Scenario& scenario);
+/// Fails at `node` unless pools have names of their own and a link joins each two of different places.
+void check_links(const JsonNode& node, const Scenario& scenario);
+
+/// Adds the pools that the policy may use besides those asked for; "policy" must have been read (policy_pools.cpp).
+void add_policy_pools(Scenario& scenario);
+
+/// "synchronization", with the dedicated servers of asynchronous training (synchronization.cpp).
+void read_synchronization(const JsonNode& node, Scenario& scenario);
+
+/// "workload" (workload.cpp).
+void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
+
+/// "checkpoint" and "storage" (storage.cpp).
+void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario);
+
+/// What a volume will hold.
+struct VolumeContent {
+  Bytes bytes{0};            ///< 0: not known.
+  bool is_written = true;    ///< False: nothing is ever written to it.
+  const char* unknown = "";  ///< Why `bytes` is not known, as the end of a sentence.
+};
+/// A member of "storage": a class's name, or an object with its size and what is provisioned. A volume without a stated
+/// size is as large as its content (volumes.cpp).
+Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content, Volume& volume);
+
+/// "faults" (faults.cpp).
+void read_faults(const JsonNode& node, Scenario& scenario);
+
+/// "policy" (policy.cpp).
+void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint);
+
+/// "billing" (charges.cpp).
+void read_charges(const JsonNode& node, Scenario& scenario);
+
+}  // namespace ganymede

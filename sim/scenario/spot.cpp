@@ -1,0 +1,134 @@
+// What a scenario says of a pool's spot nodes: how long they stay, recordings of capacity, prices and carbon.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/file.hpp"
+#include "platforms/catalog.hpp"
+#include "sim/scenario/sections.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kSecondsPerMonth = 730 * 3600.0;
+
+Lifetimes read_lifetimes(const JsonNode& node) {
+  JsonObject in(node);
+  Lifetimes lifetimes;
+  lifetimes.source = "the scenario";
+  const JsonNode what = in.one_of("mean", "bathtub");
+  if (what.pointer().ends_with("/mean")) {
+    lifetimes.mean = what.as_positive<Seconds>();
+  } else {
+    lifetimes.kind = Lifetimes::Kind::bathtub;
+    lifetimes.longest = what.as_positive<Seconds>();
+  }
+  if (auto back = in.optional("back_after")) lifetimes.back_after = back->as_quantity<Seconds>();
+  in.finish();
+  return lifetimes;
+}
+
+Series read_recording(const JsonNode& node, Fingerprint& fingerprint) {
+  const std::filesystem::path file = node.directory() / node.as_string();
+  Series series = read_series(file);
+  fingerprint.replace(node.pointer(), read_file(file));
+  return series;
+}
+
+/// Reads "spot": the name of a preset, or an object with a recording of capacity.
+SpotChoice read_spot(const JsonNode& node, Fingerprint& fingerprint) {
+  SpotChoice choice;
+  if (node.is_object()) {
+    JsonObject in(node);
+    choice.spot = Spot::recorded;
+    choice.capacity = read_recording(in.required("capacity"), fingerprint);
+    in.finish();
+    return choice;
+  }
+  constexpr std::pair<const char*, Spot> kChoices[] = {{"drawn", Spot::drawn},
+                                                       {"calm", Spot::calm},
+                                                       {"typical", Spot::typical},
+                                                       {"harsh", Spot::harsh},
+                                                       {"uninterrupted", Spot::uninterrupted}};
+  std::vector<std::string> names;
+  for (const auto& [name, spot] : kChoices) names.emplace_back(name);
+  const std::string chosen = node.as_choice(names);
+  for (const auto& [name, spot] : kChoices)
+    if (chosen == name) choice.spot = spot;
+  return choice;
+}
+
+}  // namespace
+
+std::string_view risk_of(Spot spot) {
+  switch (spot) {
+    case Spot::none:
+      return "none";
+    case Spot::uninterrupted:
+    case Spot::stated:
+      return "stated";
+    case Spot::recorded:
+      return "measured";
+    case Spot::drawn:
+      return "assumed";
+    default:
+      return "preset";
+  }
+}
+
+std::string less_sure(std::string_view a, std::string_view b) {
+  constexpr std::string_view kFromTheSurest[] = {"", "none", "measured", "stated", "preset", "assumed"};
+  const auto place = [&](std::string_view risk) {
+    return std::find(std::begin(kFromTheSurest), std::end(kFromTheSurest), risk);
+  };
+  return std::string(place(a) < place(b) ? b : a);
+}
+
+/// A user's own platform states how its spot nodes behave, and that is used. What a catalog's source states is not: the
+/// share of capacity that is reclaimed in a month tells how long a node lasts only if each node is reclaimed once.
+void set_default_hazards(ScenarioPool& pool) {
+  if (pool.pool.market != Market::spot) return;
+  // EC2: two minutes. Google Cloud: 30 s. Both from their documentation; Azure documents 30 s too.
+  pool.notice = Seconds{pool.platform->provider == "aws" ? 120.0 : 30.0};
+  pool.spot = Spot::drawn;
+  if (!pool.price.interrupted_per_month || is_provider(pool.catalog)) return;
+  pool.spot = *pool.price.interrupted_per_month > 0 ? Spot::stated : Spot::uninterrupted;
+  if (pool.spot == Spot::uninterrupted) return;
+  pool.lifetimes.emplace();
+  pool.lifetimes->mean = Seconds{kSecondsPerMonth / -portable_log(1 - *pool.price.interrupted_per_month)};
+  pool.lifetimes->source = "the platform's interruption rate";
+}
+
+void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice) {
+  if (pool.pool.market != Market::spot) return;
+  pool.spot = choice.spot;
+  pool.capacity = choice.capacity;
+  pool.lifetimes.reset();
+}
+
+void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) {
+  set_default_hazards(pool);
+  auto spot = in.optional("spot");
+  auto lifetimes = in.optional("lifetimes");
+  auto capacity = in.optional("capacity");
+  if (spot && (lifetimes || capacity))
+    spot->fail(fmt::format("\"{}\" stands there too, and only one can say when nodes are taken back",
+                           lifetimes ? "lifetimes" : "capacity"));
+  if (spot) pool.spot_choice = read_spot(*spot, fingerprint);
+  if (pool.spot_choice) apply_spot_choice(pool, *pool.spot_choice);
+  if (lifetimes) {
+    pool.lifetimes = read_lifetimes(*lifetimes);
+    pool.spot = Spot::stated;
+  }
+  if (auto notice = in.optional("notice")) pool.notice = notice->as_quantity<Seconds>();
+  if (capacity) {
+    pool.capacity = read_recording(*capacity, fingerprint);
+    pool.lifetimes.reset();  // the recording says when nodes are taken back
+    pool.spot = Spot::recorded;
+  }
+  if (auto prices = in.optional("prices")) pool.prices = read_recording(*prices, fingerprint);
+  if (auto carbon = in.optional("carbon")) pool.carbon = read_recording(*carbon, fingerprint);
+}
+
+}  // namespace ganymede

@@ -1,0 +1,44 @@
+#pragma once
+// How workers keep in step: the mode, the all-reduce scheme and who holds the weights.
+
+#include <optional>
+#include <string>
+
+#include "platforms/platform.hpp"
+#include "sim/collectives/allreduce.hpp"
+
+namespace ganymede {
+
+enum class Mode { all_reduce, async_parameter_server, local_sgd, gossip };
+enum class Placement {
+  data_parallel,    ///< Each worker holds both networks.
+  component_split,  ///< Workers 2p and 2p + 1 hold the discriminator and the generator of pair p.
+};
+
+struct Synchronization {
+  Mode mode = Mode::all_reduce;
+  Placement placement = Placement::data_parallel;
+  Scheme scheme;
+  bool overlap = true;           ///< Gradients are reduced while the backward pass goes on.
+  std::optional<double> jitter;  ///< Relative standard deviation of workers' steps, instead of the workload's.
+  int backup_workers = 0;        ///< All-reduce: so many of the slowest workers are not waited for.
+  int local_steps = 1;           ///< Local SGD: steps between two averagings.
+  bool by_speed = false;         ///< Batches are in proportion to the workers' speed; their sum stays.
+  double secure_bytes = 1;       ///< Local SGD: bytes of an update under secure aggregation, over those without.
+  Seconds secure_cpu_per_gb{0};  ///< CPU time to mask or encrypt 1e9 bytes of an update.
+};
+
+/// Batches that `workers` workers load and train on in a step: one each, and one a pair under component_split.
+int batches_loaded(const Synchronization& synchronization, int workers);
+/// Batches of a step that count: those that backup workers drop are not trained on. Images a step, epochs and targets
+/// follow from this number. For example, 8 workers of which 1 is a backup train 7 batches a step.
+int batches_a_step(const Synchronization& synchronization, int workers);
+
+/// Dedicated machines that hold the weights of asynchronous training, rented on demand from the request to the end.
+struct ServerNodes {
+  int nodes = 0;         ///< 0: the workers' nodes hold the weights.
+  std::string instance;  ///< An instance type of the first pool's platform.
+  Price price;           ///< Price of one node.
+};
+
+}  // namespace ganymede

@@ -1,0 +1,153 @@
+// "workload" of a scenario: trace, batch, dataset, the stages of a growing model and when to stop.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+#include "calibration/batch_fit.hpp"
+#include "common/file.hpp"
+#include "sim/scenario/sections.hpp"
+#include "traces/quality_curve.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr std::int64_t kMaxSteps = 1'000'000'000'000;  // also of images
+constexpr std::int64_t kMaxBatch = 1 << 24;
+/// How much a stage's length varies where the scenario does not say: an assumption. Published schedules are fixed, but
+/// a stage is prolonged or cut short by how training goes.
+constexpr double kStageVariation = 0.25;
+
+Dataset read_dataset(const JsonNode& node) {
+  JsonObject in(node);
+  Dataset dataset;
+  dataset.name = in.required("name").as_string();
+  dataset.images = in.required("images").as_integer(1, kMaxSteps);
+  if (auto bytes = in.optional("bytes_per_image")) dataset.bytes_per_image = bytes->as_number(0, 1e12);
+  in.finish();
+  return dataset;
+}
+
+/// Images after which the recorded trainings of the curve had reached the quality that `node` states, rounded up.
+std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
+  JsonObject in(node);
+  QualityTarget target;
+  const JsonNode wanted = in.one_of("fid", "inception_score");
+  (node.value().contains("fid") ? target.fid : target.inception_score) = wanted.as_number(1e-9, 1e9);
+  const JsonNode file = in.required("curve");
+  in.finish();
+  const std::filesystem::path path = file.directory() / file.as_string();
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const ConfigError& error) {
+    file.fail(fmt::format("{}; `ganymede train --quality 256 --quality-every 100 --quality-curve FILE` records one",
+                          error.what()));
+  }
+  fingerprint.replace("/workload/quality/curve", text);
+  const QualityCurves curves = read_quality_curves(JsonNode::parse(text, path.string()));
+  if (curves.model != scenario.trace.model)
+    file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace.model));
+  const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
+  try {
+    const ImagesNeeded needed = images_for(curves, target, batch);
+    scenario.warnings.push_back(fmt::format(
+        "{} {:g} takes {:.4g} images at a batch of {:g} in all ({:.4g} to {:.4g} in the recorded trainings), in the "
+        "features of {} on {}; no other features' figures compare with it",
+        target.fid ? "FID" : "inception score", wanted.as_number(0, 1e9), needed.images, batch, needed.low, needed.high,
+        curves.features, curves.dataset));
+    scenario.warnings.insert(scenario.warnings.end(), needed.notes.begin(), needed.notes.end());
+    return std::llround(std::ceil(needed.images * (1 - 1e-9)));  // an exact number is not rounded up
+  } catch (const ConfigError& error) {
+    wanted.fail(error.what());
+  }
+}
+
+void read_target(JsonObject& in, Scenario& scenario, Fingerprint& fingerprint) {
+  const std::int64_t global_batch = scenario.images_a_step(scenario.workers());
+  assert(global_batch > 0);
+  const auto steps_for = [&](std::int64_t images) { return (images + global_batch - 1) / global_batch; };
+  auto steps = in.optional("steps");
+  auto epochs = in.optional("epochs");
+  auto images = in.optional("images");
+  auto quality = in.optional("quality");
+  if (int{steps.has_value()} + int{epochs.has_value()} + int{images.has_value()} + int{quality.has_value()} != 1)
+    in.node().fail("expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
+  if (quality) {
+    scenario.target = Target::images;
+    scenario.images = images_to_quality(*quality, scenario, fingerprint);
+    scenario.steps = steps_for(scenario.images);
+  } else if (steps) {
+    scenario.target = Target::steps;
+    scenario.steps = steps->as_integer(1, kMaxSteps);
+    scenario.images = scenario.steps * global_batch;
+  } else if (images) {
+    scenario.target = Target::images;
+    scenario.images = images->as_integer(1, kMaxSteps);
+    scenario.steps = steps_for(scenario.images);
+  } else {
+    scenario.target = Target::epochs;
+    if (scenario.dataset.images == 0)
+      epochs->fail("epochs need \"dataset\" beside them, to know how many images one has");
+    const std::int64_t count = epochs->as_integer(1, kMaxSteps / scenario.dataset.images);
+    scenario.steps = count * steps_for(scenario.dataset.images);
+    scenario.images = count * scenario.dataset.images;
+  }
+}
+
+/// The stages of a growing model and their shares of the target.
+void read_stages(JsonObject& in, Scenario& scenario) {
+  const std::size_t count = scenario.stages.size();
+  scenario.stage_shares.assign(count, 1 / static_cast<double>(count));
+  scenario.stage_variation = count > 1 ? kStageVariation : 0;
+  auto node = in.optional("stages");
+  if (!node) return;
+  if (count == 1) node->fail("the trace is not of a growing model: it has one stage");
+  JsonObject stages(*node);
+  if (auto shares = stages.optional("shares")) {
+    scenario.stage_shares = shares->as_numbers(0, 1);
+    double sum = 0;
+    for (const double share : scenario.stage_shares) sum += share;
+    if (scenario.stage_shares.size() != count || std::abs(sum - 1) > 1e-6)
+      shares->expected(fmt::format("{} shares that sum to 1, one a stage of the trace", count));
+  }
+  if (auto variation = stages.optional("variation")) scenario.stage_variation = variation->as_number(0, 0.9);
+  stages.finish();
+}
+
+/// Chooses the trace entries of that batch size: one for each stage of a growing model, in the order of the trace.
+/// Where the size was not recorded, entries are carried over from the recorded sizes.
+void choose_entries(const JsonNode& node, Scenario& scenario) {
+  const auto batch = static_cast<int>(node.as_integer(1, kMaxBatch));
+  std::vector<std::string> stages;
+  for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
+    const TraceBatch& entry = scenario.trace.batches[i];
+    if (entry.batch == batch) scenario.stages.push_back(i);
+    if (std::find(stages.begin(), stages.end(), entry.stage) == stages.end()) stages.push_back(entry.stage);
+  }
+  try {
+    if (scenario.stages.empty())
+      for (const std::string& stage : stages) scenario.stages.push_back(entry_for(scenario.trace, stage, batch));
+  } catch (const ConfigError& error) {
+    node.fail(fmt::format("found {}, {}", batch, error.what()));
+  }
+}
+
+}  // namespace
+
+void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache) {
+  JsonObject in(node);
+  const auto [trace, hash] = cache.trace(in.required("trace"));
+  scenario.trace = trace;
+  fingerprint.replace("/workload/trace", hash);
+
+  choose_entries(in.required("batch_per_gpu"), scenario);
+  if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
+  read_stages(in, scenario);
+  read_target(in, scenario, fingerprint);
+  in.finish();
+}
+
+}  // namespace ganymede

@@ -1,0 +1,104 @@
+#include "sim/steps/communication.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ganymede {
+
+Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
+                             bool message, bool jitter, bool pairs, const std::optional<Link>& between)
+    : sites_(std::move(sites)), buckets_(std::move(buckets)), between_(between) {
+  assert(!message || sites_.size() == 1);
+  assert(sites_.size() == 1 || between);
+  for (const Site& site : sites_)
+    inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter, pairs));
+}
+
+Seconds Communication::exchange(std::int64_t bytes) const {
+  const auto count = static_cast<double>(sites_.size());
+  if (count < 2) return Seconds{0};
+  return 2 * (count - 1) * (Bytes{static_cast<double>(bytes) / count} / between_->bandwidth + between_->latency);
+}
+
+std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reduction> reductions, bool remember) {
+  if (sites_.size() == 1) return inside_.front()->reduce(reductions, remember);
+  std::vector<std::vector<Seconds>> done(reductions.size());
+  std::vector<Seconds> last(reductions.size());
+  for (std::size_t s = 0; s < sites_.size(); ++s) {
+    const auto first = static_cast<std::ptrdiff_t>(sites_[s].first_worker);
+    const auto end = first + static_cast<std::ptrdiff_t>(sites_[s].workers);
+    std::vector<Reduction> own;
+    for (const auto& all : reductions)
+      own.push_back({all.bucket, {all.arrivals.begin() + first, all.arrivals.begin() + end}});
+    const auto ends = sites_[s].workers > 1 ? inside_[s]->reduce(own, remember) : std::vector<std::vector<Seconds>>{};
+    for (std::size_t i = 0; i < own.size(); ++i) {
+      const auto& times = ends.empty() ? own[i].arrivals : ends[i];
+      last[i] = std::max(last[i], *std::max_element(times.begin(), times.end()));
+    }
+  }
+  Seconds free{0};
+  for (std::size_t i = 0; i < reductions.size(); ++i) {
+    free = std::max(free, last[i]) + exchange(buckets_[reductions[i].bucket]);
+    done[i].assign(reductions[i].arrivals.size(), free);
+  }
+  return done;
+}
+
+Seconds Communication::time(std::size_t bucket) const {
+  Seconds longest{0};
+  for (std::size_t s = 0; s < sites_.size(); ++s)
+    if (sites_[s].workers > 1) longest = std::max(longest, inside_[s]->time(bucket));
+  return longest + exchange(buckets_[bucket]);
+}
+
+Seconds Communication::to_neighbour(Bytes bytes) const {
+  Seconds longest{0};
+  for (const auto& site : inside_) longest = std::max(longest, site->to_neighbour(bytes));
+  if (between_) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  return longest;
+}
+
+Seconds Communication::across_pairs(Bytes bytes) const {
+  Seconds longest{0};
+  for (const auto& site : inside_) longest = std::max(longest, site->across_pairs(bytes));
+  const bool apart = std::any_of(sites_.begin(), sites_.end(), [](const Site& site) { return site.workers % 2 != 0; });
+  if (between_ && apart) longest = std::max(longest, bytes / between_->bandwidth + between_->latency);
+  return longest;
+}
+
+bool Communication::starts_late() const {
+  return std::any_of(inside_.begin(), inside_.end(), [](const auto& site) { return site->starts_late(); });
+}
+
+double Communication::messages_per_step() const {
+  double sum = 0;
+  for (const auto& site : inside_) sum += site->messages_per_step();
+  return sum;
+}
+
+double Communication::simulated_messages_per_step() const {
+  double sum = 0;
+  for (const auto& site : inside_) sum += site->simulated_messages_per_step();
+  return sum;
+}
+
+Seconds Communication::busiest_link() const {
+  Seconds busiest{0};
+  for (const auto& site : inside_) busiest = std::max(busiest, site->busiest_link());
+  if (between_)
+    for (const std::int64_t bytes : buckets_) {
+      const auto count = static_cast<double>(sites_.size());
+      busiest += Bytes{2 * (count - 1) / count * static_cast<double>(bytes)} / between_->bandwidth;
+    }
+  return busiest;
+}
+
+Bytes Communication::between_sites() const {
+  if (sites_.size() < 2) return Bytes{0};
+  double sum = 0;
+  for (const std::int64_t bytes : buckets_)
+    sum += 2.0 * static_cast<double>(sites_.size() - 1) * static_cast<double>(bytes);
+  return Bytes{sum};
+}
+
+}  // namespace ganymede

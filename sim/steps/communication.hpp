@@ -1,0 +1,55 @@
+#pragma once
+// What the steps of a run ask of the fabric, over one site or several.
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "sim/steps/site_communication.hpp"
+
+namespace ganymede {
+
+/// What asynchronous steps ask of the fabric.
+struct ServerRoutes {
+  ServerTraffic traffic;
+  Seconds busiest_link;  ///< Time of a step for which the busiest link is needed at its full bandwidth.
+  Bytes between_sites;   ///< Bytes of a step that cross between sites, of all workers together.
+};
+
+/// Communication over one or more sites. With several, each site reduces among its own workers; when the last one is
+/// done the sites exchange their sums on a ring over the links that join them, of which the slowest sets the pace. This
+/// is how frameworks' hierarchical all-reduce works across regions.
+class Communication {
+ public:
+  /// `between`: the link that joins the sites, needed if there are several. Message fidelity needs a single site.
+  Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
+                bool jitter, bool pairs, const std::optional<Link>& between);
+
+  // As SiteCommunication has them, over all sites.
+  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
+  Seconds time(std::size_t bucket) const;
+  Seconds to_neighbour(Bytes bytes) const;
+  Seconds across_pairs(Bytes bytes) const;
+  bool starts_late() const;
+  double messages_per_step() const;
+  double simulated_messages_per_step() const;
+  Seconds busiest_link() const;
+
+  /// The routes of asynchronous training between the workers and `servers`, which hold the weights between them.
+  ServerRoutes route_to_servers(Bytes weights, const ParameterServers& servers) const;
+  /// Bytes of a step that cross between sites.
+  Bytes between_sites() const;
+
+ private:
+  Seconds exchange(std::int64_t bytes) const;
+
+  std::vector<Site> sites_;
+  std::vector<std::int64_t> buckets_;
+  std::vector<std::unique_ptr<SiteCommunication>> inside_;  // by site
+  std::optional<Link> between_;                             // set where there are several sites
+};
+
+}  // namespace ganymede

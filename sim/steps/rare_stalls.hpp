@@ -1,0 +1,46 @@
+#pragma once
+// The variation of a trace's steps in three parts: everyday jitter, whose steps are drawn; stalls so rare that a few
+// hundred steps hold only some of them, which become events; and the tail beyond the trace's longest steps.
+
+#include <cstddef>
+#include <vector>
+
+#include "calibration/step_model.hpp"
+#include "common/random.hpp"
+
+namespace ganymede {
+
+/// Stalls of one worker: each of `extra_s` came once in `steps` steps.
+struct RareStalls {
+  std::vector<double> extra_s;  ///< Seconds that each stall lasted, ascending.
+  double steps = 1;             ///< Steps of the trace.
+
+  /// Mean and mean square, in s and s², of the longest of `workers` workers' stalls in `per` steps together.
+  struct Moments {
+    double mean = 0, square = 0;
+  };
+  Moments longest(std::size_t workers, double per = 1) const;
+  /// Draws how many seconds one worker's next step stalls: mostly 0.
+  double draw(RandomStream& random) const;
+};
+
+/// Takes rare stalls out of the model and returns them: steps that last more than 10 robust standard deviations (by the
+/// median absolute deviation) and half as long again as the median step, if they are at most 2 % of the trace. Each is
+/// replaced by the step before it; the stall is by how much longer it lasted.
+RareStalls take_rare_stalls(StepModel& model);
+
+/// The longest tenth of a trace's steps as a generalised Pareto distribution, fitted by probability-weighted moments
+/// (Hosking & Wallis, Technometrics 29, 1987). It stands for steps longer than any recorded one: the slowest of 1,024
+/// workers lies beyond what a trace of some hundred steps has seen.
+struct JitterTail {
+  double threshold_s = 0;
+  double shape = 0, scale = 0;
+  std::size_t base_row = 0;                   ///< The trace's step at the threshold.
+  std::vector<bool> is_beyond;                ///< Whether each row is longer than the threshold.
+  double beyond(RandomStream& random) const;  ///< Draws seconds above the threshold.
+};
+
+/// Fits the tail of the model's steps. Precondition: at least 50 samples.
+JitterTail fit_tail(const StepModel& model);
+
+}  // namespace ganymede

@@ -1,0 +1,82 @@
+#pragma once
+// Collectives and transfers on the fabric of one site, simulated by sim/engine.
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "sim/collectives/allreduce.hpp"
+#include "sim/engine/communication_engine.hpp"
+#include "sim/steps/asynchronous_steps.hpp"
+#include "sim/steps/synchronous_step.hpp"
+
+namespace ganymede {
+
+/// Nodes that share a fabric: those of one platform in one place. Behind its workers may come dedicated servers of
+/// asynchronous training, one endpoint each.
+struct Site {
+  std::shared_ptr<const Platform> platform;
+  struct Group {
+    const Instance* instance;
+    int nodes, gpus_per_node;
+  };
+  std::vector<Group> groups;
+  std::size_t first_worker = 0, workers = 0;
+};
+
+/// The gradients of a model as schedules on the fabric of one site. At message fidelity a process can have one only,
+/// because SimGrid allows one engine.
+class SiteCommunication {
+ public:
+  /// `buckets`: bytes of each bucket of gradients. `message`: every message is simulated. `jitter`: workers arrive at
+  /// different times. `pairs`: ranks 2k and 2k + 1 hold one network each, whose gradients are summed over the GPUs that
+  /// hold it. They are simulated over the even ranks; those over the odd ranks take as long, on other links of the same
+  /// kind.
+  SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets, bool message,
+                    bool jitter, bool pairs);
+
+  /// Runs reductions in order, as Reduce does. `remember` simulates each pattern of arrivals once: without jitter the
+  /// same one comes back in every step.
+  std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
+  /// The time of a bucket's reduction whose workers arrive together.
+  Seconds time(std::size_t bucket) const;
+  /// The time of so many bytes from a worker to the next one, with no other traffic: the longest of all neighbours.
+  Seconds to_neighbour(Bytes bytes) const;
+  /// The same between the GPUs of a pair, ranks 2k and 2k + 1: the longest of all pairs.
+  Seconds across_pairs(Bytes bytes) const;
+
+  /// Adds to `transfer` what so many bytes from one rank to another ask of the links; link i counts as `first_link` +
+  /// i.
+  void add_transfer(int from, int to, Bytes bytes, std::size_t first_link, ServerTraffic::Transfer& transfer) const;
+  std::size_t links() const { return fabric_.links().size(); }
+
+  /// True if all-reduces start at their last arrival, which can only be too late: workers that arrive at different
+  /// times are not folded, and there are too many messages to simulate each.
+  bool starts_late() const { return late_; }
+  double messages_per_step() const { return messages_; }
+  /// Those of them that each step costs to simulate.
+  double simulated_messages_per_step() const { return after_last_.empty() ? messages_ : 0; }
+  /// Time of a step for which the busiest link is needed at its full bandwidth.
+  Seconds busiest_link() const { return busiest_link_; }
+
+ private:
+  std::vector<std::vector<Seconds>> simulate(std::span<const Reduction> reductions);
+  std::vector<std::vector<Seconds>> from_last_arrival(std::span<const Reduction> reductions) const;
+  Seconds to_next(Bytes bytes, int stride) const;
+  void measure_load();
+
+  FabricGraph fabric_;
+  std::vector<int> members_;                     // the fabric's endpoint of each rank of the schedules; empty: the same
+  std::unique_ptr<CommunicationEngine> engine_;  // at message fidelity only
+  std::vector<Schedule> schedules_;              // by bucket
+  std::vector<Seconds> after_last_;  // by bucket: time from the last arrival; empty: arrivals enter the schedule
+  bool late_ = false;
+  double messages_ = 0;  // of one step
+  Seconds busiest_link_;
+  std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;  // by pattern of arrivals
+};
+
+}  // namespace ganymede

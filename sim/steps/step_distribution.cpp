@@ -1,0 +1,53 @@
+#include "sim/steps/step_distribution.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+Json spans_json(const std::vector<StepSpan>& spans) {
+  Json out = Json::array();
+  for (const StepSpan& span : spans)
+    out.push_back({span.worker, static_cast<int>(span.kind), span.name, span.start.si, span.end.si});
+  return out;
+}
+
+}  // namespace
+
+std::string to_text(const StepDistribution& d) {
+  Json pools = Json::array();
+  for (const PoolStep& p : d.pools)
+    pools.push_back({p.compute.si, p.exposed.si, p.straggler.si, p.stall.si, p.lost.si, p.device.si});
+  const Json out = {d.mean.si,         d.low.si,           d.high.si, d.half_width,
+                    d.own_variance,    d.simulated,        d.precise, d.staleness,
+                    d.busiest_link.si, d.between_sites.si, d.host.si, d.reads,
+                    d.flops,           d.workers,          d.images,  pools,
+                    d.warnings,        spans_json(d.spans)};
+  return out.dump();
+}
+
+StepDistribution parse_distribution(const std::string& text) {
+  const Json in = Json::parse(text);
+  StepDistribution d;
+  const auto seconds = [&](std::size_t i) { return Seconds{in[i].get<double>()}; };
+  d.mean = seconds(0), d.low = seconds(1), d.high = seconds(2);
+  d.half_width = in[3], d.own_variance = in[4], d.simulated = in[5], d.precise = in[6], d.staleness = in[7];
+  d.busiest_link = seconds(8), d.between_sites = Bytes{in[9].get<double>()}, d.host = seconds(10);
+  d.reads = in[11], d.flops = in[12], d.workers = in[13], d.images = in[14];
+  for (const auto& p : in[15]) {
+    PoolStep pool;
+    std::size_t i = 0;
+    for (Seconds* part : {&pool.compute, &pool.exposed, &pool.straggler, &pool.stall, &pool.lost, &pool.device})
+      *part = Seconds{p[i++].get<double>()};
+    d.pools.push_back(pool);
+  }
+  d.warnings = in[16].get<std::vector<std::string>>();
+  for (const auto& span : in[17])
+    d.spans.push_back({span[0].get<std::size_t>(), static_cast<StepSpan::Kind>(span[1].get<int>()),
+                       span[2].get<std::string>(), Seconds{span[3].get<double>()}, Seconds{span[4].get<double>()}});
+  return d;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,60 @@
+#pragma once
+// The steps of one configuration are draws of one distribution: simulated once, then reused by every event, seed and
+// run that comes to that configuration.
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/units.hpp"
+#include "sim/steps/step_process.hpp"
+
+namespace ganymede {
+
+/// Which nodes train, on which stage of the model, and under which conditions.
+struct Configuration {
+  std::vector<int> nodes;           ///< Nodes of each pool that train.
+  std::size_t stage = 0;            ///< Index into Scenario::stages.
+  bool cached = true;               ///< The dataset comes from the cache, not from storage.
+  bool burst = false;               ///< Storage gives more than its baseline while credits last.
+  double network = 1, storage = 1;  ///< Share of their rates that is left.
+  int slow = 0;                     ///< Workers whose steps take `slow_factor` times as long.
+  double slow_factor = 1;
+  double cpus = 1;    ///< Share of the hosts' vCPUs that the job may use.
+  double memory = 1;  ///< Share of the hosts' memory; the steps depend on it by `cached` alone.
+  auto operator<=>(const Configuration&) const = default;
+};
+
+/// Worker-seconds of a mean step, summed over the workers of one pool. All but `device` sum to workers x mean step.
+struct PoolStep {
+  Seconds compute, exposed, straggler, stall, lost, device;
+};
+
+/// What simulating the steps of one configuration gives. Sums of a step are over all its workers.
+struct StepDistribution {
+  Seconds mean;
+  Seconds low, high;           ///< Mean steps at the bounds of a transferred workload; else `mean`.
+  double half_width = 0;       ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
+  double own_variance = 0;     ///< In s²: the time of n steps of a run varies by n times this.
+  std::int64_t simulated = 0;  ///< Steps that were simulated.
+  bool precise = true;         ///< The precision that was asked for was reached.
+  double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.
+  std::vector<PoolStep> pools;
+  Seconds busiest_link;         ///< Time of a step for which the busiest link is needed at its full bandwidth.
+  Bytes between_sites;          ///< Bytes of a step that cross between places.
+  Seconds host;                 ///< Host seconds of a step.
+  double reads = 0;             ///< Requests to the dataset's storage in a step.
+  double flops = 0;             ///< Operations of a step.
+  int workers = 0;              ///< GPUs that train.
+  double images = 0;            ///< Images that a step trains.
+  std::vector<StepSpan> spans;  ///< Spans of the steps that the scenario shows; the first step starts at 0.
+  std::vector<std::string> warnings;
+};
+
+/// A distribution as text, for the way from a child process; every double reads back the same.
+std::string to_text(const StepDistribution& distribution);
+StepDistribution parse_distribution(const std::string& text);
+
+}  // namespace ganymede

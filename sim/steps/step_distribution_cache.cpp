@@ -1,0 +1,112 @@
+#include "sim/steps/step_distribution_cache.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/process.hpp"
+#include "common/random.hpp"
+#include "sim/steps/step_simulator.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr std::size_t kMaxShownWorkers = 1024;
+
+/// All that the steps of a configuration depend on, as text.
+std::string key_of(const Scenario& scenario, const Configuration& configuration) {
+  std::string key = scenario.step_fingerprint;
+  for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
+  key +=
+      fmt::format(" stage {} {}{} {} {} {} {} cpus {}", configuration.stage, configuration.cached ? "cached" : "read",
+                  configuration.burst ? " burst" : "", configuration.network, configuration.storage, configuration.slow,
+                  configuration.slow_factor, configuration.cpus);
+  if (scenario.servers.nodes > 0) key += fmt::format(" servers {}", scenario.servers.instance);
+  if (scenario.shown_steps > 0) key += fmt::format(" shown {}", scenario.shown_steps);
+  return key;
+}
+
+/// Moves the spans of shown steps so that the first step starts at 0, and drops what lies before it: the input pipeline
+/// works ahead.
+void align_spans(StepDistribution& out) {
+  Seconds origin{1e300};
+  for (const StepSpan& span : out.spans)
+    if (span.kind != StepSpan::Kind::input) origin = std::min(origin, span.start);
+  for (StepSpan& span : out.spans) {
+    span.start = std::max(Seconds{0}, span.start - origin);
+    span.end -= origin;
+  }
+  std::erase_if(out.spans,
+                [](const StepSpan& span) { return span.end <= span.start || span.worker >= kMaxShownWorkers; });
+}
+
+}  // namespace
+
+StepDistributionCache::Distribution StepDistributionCache::distribution(const std::string& key,
+                                                                        const std::function<StepDistribution()>& make) {
+  if (const auto known = distributions_.find(key); known != distributions_.end()) return known->second;
+  return distributions_[key] = std::make_shared<const StepDistribution>(make());
+}
+
+StepDistributionCache::Workload StepDistributionCache::workload(const std::string& key,
+                                                                const std::function<WorkloadSummary()>& make) {
+  if (const auto known = workloads_.find(key); known != workloads_.end()) return known->second;
+  return workloads_[key] = std::make_shared<const WorkloadSummary>(make());
+}
+
+WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t stage) const {
+  if (given_) return *given_;
+  const ScenarioPool& where = scenario_.pools[pool];
+  const Instance& instance = where.instance();
+  return workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
+                     instance.host_link ? &*instance.host_link : nullptr);
+}
+
+const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t stage) {
+  auto& known = workloads_[{pool, stage}];
+  if (known) return *known;
+  const auto make = [&] {
+    WorkloadModel workload = model(pool, stage);
+    return WorkloadSummary{workload.central.mean_s(), workload.provenance, workload.relative_error,
+                           std::move(workload.rule), std::move(workload.warnings)};
+  };
+  if (cache_)
+    known =
+        cache_->workload(fmt::format("{} {} {}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage), make);
+  else
+    known = std::make_shared<const WorkloadSummary>(make());
+  return *known;
+}
+
+StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed) const {
+  std::vector<WorkloadModel> workloads;
+  for (std::size_t pool = 0; pool < scenario_.pools.size(); ++pool)
+    workloads.push_back(configuration.nodes[pool] > 0 ? model(pool, configuration.stage) : WorkloadModel{});
+  const bool transferred = std::any_of(workloads.begin(), workloads.end(), [](const WorkloadModel& workload) {
+    return workload.provenance != Provenance::measured;
+  });
+  StepSimulator simulator(scenario_, configuration, workloads, seed);
+  StepDistribution central = simulator.simulate(Bound::central);
+  align_spans(central);
+  central.low = transferred ? simulator.simulate(Bound::low).mean : central.mean;
+  central.high = transferred ? simulator.simulate(Bound::high).mean : central.mean;
+  return central;
+}
+
+const StepDistribution& ScenarioSteps::distribution(const Configuration& configuration) {
+  auto& known = distributions_[configuration];
+  if (known) return *known;
+  if (scenario_.fidelity == Fidelity::message) {
+    // SimGrid allows one engine in a process, so each configuration has a child of its own.
+    const std::string text = run_child([&] { return to_text(simulate(configuration, scenario_.seed)); });
+    known = std::make_shared<const StepDistribution>(parse_distribution(text));
+  } else if (cache_) {
+    const std::string key = key_of(scenario_, configuration);
+    known = cache_->distribution(key, [&] { return simulate(configuration, fnv1a(key)); });
+  } else {
+    known = std::make_shared<const StepDistribution>(simulate(configuration, scenario_.seed));
+  }
+  return *known;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,214 @@
+#include "sim/steps/step_simulator.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "calibration/spread.hpp"
+#include "calibration/statistics.hpp"
+#include "common/errors.hpp"
+#include "sim/steps/asynchronous_steps.hpp"
+#include "sim/steps/component_split.hpp"
+#include "sim/steps/synchronous_step.hpp"
+
+namespace ganymede {
+namespace {
+
+constexpr double kMaxMessagesOfRun = 1e8;      // of message fidelity: some minutes, and a duration kept of each step
+constexpr std::size_t kMinSamplesOfTail = 50;  // recorded steps below which no tail is fitted
+
+}  // namespace
+
+StepSimulator::StepSimulator(const Scenario& scenario, const Configuration& configuration,
+                             const std::vector<WorkloadModel>& workloads, std::uint64_t seed)
+    : scenario_(scenario),
+      configuration_(configuration),
+      workloads_(workloads),
+      seed_(seed),
+      layout_(layout_workers(scenario, configuration)),
+      message_(scenario.fidelity == Fidelity::message) {
+  jitter_ = std::any_of(layout_.pool_of.begin(), layout_.pool_of.end(),
+                        [&](std::size_t pool) { return workloads[pool].central.samples > 1; });
+  if (workers() > 1 || scenario.servers.nodes > 0) connect(workloads[layout_.pool_of.front()].central);
+}
+
+void StepSimulator::connect(const StepModel& model) {
+  const Synchronization& sync = scenario_.synchronization;
+  std::vector<std::int64_t> buckets;
+  std::int64_t weights = 0;
+  for (const auto& bucket : model.buckets) {
+    buckets.push_back(bucket.bytes);
+    weights += bucket.bytes;
+  }
+  // Between steps workers average or exchange all weights in one piece; an asynchronous server reduces nothing.
+  if (sync.mode == Mode::async_parameter_server)
+    buckets.clear();
+  else if (sync.mode != Mode::all_reduce)
+    buckets = {static_cast<std::int64_t>(std::llround(static_cast<double>(weights) * sync.secure_bytes))};
+  auto sites = layout_.sites;
+  if (sites.size() > 1 && message_)
+    throw ConfigError(
+        fmt::format("{}: /fidelity/mode: pools in several places cannot be simulated message by message; "
+                    "expected \"sampled\"",
+                    scenario_.file));
+  communication_ = std::make_unique<Communication>(std::move(sites), sync.scheme, std::move(buckets), message_, jitter_,
+                                                   sync.placement == Placement::component_split,
+                                                   narrowest_link(scenario_, configuration_));
+}
+
+Topology StepSimulator::topology() const {
+  const std::vector<int>& sizes = layout_.node_sizes;
+  const bool alike = std::all_of(sizes.begin(), sizes.end(), [&](int size) { return size == sizes.front(); });
+  Topology topology = clustered(static_cast<int>(workers()), sizes.front());
+  if (!alike) topology.node_sizes = sizes;
+  return topology;
+}
+
+/// Workers that differ are all given the slowest one's time, so that they stay alike; StepSums tells work from waiting.
+double StepSimulator::slowest_factor(const WorkloadModel& workload, Bound bound) const {
+  const Synchronization& sync = scenario_.synchronization;
+  const auto together = static_cast<std::size_t>(batches());
+  if (together < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
+  const Spread& spread = workload.spread;
+  double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
+  if (sync.jitter) deviation = *sync.jitter;
+  const double between = std::min(spread.between, deviation);
+  const double within = deviation * deviation - between * between;
+  const double steps = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
+  const auto not_waited_for = static_cast<std::size_t>(sync.backup_workers);
+  return 1 + std::sqrt(between * between + within / steps) *
+                 std::max(0.0, expected_slowest(together, std::min(together, 1 + not_waited_for)));
+}
+
+StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
+  Workers out;
+  out.models = models_of(scenario_, configuration_, workloads_, bound);
+  const std::size_t pools = out.models.by_pool.size();
+  out.slowest.assign(pools, 1);
+  out.host_s.assign(pools, 0);
+  for (std::size_t p = 0; p < pools; ++p) {
+    if (configuration_.nodes[p] == 0) continue;
+    StepModel& model = out.models.by_pool[p];
+    if (model.samples > 1) {
+      out.stalls = take_rare_stalls(model);
+      if (workers() > kBlockSteps && model.samples >= kMinSamplesOfTail) out.tail = fit_tail(model);
+    }
+    out.host_s[p] = mean_host_s(model);
+    out.slowest[p] = slowest_factor(workloads_[p], bound);
+    if (out.slowest[p] > 1) slow_down(model, out.slowest[p]);
+  }
+  if (configuration_.slow > 0) out.slow = out.models.by_pool;
+  for (StepModel& model : out.slow) slow_down(model, configuration_.slow_factor);
+  return out;
+}
+
+/// The first workers are those that the configuration slows down.
+std::vector<const StepModel*> StepSimulator::model_of_each(const Workers& workers) const {
+  std::vector<const StepModel*> models;
+  for (const std::size_t pool : layout_.pool_of) {
+    const bool slow = models.size() < static_cast<std::size_t>(configuration_.slow);
+    models.push_back(slow ? &workers.slow[pool] : &workers.models.by_pool[pool]);
+  }
+  return models;
+}
+
+std::unique_ptr<StepProcess> StepSimulator::make_process(const Workers& workers) {
+  const Synchronization& sync = scenario_.synchronization;
+  const auto models = model_of_each(workers);
+  if (sync.placement == Placement::component_split && models.size() > 1) return make_component_split(workers, models);
+  if (communication_ && sync.mode != Mode::all_reduce) return make_asynchronous(models);
+  return make_synchronous(models);
+}
+
+std::unique_ptr<StepProcess> StepSimulator::make_component_split(const Workers& workers,
+                                                                 const std::vector<const StepModel*>& models) const {
+  constexpr double kBytesPerValue = 4;  // images cross as floats
+  std::vector<Seconds> reduce(models.front()->buckets.size(), Seconds{0});
+  if (models.size() > 2)
+    for (std::size_t bucket = 0; bucket < reduce.size(); ++bucket) reduce[bucket] = communication_->time(bucket);
+  const Bytes images{workers.models.batch[layout_.pool_of.front()] * std::max(1.0, scenario_.dataset.bytes_per_image) *
+                     kBytesPerValue};
+  return std::make_unique<ComponentSplit>(models, scenario_.input.prefetch, communication_->across_pairs(images),
+                                          std::move(reduce));
+}
+
+std::unique_ptr<StepProcess> StepSimulator::make_asynchronous(const std::vector<const StepModel*>& models) {
+  const Synchronization& sync = scenario_.synchronization;
+  const int prefetch = scenario_.input.prefetch;
+  double bytes = 0;
+  for (const auto& bucket : models.front()->buckets) bytes += static_cast<double>(bucket.bytes);
+  const Bytes weights{bytes};
+  if (sync.mode == Mode::local_sgd) {
+    const Seconds masking = sync.secure_cpu_per_gb * (bytes / 1e9);
+    return std::make_unique<LocalSteps>(models, prefetch, sync.local_steps, communication_->time(0) + masking);
+  }
+  if (sync.mode == Mode::gossip)
+    return std::make_unique<GossipSteps>(models, prefetch, communication_->to_neighbour(weights));
+  servers_ = communication_->route_to_servers(weights, parameter_servers(sync.scheme, topology()));
+  return std::make_unique<AsyncServerSteps>(models, prefetch, servers_->traffic);
+}
+
+std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<const StepModel*>& models) {
+  const Synchronization& sync = scenario_.synchronization;
+  const bool remember = !jitter_ && !message_;
+  Reduce reduce;
+  if (communication_)
+    reduce = [this, remember](std::span<const Reduction> r) { return communication_->reduce(r, remember); };
+  return std::make_unique<SynchronousStep>(
+      models, topology(),
+      SynchronousOptions{.overlap = sync.overlap,
+                         .prefetch_depth = scenario_.input.prefetch,
+                         .backup_workers = std::min<int>(sync.backup_workers, static_cast<int>(models.size()) - 1)},
+      reduce);
+}
+
+SamplingOptions StepSimulator::sampling_options(const Workers& workers) const {
+  SamplingOptions options;
+  options.workers = layout_.pool_of.size();
+  options.samples = SIZE_MAX;
+  for (const std::size_t pool : layout_.pool_of)
+    options.samples = std::min(options.samples, workers.models.by_pool[pool].samples);
+  options.run_steps = scenario_.steps;
+  options.every_step = message_;
+  options.precision = scenario_.precision;
+  options.simulated_messages = communication_ ? communication_->simulated_messages_per_step() : 0;
+  options.shown_steps = scenario_.shown_steps;
+  options.seed = seed_;
+  options.tail = workers.tail;
+  options.stalls = workers.stalls;
+  return options;
+}
+
+void StepSimulator::check_message_count() const {
+  const double messages = communication_ ? communication_->messages_per_step() : 0;
+  if ((messages + 1) * static_cast<double>(scenario_.steps) <= kMaxMessagesOfRun) return;
+  throw ConfigError(
+      fmt::format("{}: /fidelity/mode: message fidelity would simulate {} steps of {:.0f} messages; expected "
+                  "\"sampled\" or fewer steps",
+                  scenario_.file, scenario_.steps, messages));
+}
+
+StepDistribution StepSimulator::simulate(Bound bound) {
+  const Workers workers = prepare_workers(bound);
+  const SamplingOptions options = sampling_options(workers);
+  const auto steps = make_process(workers);
+  StepSums sums(layout_.pool_of, workers.slowest);
+  StepDistribution out;
+  if (jitter_ || (message_ && bound == Bound::central)) {
+    if (message_) check_message_count();
+    sample_steps(*steps, options, sums, out);
+    if (!message_) add_stalls(workers.stalls, out);
+    out.staleness = steps->staleness();
+  } else {
+    repeat_steps(*steps, options, scenario_.synchronization.mode != Mode::all_reduce, sums, out);
+    out.staleness = steps->staleness();
+    if (bound == Bound::central) show_steps(*steps, options, out);
+  }
+  add_work(workers, out);
+  add_traffic(out);
+  add_warnings(workers, out);
+  return out;
+}
+
+}  // namespace ganymede

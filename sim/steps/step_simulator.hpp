@@ -1,0 +1,74 @@
+#pragma once
+// Simulates the steps of one configuration: its workers, the fabric between them, and how they keep in step.
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "calibration/workload_model.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/steps/communication.hpp"
+#include "sim/steps/rare_stalls.hpp"
+#include "sim/steps/step_distribution.hpp"
+#include "sim/steps/step_process.hpp"
+#include "sim/steps/step_sampling.hpp"
+#include "sim/steps/worker_layout.hpp"
+#include "sim/steps/worker_models.hpp"
+
+namespace ganymede {
+
+class StepSimulator {
+ public:
+  /// `workloads` has one for each pool, empty where the pool has no node. All must outlive this.
+  StepSimulator(const Scenario& scenario, const Configuration& configuration,
+                const std::vector<WorkloadModel>& workloads, std::uint64_t seed);
+
+  /// The distribution of steps for one bound of the workloads, without `low` and `high`. ConfigError if message
+  /// fidelity would take too long or cannot be.
+  StepDistribution simulate(Bound bound);
+
+ private:
+  /// What the workers do in a step, for one bound.
+  struct Workers {
+    WorkerModels models;
+    std::vector<StepModel> slow;     // by pool: of workers that the configuration slows down; empty: there are none
+    std::vector<double> slowest;     // by pool: times as long as the mean worker's the slowest one's work takes
+    std::vector<double> host_s;      // by pool: host seconds of one worker's mean step
+    RareStalls stalls;               // taken out of the models
+    std::optional<JitterTail> tail;  // for more workers than a trace's blocks tell apart
+  };
+
+  std::size_t workers() const { return layout_.pool_of.size(); }
+  int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
+  Topology topology() const;
+  void connect(const StepModel& model);
+  double slowest_factor(const WorkloadModel& workload, Bound bound) const;
+  Workers prepare_workers(Bound bound) const;
+  std::vector<const StepModel*> model_of_each(const Workers& workers) const;
+  SamplingOptions sampling_options(const Workers& workers) const;
+  void check_message_count() const;
+
+  std::unique_ptr<StepProcess> make_process(const Workers& workers);
+  std::unique_ptr<StepProcess> make_component_split(const Workers& workers,
+                                                    const std::vector<const StepModel*>& models) const;
+  std::unique_ptr<StepProcess> make_asynchronous(const std::vector<const StepModel*>& models);
+  std::unique_ptr<StepProcess> make_synchronous(const std::vector<const StepModel*>& models);
+
+  void add_stalls(const RareStalls& stalls, StepDistribution& out) const;
+  void add_work(const Workers& workers, StepDistribution& out) const;
+  void add_traffic(StepDistribution& out) const;
+  void add_warnings(const Workers& workers, StepDistribution& out) const;
+
+  const Scenario& scenario_;
+  const Configuration& configuration_;
+  const std::vector<WorkloadModel>& workloads_;
+  std::uint64_t seed_;
+  WorkerLayout layout_;
+  bool message_;
+  bool jitter_ = false;                           // the workloads have more than one recorded step
+  std::unique_ptr<Communication> communication_;  // null: one worker alone
+  std::optional<ServerRoutes> servers_;           // of asynchronous training, once its process has been made
+};
+
+}  // namespace ganymede

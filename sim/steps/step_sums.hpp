@@ -1,0 +1,32 @@
+#pragma once
+// Sums over simulated steps, by pool, and the mean step that they come to.
+
+#include <cstddef>
+#include <vector>
+
+#include "common/units.hpp"
+#include "sim/steps/step_distribution.hpp"
+#include "sim/steps/step_process.hpp"
+
+namespace ganymede {
+
+class StepSums {
+ public:
+  /// `pool_of`: the pool of each worker. `slowest`: for each pool, how many times as long as the mean worker's the
+  /// slowest one's work takes; steps are simulated with that time for all of them.
+  StepSums(std::vector<std::size_t> pool_of, std::vector<double> slowest);
+
+  /// Adds a step, counted `times` times.
+  void add(const StepOutcome& step, double times = 1);
+  /// Sets `mean` and `pools` of a distribution from the sums over `steps` steps. What the slowest worker computes
+  /// longer than the mean one is, for the others, waiting for it.
+  void write_mean_step(double steps, StepDistribution& out) const;
+
+ private:
+  std::vector<std::size_t> pool_of_;
+  std::vector<double> slowest_;
+  Seconds total_;
+  std::vector<PoolStep> pools_;
+};
+
+}  // namespace ganymede

@@ -1,0 +1,83 @@
+#include "sim/steps/worker_layout.hpp"
+
+#include <algorithm>
+
+namespace ganymede {
+namespace {
+
+/// Between regions whose link nobody states, because the second is only for moving there. Should nodes be held in both,
+/// they are joined as AWS' regions of one continent: an assumption.
+constexpr BytesPerSecond kAssumedRegionBandwidth{5e9 / 8};
+constexpr Seconds kAssumedRegionLatency{0.03};
+
+/// The platform with NICs and fabric at that share of their bandwidth.
+std::shared_ptr<const Platform> with_slower_network(const std::shared_ptr<const Platform>& platform, double share) {
+  if (share == 1) return platform;
+  auto copy = std::make_shared<Platform>(*platform);
+  for (auto& instance : copy->instances)
+    if (instance.nic) {
+      instance.nic->bandwidth *= share;
+      if (instance.nic->per_flow) *instance.nic->per_flow *= share;
+    }
+  copy->fabric.bandwidth *= share;
+  return copy;
+}
+
+/// Adds the dedicated servers behind the workers of the first site. Where that site is of another platform than the
+/// servers were chosen on, they are taken to be of its workers' type: an assumption.
+void add_servers(const ServerNodes& servers, Site& site) {
+  if (servers.nodes == 0) return;
+  const Instance* instance = site.groups.front().instance;
+  for (const Instance& other : site.platform->instances)
+    if (other.name == servers.instance) instance = &other;
+  site.groups.push_back({instance, servers.nodes, 1});
+}
+
+}  // namespace
+
+WorkerLayout layout_workers(const Scenario& scenario, const Configuration& configuration) {
+  WorkerLayout layout;
+  std::vector<bool> taken(scenario.pools.size(), false);
+  for (std::size_t p = 0; p < scenario.pools.size(); ++p) {
+    if (taken[p] || configuration.nodes[p] == 0) continue;
+    const ScenarioPool& first = scenario.pools[p];
+    Site site{with_slower_network(first.platform, configuration.network), {}, layout.pool_of.size(), 0};
+    for (std::size_t q = p; q < scenario.pools.size(); ++q) {
+      const ScenarioPool& pool = scenario.pools[q];
+      if (taken[q] || configuration.nodes[q] == 0 || !same_place(first, pool)) continue;
+      taken[q] = true;
+      const Instance* instance = &site.platform->instance(pool.pool.instance);
+      const int gpus = pool.pool.gpus_per_node;
+      if (!site.groups.empty() && site.groups.back().instance == instance && site.groups.back().gpus_per_node == gpus)
+        site.groups.back().nodes += configuration.nodes[q];
+      else
+        site.groups.push_back({instance, configuration.nodes[q], gpus});
+      for (int node = 0; node < configuration.nodes[q]; ++node) {
+        layout.node_sizes.push_back(gpus);
+        layout.pool_of.insert(layout.pool_of.end(), static_cast<std::size_t>(gpus), q);
+      }
+    }
+    site.workers = layout.pool_of.size() - site.first_worker;
+    layout.sites.push_back(std::move(site));
+  }
+  if (!layout.sites.empty()) add_servers(scenario.servers, layout.sites.front());
+  return layout;
+}
+
+std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
+  std::optional<Link> narrowest;
+  for (const PoolLink& link : scenario.links) {
+    if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
+    const bool stated = link.bandwidth.si > 0;
+    Link known;
+    known.bandwidth = stated ? link.bandwidth : kAssumedRegionBandwidth;
+    known.bandwidth *= configuration.network;
+    known.latency = stated ? link.latency : kAssumedRegionLatency;
+    if (!narrowest) narrowest = known;
+    narrowest->bandwidth = std::min(narrowest->bandwidth, known.bandwidth);
+    narrowest->latency = std::max(narrowest->latency, known.latency);
+  }
+  return narrowest;
+}
+
+}  // namespace ganymede

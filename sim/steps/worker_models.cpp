@@ -1,0 +1,161 @@
+#include "sim/steps/worker_models.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "sim/ledger/energy.hpp"
+
+namespace ganymede {
+namespace {
+
+const StepModel& model_at(const WorkloadModel& workload, Bound bound) {
+  return bound == Bound::low ? workload.low : bound == Bound::high ? workload.high : workload.central;
+}
+
+int workers_of(const Scenario& scenario, const Configuration& configuration) {
+  int workers = 0;
+  for (std::size_t p = 0; p < configuration.nodes.size(); ++p)
+    workers += configuration.nodes[p] * scenario.pools[p].pool.gpus_per_node;
+  return workers;
+}
+
+/// Workers of a node that load a batch: one of each pair that shares out the two networks, and at least one, since a
+/// GPU whose partner is on another node may be the one that loads.
+int loaders_of_node(const Scenario& scenario, const ScenarioPool& pool) {
+  return std::max(1, batches_loaded(scenario.synchronization, pool.pool.gpus_per_node));
+}
+
+/// Makes the device's work, and its operations, `factor` times as large.
+void scale_device(StepModel& model, double factor) {
+  for (auto& phase : model.phases)
+    if (phase.stream == Stream::compute) {
+      for (auto& time : phase.device_s) time *= factor;
+      phase.flops *= factor;
+    }
+}
+
+/// A capped GPU runs at a lower clock. Phases that arithmetic limits take longer in proportion; those that memory
+/// limits keep their time.
+void cap_power(StepModel& model, const Scenario& scenario, std::size_t stage, const Gpu& gpu) {
+  const double clock = capped_clock({*gpu.idle, *gpu.peak}, *scenario.power_cap);
+  if (clock == 1) return;
+  const double ridge = peak_rate(scenario.trace, gpu).si / gpu.memory_bandwidth.si;
+  for (const TracePhase& recorded : scenario.trace.batches[scenario.stages[stage]].phases) {
+    if (recorded.flops <= ridge * (recorded.bytes_read + recorded.bytes_written)) continue;
+    for (StepPhase& phase : model.phases)
+      if (phase.name == recorded.name && phase.stream == Stream::compute)
+        for (double& time : phase.device_s) time /= clock;
+  }
+}
+
+/// A stage of the input pipeline that takes the same time in each of `samples` steps.
+StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
+  StepPhase stage;
+  stage.name = name;
+  stage.stream = Stream::input;
+  stage.gap_s.assign(samples, 0);
+  stage.device_s.assign(samples, seconds);
+  stage.host_s.assign(samples, 0);
+  return stage;
+}
+
+/// Adds reading a batch from storage as the first stage of the pool's input pipeline. Whoever loads batches shares the
+/// storage's rate and requests, with the others of its node where each node has a volume of its own. An object store
+/// gives each node its rate, and all nodes share its requests, which are those of one prefix. A request's latency is
+/// paid once for each batch, because the requests of a batch are in flight together.
+void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
+                       std::size_t pool) {
+  const InputPath& input = scenario.input;
+  const Storage& storage = *input.storage;
+  const int workers = workers_of(scenario, configuration);
+  const double loaders = batches_loaded(scenario.synchronization, workers);
+  const double images = models.batch[pool];
+  const double bytes = images * scenario.dataset.bytes_per_image * input.compressed;
+  const double requests = images / input.images_per_request;
+  const ScenarioPool& where = scenario.pools[pool];
+  const double sharing = storage.each_node ? loaders_of_node(scenario, where) : loaders;
+  double time = bytes / (storage.read.si * configuration.storage / sharing);
+  const std::optional<double> iops = configuration.burst && storage.burst_iops ? storage.burst_iops : storage.iops;
+  if (iops)
+    time = std::max(time, requests / (*iops * configuration.storage / (storage.object_store ? loaders : sharing)));
+  if (where.instance().nic)
+    time = std::max(time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count /
+                                   loaders_of_node(scenario, where)));
+  time += storage.latency.si;
+  StepModel& model = models.by_pool[pool];
+  model.phases.insert(model.phases.begin(), input_stage("storage", model.samples, time));
+  for (auto& bucket : model.buckets) {
+    ++bucket.phase;
+    if (bucket.needed_by) ++*bucket.needed_by;
+  }
+  models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node * loaders / workers;
+}
+
+/// Decodes on the node's processors: the stages last longer where a node has fewer processors than workers that load,
+/// and unpacking compressed images comes on top.
+void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images, double cpus) {
+  const int vcpus = pool.instance().vcpus;
+  const double crowd = vcpus > 0 ? std::max(1.0, loaders_of_node(scenario, pool) / (vcpus * cpus)) : 1;
+  const double unpack = images * scenario.input.decompress.si;
+  bool first = true;
+  for (auto& phase : model.phases) {
+    if (phase.stream != Stream::input || phase.name == "storage" || phase.name == "copy") continue;
+    for (auto& time : phase.device_s) time = (time + (first ? unpack : 0)) * crowd;
+    first = false;
+  }
+  if (!first || unpack == 0) return;
+  // It goes behind all others, so that the phases keep the indices that the buckets refer to.
+  model.phases.push_back(input_stage("decompress", model.samples, unpack * crowd));
+}
+
+}  // namespace
+
+WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
+                       const std::vector<WorkloadModel>& workloads, Bound bound) {
+  WorkerModels models;
+  const std::size_t pools = scenario.pools.size();
+  models.by_pool.resize(pools);
+  const auto recorded = static_cast<double>(scenario.trace.batches[scenario.stages[configuration.stage]].batch);
+  models.batch.assign(pools, recorded);
+  double speed_sum = 0;
+  double workers = 0;
+  for (std::size_t p = 0; p < pools; ++p) {
+    if (configuration.nodes[p] == 0) continue;
+    models.by_pool[p] = model_at(workloads[p], bound);
+    const double count = configuration.nodes[p] * scenario.pools[p].pool.gpus_per_node;
+    workers += count;
+    speed_sum += count / model_at(workloads[p], Bound::central).mean_s();
+  }
+  for (std::size_t p = 0; p < pools; ++p) {
+    if (configuration.nodes[p] == 0) continue;
+    StepModel& model = models.by_pool[p];
+    if (scenario.synchronization.by_speed) {
+      const double share = workers / speed_sum / model_at(workloads[p], Bound::central).mean_s();
+      models.batch[p] = recorded * share;
+      scale_device(model, share);
+    }
+    if (scenario.power_cap) cap_power(model, scenario, configuration.stage, scenario.pools[p].gpu());
+    decode_on_host(model, scenario, scenario.pools[p], models.batch[p], configuration.cpus);
+    if (scenario.input.storage && !configuration.cached && scenario.dataset.bytes_per_image > 0)
+      read_from_storage(models, scenario, configuration, p);
+  }
+  return models;
+}
+
+void slow_down(StepModel& model, double factor) {
+  for (auto& phase : model.phases)
+    if (phase.stream == Stream::compute)
+      for (auto* times : {&phase.gap_s, &phase.device_s, &phase.host_s})
+        for (double& time : *times) time *= factor;
+  for (double& time : model.tail_s) time *= factor;
+}
+
+double mean_host_s(const StepModel& model) {
+  double sum = 0;
+  for (const auto& phase : model.phases)
+    for (std::size_t i = 0; i < model.samples; ++i)
+      sum += phase.host_s[i] + (phase.stream == Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
+  return sum / static_cast<double>(model.samples);
+}
+
+}  // namespace ganymede
