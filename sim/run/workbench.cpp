@@ -59,7 +59,7 @@ double Workbench::slowest_factor(const WorkloadModel& workload, Bound bound) con
   const Synchronization& sync = scenario_.synchronization;
   const auto workers = static_cast<std::size_t>(batches_loaded(sync, static_cast<int>(crew_.pool_of.size())));
   if (workers < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
-  const Spread& spread = workload.spread;
+  const WorkerVariation& spread = workload.worker_variation;
   double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
   if (sync.jitter) deviation = *sync.jitter;
   const double between = std::min(spread.between, deviation);
