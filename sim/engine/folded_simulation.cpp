@@ -1,13 +1,11 @@
 #include "sim/engine/folded_simulation.hpp"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
 #include <deque>
-#include <unordered_map>
 
 #include "common/errors.hpp"
 #include "sim/engine/event_queue.hpp"
+#include "sim/engine/open_rounds.hpp"
 #include "sim/engine/steady_state.hpp"
 
 namespace ganymede {
@@ -25,11 +23,10 @@ constexpr std::size_t kMaxPeriod = 16;
 
 class FoldedSimulation::Implementation {
  public:
-  explicit Implementation(const Quotient& quotient) : quotient_(quotient), solver_(quotient.link_bandwidths) {
+  explicit Implementation(const Quotient& quotient)
+      : quotient_(quotient), solver_(quotient.link_bandwidths), rounds_(quotient) {
     ranks_.resize(quotient.ranks.size());
-    rounds_.resize(quotient.calls.size());
     done_.resize(quotient.ranks.size());
-    for (std::size_t i = 0; i < quotient.calls.size(); ++i) rounds_[i].resize(quotient.calls[i].size());
   }
 
   /// Runs until every class has finished its calls.
@@ -63,16 +60,6 @@ class FoldedSimulation::Implementation {
     int communicator = 0;
   };
 
-  /// A round that some class is in.
-  struct Round {
-    // The number of ends of each transfer that have entered the round. With an eager protocol the bytes, on their
-    // arrival, count in place of the source.
-    std::vector<std::uint8_t> ready;
-    std::vector<std::uint8_t> leaving;   // by transfer: flows that have not left the source
-    std::vector<std::uint8_t> arriving;  // by transfer: flows that have not reached the destination
-    std::size_t ranks_left = 0;          // classes that have not left the round
-  };
-
   /// A flow of the solver.
   struct ActiveFlow {
     int communicator = 0;
@@ -86,14 +73,6 @@ class FoldedSimulation::Implementation {
 
   const std::vector<QuotientCall>& calls_of(const Rank& rank) const {
     return quotient_.calls[static_cast<std::size_t>(rank.communicator)];
-  }
-
-  static const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round) {
-    assert(round >= call.stages.front().first_round);
-    const auto next =
-        std::upper_bound(call.stages.begin(), call.stages.end(), round,
-                         [](std::int64_t r, const QuotientStage& stage) { return r < stage.first_round; });
-    return *std::prev(next);
   }
 
   void handle(const Event& event) {
@@ -123,31 +102,6 @@ class FoldedSimulation::Implementation {
     events_.push({entry, 0, EventKind::enter, static_cast<int>(index), 0, 0, 0, 0, 0});
   }
 
-  /// The state of a round, which the first class to enter creates.
-  Round& open(const Rank& rank, std::int64_t index) {
-    auto& rounds = rounds_[static_cast<std::size_t>(rank.communicator)][rank.call];
-    Round& round = rounds[index];
-    if (round.ranks_left > 0) return round;
-    const QuotientStage& stage = stage_at(calls_of(rank)[rank.call], index);
-    round.ready.assign(stage.transfers.size(), 0);
-    round.arriving.resize(stage.transfers.size());
-    for (std::size_t i = 0; i < stage.transfers.size(); ++i)
-      round.arriving[i] = static_cast<std::uint8_t>(stage.transfers[i].flows.size());
-    round.leaving = round.arriving;
-    round.ranks_left = class_count(rank.communicator, rank.call);
-    return round;
-  }
-
-  std::size_t class_count(int communicator, std::size_t call) {
-    if (class_counts_.empty()) {
-      for (const auto& calls : quotient_.calls) class_counts_.emplace_back(calls.size());
-      for (const QuotientRank& rank : quotient_.ranks)
-        for (std::size_t i = 0; i < rank.takes_part.size(); ++i)
-          class_counts_[static_cast<std::size_t>(rank.communicator)][i] += rank.takes_part[i] ? 1 : 0;
-    }
-    return class_counts_[static_cast<std::size_t>(communicator)][call];
-  }
-
   /// Enters `round`, and further rounds while there is nothing to wait for.
   void enter(std::size_t index, std::int64_t round) {
     Rank& me = ranks_[index];
@@ -157,7 +111,7 @@ class FoldedSimulation::Implementation {
       if (index == 0) lead_entered_ = true;
       const QuotientStage& stage = stage_at(call, round);
       const auto& mine = stage.of_class[index];
-      Round& here = open(me, round);
+      OpenRound& here = rounds_.enter(me.communicator, me.call, round);
       me.pending = static_cast<int>(mine.size());
       if (call.eager)
         enter_eagerly(index, round, stage, here);
@@ -165,7 +119,7 @@ class FoldedSimulation::Implementation {
         for (const int transfer : mine)
           if (++here.ready[static_cast<std::size_t>(transfer)] == 2) send(me, round, stage, transfer);
       if (me.pending > 0) return;
-      leave(me, round);
+      rounds_.leave(me.communicator, me.call, round);
     }
     done_[index].push_back(now_ + skipped_s_);
     ++me.call;
@@ -173,7 +127,7 @@ class FoldedSimulation::Implementation {
   }
 
   /// Enters a round of an eager protocol. A class at both ends of a transfer meets it twice in a row: first it sends.
-  void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, Round& here) {
+  void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, OpenRound& here) {
     Rank& me = ranks_[index];
     int sent = -1;
     for (const int i : stage.of_class[index]) {
@@ -185,12 +139,6 @@ class FoldedSimulation::Implementation {
         --me.pending;
       }
     }
-  }
-
-  void leave(const Rank& rank, std::int64_t index) {
-    auto& rounds = rounds_[static_cast<std::size_t>(rank.communicator)][rank.call];
-    const auto found = rounds.find(index);
-    if (--found->second.ranks_left == 0) rounds.erase(found);
   }
 
   void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
@@ -235,7 +183,7 @@ class FoldedSimulation::Implementation {
     if (!active.active || active.version != event.version) return;
     active.active = false;
     solver_.finish(now_, event.subject);
-    auto& round = rounds_[static_cast<std::size_t>(active.communicator)][active.call].at(active.round);
+    OpenRound& round = rounds_.at(active.communicator, active.call, active.round);
     const ActiveFlow flow = active;
     const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
     const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
@@ -249,7 +197,7 @@ class FoldedSimulation::Implementation {
 
   void arrive(int communicator, std::size_t call_index, std::int64_t round_index, int index) {
     const auto& call = quotient_.calls[static_cast<std::size_t>(communicator)][call_index];
-    auto& round = rounds_[static_cast<std::size_t>(communicator)][call_index].at(round_index);
+    OpenRound& round = rounds_.at(communicator, call_index, round_index);
     if (--round.arriving[static_cast<std::size_t>(index)] > 0) return;
     if (call.eager && ++round.ready[static_cast<std::size_t>(index)] < 2) return;
     const QuotientTransfer& transfer = stage_at(call, round_index).transfers[static_cast<std::size_t>(index)];
@@ -273,7 +221,7 @@ class FoldedSimulation::Implementation {
     Rank& me = ranks_[index];
     if (--me.pending > 0) return;
     const std::int64_t finished = me.round;
-    leave(me, finished);
+    rounds_.leave(me.communicator, me.call, finished);
     enter(index, finished + 1);
   }
 
@@ -342,8 +290,8 @@ class FoldedSimulation::Implementation {
                           has_round(event) ? event.round - state.round : 0, event.transfer, event.path_index},
                          {event.time - now_, 1}});
     }
-    for (const auto& [index, round] :
-         rounds_[0][ranks_[0].call])  // bytes that have come before their destination entered
+    // Bytes that have come before their destination entered the round.
+    for (const auto& [index, round] : rounds_.of_call(0, ranks_[0].call))
       for (std::size_t i = 0; i < round.arriving.size(); ++i)
         if (round.arriving[i] == 0 && round.ready[i] == 1)
           entries.push_back({{-1, index - state.round, static_cast<int>(i), 0}, {0, 1}});
@@ -359,10 +307,7 @@ class FoldedSimulation::Implementation {
   void skip_repetitions(std::int64_t rounds, double seconds) {
     skipped_s_ += seconds;
     rounds_skipped_ += rounds * static_cast<std::int64_t>(ranks_.size());
-    auto& open_rounds = rounds_[0][ranks_[0].call];
-    std::unordered_map<std::int64_t, Round> moved;
-    for (auto& [index, round] : open_rounds) moved.emplace(index + rounds, std::move(round));
-    open_rounds = std::move(moved);
+    rounds_.advance(0, ranks_[0].call, rounds);
     for (Rank& rank : ranks_) rank.round += rounds;
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
@@ -374,10 +319,9 @@ class FoldedSimulation::Implementation {
   MaxMinSolver solver_;
   EventQueue events_;
   std::vector<Rank> ranks_;
-  std::vector<std::vector<std::unordered_map<std::int64_t, Round>>> rounds_;  // by communicator and call
-  std::vector<ActiveFlow> active_;                                            // by number of the flow in the solver
-  std::vector<std::vector<double>> done_;                                     // by class: when each of its calls ended
-  std::vector<std::vector<std::size_t>> class_counts_;                        // by communicator and call
+  OpenRounds rounds_;
+  std::vector<ActiveFlow> active_;         // by number of the flow in the solver
+  std::vector<std::vector<double>> done_;  // by class: when each of its calls ended
   std::deque<StateSnapshot> snapshots_;
   bool lead_entered_ = false;
   double now_ = 0;
