@@ -4,7 +4,7 @@
 #include <deque>
 
 #include "common/errors.hpp"
-#include "sim/engine/event_queue.hpp"
+#include "sim/engine/flow_events.hpp"
 #include "sim/engine/open_rounds.hpp"
 #include "sim/engine/steady_state.hpp"
 
@@ -75,17 +75,17 @@ class FoldedSimulation::Implementation {
     return quotient_.calls[static_cast<std::size_t>(rank.communicator)];
   }
 
-  void handle(const Event& event) {
+  void handle(const FlowEvent& event) {
     switch (event.kind) {
-      case EventKind::enter:
+      case FlowEventKind::enter:
         return enter(static_cast<std::size_t>(event.subject), 0);
-      case EventKind::start_flow:
+      case FlowEventKind::start_flow:
         return start_flow(event);
-      case EventKind::end_flow:
+      case FlowEventKind::end_flow:
         return end_flow(event);
-      case EventKind::arrive:
+      case FlowEventKind::arrive:
         return arrive(event.communicator, static_cast<std::size_t>(event.subject), event.round, event.transfer);
-      case EventKind::added:
+      case FlowEventKind::added:
         return done_with_one(static_cast<std::size_t>(event.subject));
     }
   }
@@ -99,7 +99,7 @@ class FoldedSimulation::Implementation {
     const double issued = rank.issue[me.call];
     const double entry =
         issued < 0 ? now_ : std::max(issued - skipped_s_, now_) + rank.launch + calls_of(me)[me.call].start;
-    events_.push({entry, 0, EventKind::enter, static_cast<int>(index), 0, 0, 0, 0, 0});
+    events_.push({entry, 0, FlowEventKind::enter, static_cast<int>(index), 0, 0, 0, 0, 0});
   }
 
   /// Enters `round`, and further rounds while there is nothing to wait for.
@@ -144,11 +144,11 @@ class FoldedSimulation::Implementation {
   void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
     const auto& flows = stage.transfers[static_cast<std::size_t>(transfer)].flows;
     for (std::size_t i = 0; i < flows.size(); ++i)
-      events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[i].latency, 0, EventKind::start_flow,
+      events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[i].latency, 0, FlowEventKind::start_flow,
                     static_cast<int>(rank.call), rank.communicator, round, transfer, static_cast<int>(i), 0});
   }
 
-  void start_flow(const Event& event) {
+  void start_flow(const FlowEvent& event) {
     ++flows_started_;
     const auto& call =
         quotient_.calls[static_cast<std::size_t>(event.communicator)][static_cast<std::size_t>(event.subject)];
@@ -170,15 +170,15 @@ class FoldedSimulation::Implementation {
   void schedule_end(int slot) {
     ActiveFlow& active = active_[static_cast<std::size_t>(slot)];
     if (!active.active) return;
-    Event event;
+    FlowEvent event;
     event.time = std::max(now_, solver_.end_time(slot));
-    event.kind = EventKind::end_flow;
+    event.kind = FlowEventKind::end_flow;
     event.subject = slot;
     event.version = ++active.version;
     events_.push(event);
   }
 
-  void end_flow(const Event& event) {
+  void end_flow(const FlowEvent& event) {
     ActiveFlow& active = active_[static_cast<std::size_t>(event.subject)];
     if (!active.active || active.version != event.version) return;
     active.active = false;
@@ -188,7 +188,7 @@ class FoldedSimulation::Implementation {
     const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
     const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
     if (call.eager)
-      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, 0, EventKind::arrive,
+      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, 0, FlowEventKind::arrive,
                     static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0, 0});
     if (--round.leaving[static_cast<std::size_t>(flow.transfer)] == 0)
       done_with_one(static_cast<std::size_t>(transfer.source));
@@ -209,9 +209,9 @@ class FoldedSimulation::Implementation {
     if (transfer.adding <= 0) return true;
     Rank& adder = ranks_[static_cast<std::size_t>(transfer.destination)];
     adder.adder_free = std::max(adder.adder_free, now_) + transfer.adding;
-    Event added;
+    FlowEvent added;
     added.time = adder.adder_free;
-    added.kind = EventKind::added;
+    added.kind = FlowEventKind::added;
     added.subject = transfer.destination;
     events_.push(added);
     return false;
@@ -284,8 +284,8 @@ class FoldedSimulation::Implementation {
       entries.push_back({{0, flow.round - state.round, flow.transfer, flow.path_index},
                          {solver_.remaining_bytes(now_, static_cast<int>(slot)), rate}});
     }
-    for (const Event& event : events_.events()) {
-      if (event.kind == EventKind::end_flow) continue;  // determined by the flows
+    for (const FlowEvent& event : events_.events()) {
+      if (event.kind == FlowEventKind::end_flow) continue;  // determined by the flows
       entries.push_back({{1 + static_cast<int>(event.kind), event.subject,
                           has_round(event) ? event.round - state.round : 0, event.transfer, event.path_index},
                          {event.time - now_, 1}});
@@ -311,13 +311,13 @@ class FoldedSimulation::Implementation {
     for (Rank& rank : ranks_) rank.round += rounds;
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
-    for (Event& event : events_.events())
+    for (FlowEvent& event : events_.events())
       if (has_round(event)) event.round += rounds;
   }
 
   const Quotient& quotient_;
   MaxMinSolver solver_;
-  EventQueue events_;
+  FlowEventQueue events_;
   std::vector<Rank> ranks_;
   OpenRounds rounds_;
   std::vector<ActiveFlow> active_;         // by number of the flow in the solver
