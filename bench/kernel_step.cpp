@@ -1,4 +1,4 @@
-// Times whole GAN steps, batch preparation included. One JSON line a configuration.
+// Times whole GAN steps, including the preparation of batches. Prints one line of JSON for each configuration.
 //   kernel_step --batch 16,64,256 --threads 1,2
 //   kernel_step --model dcgan-64 --batch 128 --backend cuda --precision bf16
 
@@ -34,18 +34,19 @@ struct Arguments {
   TrainOptions options;
 };
 
-double at_share(const std::vector<double>& sorted, double share) {
+/// The value at a share of sorted values; 0.5 gives the median.
+double value_at(const std::vector<double>& sorted, double share) {
   const double last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(std::lround(share * last))];
 }
 
 std::vector<double> time_steps(Trainer& trainer, double min_time) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::size_t kLeast = 20;
+  constexpr std::size_t kMinSteps = 20;
   for (int i = 0; i < kWarmup; ++i) trainer.step();
   std::vector<double> seconds;
   const auto begin = Clock::now();
-  while (seconds.size() < kLeast || std::chrono::duration<double>(Clock::now() - begin).count() < min_time) {
+  while (seconds.size() < kMinSteps || std::chrono::duration<double>(Clock::now() - begin).count() < min_time) {
     const auto step_begin = Clock::now();
     trainer.step();
     seconds.push_back(std::chrono::duration<double>(Clock::now() - step_begin).count());
@@ -54,11 +55,11 @@ std::vector<double> time_steps(Trainer& trainer, double min_time) {
   return seconds;
 }
 
-/// Multiply-adds on registers alone, all threads at once: the most that the vector units of this level do, measured.
+/// The measured peak rate of the vector units: multiply-adds on registers alone, on all threads at once.
 FlopsPerSecond fma_peak(int threads) {
   const CpuKernels& kernels = *available_cpu_kernels().front();
   constexpr std::int64_t kRepeats = 20'000'000;
-  constexpr int kAttempts = 5;  // a neighbour takes away from some of them
+  constexpr int kAttempts = 5;  // neighbours on the machine slow some of them
   double best = 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::vector<std::thread> workers;
@@ -79,7 +80,7 @@ void measure(const Arguments& arguments, int batch, int threads) {
   options.trace = arguments.trace || !arguments.trace_to.empty();
   Trainer trainer(options);
   const auto seconds = time_steps(trainer, arguments.min_time);
-  const double median = at_share(seconds, 0.5);
+  const double median = value_at(seconds, 0.5);
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
   const TraceDevice device = measure_device(trainer.ops());
   nlohmann::ordered_json line = {{"model", options.model},
@@ -88,8 +89,8 @@ void measure(const Arguments& arguments, int batch, int threads) {
                                  {"backend", trainer.ops().backend()},
                                  {"instructions", trainer.ops().instructions()},
                                  {"median_step_ms", median * 1e3},
-                                 {"p10", at_share(seconds, 0.1) * 1e3},
-                                 {"p90", at_share(seconds, 0.9) * 1e3},
+                                 {"p10", value_at(seconds, 0.1) * 1e3},
+                                 {"p90", value_at(seconds, 0.9) * 1e3},
                                  {"steps", seconds.size()},
                                  {"images_per_s", batch / median},
                                  {"gflops", flops / 1e9},
@@ -114,8 +115,8 @@ int main(int argc, char** argv) {
   app.add_option("--precision", arguments.options.precision, "on a GPU: fp32, tf32, bf16");
   app.add_flag("!--no-graph", arguments.options.graph, "launch a GPU's kernels one by one");
   app.add_option("--min-time", arguments.min_time, "seconds for each configuration")->capture_default_str();
-  app.add_flag("--trace", arguments.trace, "record phases, to see what that costs");
-  app.add_option("--trace-to", arguments.trace_to, "and write them: PREFIX-MODEL-BATCH.json");
+  app.add_flag("--trace", arguments.trace, "record phases, to measure the cost of recording");
+  app.add_option("--trace-to", arguments.trace_to, "record phases and write them to PREFIX-MODEL-BATCH.json");
   CLI11_PARSE(app, argc, argv);
   try {
     for (const int batch : arguments.batches)

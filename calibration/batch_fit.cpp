@@ -15,7 +15,8 @@
 namespace ganymede {
 namespace {
 
-constexpr double kOutlier = 0.1;  // relative residual of a point that does not belong to the line of the others
+/// A point whose relative residual is larger does not belong to the line of the others.
+constexpr double kOutlier = 0.1;
 
 struct Line {
   double fixed = 0, per_image = 0;
@@ -24,7 +25,7 @@ struct Line {
 
 double residual(const Line& line, const PhaseFit::Point& point) { return line.at(point.batch) / point.seconds - 1; }
 
-/// Least relative squares with both coefficients at least 0, of the points that `use` picks.
+/// The line of least relative squares through the points that `use` selects, with both coefficients at least 0.
 Line least_squares(std::span<const PhaseFit::Point> points, const std::vector<bool>& use) {
   double w = 0, wb = 0, wbb = 0, wt = 0, wbt = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -41,14 +42,15 @@ Line least_squares(std::span<const PhaseFit::Point> points, const std::vector<bo
   return line;
 }
 
+/// The sum of absolute relative residuals, of which outliers count at most three times kOutlier.
 double misfit(const Line& line, std::span<const PhaseFit::Point> points) {
   double sum = 0;
   for (const auto& point : points) sum += std::min(std::abs(residual(line, point)), 3 * kOutlier);
   return sum;
 }
 
-/// The line through two of the points that leaves the least, an outlier counting no more than others; then least
-/// squares over the points that belong to it. There are few points, so all pairs are tried.
+/// A robust fit: the line through two of the points that has the least misfit, then least squares over the points that
+/// are no outliers of it. There are few points, so all pairs are tried.
 Line fit_line(std::span<const PhaseFit::Point> points) {
   Line best = least_squares(points, std::vector<bool>(points.size(), true));
   double least = misfit(best, points);
@@ -71,7 +73,7 @@ double median(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-/// A straight line through the entries at the two sizes nearest to `batch`.
+/// The value at `batch` of the straight line through (b0, y0) and (b1, y1), at least 0.
 double line_through(double batch, double b0, double y0, double b1, double y1) {
   return std::max(0.0, y0 + (y1 - y0) * (batch - b0) / (b1 - b0));
 }
@@ -81,7 +83,7 @@ double line_through(double batch, double b0, double y0, double b1, double y1) {
 PhaseFit::PhaseFit(std::vector<Point> points) : points_(std::move(points)) {
   assert(points_.size() >= 2);
   double best = INFINITY;
-  // The first `launched` sizes are bound by launching; two at least are left for the line.
+  // Tries every number of sizes that are bound by launching; at least two are left for the line.
   for (std::size_t launched = 0; launched + 2 <= points_.size(); ++launched) {
     const std::span<const Point> all(points_);
     const Line line = fit_line(all.subspan(launched));
@@ -114,18 +116,17 @@ double PhaseFit::seconds(double batch) const {
   return roofline(batch) * portable_exp(residual);
 }
 
-std::string PhaseFit::binding(double batch) const {
+std::string PhaseFit::bound_by(double batch) const {
   if (floor_s >= fixed_s + per_image_s * batch) return "launch";
   return fmt::format("{:.0f} % per image", 100 * per_image_s * batch / (fixed_s + per_image_s * batch));
 }
 
 BatchModel::BatchModel(std::vector<const TraceBatch*> entries) : entries_(std::move(entries)) {
-  assert(entries_.size() >= kFewest);
+  assert(entries_.size() >= kMinSizes);
   std::sort(entries_.begin(), entries_.end(), [](const auto* a, const auto* b) { return a->batch < b->batch; });
   const TraceBatch& first = *entries_.front();
   for (const TracePhase& phase : first.phases) sequential_.push_back(in_sequence(phase, first));
-  // Points by phase, the rest last; what takes no time at all at some size is not fitted but left as it is.
-  std::vector<std::vector<PhaseFit::Point>> points(first.phases.size() + 1);
+  std::vector<std::vector<PhaseFit::Point>> points(first.phases.size() + 1);  // by phase; the time between them last
   std::vector<double> walls;
   for (const TraceBatch* entry : entries_) {
     const auto batch = static_cast<double>(entry->batch);
@@ -137,14 +138,18 @@ BatchModel::BatchModel(std::vector<const TraceBatch*> entries) : entries_(std::m
     walls.push_back(median(entry->wall_s));
     points.back().push_back({batch, std::max(0.0, walls.back() - sum)});
   }
-  const auto positive = [](const auto& all) {
-    return std::all_of(all.begin(), all.end(), [](const auto& point) { return point.seconds > 0; });
-  };
   for (std::size_t p = 0; p < first.phases.size(); ++p) {
     for (auto& point : points[p]) point.seconds = std::max(point.seconds, 1e-12);
     phases_.push_back({first.phases[p].name, PhaseFit(points[p])});
   }
-  if (positive(points.back())) rest_.emplace_back(points.back());
+  const auto& rest = points.back();
+  if (std::all_of(rest.begin(), rest.end(), [](const auto& point) { return point.seconds > 0; }))
+    rest_.emplace_back(rest);
+  cross_validate(points, walls);
+}
+
+void BatchModel::cross_validate(const std::vector<std::vector<PhaseFit::Point>>& points,
+                                const std::vector<double>& walls) {
   for (std::size_t out = 0; out < entries_.size(); ++out) {
     const auto without = [&](const std::vector<PhaseFit::Point>& all) {
       std::vector<PhaseFit::Point> kept = all;
@@ -153,9 +158,9 @@ BatchModel::BatchModel(std::vector<const TraceBatch*> entries) : entries_(std::m
     };
     const double batch = points.back()[out].batch;
     double predicted = rest_.empty() ? 0 : without(points.back()).seconds(batch);
-    for (std::size_t p = 0; p < first.phases.size(); ++p)
+    for (std::size_t p = 0; p < phases_.size(); ++p)
       if (sequential_[p]) predicted += without(points[p]).seconds(batch);
-    left_.push_back({entries_[out]->batch, walls[out], predicted});
+    leave_one_out_.push_back({entries_[out]->batch, walls[out], predicted});
   }
 }
 
@@ -168,13 +173,13 @@ double BatchModel::step_s(double batch) const {
 
 double BatchModel::mean_error() const {
   double sum = 0;
-  for (const Left& left : left_) sum += std::abs(left.error());
-  return sum / static_cast<double>(left_.size());
+  for (const LeaveOneOut& size : leave_one_out_) sum += std::abs(size.error());
+  return sum / static_cast<double>(leave_one_out_.size());
 }
 
 double BatchModel::worst_error() const {
   double worst = 0;
-  for (const Left& left : left_) worst = std::max(worst, std::abs(left.error()));
+  for (const LeaveOneOut& size : leave_one_out_) worst = std::max(worst, std::abs(size.error()));
   return worst;
 }
 
@@ -193,14 +198,26 @@ TraceBatch BatchModel::at(int batch) const {
     const auto there = other.memory_bytes.find(kind);
     if (there != other.memory_bytes.end()) bytes = straight(bytes, there->second);
   }
-  const double rest = rest_.empty() ? 1 : rest_s(batch) / rest_s(from.batch);
-  std::vector<double> end(from.wall_s.size(), 0), new_end(from.wall_s.size(), 0);
   for (std::size_t p = 0; p < out.phases.size(); ++p) {
     TracePhase& phase = out.phases[p];
     phase.flops = straight(phase.flops, other.phases[p].flops);
     phase.bytes_read = straight(phase.bytes_read, other.phases[p].bytes_read);
     phase.bytes_written = straight(phase.bytes_written, other.phases[p].bytes_written);
-    const double factor = phases_[p].fit.seconds(batch) / phases_[p].fit.seconds(from.batch);
+  }
+  scale_times(out, from.batch);
+  out.carried = describe_prediction(batch);
+  return out;
+}
+
+/// Scales the times of an entry, which was recorded at `from_batch` images, to its batch.
+void BatchModel::scale_times(TraceBatch& entry, int from_batch) const {
+  const int batch = entry.batch;
+  const double rest = rest_.empty() ? 1 : rest_s(batch) / rest_s(from_batch);
+  std::vector<double> end(entry.wall_s.size(), 0),
+      new_end(entry.wall_s.size(), 0);  // when the previous phase ended, by step
+  for (std::size_t p = 0; p < entry.phases.size(); ++p) {
+    TracePhase& phase = entry.phases[p];
+    const double factor = phases_[p].fit.seconds(batch) / phases_[p].fit.seconds(from_batch);
     for (std::size_t i = 0; i < end.size(); ++i) {
       const double length = phase.seconds[i];
       phase.seconds[i] *= factor;
@@ -213,20 +230,23 @@ TraceBatch BatchModel::at(int batch) const {
     }
   }
   for (std::size_t i = 0; i < end.size(); ++i) {
-    const double before = out.wall_s[i];
-    out.wall_s[i] = new_end[i] + std::max(0.0, before - end[i]) * rest;
-    for (std::size_t p = 0; p < out.phases.size(); ++p)
-      if (!sequential_[p]) out.phases[p].start_s[i] *= out.wall_s[i] / before;
+    const double before = entry.wall_s[i];
+    entry.wall_s[i] = new_end[i] + std::max(0.0, before - end[i]) * rest;
+    for (std::size_t p = 0; p < entry.phases.size(); ++p)
+      if (!sequential_[p]) entry.phases[p].start_s[i] *= entry.wall_s[i] / before;
   }
+}
 
+/// The rule, the error and the warnings of a prediction at `batch`.
+CarriedBatch BatchModel::describe_prediction(int batch) const {
   double squares = 0;
-  for (const Left& left : left_) squares += left.error() * left.error();
+  for (const LeaveOneOut& size : leave_one_out_) squares += size.error() * size.error();
   // Beyond the recorded sizes the error grows with every doubling.
   const double smallest = entries_.front()->batch, largest = entries_.back()->batch;
   const double beyond = std::max({1.0, smallest / batch, batch / largest});
-  CarriedBatch& carried = out.carried.emplace();
-  carried.relative_error =
-      1.96 * std::sqrt(squares / static_cast<double>(left_.size())) * (1 + portable_log(beyond) / portable_log(2));
+  CarriedBatch carried;
+  carried.relative_error = 1.96 * std::sqrt(squares / static_cast<double>(leave_one_out_.size())) *
+                           (1 + portable_log(beyond) / portable_log(2));
   carried.rule = fmt::format(
       "at batch {} by a fit over {} batch sizes from {} to {} (left out one by one: {:.1f} % mean, "
       "{:.1f} % at worst)",
@@ -234,11 +254,11 @@ TraceBatch BatchModel::at(int batch) const {
   if (beyond > 1)
     carried.warnings.push_back(
         fmt::format("batch {} lies beyond the calibrated range of {} to {}", batch, smallest, largest));
-  if (entries_.size() < kEnough)
+  if (entries_.size() < kMinSizesForError)
     carried.warnings.push_back(
         fmt::format("the error of the fit over batch sizes is known from {} of them only; record {} or more",
-                    entries_.size(), kEnough));
-  return out;
+                    entries_.size(), kMinSizesForError));
+  return carried;
 }
 
 std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch) {
@@ -251,11 +271,11 @@ std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch) {
     entries.push_back(&entry);
     recorded += (recorded.empty() ? "" : ", ") + std::to_string(entry.batch);
   }
-  if (entries.size() < BatchModel::kFewest)
+  if (entries.size() < BatchModel::kMinSizes)
     throw ConfigError(
         fmt::format("expected a batch size that the trace has recorded ({}); others take a fit over at "
                     "least {} sizes: `ganymede calibrate --model {} --batch 8,16,32,64,128,256`",
-                    recorded, BatchModel::kFewest, trace.model));
+                    recorded, BatchModel::kMinSizes, trace.model));
   for (const TraceBatch* entry : entries)
     for (std::size_t p = 0; p < entry->phases.size(); ++p)
       if (entry->phases.size() != entries.front()->phases.size() ||

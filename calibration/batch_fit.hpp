@@ -1,5 +1,5 @@
 #pragma once
-// Phase time against batch size: from the batches that a trace has recorded to one that it has not.
+// Fits the times of phases over the batch sizes that a trace has recorded, to predict other batch sizes.
 
 #include <span>
 #include <string>
@@ -9,36 +9,40 @@
 
 namespace ganymede {
 
-/// A phase's seconds as a piecewise roofline: launching binds small batches (`floor_s`), memory or arithmetic larger
-/// ones (`fixed_s` for what does not depend on the batch, weights above all, and `per_image_s`); the longer counts.
-/// What the fit leaves at the recorded sizes is interpolated between them.
+/// The time of a phase as a piecewise roofline over the batch size, max(floor_s, fixed_s + per_image_s x batch): small
+/// batches are bound by launching kernels, larger ones by memory or arithmetic. The residuals of the fit at the
+/// recorded sizes are interpolated between them, so that a recorded size keeps its time.
 class PhaseFit {
  public:
   struct Point {
     double batch, seconds;
   };
-  /// At least two points, by ascending batch; seconds above zero. Robust: a size that is more than a
-  /// tenth off the line of the others does not move it, and no more than a tenth is interpolated.
+  /// Requires at least two points in ascending order of batch, with seconds above zero. The fit is robust: a size that
+  /// is more than a tenth off the line of the others does not move it, and at most a tenth of residual is interpolated.
   explicit PhaseFit(std::vector<Point> points);
+  /// The predicted time, in seconds.
   double seconds(double batch) const;
-  /// What binds at a batch size: "launch", or "work" with a share of the fixed part.
-  std::string binding(double batch) const;
+  /// The bound of the phase at a batch size: "launch", or the share of the time that grows with the batch, such as
+  /// "80 % per image".
+  std::string bound_by(double batch) const;
 
-  double floor_s = 0, fixed_s = 0, per_image_s = 0;
+  double floor_s = 0;      ///< time of launching
+  double fixed_s = 0;      ///< time of work that does not depend on the batch, such as reading weights
+  double per_image_s = 0;  ///< time of work for each image
 
  private:
   double roofline(double batch) const;
   std::vector<Point> points_;
-  std::vector<double> residuals_;  // ln(measured / roofline), limited
+  std::vector<double> residuals_;  // ln(measured / roofline) at each point, within a tenth
 };
 
-/// What all recorded batch sizes of one stage of a model say together.
+/// The fit over all recorded batch sizes of one stage of a model.
 class BatchModel {
  public:
-  static constexpr std::size_t kFewest = 3;  ///< batch sizes, below which nothing is fitted
-  static constexpr std::size_t kEnough = 6;  ///< below which the error is known from too few points, which is said
+  static constexpr std::size_t kMinSizes = 3;          ///< with fewer batch sizes nothing is fitted
+  static constexpr std::size_t kMinSizesForError = 6;  ///< with fewer, a warning says that the error is uncertain
 
-  /// Entries of one stage with the same phases, at least kFewest sizes; the entries must outlive this.
+  /// Requires entries of one stage with the same phases, of at least kMinSizes sizes. They must outlive the object.
   explicit BatchModel(std::vector<const TraceBatch*> entries);
 
   struct Phase {
@@ -46,35 +50,39 @@ class BatchModel {
     PhaseFit fit;
   };
   const std::vector<Phase>& phases() const { return phases_; }
-  double step_s(double batch) const;
+  double step_s(double batch) const;  ///< predicted time of a step, in seconds
 
-  /// Leave-one-out: each size in turn, the smallest and the largest too, predicted from the others. Relative errors of
-  /// the step, by ascending batch.
-  struct Left {
+  /// Leave-one-out cross-validation: the time of a step at each size, predicted from all other sizes.
+  struct LeaveOneOut {
     int batch;
     double measured_s, predicted_s;
     double error() const { return predicted_s / measured_s - 1; }
   };
-  const std::vector<Left>& left_out() const { return left_; }
-  double mean_error() const;   ///< of the absolute values
-  double worst_error() const;  ///< the largest absolute value
+  /// One entry for each size, by ascending batch; the smallest and the largest size too.
+  const std::vector<LeaveOneOut>& leave_one_out() const { return leave_one_out_; }
+  double mean_error() const;   ///< mean absolute leave-one-out error, relative
+  double worst_error() const;  ///< largest absolute leave-one-out error, relative
 
-  /// An entry for `batch` made from the nearest recorded one: its jitter, each phase's times in proportion to the fit,
-  /// work and memory by straight lines through the two nearest. `carried` says how and how sure.
+  /// Returns an entry for `batch` that is made from the nearest recorded one. It keeps that one's jitter; the times of
+  /// each phase are scaled by the fit; work and memory follow straight lines through the two nearest sizes. Its
+  /// `carried` states the rule and the error.
   TraceBatch at(int batch) const;
 
  private:
+  void cross_validate(const std::vector<std::vector<PhaseFit::Point>>& points, const std::vector<double>& walls);
+  void scale_times(TraceBatch& entry, int from_batch) const;
+  CarriedBatch describe_prediction(int batch) const;
   double rest_s(double batch) const { return rest_.empty() ? 0 : rest_.front().seconds(batch); }
 
   std::vector<const TraceBatch*> entries_;  // by ascending batch
   std::vector<Phase> phases_;
-  std::vector<PhaseFit> rest_;  // between phases, where there is any
-  std::vector<bool> sequential_;
-  std::vector<Left> left_;
+  std::vector<PhaseFit> rest_;    // one fit of the time between phases; empty if there is none at some size
+  std::vector<bool> sequential_;  // by phase: in_sequence()
+  std::vector<LeaveOneOut> leave_one_out_;
 };
 
-/// The entries of `stage` with `batch` images, from the recorded ones or carried; appended to the trace where it is not
-/// recorded. Its index. ConfigError with what to record if there are fewer than BatchModel::kFewest sizes.
+/// Returns the index of the trace's entry of `stage` with `batch` images. If it is not recorded, the entry is predicted
+/// and appended. ConfigError that says what to record if there are fewer than BatchModel::kMinSizes sizes.
 std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch);
 
 }  // namespace ganymede

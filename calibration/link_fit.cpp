@@ -8,13 +8,13 @@
 namespace ganymede {
 namespace {
 
-constexpr double kLeastLatency = 1e-9, kMostLatency = 10;
-constexpr double kLeastBandwidth = 1e3, kMostBandwidth = 1e15;
-constexpr double kPrecision = 1e-7;
-constexpr int kAlternations = 40;
-constexpr double kMeets = 0.02;
+constexpr double kMinLatency = 1e-9, kMaxLatency = 10;       // seconds
+constexpr double kMinBandwidth = 1e3, kMaxBandwidth = 1e15;  // bytes a second
+constexpr double kPrecision = 1e-7;                          // relative
+constexpr int kMaxAlternations = 40;
+constexpr double kMeetsWithin = 0.02;  // relative
 
-/// Where a rising function of the logarithm reaches `target`, between `low` and `high`.
+/// Finds by bisection of the logarithm where a rising function reaches `target` between `low` and `high`.
 template <class Function>
 double solve(double low, double high, double target, const Function& rising) {
   while (high / low > 1 + kPrecision) {
@@ -59,30 +59,30 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
   const auto time = [&](double l, double b, std::int64_t bytes) {
     return predict(Seconds{l}, BytesPerSecond{b}, bytes).si;
   };
-  // Each end depends on the other's parameter a little, so they are solved in turn.
-  for (int i = 0; i < kAlternations; ++i) {
+  // Each fitted time depends a little on the other parameter, so both are solved in turn until neither changes.
+  for (int i = 0; i < kMaxAlternations; ++i) {
     const double before_latency = latency, before_bandwidth = bandwidth;
-    bandwidth = 1 / solve(1 / kMostBandwidth, 1 / kLeastBandwidth, large.time.si,
+    bandwidth = 1 / solve(1 / kMaxBandwidth, 1 / kMinBandwidth, large.time.si,
                           [&](double inverse) { return time(latency, 1 / inverse, large.bytes); });
-    latency = time(0, bandwidth, small.bytes) >= small.time.si
-                  ? 0
-                  : solve(kLeastLatency, kMostLatency, small.time.si,
-                          [&](double l) { return time(l, bandwidth, small.bytes); });
+    latency =
+        time(0, bandwidth, small.bytes) >= small.time.si
+            ? 0
+            : solve(kMinLatency, kMaxLatency, small.time.si, [&](double l) { return time(l, bandwidth, small.bytes); });
     if (std::abs(latency - before_latency) <= 2 * kPrecision * latency &&
         std::abs(bandwidth - before_bandwidth) <= 2 * kPrecision * bandwidth)
       break;
   }
 
   LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, true, {}, {}, {}};
-  const double no_cost = time(0, kMostBandwidth, large.bytes);
-  if (no_cost > large.time.si * (1 + kMeets)) fit.predicted_at_no_cost = Seconds{no_cost};
+  const double no_cost = time(0, kMaxBandwidth, large.bytes);
+  if (no_cost > large.time.si * (1 + kMeetsWithin)) fit.predicted_at_no_cost = Seconds{no_cost};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
   for (const CollectiveSample& sample : samples) {
     const bool fitted = &sample == &small || &sample == &large;
     const Seconds predicted = predict(fit.latency, fit.bandwidth, sample.bytes);
     const Seconds line{small.time.si + slope * static_cast<double>(sample.bytes - small.bytes)};
     fit.samples.push_back({sample, predicted, line, fitted});
-    if (fitted && std::abs(predicted / sample.time - 1) > kMeets) fit.meets_ends = false;
+    if (fitted && std::abs(predicted / sample.time - 1) > kMeetsWithin) fit.meets_ends = false;
   }
   fit.errors = errors_of(fit.samples);
   return fit;

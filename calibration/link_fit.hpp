@@ -1,6 +1,6 @@
 #pragma once
-// Latency and bandwidth of a link from measured collectives: so much that the model meets the smallest and the largest
-// size, and how well it then meets all others.
+// Fits the latency and the bandwidth of a link to measured collectives: the two values with which the model gives the
+// measured times of the smallest and the largest size. The errors at all other sizes tell how good the model is.
 
 #include <cstdint>
 #include <functional>
@@ -13,41 +13,44 @@
 
 namespace ganymede {
 
+/// The measured time of a collective.
 struct CollectiveSample {
   std::int64_t bytes = 0;
   Seconds time;
 };
 
-/// What a model says of a collective of so many bytes over links of this latency and bandwidth.
+/// A model: predicts the time of a collective of `bytes` over links of that latency and bandwidth.
 using PredictCollective = std::function<Seconds(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes)>;
 
 struct FittedSample {
   CollectiveSample measured;
   Seconds predicted;
-  Seconds line;         ///< of the straight line through the smallest and the largest sample
-  bool fitted = false;  ///< one of these two
+  Seconds line;         ///< by the straight line through the smallest and the largest sample
+  bool fitted = false;  ///< true for these two samples
 };
 
-/// Over the samples of a range of sizes that were not fitted.
+/// The errors over a range of sizes, without the two samples that were fitted.
 struct RangeError {
-  std::string range;  ///< "below 64 KiB", "64 KiB to 1 MiB", "from 1 MiB"
-  int samples = 0;
-  /// exp(mean |ln(predicted / measured)|) - 1: 0.1 is 10 % too long or too short in the geometric mean. 0 of none.
+  std::string range;  ///< "below 64 KiB", "64 KiB to 1 MiB" or "from 1 MiB"
+  int samples = 0;    ///< in the range
+  /// exp(mean |ln(predicted / measured)|) - 1, for example 0.1 if times are 10 % too long or too short in the geometric
+  /// mean; 0 without samples.
   double model = 0, line = 0;
 };
 
 struct LinkFit {
   Seconds latency;
   BytesPerSecond bandwidth;
-  bool meets_ends = true;  ///< false: no latency and bandwidth give the two fitted times, to 2 %
-  /// Set if no bandwidth is high enough for the largest size: its time without latency over links of endless bandwidth.
+  bool meets_ends = true;  ///< false: no latency and bandwidth give both fitted times within 2 %
+  /// The predicted time of the largest size without latency over links of unlimited bandwidth; set if even that is
+  /// longer than measured.
   std::optional<Seconds> predicted_at_no_cost;
   std::vector<FittedSample> samples;
   std::vector<RangeError> errors;  ///< all three ranges
 };
 
-/// Two parameters, from the first and the last sample; the model must be no faster with more latency or less bandwidth.
-/// Precondition: at least two samples, ascending sizes, times above zero.
+/// Fits both parameters to the first and the last sample. The model must not be faster with more latency or less
+/// bandwidth. Requires at least two samples of ascending sizes, with times above zero.
 LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict);
 
 }  // namespace ganymede

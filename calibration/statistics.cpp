@@ -16,7 +16,7 @@ double student_t95(std::size_t degrees_of_freedom) {
                                              2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
   assert(degrees_of_freedom >= 1);
   if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
-  // Beyond the table the first term of the expansion in 1/degrees is good to three digits.
+  // Beyond the table the first term of the expansion in 1/degrees is exact to three digits.
   constexpr double kNormal = 1.95996;
   return kNormal * (1 + (kNormal * kNormal + 1) / (4 * static_cast<double>(degrees_of_freedom)));
 }
@@ -25,20 +25,20 @@ double in_quadrature(double a, double b) { return std::sqrt(a * a + b * b); }
 
 namespace {
 
-/// Fewer values say nothing about their correlation.
-constexpr std::size_t kCorrelationNeeds = 40;
-constexpr double kCorrelationMost = 0.99;
-/// Of the denominator below, where blocks are so alike that their number says little.
-constexpr double kLeastShare = 0.1;
+/// With fewer values their correlation is not estimated.
+constexpr std::size_t kMinValuesForCorrelation = 40;
+constexpr double kMaxCorrelation = 0.99;
+/// The least denominator of the correction below: with few and strongly correlated blocks it would approach zero.
+constexpr double kMinOwnShare = 0.1;
 
-/// How many times as large the variance of the mean is as the blocks' own spread says: what follows at a block's end
-/// still depends on what came before. For values that follow each other as a first-order autoregression, whose
-/// coefficient is the correlation r of neighbours: blocks of b have the variance b (1 + r) / (1 - r) -
-/// 2 r (1 - r^b) / (1 - r)^2 and the covariance r (1 - r^b)^2 / (1 - r)^2 with the next, r^b times that with the one
-/// after it.
-double inflation(std::span<const double> values, double mean, std::size_t block_length, std::size_t blocks) {
+/// The factor between the variance of the mean and the one that independent blocks would give: values after the end of
+/// a block still depend on those before it. It is derived for a first-order autoregression whose coefficient is the
+/// correlation r of neighbours. The sum over a block of b values then has the variance
+/// b (1 + r) / (1 - r) - 2 r (1 - r^b) / (1 - r)^2, the covariance r (1 - r^b)^2 / (1 - r)^2 with the next block, and
+/// with each further block r^b times that with the one before.
+double variance_inflation(std::span<const double> values, double mean, std::size_t block_length, std::size_t blocks) {
   const auto count = static_cast<double>(values.size());
-  if (values.size() < kCorrelationNeeds) return 1;
+  if (values.size() < kMinValuesForCorrelation) return 1;
   double square = 0, neighbours = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     square += (values[i] - mean) * (values[i] - mean);
@@ -46,17 +46,17 @@ double inflation(std::span<const double> values, double mean, std::size_t block_
   }
   if (square <= 0) return 1;
   double r = neighbours / square;
-  r += (1 + 3 * r) / count;  // what a short series hides of its correlation (Kendall 1954)
+  r += (1 + 3 * r) / count;  // a short series underestimates its correlation (Kendall 1954)
   if (r <= 0) return 1;
-  r = std::min(r, kCorrelationMost);
+  r = std::min(r, kMaxCorrelation);
   double power = 1;  // r^b
   for (std::size_t i = 0; i < block_length; ++i) power *= r;
   const double variance =
       static_cast<double>(block_length) * (1 + r) / (1 - r) - 2 * r * (1 - power) / ((1 - r) * (1 - r));
   const double with_next = r * (1 - power) * (1 - power) / ((1 - r) * (1 - r)) / variance;
   const double with_all = with_next / (1 - power);
-  // The blocks' spread around their common mean is too small by what they share.
-  const double own = std::max(kLeastShare, 1 - 2 * with_all / static_cast<double>(blocks));
+  // The deviation of blocks from their common mean is too small by their correlation.
+  const double own = std::max(kMinOwnShare, 1 - 2 * with_all / static_cast<double>(blocks));
   return (1 + 2 * with_all) / own;
 }
 
@@ -81,7 +81,7 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
   }
   result.block_deviation = std::sqrt(square / static_cast<double>(result.blocks - 1));
   result.half_width = student_t95(result.blocks - 1) * result.block_deviation *
-                      std::sqrt(inflation(values, result.mean, result.block_length, result.blocks) /
+                      std::sqrt(variance_inflation(values, result.mean, result.block_length, result.blocks) /
                                 static_cast<double>(result.blocks));
   return result;
 }
@@ -93,7 +93,8 @@ double quantile(std::span<const double> sorted, double share) {
   return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
 }
 
-SeedSpread over_seeds(std::span<const double> values, std::span<const double> lows, std::span<const double> highs) {
+SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
+                             std::span<const double> highs) {
   const auto finite = [](std::span<const double> from) {
     std::vector<double> kept;
     std::copy_if(from.begin(), from.end(), std::back_inserter(kept), [](double value) { return std::isfinite(value); });

@@ -1,48 +1,53 @@
 #pragma once
-// Means of autocorrelated measurements and how far to trust them.
+// Means of autocorrelated measurements, and their confidence intervals.
 
 #include <cstddef>
 #include <span>
 
 namespace ganymede {
 
-/// A mean with the half-width of its 95 % confidence interval by batch means: the series is cut into blocks long enough
-/// to be nearly independent, and the spread of their means is what counts, corrected for what neighbouring blocks still
-/// share. Treating the steps of a trace as independent draws instead makes intervals that hold about half as often as
-/// they say; without the correction 93 % where steps follow each other as AR(1) with 0.8, 89 % with 0.9.
+/// A mean with its 95 % confidence interval by batch means. The series is divided into blocks that are long enough to
+/// be nearly independent; the interval follows from the deviation of the blocks' means, corrected for the correlation
+/// of neighbouring blocks. If the steps of a trace were taken as independent draws, intervals would hold about half as
+/// often as they claim. Without the correction they hold in 93 % of cases where steps follow AR(1) with 0.8, and in 89
+/// % with 0.9.
 struct BlockMean {
   double mean = 0;
-  double half_width =
-      0;  ///< Student's t times the corrected standard error; equal to the mean when there are too few values to tell
-  double block_deviation = 0;  ///< standard deviation of the block means
+  /// Student's t times the corrected standard error; equal to the mean if there are fewer than two blocks.
+  double half_width = 0;
+  double block_deviation = 0;  ///< standard deviation of the blocks' means
   std::size_t blocks = 0;
   std::size_t block_length = 0;
 };
 
-/// Of at least one value. Blocks have `block_length` values (fewer where there are fewer than four blocks of them); a
-/// rest at the end counts for the mean only.
+/// Requires at least one value. Blocks have `block_length` values, or fewer if there were less than four such blocks.
+/// Values after the last whole block count for the mean only.
 BlockMean block_mean(std::span<const double> values, std::size_t block_length);
 
-/// Steps in a block: longer than the correlations seen in step times of the CPU kernel (scheduler and frequency effects
-/// fade within about ten steps), short enough to leave a 300-step trace a dozen blocks.
+/// The number of steps in a block. It is longer than the correlations in step times of the CPU kernel (effects of the
+/// scheduler and of clock rates fade within about ten steps), and short enough for a dozen blocks in a 300-step trace.
 inline constexpr std::size_t kBlockSteps = 25;
 
-/// sqrt(a² + b²), the half-width of two independent errors together; std::hypot's last digit is the C library's own.
+/// sqrt(a² + b²), the combined half-width of two independent errors. Unlike std::hypot it gives the same digits with
+/// any C library.
 double in_quadrature(double a, double b);
 
-/// Of sorted values (at least one), interpolated between neighbours; `share` from 0 to 1.
+/// The quantile of sorted values (at least one), interpolated between neighbours. `share` is from 0 to 1; 0.5 gives the
+/// median.
 double quantile(std::span<const double> sorted, double share);
 
-/// What runs that differ in their seed alone come to: the median, 5th and 95th percentile of their values; and their
-/// interval, from the 5th percentile of the low ends of each run's own interval to the 95th of the high ones.
-struct SeedSpread {
-  double median = 0, p5 = 0, p95 = 0;
-  double low = 0, high = 0;
+/// The distribution of a value over runs that differ only in their seeds.
+struct SeedQuantiles {
+  double median = 0, p5 = 0, p95 = 0;  ///< quantiles of the runs' values
+  double low = 0;                      ///< 5th percentile of the low ends of the runs' own intervals
+  double high = 0;                     ///< 95th percentile of their high ends
 };
-/// Needs at least one run. What is not finite (a cost without a price) is left out; all NaN where nothing is left.
-SeedSpread over_seeds(std::span<const double> values, std::span<const double> lows, std::span<const double> highs);
+/// Requires at least one run. Values that are not finite, such as a cost without a price, are left out; where none is
+/// left, the result is NaN.
+SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
+                             std::span<const double> highs);
 
-/// Two-sided 95 % quantile of Student's t distribution.
+/// The two-sided 95 % quantile of Student's t distribution. Requires at least one degree of freedom.
 double student_t95(std::size_t degrees_of_freedom);
 
 }  // namespace ganymede

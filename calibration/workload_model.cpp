@@ -16,34 +16,36 @@
 namespace ganymede {
 namespace {
 
-/// How much of a data sheet's limits kernels reach, and what launching costs.
+/// The shares of a data sheet's limits that kernels reach, and the cost of launching them.
 struct RooflineShares {
-  double flops;
-  double bandwidth;
-  double launch;  // times the platform's cost of a back-to-back launch
-  bool additive;  // nothing overlaps
+  double flops;      // share of the peak rate
+  double bandwidth;  // share of the memory bandwidth
+  double launch;     // multiple of the platform's cost of a back-to-back launch
+  bool additive;     // launching, arithmetic and memory traffic do not overlap
 };
 
 // Central bandwidth: 750 of a V100's 900 GB/s, as measured by Jia et al., "Dissecting the NVIDIA Volta GPU Architecture
-// via Microbenchmarking" (2018), table 3.1. Central FLOPs: an assumption; a matrix product of a small batch fills a
-// part of the chip.
+// via Microbenchmarking" (2018), table 3.1. Central FLOPs: an assumption; a matrix product of a small batch fills only
+// a part of the chip.
 constexpr RooflineShares kCentral{0.5, 750.0 / 900.0, 1, false};
-// No kernel beats the data sheet.
+// The bound that no kernel exceeds.
 constexpr RooflineShares kLow{1, 1, 1, false};
-// Poor: assumptions. A launch that is waited for costs 9.6 us where a back-to-back one costs 3.8 us (V100; Gray,
-// "Getting Started with CUDA Graphs", NVIDIA technical blog, 2019).
+// Poor shares, which are assumptions. A launch that is waited for costs 9.6 us where a back-to-back one costs 3.8 us
+// (V100; Gray, "Getting Started with CUDA Graphs", NVIDIA technical blog, 2019).
 constexpr RooflineShares kHigh{0.15, 0.4, 9.6 / 3.8, true};
 
-// What large products and copies reach of a data sheet, which is what a trace's limits are measured by: 90 %, an
-// assumption (about 14 of a V100's 15.7 TFLOP/s), and Jia et al. as above.
+// The shares of a data sheet that large products and copies reach, by which the limits of a trace's device are
+// measured: 90 % is an assumption (about 14 of a V100's 15.7 TFLOP/s); the bandwidth is from Jia et al. as above.
 constexpr RooflineShares kAttainable{0.9, 750.0 / 900.0, 1, false};
-// How far a phase's efficiency may be off on another GPU, for each e-fold between the two devices' limits. Fitted to
-// one-GPU rates of one model on two GPUs: ResNet-50 in TensorFlow takes a K80 4.2 times as long as a P100 where the
-// limits say 2.6 to 3.1, with AMP in PyTorch an A100 does 2.1 times a V100's where the limits say 2.3 to 2.5 (the
-// studies tensorflow_2017_single_machine and resnet50_nvidia, cells that are fitted there too).
+// The relative error of a phase's efficiency on another GPU, for each factor of e between the limits of the two
+// devices. Fitted to rates of one model on two GPUs: a K80 takes 4.2 times as long as a P100 for ResNet-50 in
+// TensorFlow, where the limits predict 2.6 to 3.1; with AMP in PyTorch an A100 reaches 2.1 times the rate of a V100,
+// where the limits predict 2.3 to 2.5 (the studies tensorflow_2017_single_machine and resnet50_nvidia, in which these
+// cells are fitted too).
 constexpr double kErrorPerEFold = 0.45;
-constexpr double kErrorAtLeast = 0.05;  // of a GPU with the same limits: kRunDrift of one
+constexpr double kMinError = 0.05;  // for a GPU with the same limits: kRunDrift
 
+/// True if hardly any of the phase's time (5 %) overlaps phases of the compute stream.
 bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
   double beside = 0;
   double total = 0;
@@ -59,7 +61,8 @@ bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
   return beside <= 0.05 * total;
 }
 
-void take_buckets(StepModel& model, const TraceBatch& batch) {
+/// Copies the trace's gradient buckets to the model.
+void copy_buckets(StepModel& model, const TraceBatch& batch) {
   for (const auto& bucket : batch.buckets) {
     const auto place = [&](const std::string& name) {
       const auto found =
@@ -67,14 +70,15 @@ void take_buckets(StepModel& model, const TraceBatch& batch) {
       assert(found != model.phases.end());
       return static_cast<std::size_t>(found - model.phases.begin());
     };
-    StepBucket& taken = model.buckets.emplace_back(
+    StepBucket& copy = model.buckets.emplace_back(
         StepBucket{bucket.network, bucket.bytes, place(bucket.after_phase), bucket.ready_fraction});
-    if (!bucket.before_phase.empty()) taken.needed_by = place(bucket.before_phase);
+    if (!bucket.before_phase.empty()) copy.needed_by = place(bucket.before_phase);
   }
 }
 
-/// Buckets that hold less or more than their network's gradients make communication look cheaper or dearer than it is.
-void check_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBatch& batch) {
+/// Warns if the buckets of a network hold less or more bytes than its gradients, since communication then looks cheaper
+/// or dearer than it is.
+void check_bucket_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBatch& batch) {
   for (const auto& [name, network] : trace.networks) {
     std::int64_t bytes = 0;
     std::set<std::string> updates;
@@ -89,8 +93,8 @@ void check_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBat
   }
 }
 
-/// An entry that a fit made is as sure as the fit.
-void take_carried(WorkloadModel& workload, const TraceBatch& batch) {
+/// Adds the error, the rule and the warnings of an entry that a fit over batch sizes predicted.
+void add_batch_fit(WorkloadModel& workload, const TraceBatch& batch) {
   if (!batch.carried) return;
   workload.rule += ", " + batch.carried->rule;
   workload.relative_error = in_quadrature(workload.relative_error, batch.carried->relative_error);
@@ -103,6 +107,7 @@ double mean(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
+/// The time of a phase by roofline, in seconds.
 double roofline_s(const TracePhase& phase, const Gpu& target, FlopsPerSecond rate, const RooflineShares& shares) {
   const double launch = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
   const double compute = phase.flops / (rate.si * shares.flops);
@@ -130,16 +135,16 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
     } else if (phase.stream == "host") {
       model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, mean(phase.seconds), 0, 0));
     } else if (host_link) {
-      // What is read from the host crosses its link; the device may write it out in another form.
+      // The bytes that are read cross the host link; the device may write them in another form.
       const double copy = phase.bytes_read / host_link->bandwidth.si + host_link->latency.si;
       model.phases.push_back(one_sample(phase.name, phase.network, Stream::input, copy, 0, 0));
     }
   }
-  take_buckets(model, batch);
+  copy_buckets(model, batch);
   return model;
 }
 
-/// Of another GPU: each phase at the share of the limits that it reached on the recording one.
+/// The model for another GPU: each phase reaches the share of the limits that it reached on the recording GPU.
 StepModel efficient_model(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link) {
   StepModel model = roofline_model(trace, batch, target, host_link, kAttainable);
   Gpu source;
@@ -157,6 +162,7 @@ StepModel efficient_model(const StepTrace& trace, const TraceBatch& batch, const
   return model;
 }
 
+/// The model with all times of the compute stream multiplied by a factor.
 StepModel scaled(StepModel model, double factor) {
   for (StepPhase& phase : model.phases)
     if (phase.stream == Stream::compute)
@@ -165,8 +171,8 @@ StepModel scaled(StepModel model, double factor) {
   return model;
 }
 
-/// Mean of the logarithms of the ratios of two GPUs' limits: 0 for the same, 1 for 2.7 times as fast.
-double distance(const StepTrace& trace, const Gpu& target) {
+/// The mean absolute logarithm of the ratios of two GPUs' limits: 0 for equal limits, 1 for a factor of e in both.
+double limit_distance(const StepTrace& trace, const Gpu& target) {
   const auto apart = [](double a, double b) { return std::abs(portable_log(a / b)); };
   return 0.5 * (apart(peak_rate(trace, target).si * kAttainable.flops, trace.device.fp32.si) +
                 apart(target.memory_bandwidth.si * kAttainable.bandwidth, trace.device.memory_bandwidth.si));
@@ -196,7 +202,7 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
   StepModel model;
   model.samples = count;
   model.serial_host = trace.host == "serial";
-  std::vector<double> end(count, 0);  // of the phase before, by sample
+  std::vector<double> end(count, 0);  // when the previous phase ended, by sample
   for (const auto& phase : batch.phases) {
     const bool sequential = in_sequence(phase, batch);
     StepPhase out{phase.name, phase.network, sequential ? Stream::compute : Stream::input, {}, {}, {}, phase.flops};
@@ -210,21 +216,21 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
     model.phases.push_back(std::move(out));
   }
   for (std::size_t i = 0; i < count; ++i) model.tail_s.push_back(std::max(0.0, batch.wall_s[first + i] - end[i]));
-  take_buckets(model, batch);
+  copy_buckets(model, batch);
 
-  const BlockMean spread = block_mean(std::span(batch.wall_s).subspan(first, count), kBlockSteps);
+  const BlockMean wall = block_mean(std::span(batch.wall_s).subspan(first, count), kBlockSteps);
   WorkloadModel workload;
   workload.central = model;
   workload.low = model;
   workload.high = std::move(model);
-  // The trace's run and the run that is predicted lie off the device's long mean by a drift of their own each.
+  // The trace's run and the predicted run each deviate from the device's long-term mean by a drift of their own.
   const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
-  workload.relative_error = in_quadrature(spread.half_width / spread.mean, drift);
+  workload.relative_error = in_quadrature(wall.half_width / wall.mean, drift);
   workload.rule = fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name,
                               trace.software.name, trace.software.version, trace.software.backend, count, batch.batch);
-  take_carried(workload, batch);
-  check_bytes(workload, trace, batch);
-  if (spread.blocks < 2)
+  add_batch_fit(workload, batch);
+  check_bucket_bytes(workload, trace, batch);
+  if (wall.blocks < 2)
     workload.warnings.push_back("the trace is too short to tell its own error: the interval is +-100 %");
   return workload;
 }
@@ -245,7 +251,7 @@ WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& bat
                                   : fmt::format("transferred from {} to {}", trace.device.name, target.name);
   const bool alike = target.kind == (trace.device.kind == "cpu" ? Gpu::Kind::cpu : Gpu::Kind::gpu);
   if (alike && !counted) {
-    const double error = 1 + kErrorAtLeast + kErrorPerEFold * distance(trace, target);
+    const double error = 1 + kMinError + kErrorPerEFold * limit_distance(trace, target);
     workload.central = efficient_model(trace, batch, target, host_link);
     workload.low = scaled(workload.central, 1 / error);
     workload.high = scaled(workload.central, error);
@@ -263,16 +269,16 @@ WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& bat
                                 100 * kCentral.flops, to_string(peak_rate(trace, target)), 100 * kCentral.bandwidth,
                                 to_string(target.memory_bandwidth), to_string(target.launch));
   }
-  workload.spread = default_spread(trace.software);
+  workload.worker_variation = default_worker_variation(trace.software);
   workload.warnings.push_back(
       counted ? fmt::format("step times on {} are not measured anywhere: they follow from a list of layers and a data "
                             "sheet",
                             target.name)
               : fmt::format("step times on {} are not measured but carried over from {}; their jitter is "
                             "unknown: several workers are taken to differ by {:.1f} %",
-                            target.name, trace.device.name, 100 * workload.spread.central));
-  take_carried(workload, batch);
-  check_bytes(workload, trace, batch);
+                            target.name, trace.device.name, 100 * workload.worker_variation.central));
+  add_batch_fit(workload, batch);
+  check_bucket_bytes(workload, trace, batch);
   if (trace.precision != "fp32" && !target.tensor)
     workload.warnings.push_back(fmt::format(
         "the platform gives no tensor-core rate for {}: {} is taken at its fp32 rate", target.name, trace.precision));

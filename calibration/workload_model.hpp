@@ -1,13 +1,13 @@
 #pragma once
-// From a step trace to what a worker does on the device of a scenario: as measured where it is the same device, carried
-// over by roofline where it is not. Both say where the numbers come from and how far to trust them.
+// From a step trace to a model of a worker's step on the device of a scenario: as measured if the trace was recorded on
+// that device, else carried over by roofline. The model states its provenance and its error.
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "calibration/spread.hpp"
 #include "calibration/step_model.hpp"
+#include "calibration/worker_variation.hpp"
 #include "platforms/platform.hpp"
 #include "traces/step_trace.hpp"
 
@@ -15,55 +15,56 @@ namespace ganymede {
 
 enum class Provenance {
   measured,
-  transferred,  ///< measured on another device
-  datasheet,    ///< counted from layers, timed by data sheets: nothing was measured
+  transferred,  ///< measured on another device and carried over
+  datasheet,    ///< work counted from layers, times from data sheets: nothing was measured
 };
 std::string_view to_string(Provenance provenance);
 
-/// A worker's step and the bounds of what it may be. For a measured one the three are the same model, whose error is
-/// `relative_error`; a transferred one is bounded by `low` and `high`.
+/// A worker's step with its bounds. If it was measured, the three models are the same and `relative_error` is the
+/// error; if not, `low` and `high` are the bounds.
 struct WorkloadModel {
   Provenance provenance = Provenance::measured;
   StepModel central;
   StepModel low;
   StepModel high;
-  double relative_error = 0;  ///< 95 % half-width of the mean step from the trace's own length, relative; it shrinks
-                              ///< only with a longer trace
-  Spread spread;              ///< of workers, beyond what the samples hold
-  std::string rule;           ///< for people: how the numbers came about
+  /// Relative 95 % half-width of the mean step. The part that stems from the trace's length shrinks only with a longer
+  /// trace.
+  double relative_error = 0;
+  WorkerVariation worker_variation;  ///< beyond that of the samples
+  std::string rule;                  ///< in words: how the times were derived
   std::vector<std::string> warnings;
 };
 
-/// Two runs of one program on one machine differ by more than their steps' jitter says: memory is laid out anew, clocks
-/// and neighbours change. This is the standard deviation of a run's speed, relative: a stated default until a device
-/// has several traces. Measured with `ganymede train --steps 300` on a virtual machine of two cores of an AMD EPYC:
-/// 2.7 % over 21 runs when it was quiet, 6 % over 14 in the minute after a full load.
+/// The relative standard deviation of a run's speed: two runs of a program on one machine differ by more than the
+/// jitter of their steps, because memory is laid out anew and clock rates and neighbours change. It is a default for
+/// devices without several traces. Measured with `ganymede train --steps 300` on a virtual machine of two cores of an
+/// AMD EPYC: 2.7 % over 21 runs when it was quiet, 6 % over 14 in the minute after a full load.
 inline constexpr double kRunDrift = 0.05;
 
-/// Whether a phase runs inside the step's own sequence, as all of the compute stream do, rather than beside it on a
-/// loader's thread.
+/// True if a phase is part of the step's sequence, as all phases of the compute stream are; false if it runs beside it,
+/// on the thread of a loader.
 bool in_sequence(const TracePhase& phase, const TraceBatch& batch);
 
-/// The steps [first, first + count) of `batch`, as they were measured.
+/// The model of the steps [first, first + count) of `batch` as they were measured.
 WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
 
-/// The target's peak in a precision, or in the trace's; fp32's where the platform gives no tensor-core rate.
+/// The target's peak rate in a precision, or in the trace's; that of fp32 if the platform states no tensor-core rate.
 FlopsPerSecond peak_rate(std::string_view precision, const Gpu& target);
 inline FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
   return peak_rate(trace.precision, target);
 }
 
-/// `batch` carried to `target` by the roofline of its phases.
+/// The model of `batch` carried over to `target` by the roofline of its phases.
 ///
-/// A phase takes the longest of: launching its kernels, its FLOPs at a share of the target's peak, its memory traffic
-/// at a share of the target's bandwidth. The central shares, and the bounds: `low` is what no kernel beats (full peak
-/// and bandwidth), `high` adds the three up at poor shares. The jitter of the recording machine stays behind; the
-/// target's is unknown: workers differ by `default_spread`. Reading a batch keeps its measured host time and is worked
-/// ahead, and so is its copy over `host_link`, if there is one.
+/// A phase takes the longest of: launching its kernels, its FLOPs at a share of the target's peak, and its memory
+/// traffic at a share of the target's bandwidth. `low` uses the full peak and bandwidth, which no kernel exceeds;
+/// `high` adds the three times at poor shares. The jitter of the recording machine is not carried over, and the
+/// target's is unknown: workers differ by default_worker_variation(). Reading a batch keeps its measured host time and
+/// happens in advance, as does its copy over `host_link`, if there is one (null: none).
 WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
                                    const Link* host_link);
 
-/// Measured if the trace was recorded on a device of the target's name, else transferred.
+/// The measured model if the trace was recorded on a device of the target's name, else the transferred one.
 WorkloadModel workload_on(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link);
 
 }  // namespace ganymede

@@ -1,4 +1,4 @@
-// ganymede allreduce: collectives on a fabric, in the manner of nccl-tests.
+// ganymede allreduce: times collectives on a fabric and prints them as nccl-tests does.
 
 #include "sim/collectives/allreduce.hpp"
 
@@ -17,8 +17,8 @@
 #include "common/process.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"
+#include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
-#include "sim/engine/time_call.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -47,7 +47,7 @@ std::vector<std::string> split(const std::string& text, const char* option) {
   return items;
 }
 
-/// "64KiB", or a bare number of bytes.
+/// Parses "64KiB", or a bare number of bytes.
 std::int64_t parse_bytes(const std::string& text) {
   double bytes = -1;
   try {
@@ -69,8 +69,8 @@ int parse_count(const std::string& text, const char* option) {
   return count;
 }
 
-/// "--instance A,B --nodes 2,1": so many nodes of each.
-std::vector<NodeGroup> groups_of(const Platform& platform, const AllReduceOptions& options) {
+/// The nodes that --instance A,B --nodes 2,1 ask for: two of A and one of B.
+std::vector<NodeGroup> node_groups(const Platform& platform, const AllReduceOptions& options) {
   const auto names = split(options.instances, "--instance");
   const auto counts = split(options.nodes, "--nodes");
   if (names.size() != counts.size())
@@ -97,7 +97,7 @@ std::vector<NodeGroup> groups_of(const Platform& platform, const AllReduceOption
   return groups;
 }
 
-/// "3=20us,5=1ms": when ranks issue the collective; the others at 0.
+/// Parses "3=20us,5=1ms": when these ranks issue the collective. All others issue it at 0.
 std::vector<Seconds> parse_arrivals(const std::string& late, int ranks) {
   std::vector<Seconds> arrivals(static_cast<std::size_t>(ranks));
   if (late.empty()) return arrivals;
@@ -119,155 +119,84 @@ std::vector<Seconds> parse_arrivals(const std::string& late, int ranks) {
   return arrivals;
 }
 
-Collective parse_collective(const std::string& name) {
-  const auto names = collective_names();
-  return static_cast<Collective>(std::find(names.begin(), names.end(), name) - names.begin());
+/// A row of the output and, under "spans", the messages for a timeline.
+nlohmann::json row_of(const CollectiveBenchmark& benchmark, const AllReduceOptions& options) {
+  const bool message = options.fidelity == "message";
+  const BenchmarkResult result =
+      benchmark.run(message ? CollectiveFidelity::message : CollectiveFidelity::folded, !options.timeline.empty());
+  nlohmann::json spans = nlohmann::json::array();
+  for (const BenchmarkMessage& sent : result.sent)
+    spans.push_back({sent.source, sent.destination, sent.round, sent.bytes, sent.start.si, sent.end.si});
+  nlohmann::json row = {{"scheme", benchmark.request().scheme.name()},
+                        {"collective", options.collective},
+                        {"ranks", result.ranks},
+                        {"bytes", benchmark.request().bytes},
+                        {"time_s", result.time.si},
+                        {"algbw_GBps", result.algorithm_GB_per_s},
+                        {"busbw_GBps", result.bus_GB_per_s},
+                        {"messages", result.messages},
+                        {"fidelity", to_string(result.fidelity)},
+                        {"limit", nullptr},
+                        {"choice", nullptr},
+                        {"spans", std::move(spans)}};
+  if (!result.choice.empty()) row["choice"] = result.choice;
+  if (result.messages > 0) row["limit"] = result.bottleneck;
+  return row;
 }
 
-/// The factor between algorithm and bus bandwidth, as nccl-tests defines it (doc/PERFORMANCE.md there).
-double bus_factor(Collective collective, int ranks) {
-  const double share = static_cast<double>(ranks - 1) / ranks;
-  switch (collective) {
-    case Collective::all_reduce:
-      return 2 * share;
-    case Collective::reduce_scatter:
-    case Collective::all_gather:
-      return share;
-    case Collective::broadcast:
-      return ranks == 1 ? 0 : 1;
-  }
-  return 0;
-}
-
-/// Every groups-th rank, starting with `group`, as the GPUs of one rail are.
-std::vector<int> members_of(int group, int groups, int ranks) {
-  std::vector<int> members;
-  for (int rank = group; rank < ranks; rank += groups) members.push_back(rank);
-  return members;
-}
-
-/// What a communicator of those members sees of the fabric: no switch that it would have to share, no torus.
-Topology part_of(const Topology& whole, int groups, std::size_t members) {
-  const int in_node = whole.node_sizes.empty() && whole.gpus_per_node % groups == 0 ? whole.gpus_per_node / groups : 1;
-  Topology part = clustered(static_cast<int>(members), in_node);
-  part.nccl = whole.nccl;
-  return part;
-}
-
-/// One scheme at one size: the whole fabric is a communicator, or `groups` communicators call at once.
-class Case {
- public:
-  Case(const FabricGraph& fabric, const AllReduceOptions& options, const Scheme& scheme, std::int64_t bytes)
-      : fabric_(fabric),
-        options_(options),
-        scheme_(scheme),
-        bytes_(bytes),
-        arrivals_(parse_arrivals(options.late, fabric.ranks())) {
-    job_.communicators.resize(static_cast<std::size_t>(options.groups));
-    schedules_.reserve(job_.communicators.size());
-    for (int group = 0; group < options.groups; ++group) {
-      Communicator& communicator = job_.communicators[static_cast<std::size_t>(group)];
-      if (options.groups > 1) communicator.members = members_of(group, options.groups, fabric.ranks());
-      request_ = {fabric.topology(), bytes, parse_collective(options.collective), ""};
-      if (options.groups > 1)
-        request_.topology = part_of(fabric.topology(), options.groups, communicator.members.size());
-      schedules_.push_back(scheme.plan(request_));
-      communicator.calls.push_back({&schedules_.back(), {}});
-      for (int rank = 0; rank < request_.topology.ranks; ++rank) {
-        const auto member = static_cast<std::size_t>(rank);
-        communicator.calls[0].arrivals.push_back(
-            arrivals_[communicator.members.empty() ? member : static_cast<std::size_t>(communicator.members[member])]);
-      }
-    }
-  }
-
-  /// A row of the output and, under "spans", the messages where a timeline is wanted.
-  nlohmann::json run() const {
-    nlohmann::json spans = nlohmann::json::array();
-    RecordTransfer record;
-    if (!options_.timeline.empty()) record = [&](const TransferRecord& message) { spans.push_back(span_of(message)); };
-    const bool message = options_.fidelity == "message";
-    const TimedJobs timed =
-        time_jobs(fabric_, {&job_, 1}, message ? CollectiveFidelity::message : CollectiveFidelity::folded, record);
-
-    const Seconds first = *std::min_element(arrivals_.begin(), arrivals_.end());
-    Seconds last = first;
-    std::int64_t messages = 0;
-    for (const auto& calls : timed.times[0]) {
-      last = std::max(last, *std::max_element(calls[0].done.begin(), calls[0].done.end()));
-      messages += calls[0].messages;
-    }
-    const double time = (last - first).si;
-    const int ranks = request_.topology.ranks;
-    const double algbw = time > 0 ? static_cast<double>(bytes_) / time / 1e9 : 0;
-    nlohmann::json row = {{"scheme", scheme_.name()},
-                          {"collective", options_.collective},
-                          {"ranks", ranks},
-                          {"bytes", bytes_},
-                          {"time_s", time},
-                          {"algbw_GBps", algbw},
-                          {"busbw_GBps", algbw * bus_factor(request_.collective, ranks)},
-                          {"messages", messages},
-                          {"fidelity", to_string(timed.fidelity)},
-                          {"limit", nullptr},
-                          {"choice", nullptr},
-                          {"spans", spans}};
-    if (const std::string& note = schedules_[0].note(); !note.empty()) row["choice"] = note;
-    if (messages > 0) row["limit"] = timed.limit.what;
-    return row;
-  }
-
-  std::int64_t bytes() const { return bytes_; }
-  std::string scheme() const { return scheme_.name(); }
-  std::int64_t messages() const {
-    std::int64_t messages = 0;
-    for (const Schedule& schedule : schedules_) messages += schedule.messages();
-    return messages;
-  }
-
- private:
-  nlohmann::json span_of(const TransferRecord& record) const {
-    const auto& members = job_.communicators[record.communicator].members;
-    const auto endpoint = [&](int index) { return members.empty() ? index : members[static_cast<std::size_t>(index)]; };
-    return {endpoint(record.transfer.source),
-            endpoint(record.transfer.destination),
-            record.round,
-            record.transfer.length,
-            record.start.si,
-            record.end.si};
-  }
-
-  const FabricGraph& fabric_;
-  const AllReduceOptions& options_;
-  const Scheme& scheme_;
-  std::int64_t bytes_;
-  std::vector<Seconds> arrivals_;
-  PlanRequest request_;
-  std::vector<Schedule> schedules_;
-  Job job_;
-};
-
-/// The most messages that a timeline shows; a viewer takes no more.
-constexpr std::int64_t kMaxSpans = 500'000;
-/// And that are simulated one by one: minutes' worth.
+/// The highest number of messages in a timeline; viewers cannot show more.
+constexpr std::int64_t kMaxTimelineMessages = 500'000;
+/// The highest number of messages that are simulated one by one, which takes minutes.
 constexpr std::int64_t kMaxMessages = 20'000'000;
 
-void check_messages(const std::vector<Case>& cases, const AllReduceOptions& options) {
+void check_messages(const std::vector<CollectiveBenchmark>& benchmarks, const AllReduceOptions& options) {
   std::int64_t all = 0;
-  for (const Case& item : cases) {
-    const std::int64_t messages = item.messages();
+  for (const CollectiveBenchmark& benchmark : benchmarks) {
+    const std::int64_t messages = benchmark.messages();
+    const Bytes bytes{static_cast<double>(benchmark.request().bytes)};
     all += messages;
     if (options.fidelity == "message" && messages > kMaxMessages)
       throw ConfigError(
           fmt::format("--fidelity message: {} of {} is {} messages, expected at most {}; folded gives the same time",
-                      item.scheme(), to_string(Bytes{static_cast<double>(item.bytes())}), messages, kMaxMessages));
+                      benchmark.request().scheme.name(), to_string(bytes), messages, kMaxMessages));
   }
-  if (!options.timeline.empty() && all > kMaxSpans)
+  if (!options.timeline.empty() && all > kMaxTimelineMessages)
     throw ConfigError(fmt::format("--timeline: {} messages, expected at most {}; ask for fewer ranks, sizes or schemes",
-                                  all, kMaxSpans));
+                                  all, kMaxTimelineMessages));
 }
 
-/// "place" 1 is the fastest of its size.
+/// Every scheme at every size.
+std::vector<CollectiveBenchmark> benchmarks_of(const FabricGraph& fabric, const AllReduceOptions& options) {
+  if (options.groups > 1 && fabric.ranks() % options.groups != 0)
+    throw ConfigError(fmt::format("--groups {}: expected a divisor of the {} ranks", options.groups, fabric.ranks()));
+  std::vector<std::int64_t> sizes;
+  for (const auto& text : split(options.bytes, "--bytes")) sizes.push_back(parse_bytes(text));
+  std::vector<Scheme> schemes;
+  for (const auto& text : split(options.schemes, "--scheme")) schemes.push_back(parse_scheme(text));
+  const std::vector<Seconds> arrivals = parse_arrivals(options.late, fabric.ranks());
+  const Collective collective = parse_collective(options.collective);
+  std::vector<CollectiveBenchmark> benchmarks;
+  for (const auto size : sizes)
+    for (const auto& scheme : schemes)
+      benchmarks.emplace_back(fabric, BenchmarkRequest{scheme, size, collective, options.groups, arrivals});
+  return benchmarks;
+}
+
+/// Runs each benchmark in a child process, since SimGrid allows one simulation a process.
+nlohmann::json rows_of(const std::vector<CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
+                       const Shared& shared) {
+  const auto outcomes = run_children(
+      benchmarks.size(), jobs(shared), [&](std::size_t i) { return row_of(benchmarks[i], options).dump(); },
+      progress_bar(shared, benchmarks.size(), "collectives"));
+  nlohmann::json rows = nlohmann::json::array();
+  for (const auto& outcome : outcomes) {
+    rethrow(outcome);
+    rows.push_back(nlohmann::json::parse(outcome.text));
+  }
+  return rows;
+}
+
+/// Adds to each row its "place" among those of its size; 1 is the fastest.
 void add_places(nlohmann::json& rows) {
   for (auto& row : rows) {
     int place = 1;
@@ -277,7 +206,7 @@ void add_places(nlohmann::json& rows) {
   }
 }
 
-/// "aws: 2 x p4d.24xlarge, 16 GPUs; links: datasheet".
+/// The line above the table, such as "aws: 2 x p4d.24xlarge, 16 GPUs, all-reduce; links: datasheet".
 std::string heading(const Platform& platform, const std::vector<NodeGroup>& groups, const FabricGraph& fabric,
                     const AllReduceOptions& options) {
   std::string text = platform.name + ":";
@@ -296,28 +225,11 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (!options.timeline.empty()) check_writable(options.timeline);
   const Platform platform = load_platform_choice(options.catalog, options.overlay);
-  const auto groups = groups_of(platform, options);
+  const auto groups = node_groups(platform, options);
   const FabricGraph fabric(platform, groups);
-  if (options.groups > 1 && fabric.ranks() % options.groups != 0)
-    throw ConfigError(fmt::format("--groups {}: expected a divisor of the {} ranks", options.groups, fabric.ranks()));
-
-  std::vector<std::int64_t> sizes;
-  for (const auto& text : split(options.bytes, "--bytes")) sizes.push_back(parse_bytes(text));
-  std::vector<Scheme> schemes;
-  for (const auto& text : split(options.schemes, "--scheme")) schemes.push_back(parse_scheme(text));
-  std::vector<Case> cases;
-  for (const auto size : sizes)
-    for (const auto& scheme : schemes) cases.emplace_back(fabric, options, scheme, size);
-  check_messages(cases, options);
-  // SimGrid allows one simulation a process.
-  const auto outcomes = run_children(
-      cases.size(), jobs(shared), [&](std::size_t i) { return cases[i].run().dump(); },
-      progress_bar(shared, cases.size(), "collectives"));
-  nlohmann::json rows = nlohmann::json::array();
-  for (const auto& outcome : outcomes) {
-    rethrow(outcome);
-    rows.push_back(nlohmann::json::parse(outcome.text));
-  }
+  const std::vector<CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
+  check_messages(benchmarks, options);
+  nlohmann::json rows = rows_of(benchmarks, options, shared);
   if (!options.timeline.empty()) write_file(options.timeline, collectives_timeline(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
@@ -341,37 +253,43 @@ void add_allreduce(CLI::App& app, Shared& shared) {
       "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
       "rounds.json\n"
       "\n"
-      "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and busbw as in\n"
-      "nccl-tests; GB = 1e9 bytes.");
+      "Times collectives on a fabric: one warm call, from its first start to its last finish. algbw and busbw are "
+      "those\n"
+      "of nccl-tests; GB = 1e9 bytes.");
   command->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
       ->check(suggest("@providers @files"))
       ->required();
-  command->add_option("--overlay", options->overlay, "measured values to lay over it (ganymede import nccl-tests)");
-  command->add_option("--instance", options->instances, "instance type; several, with commas, for nodes of unlike GPUs")
+  command->add_option("--overlay", options->overlay,
+                      "a file of measured values that replace the platform's (ganymede import nccl-tests)");
+  command->add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
       ->check(suggest("@instances @list"))
       ->required();
-  command->add_option("--nodes", options->nodes, "how many; one count for each instance type")->capture_default_str();
-  command->add_option("--gpus-per-node", options->gpus_per_node, "default: all of the instance")
+  command->add_option("--nodes", options->nodes, "number of nodes; with several instance types a count for each")
+      ->capture_default_str();
+  command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scheme", options->schemes, "with commas; ganymede list schemes")
+  command->add_option("--scheme", options->schemes, "schemes, with commas; `ganymede list schemes` names them")
       ->check(suggest("@schemes @list"))
       ->required();
   command->add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
-  command->add_option("--collective", options->collective, "what to do")
+  command->add_option("--collective", options->collective, "the collective to time")
       ->check(CLI::IsMember(collective_names()))
       ->capture_default_str();
   command
       ->add_option("--fidelity", options->fidelity,
-                   "folded: one of each class of like ranks and rounds; message: every message")
+                   "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
       ->check(CLI::IsMember({"folded", "message"}))
       ->capture_default_str();
   command
-      ->add_option("--groups", options->groups,
-                   "so many communicators at once, each of every so-manieth rank, as rails are; they share the links")
+      ->add_option(
+          "--groups", options->groups,
+          "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
+          "i+2N, ...")
       ->check(CLI::Range(1, kMaxRanks))
       ->capture_default_str();
   command->add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
-  command->add_option("--timeline", options->timeline, "write every message as a Chrome trace (at message fidelity)");
+  command->add_option("--timeline", options->timeline,
+                      "file for a Chrome trace of every message (at message fidelity)");
   add_jobs(*command, shared);
   add_format(*command, shared, {"table", "json", "csv"});
   add_output(*command, shared);

@@ -87,17 +87,17 @@ std::string fit_table(const StepTrace& trace, std::size_t width) {
   std::vector<const TraceBatch*> entries;
   for (const TraceBatch& entry : trace.batches)
     if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
-  if (entries.size() < BatchModel::kFewest)
+  if (entries.size() < BatchModel::kMinSizes)
     return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
-                       BatchModel::kFewest);
+                       BatchModel::kMinSizes);
   const BatchModel model(entries);
   Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
-  const double smallest = model.left_out().front().batch, largest = model.left_out().back().batch;
+  const double smallest = model.leave_one_out().front().batch, largest = model.leave_one_out().back().batch;
   for (const auto& [name, fit] : model.phases())
     phases.add({name, to_string(Seconds{fit.floor_s}), to_string(Seconds{fit.fixed_s}),
-                to_string(Seconds{fit.per_image_s}), fit.binding(smallest), fit.binding(largest)});
+                to_string(Seconds{fit.per_image_s}), fit.bound_by(smallest), fit.bound_by(largest)});
   Table left({">batch", ">step", ">from the others", ">error"});
-  for (const auto& size : model.left_out())
+  for (const auto& size : model.leave_one_out())
     left.add({std::to_string(size.batch), to_string(Seconds{size.measured_s}), to_string(Seconds{size.predicted_s}),
               fmt::format("{:+.1f} %", 100 * size.error())});
   return fmt::format(

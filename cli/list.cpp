@@ -42,11 +42,7 @@ Rows rows_of(const Table& table) {
 
 Rows schemes() {
   Rows rows;
-  for (const auto& scheme : allreduce_schemes()) {
-    const std::string variants(scheme.variants);
-    rows.push_back({std::string(scheme.name),
-                    std::string(scheme.summary) + (variants.empty() ? "" : fmt::format(" (:{})", variants))});
-  }
+  for (const auto& scheme : allreduce_schemes()) rows.push_back({std::string(scheme.name), scheme.description()});
   return rows;
 }
 Rows models() { return rows_of(kernel::models()); }

@@ -48,7 +48,7 @@ struct Values {
     highs.push_back(high);
   }
   EvaluationJson json() const {
-    const SeedSpread spread = over_seeds(values, lows, highs);
+    const SeedQuantiles spread = seed_quantiles(values, lows, highs);
     return {spread.median, spread.low, spread.high};
   }
 };

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -23,13 +22,6 @@ constexpr int kMostGpus = 65536;
 constexpr std::int64_t kMostImages = 1'000'000'000'000;
 /// A model whose stages' lengths a scenario does not say: as scenarios vary them.
 constexpr double kStageVariation = 0.25;
-
-/// Schemes that are tried where the request names none. The others were the fastest for none of 1,065 sets of 1 to 16
-/// GPUs of the catalogs, with dcgan-64 in batches of 16 to 128 a GPU: multi-ring and two-level equal the ring there,
-/// trees and hierarchical-copy move all bytes over one link, and torus needs the shape of one.
-constexpr std::array<std::string_view, 8> kWorthwhileSchemes = {
-    "ring", "double-binary-tree", "recursive-doubling", "halving-doubling", "parameter-server", "in-network", "mixed",
-    "nccl"};
 
 std::vector<std::string> strings(JsonObject& in, const char* key) {
   std::vector<std::string> all;
@@ -274,7 +266,7 @@ void read_search(const JsonNode& node, Request& request) {
   } else {
     request.max_gpus = std::max(request.max_gpus, request.min_gpus);
   }
-  request.schemes = {kWorthwhileSchemes.begin(), kWorthwhileSchemes.end()};
+  request.schemes = default_plan_schemes();
   if (const auto schemes = in.optional("schemes")) {
     request.schemes.clear();
     for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(read_scheme(entry).name());

@@ -51,7 +51,7 @@ Estimate estimate(const Runs& runs, const std::function<double(const Json&)>& mi
     lows.push_back(low(*run));
     highs.push_back(high(*run));
   }
-  const SeedSpread spread = over_seeds(values, lows, highs);
+  const SeedQuantiles spread = seed_quantiles(values, lows, highs);
   return {spread.median, spread.low, spread.high};
 }
 

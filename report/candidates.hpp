@@ -24,7 +24,7 @@ struct ReportCandidate {
   int gpus = 0;
   int fewest_gpus = 0;
   int runs = 1;
-  /// Of one run its value and stated error; of several seeds their median and interval (over_seeds), as in plans.
+  /// Of one run its value and stated error; of several seeds their median and interval (seed_quantiles), as in plans.
   Estimate time_s, usd;
   /// What the Pareto set compares: usd.middle; of a plan's candidate its cost with doubtful prices at their high ends,
   /// not finite where the plan does not rank it, as it misses the goals.

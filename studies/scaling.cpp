@@ -94,7 +94,7 @@ ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
   scheme_ = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) overlap_ = overlap->as_bool();
   if (auto alternative = in.optional("alternative")) alternative_ = alternative->as_bool();
-  spread_ = in.required("executor").as_choice({"eager", "graph"}) == "eager" ? kEagerSpread : kGraphSpread;
+  spread_ = in.required("executor").as_choice({"eager", "graph"}) == "eager" ? kEagerVariation : kGraphVariation;
   if (auto repeat = in.optional("repeat")) repeat_ = repeat->as_number(0, 1);
   if (auto steps = in.optional("steps")) steps_ = steps->as_number(1, 1e12);
   if (auto range = in.optional("link_range")) {
@@ -215,7 +215,7 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
   workload.central = model_with(alone * std::sqrt(ratio));
   workload.low = model_with(alone * std::min(1.0, ratio));
   workload.high = model_with(alone * std::max(1.0, ratio));
-  workload.spread = spread_;
+  workload.worker_variation = spread_;
   StepTrace trace;
   trace.batches.resize(1);
   trace.batches.front().batch = batch;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "calibration/spread.hpp"
+#include "calibration/worker_variation.hpp"
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -102,7 +102,7 @@ class ScalingSeries {
   bool alternative_ = false;
   bool split_ = false;      // generator and discriminator on GPUs of their own
   double image_bytes_ = 0;  // of an image that crosses between them
-  Spread spread_;
+  WorkerVariation spread_;
   double repeat_ = 0.01;  // standard deviation of a published figure, relative
   double steps_ = 1;      // of a run, where the unit is seconds
   bool fits_links_ = false;

@@ -41,7 +41,7 @@ OrderedJson group_json(const Runs& runs) {
       lows.push_back(measure.low ? run->*measure.low : values.back());
       highs.push_back(measure.high ? run->*measure.high : values.back());
     }
-    const SeedSpread spread = over_seeds(values, lows, highs);
+    const SeedQuantiles spread = seed_quantiles(values, lows, highs);
     group[measure.name] = {{"median", spread.median}, {"p5", spread.p5}, {"p95", spread.p95}};
     if (measure.low) group[measure.name]["interval"] = {spread.low, spread.high};
   }

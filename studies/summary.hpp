@@ -26,7 +26,7 @@ RunFacts facts_of(const nlohmann::ordered_json& run);
 
 struct Summary {
   /// Runs that differ in their seed alone: number, median, 5th and 95th percentile of time, cost, GPU-hours and carbon
-  /// (0 where it is not known), the intervals of time and cost (over_seeds), mean losses and share of met goals.
+  /// (0 where it is not known), the intervals of time and cost (seed_quantiles), mean losses and share of met goals.
   nlohmann::ordered_json groups;
   /// Where several policies ran on the same platform, allocation and scheme: for each of these measures the policies
   /// from best to worst by median, each compared with `fixed` (else with the best) on the seeds that both finished, six

@@ -3,84 +3,129 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "common/errors.hpp"
 #include "common/text.hpp"
-#include "sim/collectives/schemes.hpp"
+
+// The register: one row a scheme, in the order in which users see them. ROW(two_level) is the object `two_level_scheme`
+// that schemes/two_level.cpp defines.
+#define GANYMEDE_ALLREDUCE_SCHEMES(ROW) \
+  ROW(ring)                             \
+  ROW(multi_ring)                       \
+  ROW(tree)                             \
+  ROW(double_binary_tree)               \
+  ROW(recursive_doubling)               \
+  ROW(halving_doubling)                 \
+  ROW(hierarchical_copy)                \
+  ROW(two_level)                        \
+  ROW(reduce_to_one)                    \
+  ROW(parameter_server)                 \
+  ROW(torus)                            \
+  ROW(in_network)                       \
+  ROW(mixed)                            \
+  ROW(nccl)
 
 namespace ganymede {
+
+#define GANYMEDE_DECLARE(scheme) extern const AllReduceScheme scheme##_scheme;
+GANYMEDE_ALLREDUCE_SCHEMES(GANYMEDE_DECLARE)
+
 namespace {
 
-constexpr const char* kChunks = "number of pipeline chunks";
+constexpr std::array kCollectiveNames{"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
 
-// The only list of schemes.
-constexpr AllReduceScheme kSchemes[] = {
-    {"ring", "bandwidth-optimal: 2(n-1) rounds of one n-th of the bytes", "", plan_ring, ring_why_not, ring_on_star},
-    {"multi-ring", "rings over all links at once: both directions, every NIC", "number of rings", plan_multi_ring,
-     multi_ring_why_not, multi_ring_on_star},
-    {"tree", "pipelined binary tree over nodes, chains inside", kChunks, plan_tree, tree_why_not, nullptr},
-    {"double-binary-tree", "two complementary trees, each with half of the bytes", kChunks, plan_double_binary_tree,
-     double_binary_tree_why_not, nullptr},
-    {"recursive-doubling", "fewest rounds, log2(n) exchanges of all bytes", "", plan_recursive_doubling,
-     recursive_doubling_why_not, recursive_doubling_on_star},
-    {"halving-doubling", "bandwidth-optimal in 2 log2(n) rounds", "", plan_halving_doubling, halving_doubling_why_not,
-     halving_doubling_on_star},
-    {"hierarchical-copy", "reduce inside groups, then across their mains, and copy back, as in TensorFlow", "",
-     plan_hierarchical_copy, hierarchical_copy_why_not, hierarchical_copy_on_star},
-    {"two-level", "reduce inside the node, ring across, broadcast inside", "sharded", plan_two_level, two_level_why_not,
-     nullptr},
-    {"reduce-to-one", "all send to rank 0, which adds up and sends the sum to all", "", plan_reduce_to_one,
-     reduce_to_one_why_not, reduce_to_one_on_star},
-    {"parameter-server", "push to servers on the ranks, pull the sums",
-     "sharded, whole, all or number of servers; asynchronous: dedicated or dedicated/NUMBER", plan_parameter_server,
-     parameter_server_why_not, parameter_server_on_star},
-    {"torus", "rings along the dimensions of a torus, one after the other", "shape, as 8x4", plan_torus, torus_why_not,
-     torus_on_star},
-    {"in-network", "switches add in passing and multicast the sum", kChunks, plan_in_network, in_network_why_not,
-     nullptr},
-    {"mixed", "for nodes of unlike GPUs: ring inside, parameter server across", "", plan_mixed, mixed_why_not, nullptr},
-    {"nccl", "NCCL's choice: ring, tree or NVLS with LL, LL128 or Simple", "version/algorithm/protocol, as 2.18.3/ring",
-     plan_nccl, nccl_why_not, nullptr},
-};
+/// "reduce-scatter, broadcast": what a scheme knows besides all-reduce; "" for all-reduce alone.
+std::string other_collectives(const AllReduceScheme& scheme) {
+  std::string text;
+  for (std::size_t i = 1; i < kCollectiveNames.size(); ++i)
+    if (scheme.collectives.contains(static_cast<Collective>(i)))
+      text += (text.empty() ? "" : ", ") + std::string(kCollectiveNames[i]);
+  return text;
+}
 
 }  // namespace
 
-std::string_view to_string(Collective collective) {
+SchemeTable allreduce_schemes() {
+#define GANYMEDE_OBJECT(scheme) scheme##_scheme,
+  static const std::array schemes{GANYMEDE_ALLREDUCE_SCHEMES(GANYMEDE_OBJECT)};
+  return schemes;
+}
+
+std::string_view to_string(Collective collective) { return kCollectiveNames[static_cast<std::size_t>(collective)]; }
+
+std::vector<std::string> collective_names() { return {kCollectiveNames.begin(), kCollectiveNames.end()}; }
+
+Collective parse_collective(std::string_view name) {
+  const auto found = std::find(kCollectiveNames.begin(), kCollectiveNames.end(), name);
+  if (found == kCollectiveNames.end())
+    throw ConfigError(fmt::format("unknown collective \"{}\", expected {}", name, list_of(collective_names())));
+  return static_cast<Collective>(found - kCollectiveNames.begin());
+}
+
+// nccl-tests defines the factor in doc/PERFORMANCE.md.
+double bus_bandwidth_factor(Collective collective, int ranks) {
+  const double share = static_cast<double>(ranks - 1) / ranks;
   switch (collective) {
     case Collective::all_reduce:
-      return "all-reduce";
+      return 2 * share;
     case Collective::reduce_scatter:
-      return "reduce-scatter";
     case Collective::all_gather:
-      return "all-gather";
+      return share;
     case Collective::broadcast:
-      return "broadcast";
+      return ranks == 1 ? 0 : 1;
   }
-  return "";
+  return 0;
 }
 
-std::vector<std::string> collective_names() {
+std::optional<std::string> AllReduceScheme::why_not(const PlanRequest& request) const {
+  if (variants.empty() && !request.variant.empty())
+    return fmt::format("has no variants, found \"{}\"", request.variant);
+  if (refusal != nullptr)
+    if (auto why = refusal(request)) return why;
+  if (!collectives.contains(request.collective)) return fmt::format("knows no {}", to_string(request.collective));
+  return std::nullopt;
+}
+
+std::string AllReduceScheme::description() const {
+  return variants.empty() ? std::string(summary) : fmt::format("{} (:{})", summary, variants);
+}
+
+std::vector<std::string> allreduce_scheme_names(SchemeTable table) {
   std::vector<std::string> names;
-  for (const auto collective :
-       {Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast})
-    names.emplace_back(to_string(collective));
+  for (const AllReduceScheme& scheme : table) names.emplace_back(scheme.name);
   return names;
 }
 
-std::span<const AllReduceScheme> allreduce_schemes() { return kSchemes; }
-
-std::vector<std::string> allreduce_scheme_names() {
+std::vector<std::string> default_plan_schemes(SchemeTable table) {
   std::vector<std::string> names;
-  for (const AllReduceScheme& scheme : kSchemes) names.emplace_back(scheme.name);
+  for (const AllReduceScheme& scheme : table)
+    if (scheme.planned_by_default) names.emplace_back(scheme.name);
   return names;
 }
 
-const AllReduceScheme& find_scheme(std::string_view name) {
-  const auto* found = std::find_if(std::begin(kSchemes), std::end(kSchemes),
-                                   [name](const AllReduceScheme& scheme) { return scheme.name == name; });
-  if (found != std::end(kSchemes)) return *found;
+std::string allreduce_scheme_pattern(SchemeTable table) {
+  std::string names;
+  for (const AllReduceScheme& scheme : table)
+    names += fmt::format("{}{}{}", names.empty() ? "" : "|", scheme.name, scheme.variants.empty() ? "" : "(:.+)?");
+  return "^(" + names + ")$";
+}
 
-  const std::vector<std::string> names = allreduce_scheme_names();
+std::string allreduce_scheme_docs(SchemeTable table) {
+  std::string text =
+      "| scheme | how it sums | after the colon | needs | other collectives | formula |\n|---|---|---|---|---|---|\n";
+  for (const AllReduceScheme& scheme : table)
+    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", scheme.name, scheme.summary, scheme.variants,
+                        scheme.needs, other_collectives(scheme), scheme.on_star == nullptr ? "" : "yes");
+  return text;
+}
+
+const AllReduceScheme& find_scheme(std::string_view name, SchemeTable table) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [name](const AllReduceScheme& scheme) { return scheme.name == name; });
+  if (found != table.end()) return *found;
+
+  const std::vector<std::string> names = allreduce_scheme_names(table);
   std::string message = "unknown all-reduce scheme \"" + std::string(name) + "\", expected " + list_of(names);
   if (const auto meant = nearest(name, names)) message += "; did you mean \"" + *meant + "\"?";
   throw ConfigError(message);
@@ -96,9 +141,9 @@ Schedule Scheme::plan(PlanRequest request) const {
   return row->plan(request);
 }
 
-Scheme parse_scheme(std::string_view text) {
+Scheme parse_scheme(std::string_view text, SchemeTable table) {
   const std::size_t colon = text.find(':');
-  const AllReduceScheme& row = find_scheme(text.substr(0, colon));
+  const AllReduceScheme& row = find_scheme(text.substr(0, colon), table);
   if (colon == std::string_view::npos) return {&row, ""};
   const std::string variant(text.substr(colon + 1));
   if (row.variants.empty() || variant.empty())

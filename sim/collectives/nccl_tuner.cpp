@@ -21,7 +21,7 @@ constexpr PerProtocol kPcieTree{1.0, 1.9, 4.0}, kPcieRing{1.0, 2.5, 5.7};
 constexpr PerProtocol kNetTree{5.0, 8.5, 14.0}, kNetRing{2.7, 4.0, 14.0};
 constexpr double kNvlsHop = 25, kNvlsEfficiency = 0.85;
 
-/// How much of its bandwidth a tree reaches at 2^(6 + i) bytes.
+/// The share of its bandwidth that a tree reaches at 2^(6 + i) bytes; a row for each protocol.
 constexpr std::array<std::array<double, 24>, 3> kTreeBySize{
     {{1.0, 1.0, 1.0, 1.0, 0.9, 0.8, 0.7, 0.7, 0.7, 0.7, 0.6, 0.5,
       0.4, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.0, 1.0, 1.0, 1.0},
@@ -36,17 +36,18 @@ bool has_nvlink(const NcclMachine& machine) {
   return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
 }
 
-/// LL's ceiling in GB/s: rows by generation inside a node, columns for 1, 2 and more nodes.
+/// The highest bandwidth of LL, in GB/s. Rows: generations of GPUs; columns: 1, 2 and more nodes.
 double ll_ceiling(const Topology& topology) {
   constexpr std::array<std::array<double, 3>, 4> kCeiling{
       {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}, {282.0, 90.0, 70.0}}};
   const int generation = std::max(static_cast<int>(topology.nccl.generation) - 1, 0);
   const std::size_t column = topology.nodes() == 1 ? 0 : topology.nodes() < 4 ? 1 : 2;
-  // Several nodes: the second row for AMD and mixed processors, else the first, whatever the GPU.
+  // Over several nodes NCCL takes the second row for AMD and mixed processors, which platforms do not state, else the
+  // first, whatever the GPU.
   return kCeiling[topology.nodes() == 1 ? static_cast<std::size_t>(generation) : 0][column];
 }
 
-/// Of the graph that NCCL finds: the inside of a node up to two nodes, else what leaves it.
+/// The bandwidth of the graph that NCCL finds: the narrower of what a node has inside and what leaves it.
 double graph_bandwidth(const Topology& topology) {
   const NcclMachine& machine = topology.nccl;
   const double inside = machine.inside_bandwidth.si, between = machine.between_bandwidth.si;
@@ -54,14 +55,16 @@ double graph_bandwidth(const Topology& topology) {
   return topology.gpus_per_node == 1 || inside == 0 ? between : std::min(inside, between);
 }
 
-/// EFA does not keep the order that LL and LL128 rely on. Its plugin forbids them before Hopper's instances, and its
-/// users were told to, before it did (aws/aws-ofi-nccl issue 76, pull requests 280 and 850; doc/efa-env-var.md).
-bool allowed(const NcclMachine& machine, NcclProtocol protocol, const NcclOptions& options) {
-  constexpr int kAdvised = 8;  // the advice came with GPUDirect on p4d
-  return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol || options.version.minor < kAdvised ||
-         machine.generation >= NcclMachine::Generation::hopper;
+/// False for protocols that the network's plugin forbids by default. EFA does not keep the order that LL and LL128 rely
+/// on. Its plugin forbids them on instances before Hopper's; before it did, users were advised to do so
+/// (aws/aws-ofi-nccl issue 76, pull requests 280 and 850; doc/efa-env-var.md).
+bool allowed_by_plugin(const NcclMachine& machine, NcclProtocol protocol, const NcclOptions& options) {
+  constexpr int kAdvisedSinceMinor = 8;  // the advice came with GPUDirect on p4d
+  return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol ||
+         options.version.minor < kAdvisedSinceMinor || machine.generation >= NcclMachine::Generation::hopper;
 }
 
+/// True if NCCL of that version can run the algorithm with the protocol on the machine.
 bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol, NcclVersion version) {
   const NcclMachine& machine = topology.nccl;
   if (protocol == NcclProtocol::ll128) {
@@ -81,11 +84,11 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
                  NcclVersion version) {
   const double n = topology.ranks, nodes = topology.nodes();
   const double inside = nccl_inside_hop(topology, algorithm, protocol).si;
-  // EFA's plugin does not let NCCL measure: it reports 75 us for P4d and later, 150 us otherwise
+  // With EFA NCCL uses the latency that the plugin reports: 75 us for P4d and later, 150 us for others
   // (aws/aws-ofi-nccl src/platform-aws.c).
-  Topology told = topology;
-  if (topology.nccl.efa) told.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
-  const double between = nccl_between_hop(told, algorithm, protocol).si;
+  Topology reported = topology;
+  if (topology.nccl.efa) reported.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
+  const double between = nccl_between_hop(reported, algorithm, protocol).si;
   double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
@@ -170,24 +173,24 @@ Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclP
 
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
   const auto& hops = algorithm == NcclAlgorithm::tree || topology.gpus_per_node == 1 ? kNetTree : kNetRing;
-  // A platform states what a small message takes, which goes by a ring with LL.
+  // A platform states the latency of a small message, which NCCL sends by a ring with LL.
   const Seconds ring = Seconds{kMicro * (topology.gpus_per_node == 1 ? kNetTree : kNetRing)[0]};
   const Seconds nic = std::max(Seconds{0}, topology.nccl.network_latency - ring);
   return Seconds{kMicro * hops[index(protocol)]} + (protocol == NcclProtocol::simple ? 2 : 1) * nic;
 }
 
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
-  constexpr int kFills = 64;  // bytes a channel and rank
+  constexpr int kFullBytes = 64;  // for each channel and rank
   const bool ring = algorithm == NcclAlgorithm::ring && protocol == NcclProtocol::simple && topology.nodes() > 1;
-  if (!ring || bytes / nccl_channels(topology) / topology.ranks < kFills) return 1;
+  if (!ring || bytes / nccl_channels(topology) / topology.ranks < kFullBytes) return 1;
   return topology.nccl.generation < NcclMachine::Generation::ampere ? 1.9 : 1.4;
 }
 
 int nccl_channels(const Topology& topology) {
-  constexpr int kMost = 32;
+  constexpr int kMaxChannels = 32;
   const double nvlink = has_nvlink(topology.nccl) ? topology.nccl.inside_bandwidth.si / (10 * kGiga) : 0;
-  const int between = topology.nodes() > 1 ? 2 * topology.nccl.nics : kMost;
-  return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMost, std::max(between, 2)));
+  const int between = topology.nodes() > 1 ? 2 * topology.nccl.nics : kMaxChannels;
+  return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMaxChannels, std::max(between, 2)));
 }
 
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
@@ -201,9 +204,9 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
     if (protocol == NcclProtocol::ll128) return kTree * (topology.nodes() == 1 ? 7.0 / 9 : 120.0 / 128);
     return kTree;
   }
-  // Half of what LL sends are flags. Before 2.18 the tuner counted a quarter; so it is over TCP, where messages of up
-  // to 64 KiB take one socket of the several that large ones are split over (src/transport/net_socket.cc,
-  // MIN_CHUNKSIZE).
+  // Half of the bytes that LL sends are flags. Before 2.18 the tuner counted a quarter. A quarter also holds over TCP,
+  // where messages of up to 64 KiB take only one of the sockets that large messages are split over
+  // (src/transport/net_socket.cc, MIN_CHUNKSIZE).
   if (protocol == NcclProtocol::ll) return std::min(version.minor < 18 || topology.nccl.sockets ? 0.25 : 0.5, ceiling);
   return protocol == NcclProtocol::ll128 ? 0.92 : 1;
 }
@@ -213,7 +216,8 @@ std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t byt
   for (const auto algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls}) {
     for (const auto protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       if (options.algorithm && *options.algorithm != algorithm) continue;
-      if (options.protocol ? *options.protocol != protocol : !allowed(topology.nccl, protocol, options)) continue;
+      if (options.protocol ? *options.protocol != protocol : !allowed_by_plugin(topology.nccl, protocol, options))
+        continue;
       if (!enabled(topology, algorithm, protocol, options.version)) continue;
       const NcclChoice choice{algorithm, protocol, estimate(topology, bytes, algorithm, protocol, options.version)};
       if (!best || choice.estimate < best->estimate) best = choice;

@@ -1,9 +1,9 @@
 #pragma once
-// Which algorithm and protocol NCCL takes for a size on a machine: its own cost model, which it uses to rank choices.
-// Its times are estimates; the schedule that is planned from a choice gives the time (nccl.cpp).
+// The cost model by which NCCL chooses an algorithm and a protocol for a size on a machine. The model's times only rank
+// the choices; the schedule that is planned from a choice gives the time (schemes/nccl.cpp).
 //
-// Source of all constants: NVIDIA/nccl src/graph/tuning.cc and topo.h at 5067397c2676 (June 2026), and for earlier
-// versions the same file of theirs.
+// Source of all constants: NVIDIA/nccl src/graph/tuning.cc and topo.h at 5067397c2676 (June 2026); for earlier versions
+// the same files of those versions.
 
 #include <optional>
 #include <string>
@@ -22,43 +22,46 @@ enum class NcclProtocol { ll, ll128, simple };
 std::string_view to_string(NcclAlgorithm algorithm);  ///< "ring", "tree", "nvls"
 std::string_view to_string(NcclProtocol protocol);    ///< "LL", "LL128", "Simple"
 
-/// What a user forces, as NCCL_ALGO and NCCL_PROTO do; and which NCCL.
+/// The version of NCCL, and what a user forces as with NCCL_ALGO and NCCL_PROTO.
 struct NcclOptions {
   NcclVersion version;
   std::optional<NcclAlgorithm> algorithm;
   std::optional<NcclProtocol> protocol;
-  bool any_protocol = false;  ///< also those that the network's plugin forbids by itself
+  bool any_protocol = false;  ///< true: also protocols that the network's plugin forbids by default
 };
 
-/// "", "2.18.3", "2.9.9/ring", "ring/simple", "any": parts in any order, separated by '/'. Nullopt: not understood.
+/// Parses parts in any order that are separated by '/': "", "2.18.3", "2.9.9/ring", "ring/simple", "any". Nullopt for
+/// bad input.
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant);
 
 struct NcclChoice {
   NcclAlgorithm algorithm = NcclAlgorithm::ring;
   NcclProtocol protocol = NcclProtocol::simple;
-  Seconds estimate;  ///< the tuner's own
+  Seconds estimate;  ///< by the tuner's cost model
 };
 
-/// The choice with the least estimate among those that are enabled; nullopt where what was forced is not enabled.
+/// Returns the enabled choice with the least estimate; nullopt if what was forced is not enabled on the machine.
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
 
-/// Not empty where the constants of that version were not read.
+/// A note for results if the constants of that version are not known; "" if they are.
 std::string nccl_version_note(NcclVersion version);
 
-// What the schedule needs of the same tables.
+// The functions below give costs from the same tables to the schedule that follows a choice.
 
-/// Of a kernel: 6.6, 14.0 and 8.4 us for a ring with LL, LL128 and Simple.
+/// The latency of starting a kernel: 6.6, 14.0 and 8.4 us for a ring with LL, LL128 and Simple.
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol);
-/// Of one hop inside a node.
+/// The latency of one hop inside a node.
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
-/// Of one hop between nodes, the NIC's own latency included, which Simple pays twice: its receiver grants the buffer.
+/// The latency of one hop between nodes, including the NIC's. Simple pays the NIC's latency twice, because the receiver
+/// first grants a buffer.
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
-/// By how much all latencies of a ring with Simple count more between several nodes, where the size fills its channels.
+/// The factor by which the tuner multiplies all latencies of a ring with Simple over several nodes, for sizes that fill
+/// its channels; else 1.
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol);
-/// Channels that NCCL opens, roughly: its logs say 24 on a DGX A100 and 12 on a DGX-1, one for each 10 GB/s of a GPU's
-/// links; two on PCIe and for each NIC.
+/// The number of channels that NCCL opens, roughly: one for each 10 GB/s of a GPU's NVLinks (its logs say 24 on a DGX
+/// A100 and 12 on a DGX-1), two on PCIe, and at most two for each NIC.
 int nccl_channels(const Topology& topology);
-/// Bus bandwidth of the protocol as a share of Simple's.
+/// The bus bandwidth of an algorithm and a protocol, as a share of a ring's with Simple.
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
                             NcclVersion version);
 

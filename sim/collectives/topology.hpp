@@ -1,6 +1,6 @@
 #pragma once
-// What a plan may know of where its ranks are: counts and shapes. Times are the fabric's business, except for `nccl`,
-// which chooses by the figures that NCCL itself detects.
+// What a plan may know of where its ranks are: counts and shapes. Times belong to the fabric (sim/engine). Only `nccl`
+// uses bandwidths and latencies, since NCCL itself detects them and chooses by them.
 
 #include <array>
 #include <string>
@@ -10,51 +10,51 @@
 
 namespace ganymede {
 
-/// What NCCL's tuner reads off the machine. A rate of zero: there is no such link.
+/// What NCCL's tuner detects of the machine. A bandwidth of zero means that there is no such link.
 struct NcclMachine {
   enum class Generation { older, volta, ampere, hopper, blackwell };
   enum class Inside { none, pcie, nvlink_mesh, nvlink_switch };
   Generation generation = Generation::older;
   Inside inside = Inside::none;
-  BytesPerSecond inside_bandwidth{0};   ///< of one GPU, one way, over all of its links inside the node
-  BytesPerSecond between_bandwidth{0};  ///< of one node, one way, over all of its NICs
-  int nics = 1;                         ///< of one node
-  Seconds network_latency{0};           ///< of a small message between nodes, all on its way included
-  bool gpu_direct = true;               ///< false: what leaves the node is staged through host memory
-  BytesPerSecond staging_bandwidth{0};  ///< then, of a GPU's host link
+  BytesPerSecond inside_bandwidth{0};   ///< rate of one GPU in one direction, over all of its links inside the node
+  BytesPerSecond between_bandwidth{0};  ///< rate of one node in one direction, over all of its NICs
+  int nics = 1;                         ///< number of NICs of one node
+  Seconds network_latency{0};           ///< total latency of a small message between GPUs of different nodes
+  bool gpu_direct = true;               ///< false: messages between nodes are staged through host memory
+  BytesPerSecond staging_bandwidth{0};  ///< rate of a GPU's host link, where messages are staged
   bool peer_to_peer = true;             ///< false: messages inside the node are staged through host memory
   bool sockets = false;                 ///< the network is TCP
   bool efa = false;                     ///< the network is AWS' EFA
   bool operator==(const NcclMachine&) const = default;
 };
 
-/// Ranks in the order of nodes: node 0 holds the first of them, and so on. Behind the ranks come the switches that can
-/// reduce: endpoint `ranks + k`.
+/// Where ranks are. Ranks are numbered node by node: node 0 holds the first ones. Switches that can reduce are
+/// endpoints too, numbered after the ranks.
 struct Topology {
   int ranks = 1;
-  int gpus_per_node = 1;  ///< of every node but, perhaps, the last; the largest where `node_sizes` is given
-  /// Ranks of each node where they differ by more than a smaller last node; empty otherwise.
+  int gpus_per_node = 1;  ///< the same for all nodes, but the last may have fewer; the maximum if `node_sizes` is set
+  /// The ranks of each node, if sizes differ by more than a smaller last node; else empty.
   std::vector<int> node_sizes;
-  int rails = 1;  ///< NICs of a node: so many rings can cross nodes without sharing one
-  /// Link-disjoint cyclic orders of the `gpus_per_node` GPUs of a node, for rings that use all links; empty: only the
+  int rails = 1;  ///< NICs of a node that are used: as many rings can cross nodes without sharing a NIC
+  /// Link-disjoint cyclic orders of the `gpus_per_node` GPUs of a node, for rings that use all links. Empty: only the
   /// natural order is known.
   std::vector<std::vector<int>> rings;
-  std::vector<int> torus;      ///< lengths of a torus' dimensions, whose product is `ranks`; empty: none
+  std::vector<int> torus;      ///< lengths of the dimensions of a torus, with product `ranks`; empty: not a torus
   bool node_switch = false;    ///< endpoint ranks + k is the switch inside node k, which can reduce
   bool fabric_switch = false;  ///< the last endpoint is the switch between the nodes, which can reduce
   NcclMachine nccl;
 
-  int node_of(int rank) const;
-  int nodes() const;
+  int node_of(int rank) const;   ///< the node of a rank
+  int nodes() const;             ///< the number of nodes
   int first_of(int node) const;  ///< the lowest rank of a node
-  int size_of(int node) const;
+  int size_of(int node) const;   ///< the number of ranks of a node
   int endpoints() const { return ranks + (node_switch ? nodes() : 0) + (fabric_switch ? 1 : 0); }
   bool operator==(const Topology&) const = default;
 };
 
-/// One GPU a node.
+/// `ranks` nodes of one GPU.
 Topology flat(int ranks);
-/// `ranks` on nodes of `gpus_per_node`; the last may hold fewer.
+/// `ranks` GPUs on nodes of `gpus_per_node`; the last node may have fewer.
 Topology clustered(int ranks, int gpus_per_node);
 
 }  // namespace ganymede

@@ -16,8 +16,8 @@ std::string describe(const Transfer& t, std::int64_t round) {
                      t.offset + t.length, t.reduce ? ", reduced" : "");
 }
 
-/// What is wrong with a transfer by itself, or "".
-std::string malformed(const Schedule& schedule, const Transfer& t) {
+/// Says what is wrong with a transfer by itself; "": nothing.
+std::string fault_of(const Schedule& schedule, const Transfer& t) {
   const auto exists = [&](int endpoint) { return 0 <= endpoint && endpoint < schedule.endpoints(); };
   if (!exists(t.source) || !exists(t.destination))
     return fmt::format("has an end outside the {} endpoints", schedule.endpoints());
@@ -29,12 +29,12 @@ std::string malformed(const Schedule& schedule, const Transfer& t) {
   return "";
 }
 
-/// Which contributions each rank holds, for each range of bytes that the schedule treats alike.
+/// The contributions that each endpoint holds, for each range of bytes that the schedule treats alike.
 class Holdings {
  public:
-  using Count = std::uint32_t;  // how often a contribution is in a sum
+  using Count = std::uint32_t;  ///< how many times a contribution is in a sum
 
-  /// Switches hold nothing at first.
+  /// At first each rank holds its own contribution once, and switches hold nothing.
   Holdings(const Schedule& schedule, std::vector<std::int64_t> cuts)
       : ranks_(schedule.ranks()), endpoints_(schedule.endpoints()), cuts_(std::move(cuts)) {
     counts_.resize(static_cast<std::size_t>(endpoints_) * ranges() * static_cast<std::size_t>(ranks_));
@@ -49,19 +49,19 @@ class Holdings {
     return static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), offset) - cuts_.begin());
   }
 
-  /// One count a contributing rank.
-  std::span<Count> at(int rank, std::size_t range) {
+  /// The counts of a range at an endpoint, one for each contributing rank.
+  std::span<Count> at(int endpoint, std::size_t range) {
     const auto ranks = static_cast<std::size_t>(ranks_);
-    return {&counts_[(static_cast<std::size_t>(rank) * ranges() + range) * ranks], ranks};
+    return {&counts_[(static_cast<std::size_t>(endpoint) * ranges() + range) * ranks], ranks};
   }
 
-  /// Applies a round: all transfers carry what their sources held before it. Returns the first race, or "".
+  /// Applies a round, in which all transfers carry what their sources held before it. Returns the first race; "": none.
   std::string apply(const std::vector<Transfer>& transfers, std::int64_t round);
 
  private:
   int ranks_;
   int endpoints_;
-  std::vector<std::int64_t> cuts_;  // ascending, from 0 to the number of bytes
+  std::vector<std::int64_t> cuts_;  // where ranges begin: ascending, from 0 to the number of bytes
   std::vector<Count> counts_;
 };
 
@@ -79,7 +79,7 @@ std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t
     }
   }
 
-  // Two sums commute; anything else that is written twice depends on which message is first.
+  // Two additions commute. Any other double write depends on which message arrives first.
   std::vector<const Transfer*> written(static_cast<std::size_t>(endpoints_) * ranges(), nullptr);
   for (const auto& [transfer, range, sent] : deliveries) {
     const Transfer*& earlier = written[static_cast<std::size_t>(transfer->destination) * ranges() + range];
@@ -93,14 +93,14 @@ std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t
   return "";
 }
 
-/// The distinct offsets at which transfers begin or end, after a check of each transfer by itself.
+/// Collects the distinct offsets at which transfers begin or end, and checks each transfer by itself.
 Completeness find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
   std::vector<Transfer> transfers;
   cuts = {0, schedule.bytes()};
   for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
     schedule.round(round, transfers);
     for (const Transfer& t : transfers) {
-      if (const std::string fault = malformed(schedule, t); !fault.empty()) return {describe(t, round) + ": " + fault};
+      if (const std::string fault = fault_of(schedule, t); !fault.empty()) return {describe(t, round) + ": " + fault};
       cuts.push_back(t.offset);
       cuts.push_back(t.offset + t.length);
     }
@@ -128,8 +128,8 @@ bool is_sum(std::span<const Holdings::Count> counts) {
   return std::all_of(counts.begin(), counts.end(), [](Holdings::Count count) { return count == 1; });
 }
 
-/// Whose contribution alone is held, -1 if it is not one rank's alone.
-int only_of(std::span<const Holdings::Count> counts) {
+/// Returns the rank whose contribution alone is held; -1 if not exactly one contribution is held once.
+int sole_owner(std::span<const Holdings::Count> counts) {
   int owner = -1;
   for (std::size_t rank = 0; rank < counts.size(); ++rank) {
     if (counts[rank] == 0) continue;
@@ -166,9 +166,9 @@ Completeness check_scattered(const Schedule& schedule, Holdings& holdings) {
 Completeness check_copies(const Schedule& schedule, Holdings& holdings, bool from_root) {
   std::vector<std::int64_t> shares(static_cast<std::size_t>(schedule.ranks()));
   for (std::size_t range = 0; range < holdings.ranges(); ++range) {
-    const int owner = only_of(holdings.at(0, range));
+    const int owner = sole_owner(holdings.at(0, range));
     for (int rank = 0; rank < schedule.ranks(); ++rank) {
-      const int held = only_of(holdings.at(rank, range));
+      const int held = sole_owner(holdings.at(rank, range));
       if (held < 0 || held != owner || (from_root && held != 0))
         return {fmt::format("after the last round rank {} does not hold one rank's bytes [{}, {}) as all should", rank,
                             holdings.cut(range), holdings.cut(range + 1))};

@@ -1,8 +1,8 @@
 #pragma once
-// What the two engines that time collectives take and give: jobs of communicators on one fabric.
+// The input and the output of both engines that time collectives: jobs of communicators on one fabric.
 //
-// CommunicationEngine (communication_engine.hpp) simulates every message with SimGrid; FoldedEngine (folded_engine.hpp)
-// simulates what symmetry leaves of them.
+// CommunicationEngine (communication_engine.hpp) simulates every message with SimGrid; run_folded (folded_engine.hpp)
+// simulates one message of each class of like ones.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,33 +14,35 @@
 
 namespace ganymede {
 
-/// One collective: `arrivals[rank]` is when that rank of the communicator issues it.
+/// One collective.
 struct CollectiveCall {
   const Schedule* schedule = nullptr;
-  std::vector<Seconds> arrivals;
+  std::vector<Seconds> arrivals;  ///< when each rank of the communicator issues the call
 };
 
-/// Ranks that call collectives in order: each takes part in all of them, and enters the next when it has finished the
-/// one before and has issued it. Communicators do not wait for one another, but share the fabric's links; each adds at
-/// its GPUs' whole memory bandwidth.
+/// Ranks that call collectives in order. Each rank takes part in all calls, and enters the next one when it has
+/// finished the one before and has issued the next. Communicators do not wait for one another but share the fabric's
+/// links; each adds at the whole memory bandwidth of its GPUs.
 struct Communicator {
-  std::vector<int> members;  ///< the fabric's endpoint of each endpoint of the schedules; empty: the same
+  /// The fabric's endpoint for each endpoint of the schedules; empty: endpoint i of a schedule is endpoint i of the
+  /// fabric.
+  std::vector<int> members;
   std::vector<CollectiveCall> calls;
 };
 
-/// Training jobs on one fabric; so far, always one.
+/// A training job on a fabric. So far every caller runs one.
 struct Job {
   std::vector<Communicator> communicators;
 };
 
 struct CollectiveTimes {
-  std::vector<Seconds> done;  ///< by rank, on the clock of the arrivals
-  std::int64_t messages = 0;  ///< of the schedule
+  std::vector<Seconds> done;  ///< when each rank is done, on the clock of the arrivals
+  std::int64_t messages = 0;  ///< in the whole schedule, simulated or not
 };
 
 /// One message of a simulation, for timelines.
 struct TransferRecord {
-  std::size_t communicator = 0;  ///< counted over all jobs
+  std::size_t communicator = 0;  ///< index over all jobs
   std::size_t call = 0;
   std::int64_t round = 0;
   Transfer transfer;  ///< between endpoints of the schedule
@@ -48,7 +50,7 @@ struct TransferRecord {
 };
 using RecordTransfer = std::function<void(const TransferRecord&)>;
 
-/// By job, communicator and call.
+/// Times by job, communicator and call.
 using JobTimes = std::vector<std::vector<std::vector<CollectiveTimes>>>;
 
 }  // namespace ganymede

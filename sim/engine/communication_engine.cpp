@@ -20,15 +20,15 @@ Seconds now() { return Seconds{s4u::Engine::get_clock()}; }
 
 }  // namespace
 
-/// Walks all endpoints through their rounds (the meaning of a schedule is stated in schedule.hpp). A round is expanded
-/// when the first endpoint enters it and forgotten when the last has left it.
+/// Leads all endpoints through their rounds, by the rules of schedule.hpp. A round is expanded when the first endpoint
+/// enters it and dropped when the last one has left it.
 class CommunicationEngine::Implementation {
  public:
   explicit Implementation(const FabricGraph& fabric) : fabric_(fabric) {}
 
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record) {
     record_ = record ? &record : nullptr;
-    if (!flows_) flows_ = std::make_unique<SimGridFlows>(fabric_, limits_of(jobs));
+    if (!flows_) flows_ = std::make_unique<SimGridFlows>(fabric_, count_limits(jobs));
     start_ = now();
     groups_.clear();
     bool any = false;
@@ -55,26 +55,26 @@ class CommunicationEngine::Implementation {
 
  private:
   struct Rank {
-    std::size_t call = 0;     // index of the collective it is in
-    std::int64_t round = -1;  // -1: not entered
+    std::size_t call = 0;     // index of its present collective
+    std::int64_t round = -1;  // -1: it has not entered the collective
     int pending = 0;          // transfers of its round that are not done
-    Seconds adder_free;       // when its reduction work so far is done
+    Seconds adder_free;       // when its additions so far are done
   };
 
   struct Round {
     std::vector<Transfer> transfers;
-    std::vector<std::uint8_t> entered;  // by transfer: how many of its ends have entered the round; with
-                                        // an eager protocol: its destination, and its bytes
-
-    std::vector<std::uint8_t> flows;  // by transfer: flows that have not ended
-    std::vector<std::uint8_t> ways;   // by transfer: flows that have not arrived
-    std::vector<Seconds> started;     // by transfer, where records are kept
-    // Transfers in which a rank takes part: mine[first[rank]] … mine[first[rank + 1] - 1].
+    // The number of ends of each transfer that have entered the round. With an eager protocol the bytes, on their
+    // arrival, count in place of the source.
+    std::vector<std::uint8_t> ready;
+    std::vector<std::uint8_t> leaving;   // by transfer: flows that have not left the source
+    std::vector<std::uint8_t> arriving;  // by transfer: flows that have not reached the destination
+    std::vector<Seconds> started;        // by transfer, if messages are recorded
+    // The transfers of a rank are mine[first[rank]] ... mine[first[rank + 1] - 1].
     std::vector<int> first, mine;
-    std::size_t ranks_left = 0;
+    std::size_t ranks_left = 0;  // that have not left the round
   };
 
-  /// A communicator on its way through its calls.
+  /// A communicator that goes through its calls.
   struct Group {
     explicit Group(const Communicator& communicator) : of(&communicator), rounds(communicator.calls.size()) {
       for (const CollectiveCall& call : communicator.calls) {
@@ -85,52 +85,55 @@ class CommunicationEngine::Implementation {
     }
     const Communicator* of;
     std::size_t endpoints = 0;
-    std::vector<Rank> ranks;                                      // and switches, lane by lane
-    std::vector<std::unordered_map<std::int64_t, Round>> rounds;  // by call: the rounds that some rank is in
+    std::vector<Rank> ranks;                                      // ranks and switches, lane after lane
+    std::vector<std::unordered_map<std::int64_t, Round>> rounds;  // by call: rounds that some rank is in
     std::vector<CollectiveTimes> result;
 
     const Schedule& schedule(std::size_t call) const { return *of->calls[call].schedule; }
-    /// Of an end of a transfer, among `ranks`.
+    /// The indices of both ends of a transfer in `ranks`.
     std::size_t source(const Transfer& t) const {
       return static_cast<std::size_t>(t.lane) * endpoints + static_cast<std::size_t>(t.source);
     }
     std::size_t destination(const Transfer& t) const {
       return static_cast<std::size_t>(t.lane) * endpoints + static_cast<std::size_t>(t.destination);
     }
-    int place(int endpoint) const {
+    /// The fabric's endpoint of an endpoint of the schedules.
+    int fabric_endpoint(int endpoint) const {
       return of->members.empty() ? endpoint : of->members[static_cast<std::size_t>(endpoint)];
     }
   };
 
-  /// How many hosts an endpoint needs for the rates that protocols limit flows to; where there are any, with some to
-  /// spare for the jobs of later runs.
-  static int limits_of(std::span<const Job> jobs) {
-    constexpr int kSpare = 4;
+  /// The number of different limits that the protocols of the jobs set on flows, for each of which an endpoint needs a
+  /// host. If there are any, four more, for the jobs of later runs.
+  static int count_limits(std::span<const Job> jobs) {
+    constexpr int kForLaterRuns = 4;
     std::set<double> limits = {std::numeric_limits<double>::infinity()};
     for (const Job& job : jobs)
       for (const Communicator& communicator : job.communicators)
         for (const CollectiveCall& call : communicator.calls)
           limits.insert({call.schedule->cost().flow_inside.si, call.schedule->cost().flow_between.si});
-    return static_cast<int>(limits.size()) + (limits.size() > 1 ? kSpare : 0);
+    return static_cast<int>(limits.size()) + (limits.size() > 1 ? kForLaterRuns : 0);
   }
 
   const Endpoint& endpoint(const Group& group, std::size_t index) const {
-    return fabric_.endpoints()[static_cast<std::size_t>(group.place(static_cast<int>(index % group.endpoints)))];
+    return fabric_
+        .endpoints()[static_cast<std::size_t>(group.fabric_endpoint(static_cast<int>(index % group.endpoints)))];
   }
 
+  /// The state of a round, which the first rank to enter creates.
   Round& expand(Group& group, std::size_t call, std::int64_t index) {
     auto& round = group.rounds[call][index];
     if (round.ranks_left > 0) return round;
-    if (!spare_.empty()) {
-      round = std::move(spare_.back());
-      spare_.pop_back();
+    if (!reusable_.empty()) {
+      round = std::move(reusable_.back());
+      reusable_.pop_back();
     }
     group.schedule(call).round(index, round.transfers);
     const std::size_t ranks = group.endpoints * static_cast<std::size_t>(group.schedule(call).lanes());
     const std::size_t transfers = round.transfers.size();
-    round.entered.assign(transfers, 0);
-    round.flows.assign(transfers, 0);
-    round.ways.assign(transfers, 0);
+    round.ready.assign(transfers, 0);
+    round.leaving.assign(transfers, 0);
+    round.arriving.assign(transfers, 0);
     if (record_ != nullptr) round.started.assign(transfers, Seconds{0});
     round.first.assign(ranks + 1, 0);
     round.mine.resize(2 * transfers);
@@ -146,6 +149,7 @@ class CommunicationEngine::Implementation {
     return round;
   }
 
+  /// Lets a rank wait for its next collective, if there is one.
   void next_collective(std::size_t group_index, std::size_t index) {
     Group& group = groups_[group_index];
     Rank& me = group.ranks[index];
@@ -159,7 +163,7 @@ class CommunicationEngine::Implementation {
        [this, group_index, index] { enter(group_index, index, 0); });
   }
 
-  /// Enters `round`, and the rounds after it as long as there is nothing to wait for.
+  /// Enters `round`, and further rounds while there is nothing to wait for.
   void enter(std::size_t group_index, std::size_t index, std::int64_t round) {
     Group& group = groups_[group_index];
     Rank& me = group.ranks[index];
@@ -171,12 +175,12 @@ class CommunicationEngine::Implementation {
       me.pending = here.first[index + 1] - here.first[index];
       for (int i = here.first[index]; i < here.first[index + 1]; ++i) {
         const int transfer = here.mine[static_cast<std::size_t>(i)];
-        auto& entered = here.entered[static_cast<std::size_t>(transfer)];
+        auto& ready = here.ready[static_cast<std::size_t>(transfer)];
         if (!schedule.cost().eager) {
-          if (++entered == 2) send(group_index, me.call, round, here, transfer);
+          if (++ready == 2) send(group_index, me.call, round, here, transfer);
         } else if (group.source(here.transfers[static_cast<std::size_t>(transfer)]) == index) {
           send(group_index, me.call, round, here, transfer);
-        } else if (++entered == 2 && receive(group_index, here.transfers[static_cast<std::size_t>(transfer)])) {
+        } else if (++ready == 2 && receive(group_index, here.transfers[static_cast<std::size_t>(transfer)])) {
           --me.pending;
         }
       }
@@ -193,7 +197,7 @@ class CommunicationEngine::Implementation {
     auto& rounds = group.rounds[call];
     const auto found = rounds.find(round);
     if (--found->second.ranks_left > 0) return;
-    spare_.push_back(std::move(found->second));
+    reusable_.push_back(std::move(found->second));
     rounds.erase(found);
   }
 
@@ -201,49 +205,52 @@ class CommunicationEngine::Implementation {
     Group& group = groups_[group_index];
     const Transfer& transfer = here.transfers[static_cast<std::size_t>(index)];
     const ProtocolCost& cost = group.schedule(call).cost();
-    const int source = group.place(transfer.source), destination = group.place(transfer.destination);
+    const int source = group.fabric_endpoint(transfer.source),
+              destination = group.fabric_endpoint(transfer.destination);
     ++group.result[call].messages;
     if (record_ != nullptr) here.started[static_cast<std::size_t>(index)] = now();
     fabric_.paths(source, destination, paths_);
-    here.flows[static_cast<std::size_t>(index)] = here.ways[static_cast<std::size_t>(index)] =
+    here.leaving[static_cast<std::size_t>(index)] = here.arriving[static_cast<std::size_t>(index)] =
         static_cast<std::uint8_t>(paths_.size());
     const double bytes = static_cast<double>(transfer.length) * cost.wire;
-    for (std::size_t way = 0; way < paths_.size(); ++way) {
-      const Path& path = paths_[way];
+    for (std::size_t i = 0; i < paths_.size(); ++i) {
+      const Path& path = paths_[i];
       const Seconds latency = latency_of(path, cost);
       const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
-      const SimGridFlow flow{source, destination, static_cast<int>(way), bytes * path.share, limit.si};
-      // Eager: the bytes leave at once and arrive one latency after the last has left.
+      const SimGridFlow flow{source, destination, static_cast<int>(i), bytes * path.share, limit.si};
+      // With an eager protocol bytes leave at once; the message arrives one latency after its last byte has left.
       const Seconds before = cost.eager ? Seconds{0} : latency, after = latency - before;
       at(now() + before, [this, flow, group_index, call, round, index, after] {
         flows_->start(flow, [this, group_index, call, round, index, after] {
-          left(group_index, call, round, index);
-          const auto arrive = [this, group_index, call, round, index] { arrived(group_index, call, round, index); };
+          flow_left(group_index, call, round, index);
+          const auto arrive = [this, group_index, call, round, index] {
+            flow_arrived(group_index, call, round, index);
+          };
           after > Seconds{0} ? at(now() + after, arrive) : arrive();
         });
       });
     }
   }
 
-  void left(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
+  void flow_left(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
     Round& here = groups_[group_index].rounds[call].at(round);
-    if (--here.flows[static_cast<std::size_t>(index)] == 0)
-      done(group_index, groups_[group_index].source(here.transfers[static_cast<std::size_t>(index)]));
+    if (--here.leaving[static_cast<std::size_t>(index)] == 0)
+      transfer_done(group_index, groups_[group_index].source(here.transfers[static_cast<std::size_t>(index)]));
   }
 
-  void arrived(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
+  void flow_arrived(std::size_t group_index, std::size_t call, std::int64_t round, int index) {
     Group& group = groups_[group_index];
     Round& here = group.rounds[call].at(round);
-    if (--here.ways[static_cast<std::size_t>(index)] > 0) return;
+    if (--here.arriving[static_cast<std::size_t>(index)] > 0) return;
     const Transfer transfer = here.transfers[static_cast<std::size_t>(index)];
     if (record_ != nullptr)
       (*record_)({group_index, call, round, transfer, first_ + (here.started[static_cast<std::size_t>(index)] - start_),
                   first_ + (now() - start_)});
-    if (group.schedule(call).cost().eager && ++here.entered[static_cast<std::size_t>(index)] < 2) return;
-    if (receive(group_index, transfer)) done(group_index, group.destination(transfer));
+    if (group.schedule(call).cost().eager && ++here.ready[static_cast<std::size_t>(index)] < 2) return;
+    if (receive(group_index, transfer)) transfer_done(group_index, group.destination(transfer));
   }
 
-  /// Whether the destination has nothing to add; else it will be done later.
+  /// Receives a message. True if the destination has nothing to add; else a timer is set for when it has added.
   bool receive(std::size_t group_index, const Transfer& transfer) {
     Group& group = groups_[group_index];
     const std::size_t destination = group.destination(transfer);
@@ -252,11 +259,11 @@ class CommunicationEngine::Implementation {
     if (!transfer.reduce || group.schedule(adder.call).cost().reduction_is_free || std::isinf(memory.si)) return true;
     adder.adder_free = std::max(adder.adder_free, now()) +
                        Bytes{static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte} / memory;
-    at(adder.adder_free, [this, group_index, destination] { done(group_index, destination); });
+    at(adder.adder_free, [this, group_index, destination] { transfer_done(group_index, destination); });
     return false;
   }
 
-  void done(std::size_t group_index, std::size_t index) {
+  void transfer_done(std::size_t group_index, std::size_t index) {
     Group& group = groups_[group_index];
     Rank& me = group.ranks[index];
     if (--me.pending > 0) return;
@@ -268,11 +275,11 @@ class CommunicationEngine::Implementation {
   const FabricGraph& fabric_;
   std::unique_ptr<SimGridFlows> flows_;
   std::vector<Group> groups_;
-  std::vector<Round> spare_;  // memory to use again
+  std::vector<Round> reusable_;  // rounds whose memory is used again
   std::vector<Path> paths_;
   const RecordTransfer* record_ = nullptr;
-  Seconds first_;  // the earliest arrival: the clock runs on from one run() to the next, arrivals are counted from here
-  Seconds start_;
+  Seconds first_;  // the earliest arrival of this run; arrivals are relative to it
+  Seconds start_;  // SimGrid's clock at the start of this run: the clock never goes back
 };
 
 CommunicationEngine::CommunicationEngine(const FabricGraph& fabric)

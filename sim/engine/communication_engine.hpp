@@ -1,16 +1,16 @@
 #pragma once
-// Collectives on a fabric, message by message, with SimGrid's flow model. Everything else that SimGrid offers (actors,
-// CPUs) stays unused: what happens between collectives is sim/step's business.
+// Collectives on a fabric, message by message, with SimGrid's flow model. SimGrid's actors and CPUs stay unused:
+// sim/step models what happens between collectives.
 //
-// How it avoids what SimGrid 3.32 was measured to do otherwise:
-//  - Of two flows on one link, the one with ten times the latency on its way gets a tenth of the other's share. So no
-//    link here has any latency; a flow waits out the latency of its route before it is started.
-//  - Cross traffic, TCP windows and correction factors change results unless they are turned off: each is set, none is
-//    left to its default.
-//  - The clock of a second engine in one process goes on where the first one's stopped. Run each simulation in a child
-//    process (common/process.hpp).
-//  - An actor costs a context switch a message. Flows are started from timers and completion callbacks instead, in
-//    SimGrid's own context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4.
+// Behaviour of SimGrid 3.32 that was measured, and how this engine avoids it:
+//  - Of two flows on one link, a flow with ten times the latency on its route gets a tenth of the other's share.
+//    Therefore no link here has a latency; a flow waits for the latency of its route before it starts.
+//  - Cross traffic, TCP windows and correction factors change results unless they are turned off. Every such setting is
+//    set explicitly.
+//  - The clock of a second engine in a process continues from the first one's. Run each simulation in a child process
+//    (common/process.hpp).
+//  - An actor costs a context switch for each message. Flows start from timers and completion callbacks instead, in
+//    SimGrid's own context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4 us.
 
 #include <memory>
 #include <span>
@@ -22,13 +22,13 @@ namespace ganymede {
 
 class CommunicationEngine {
  public:
-  /// At most one in a process's life. Failure if there was one already.
+  /// A process may construct one engine in its life. Throws Failure for a second one.
   explicit CommunicationEngine(const FabricGraph& fabric);
   ~CommunicationEngine();
   CommunicationEngine(const CommunicationEngine&) = delete;
   CommunicationEngine& operator=(const CommunicationEngine&) = delete;
 
-  /// Independent of what ran earlier. `record` is called once a message, when it has arrived.
+  /// Runs jobs; the answer does not depend on earlier runs. Calls `record` for each message when it has arrived.
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record = {});
 
  private:

@@ -6,11 +6,12 @@
 namespace ganymede {
 namespace {
 
+/// The lower of two limits, of which the second may be absent.
 BytesPerSecond narrower(BytesPerSecond limit, const std::optional<BytesPerSecond>& other) {
   return other ? std::min(limit, *other) : limit;
 }
 
-/// Reuses the memory of an element beyond the end.
+/// Returns the next element to fill, reset; beyond `count` the memory of earlier elements is reused.
 Path& next_path(std::vector<Path>& paths, std::size_t& count) {
   if (count == paths.size()) paths.emplace_back();
   Path& path = paths[count++];
@@ -24,13 +25,13 @@ Path& next_path(std::vector<Path>& paths, std::size_t& count) {
 
 }  // namespace
 
-int FabricGraph::most_ways() const {
-  std::size_t most = 1;
+int FabricGraph::max_paths() const {
+  std::size_t largest = 1;
   for (const Wiring& wiring : wirings_) {
-    for (const auto& ways : wiring.ways) most = std::max(most, ways.size());
-    if (topology_.node_switch && topology_.fabric_switch) most = std::max(most, wiring.nic_up.size());
+    for (const auto& paths : wiring.paths) largest = std::max(largest, paths.size());
+    if (topology_.node_switch && topology_.fabric_switch) largest = std::max(largest, wiring.nic_up.size());
   }
-  return static_cast<int>(most);
+  return static_cast<int>(largest);
 }
 
 int FabricGraph::rail_of(const Wiring& wiring, int gpu) const {
@@ -47,11 +48,11 @@ void FabricGraph::append_inside(int node, int from, int to, std::vector<Path>& p
   const Node& where = nodes_[static_cast<std::size_t>(node)];
   const Wiring& wiring = wirings_[static_cast<std::size_t>(where.wiring)];
   std::size_t count = 0;
-  for (const InsideWay& way : wiring.ways[wiring.pair(from, to)]) {
+  for (const LocalPath& local : wiring.paths[wiring.pair(from, to)]) {
     Path& path = next_path(paths, count);
-    for (const int link : way.links) path.links.push_back(where.first_link + link);
-    path.latency = way.latency;
-    path.share = way.share;
+    for (const int link : local.links) path.links.push_back(where.first_link + link);
+    path.latency = local.latency;
+    path.share = local.share;
   }
   paths.resize(count);
 }
@@ -76,7 +77,7 @@ void FabricGraph::append_across(int from_node, int to_node, Path& path) const {
   path.flow_limit = narrower(path.flow_limit, fabric_.zones->per_flow);
 }
 
-// Dimension by dimension, each the shorter way round.
+// Routes dimension by dimension, in each of them in the shorter direction.
 void FabricGraph::append_torus(int source, int destination, Path& path) const {
   int stride = 1, hops = 0;
   int at = source;
@@ -112,7 +113,7 @@ void FabricGraph::switch_paths(int source, int destination, std::vector<Path>& p
     path.latency = wiring.to_switch;
     return paths.resize(count);
   }
-  // A GPU uses the NIC of its rail; the switch inside a node all NICs of the node.
+  // A GPU uses the NIC of its rail; the switch inside a node uses all NICs of the node.
   const int rails = static_cast<int>(wiring.nic_up.size());
   const int first = from_rank ? rail_of(wiring, lower - node.first_rank) : 0;
   for (int rail = first; rail < (from_rank ? first + 1 : rails); ++rail) {
@@ -153,7 +154,7 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
     path.links.push_back(from.first_link + sender.host_up[static_cast<std::size_t>(source_gpu)]);
     path.latency += sender.instance->host_link->latency;
   }
-  // Nodes that share a physical NIC reach each other through their host's own switch: over it, out and back in.
+  // Nodes that share a physical NIC also reach each other over it, out and back in, through the host's own switch.
   path.links.push_back(nic_of(from, rail_of(sender, source_gpu)).up);
   append_across(from_node, to_node, path);
   path.links.push_back(nic_of(to, rail_of(receiver, destination_gpu)).down);

@@ -1,6 +1,6 @@
 #pragma once
-// The links between the GPUs of an allocation, as a graph that knows the way of every pair. No SimGrid here: the
-// communication engines walk it, and so can a test.
+// The links between the GPUs of an allocation, as a graph that knows the paths of every pair of endpoints. No SimGrid
+// here: both engines use the graph, and tests can.
 
 #include <algorithm>
 #include <limits>
@@ -16,32 +16,33 @@
 
 namespace ganymede {
 
-/// A way from one endpoint to another. Latencies add along it; a flow's rate is its max-min fair share of all of the
-/// links, and at most `flow_limit`.
+/// A path from one endpoint to another. The rate of a flow on it is the flow's max-min fair share of all its links, and
+/// at most `flow_limit`.
 struct Path {
-  std::vector<int> links;  ///< indices into FabricGraph::links(); each counts once, whatever the path
-  Seconds latency;
-  BytesPerSecond flow_limit{std::numeric_limits<double>::infinity()};  ///< of one flow, as of a TCP connection
-  double share = 1;  ///< of a message's bytes; the paths of a pair sum to 1
+  std::vector<int> links;  ///< indices into FabricGraph::links()
+  Seconds latency;         ///< the sum along the path
+  BytesPerSecond flow_limit{
+      std::numeric_limits<double>::infinity()};  ///< highest rate of one flow, such as a TCP connection
+  double share = 1;                              ///< part of a message's bytes; the paths of a pair sum to 1
   bool between_nodes = false;
 };
 
-/// Of a message that pays what a protocol adds, or is spared what it takes away; never below zero.
+/// The latency of a message on a path, with what the protocol adds or takes away; at least zero.
 inline Seconds latency_of(const Path& path, const ProtocolCost& cost) {
   return std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
 }
 
-/// What an endpoint contributes to a collective besides its links. A switch adds in passing and launches nothing.
+/// The costs of an endpoint in a collective, besides its links. Switches add in passing and launch nothing.
 struct Endpoint {
-  BytesPerSecond memory_bandwidth{std::numeric_limits<double>::infinity()};  ///< moves 3 bytes a reduced byte
-  Seconds launch{0};  ///< of the collective's kernel, once a rank and collective
+  BytesPerSecond memory_bandwidth{std::numeric_limits<double>::infinity()};  ///< used by 3 bytes a reduced byte
+  Seconds launch{0};  ///< time to launch the collective's kernel, once for each rank and collective
 };
 
-/// Ranks come in the order of groups, nodes and GPUs; behind them come the switches that can reduce (topology.hpp).
+/// Endpoints are the ranks, in the order of groups, nodes and GPUs, followed by the switches that can reduce
+/// (topology.hpp).
 class FabricGraph {
  public:
-  /// ConfigError when an instance lacks a link that the allocation needs, or when endpoints stay without a way to each
-  /// other.
+  /// ConfigError if an instance lacks a link that the allocation needs, or if two endpoints have no path.
   FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups);
   FabricGraph(const Platform& platform, const Instance& instance, int nodes, int gpus_per_node)
       : FabricGraph(platform, {NodeGroup{&instance, nodes, gpus_per_node}}) {}
@@ -49,22 +50,22 @@ class FabricGraph {
   int ranks() const { return topology_.ranks; }
   const Topology& topology() const { return topology_; }
   const std::vector<DirectedLink>& links() const { return links_; }
-  const std::vector<Endpoint>& endpoints() const { return endpoints_; }  ///< topology().endpoints() of them
+  const std::vector<Endpoint>& endpoints() const { return endpoints_; }  ///< as many as topology().endpoints()
 
-  /// The most ways that any pair has.
-  int most_ways() const;
+  /// The largest number of paths between two endpoints.
+  int max_paths() const;
 
-  /// Replaces `paths`, whose memory is reused, by the ways from one endpoint to another (at least one, two where
-  /// unlike links are used together). O(length) time; precondition: two different endpoints.
+  /// Replaces `paths` by those from one endpoint to another, which must differ; reuses its memory. Several paths share
+  /// a message where unlike links are used together. Takes O(length) time.
   void paths(int source, int destination, std::vector<Path>& paths) const;
 
  private:
-  class Builder;
+  class Builder;  // fabric_builder.cpp
   struct Node {
     int wiring = 0;
     int first_rank = 0;
-    int first_link = 0;  ///< of its inside
-    int first_nic = 0;   ///< of its NICs, which several nodes may share
+    int first_link = 0;  ///< the first link inside the node
+    int first_nic = 0;   ///< the first link of its NICs, which several nodes may share
   };
 
   int rail_of(const Wiring& wiring, int gpu) const;
@@ -81,10 +82,10 @@ class FabricGraph {
   std::vector<Node> nodes_;
   std::vector<int> node_of_;  // by rank
   Fabric fabric_;
-  int core_ = -1;                             // an oversubscribed switch's inside
-  std::vector<std::vector<Duplex>> uplinks_;  // by level of a fat tree and group
-  std::vector<Duplex> zones_;
-  std::vector<int> torus_first_;  // by dimension: the first of its links, 2 a rank, forward and backward
+  int core_ = -1;                             // link inside an oversubscribed switch; -1: none
+  std::vector<std::vector<Duplex>> uplinks_;  // links of a fat tree, by level and group of nodes
+  std::vector<Duplex> zones_;                 // by zone
+  std::vector<int> torus_first_;              // first link of each dimension; each rank has two, forward and backward
 };
 
 }  // namespace ganymede

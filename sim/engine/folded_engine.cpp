@@ -4,14 +4,14 @@
 #include <cmath>
 #include <limits>
 
-#include "sim/engine/quotient_simulation.hpp"
+#include "sim/engine/folded_simulation.hpp"
 
 namespace ganymede {
 
 namespace {
 
-/// From the first arrival to the last end.
-double span_of(const Quotient& quotient, const QuotientSimulation& simulation) {
+/// The time from the first arrival to the last end, in seconds.
+double span_of(const Quotient& quotient, const FoldedSimulation& simulation) {
   double first = std::numeric_limits<double>::infinity(), last = 0;
   for (std::size_t rank = 0; rank < quotient.ranks.size(); ++rank) {
     if (!simulation.done(rank).empty()) last = std::max(last, simulation.done(rank).back());
@@ -21,8 +21,9 @@ double span_of(const Quotient& quotient, const QuotientSimulation& simulation) {
   return last - first;
 }
 
+/// Simulates a quotient and returns the time from the first arrival to the last end, in seconds.
 double span_of(const Quotient& quotient) {
-  const QuotientSimulation simulation(quotient);
+  const FoldedSimulation simulation(quotient);
   return span_of(quotient, simulation);
 }
 
@@ -46,25 +47,24 @@ Quotient without_reduction(Quotient quotient) {
   return quotient;
 }
 
-/// Without the limits of links, of what one flow reaches by itself, or of both.
+/// Which limits are lifted: those of links, those of single flows, or both.
 enum class Widened { links, flows, both };
 
 Quotient with_wide(Quotient quotient, Widened what) {
-  constexpr double kWider = 1e9;
+  constexpr double kFactor = 1e9;  // in effect no limit
   if (what != Widened::flows)
-    for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kWider;
+    for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kFactor;
   if (what == Widened::links) return quotient;
   for (auto& calls : quotient.calls)
     for (QuotientCall& call : calls)
       for (QuotientStage& stage : call.stages)
         for (QuotientTransfer& transfer : stage.transfers)
-          for (QuotientFlow& flow : transfer.flows) flow.limit *= kWider;
+          for (QuotientFlow& flow : transfer.flows) flow.limit *= kFactor;
   return quotient;
 }
 
-/// What limits single flows, whatever the links have left: "per_flow" of the platform, else "protocol" of the scheme;
-/// "" where nothing does.
-std::string limit_of_flows(const Quotient& quotient) {
+/// The limit of single flows: "per_flow" if the platform sets one, else "protocol" if the scheme does; "": none.
+std::string flow_limit(const Quotient& quotient) {
   bool by_protocol = false;
   for (const auto& calls : quotient.calls)
     for (const QuotientCall& call : calls)
@@ -78,8 +78,8 @@ std::string limit_of_flows(const Quotient& quotient) {
   return by_protocol ? "protocol" : "";
 }
 
-/// "nic.up" of "nic.3.0.up@2": a name without its numbers.
-std::string kind_of(const std::string& name) {
+/// The name of a link without numbers: "nic.up" for "nic.3.0.up@2".
+std::string link_kind(const std::string& name) {
   std::string out;
   for (std::size_t i = 0; i < name.size() && name[i] != '@'; ++i) {
     const bool number = name[i] == '.' && i + 1 < name.size() && name[i + 1] >= '0' && name[i + 1] <= '9';
@@ -92,7 +92,7 @@ std::string kind_of(const std::string& name) {
   return out;
 }
 
-/// The class of links that needs the longest for the bytes that cross it, and how long.
+/// The class of links that needs the longest for the bytes that cross it, and that time in seconds.
 std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   std::vector<double> seconds(quotient.link_bandwidths.size());
   for (const auto& calls : quotient.calls)
@@ -108,8 +108,8 @@ std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   return {static_cast<std::size_t>(most - seconds.begin()), *most};
 }
 
-/// No less than what adding costs: the longest additions of every round, one after the other.
-double most_adding(const Quotient& quotient) {
+/// An upper bound on the time of adding, in seconds: the longest additions of every round, one after the other.
+double adding_bound(const Quotient& quotient) {
   double sum = 0;
   for (const auto& calls : quotient.calls)
     for (const QuotientCall& call : calls)
@@ -122,45 +122,45 @@ double most_adding(const Quotient& quotient) {
   return sum;
 }
 
-/// What costs most. The parts of the longest chain of events add up to its time, so what saves half of it is the limit,
-/// and the others need no look.
-Limit limit_of(const FabricGraph& fabric, const Quotient& quotient, double all) {
+/// Finds the cost whose removal saves the most. The parts of the longest chain of events add up to its time, so a cost
+/// whose removal saves half of the time is the bottleneck, and the others need not be tried.
+Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, double all) {
   if (all <= 0) return {};
   const auto saved = [&](const Quotient& cheaper) { return 1 - span_of(cheaper) / all; };
   if (quotient.link_bandwidths.empty()) return {"latency", saved(without_latency(quotient))};
   const auto [link, busy] = busiest_link(quotient);
-  // A link may have bandwidth to spare while each flow on it gets all that one connection reaches.
-  const auto bandwidth_limit = [&, link = link](double share) -> Limit {
-    const std::string flows = limit_of_flows(quotient);
+  // A link may have bandwidth to spare while each flow on it has reached the limit of one connection.
+  const auto bandwidth_bottleneck = [&, link = link](double share) -> Bottleneck {
+    const std::string flows = flow_limit(quotient);
     const bool flows_bind =
         !flows.empty() && saved(with_wide(quotient, Widened::flows)) > saved(with_wide(quotient, Widened::links));
-    return {flows_bind ? flows : kind_of(fabric.links()[quotient.link_of_class[link]].name), share};
+    return {flows_bind ? flows : link_kind(fabric.links()[quotient.link_of_class[link]].name), share};
   };
-  constexpr double kMost = 0.5;
+  constexpr double kHalf = 0.5;
   double bandwidth = -1, latency = -1;
-  if (busy >= kMost * all && (bandwidth = saved(with_wide(quotient, Widened::both))) >= kMost)
-    return bandwidth_limit(bandwidth);
-  if ((latency = saved(without_latency(quotient))) >= kMost) return {"latency", latency};
+  if (busy >= kHalf * all && (bandwidth = saved(with_wide(quotient, Widened::both))) >= kHalf)
+    return bandwidth_bottleneck(bandwidth);
+  if ((latency = saved(without_latency(quotient))) >= kHalf) return {"latency", latency};
   if (bandwidth < 0) bandwidth = saved(with_wide(quotient, Widened::both));
-  const bool may_matter = most_adding(quotient) > std::max(latency, bandwidth) * all;
+  const bool may_matter = adding_bound(quotient) > std::max(latency, bandwidth) * all;
   const double reduction = may_matter ? saved(without_reduction(quotient)) : 0;
   if (latency >= std::max(reduction, bandwidth)) return {"latency", latency};
   if (reduction >= bandwidth) return {"reduction", reduction};
-  return bandwidth_limit(bandwidth);
+  return bandwidth_bottleneck(bandwidth);
 }
 
 }  // namespace
 
 FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain) {
   const Quotient quotient = quotient_of(fabric, jobs);
-  const QuotientSimulation simulation(quotient);
+  const FoldedSimulation simulation(quotient);
 
   FoldedTimes result;
   result.classes = static_cast<int>(quotient.ranks.size());
   result.members = quotient.members;
   result.flows = simulation.flows();
   result.rounds_skipped = simulation.rounds_skipped();
-  if (explain) result.limit = limit_of(fabric, quotient, span_of(quotient, simulation));
+  if (explain) result.bottleneck = find_bottleneck(fabric, quotient, span_of(quotient, simulation));
   std::size_t number = 0;
   for (const Job& job : jobs) {
     auto& communicators = result.times.emplace_back();
@@ -188,7 +188,7 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
 
 std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce) {
   const Topology& topology = fabric.topology();
-  const bool own_links = topology.gpus_per_node == 1 || topology.nodes() == 1;  // no rank uses another's in its rounds
+  const bool own_links = topology.gpus_per_node == 1 || topology.nodes() == 1;  // then no two ranks share a NIC
   if (!own_links || all_reduce.endpoints() * all_reduce.lanes() != all_reduce.ranks()) return std::nullopt;
   const Job job{
       {Communicator{{}, {{&all_reduce, std::vector<Seconds>(static_cast<std::size_t>(all_reduce.ranks()))}}}}};
@@ -202,7 +202,7 @@ std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const 
         for (const LinkUse& use : flow.uses) load[static_cast<std::size_t>(use.link)] += use.weight;
     if (*std::max_element(load.begin(), load.end()) > 1) return std::nullopt;
   }
-  const QuotientSimulation simulation(quotient);
+  const FoldedSimulation simulation(quotient);
   return Seconds{simulation.done(0)[0]};
 }
 

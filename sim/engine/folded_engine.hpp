@@ -1,8 +1,8 @@
 #pragma once
-// Collectives on a fabric without simulating every message: one of each class of ranks, links and messages that cannot
-// be told apart (symmetry.hpp), and of rounds that repeat only so many as it takes until the state repeats too. What is
-// left is simulated flow by flow with our own max-min shares (fluid.hpp), by the same rules as CommunicationEngine's,
-// whose times it must equal within 1e-6.
+// Collectives on a fabric without simulating every message. Ranks, links and messages that are symmetric form classes,
+// of which one member is simulated (symmetry.hpp); repeated rounds are skipped once the state repeats
+// (folded_simulation.hpp). The rest is simulated flow by flow with max-min fair rates (max_min_solver.hpp). The rules
+// are CommunicationEngine's, whose times must be equal within 1e-6.
 
 #include <cstdint>
 #include <optional>
@@ -14,36 +14,36 @@
 
 namespace ganymede {
 
-/// What the time of jobs is made of, found by taking each cost away in turn: which saves the most.
-struct Limit {
-  /// "latency"; "reduction"; "per_flow", what one connection reaches on links that have more to give; "protocol", the
-  /// same where the scheme's protocol sets it; or the kind of the busiest link: "nic.up", "gpu_link.down". "": nothing.
+/// The cost whose removal would shorten jobs the most.
+struct Bottleneck {
+  /// "latency"; "reduction"; "per_flow": the platform's limit of one connection, on links with bandwidth to spare;
+  /// "protocol": the same limit where the scheme's protocol sets it; or the kind of the busiest link, for example
+  /// "nic.up" or "gpu_link.down". "": nothing takes time.
   std::string what;
-  double share = 0;  ///< of the time, saved without it
+  double share = 0;  ///< share of the time that the removal saves
 };
 
 struct FoldedTimes {
   JobTimes times;
-  int classes = 0;                  ///< of ranks and switches, of all communicators
-  std::int64_t members = 0;         ///< how many ranks and switches there are
-  std::int64_t flows = 0;           ///< that were simulated
-  std::int64_t rounds_skipped = 0;  ///< of classes, as repetitions
-  Limit limit;                      ///< where it was asked for
+  int classes = 0;                  ///< number of classes of ranks and switches, over all communicators
+  std::int64_t members = 0;         ///< ranks and switches in these classes
+  std::int64_t flows = 0;           ///< simulated
+  std::int64_t rounds_skipped = 0;  ///< as repetitions, summed over classes
+  Bottleneck bottleneck;            ///< if it was asked for
 };
 
-/// Independent of earlier calls; any number a process. It always has an answer; where neither ranks nor rounds fold it
-/// is a simulation of every message, though not by SimGrid.
-///
-/// `explain` finds the limit too, at the cost of up to five more simulations.
+/// Times jobs. Calls are independent, and a process may make any number of them. It always has an answer: where neither
+/// ranks nor rounds fold, it simulates every message, though not with SimGrid. `explain` also finds the bottleneck, at
+/// the cost of up to five more simulations.
 FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false);
 
-/// How long after the last arrival every rank ends this all-reduce, whatever the arrivals; nullopt where that is not
-/// proved.
+/// Returns the time between the last arrival and the end of every rank of this all-reduce, if that time is proved to be
+/// the same for all arrivals; else nullopt.
 ///
-/// It is where, with equal arrivals, all ranks are of one class, take part in every round and share no link, so that
-/// round r takes w_r everywhere. Starting all at the last arrival can only be later: durations are constants, so ends
-/// are sums and maxima of arrivals. And no rank can be earlier: it needs the last rank's contribution, which comes to
-/// it over one place a round, moving or waiting, and each round takes w_r wherever that is.
+/// It is proved if, with equal arrivals, all ranks form one class, take part in every round and share no link, so that
+/// round r takes the same time w_r everywhere. If all ranks started at the last arrival, none would end earlier:
+/// durations are constants, so ends are sums and maxima of arrivals. And no rank can end earlier than that: it needs
+/// the last rank's contribution, which moves or waits in every round, and each round takes w_r wherever it is.
 std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce);
 
 }  // namespace ganymede

@@ -7,23 +7,24 @@
 #include <queue>
 
 #include "common/errors.hpp"
-#include "sim/engine/mesh_rings.hpp"
+#include "sim/engine/ring_search.hpp"
 
 namespace ganymede {
 namespace {
 
-class Wirer {
+/// Lays out the links and paths of one kind of node.
+class NodeBuilder {
  public:
-  Wirer(const Platform& platform, const NodeGroup& group) : platform_(platform), instance_(*group.instance) {
+  NodeBuilder(const Platform& platform, const NodeGroup& group) : platform_(platform), instance_(*group.instance) {
     wiring_.instance = group.instance;
     wiring_.gpus = group.gpus_per_node;
-    wiring_.ways.resize(wiring_.pair(wiring_.gpus, 0));
+    wiring_.paths.resize(wiring_.pair(wiring_.gpus, 0));
   }
 
   Wiring run(bool leaves_node) {
     const bool torus = platform_.fabric.kind == Fabric::Kind::torus;
     if (wiring_.gpus > 1 && !torus) {
-      assert(instance_.gpu_links || instance_.host_link);  // the platform's reader sees to it
+      assert(instance_.gpu_links || instance_.host_link);  // read_platform() requires one of them
       const auto kind = instance_.gpu_links ? instance_.gpu_links->kind : GpuLinks::Kind::nvlink;
       if (kind == GpuLinks::Kind::mesh)
         wire_mesh();
@@ -60,18 +61,18 @@ class Wirer {
     }
   }
 
-  InsideWay over_host(int from, int to) const {
+  LocalPath over_host(int from, int to) const {
     return {{wiring_.host_up[static_cast<std::size_t>(from)], wiring_.host_down[static_cast<std::size_t>(to)]},
             2 * instance_.host_link->latency,
             1};
   }
 
-  /// Splits messages over the host links as well, in proportion to the bandwidths.
-  void use_together(BytesPerSecond bandwidth, std::vector<InsideWay>& ways, InsideWay host) {
+  /// Splits messages between a pair's path and the host links, in proportion to their bandwidths.
+  void split_with_host(BytesPerSecond bandwidth, std::vector<LocalPath>& paths, LocalPath host) {
     const double sum = bandwidth.si + instance_.host_link->bandwidth.si;
-    ways[0].share = bandwidth.si / sum;
+    paths[0].share = bandwidth.si / sum;
     host.share = instance_.host_link->bandwidth.si / sum;
-    ways.push_back(std::move(host));
+    paths.push_back(std::move(host));
   }
 
   void wire_ports() {
@@ -87,24 +88,24 @@ class Wirer {
     if (!instance_.gpu_links || both) add_hosts();
     for (int from = 0; from < wiring_.gpus; ++from) {
       for (int to = 0; to < wiring_.gpus; ++to) {
-        auto& ways = wiring_.ways[wiring_.pair(from, to)];
+        auto& paths = wiring_.paths[wiring_.pair(from, to)];
         if (from == to) continue;
         if (!instance_.gpu_links) {
-          ways.push_back(over_host(from, to));
+          paths.push_back(over_host(from, to));
           continue;
         }
-        ways.push_back(
+        paths.push_back(
             {{wiring_.gpu_up[static_cast<std::size_t>(from)], wiring_.gpu_down[static_cast<std::size_t>(to)]},
              link.latency,
              1});
-        if (both) use_together(link.bandwidth, ways, over_host(from, to));
+        if (both) split_with_host(link.bandwidth, paths, over_host(from, to));
       }
     }
     wiring_.to_switch = link.latency / 2;
   }
 
-  /// The fewest hops over the mesh between two GPUs, as GPUs passed, both ends included; empty: none.
-  static std::vector<int> shortest(const std::vector<std::vector<int>>& edge, int from, int to) {
+  /// Returns the GPUs on a path of the fewest hops over the mesh, both ends included; empty if there is none.
+  static std::vector<int> shortest_path(const std::vector<std::vector<int>>& edge, int from, int to) {
     std::vector<int> before(edge.size(), -1);
     std::queue<int> open({from});
     before[static_cast<std::size_t>(from)] = from;
@@ -132,7 +133,7 @@ class Wirer {
     std::vector<std::vector<int>> edge(gpus, std::vector<int>(gpus, -1));
     std::vector<MeshEdge> used;
     for (const MeshEdge& item : links.mesh) {
-      if (item.a >= wiring_.gpus || item.b >= wiring_.gpus) continue;  // of GPUs that are not used
+      if (item.a >= wiring_.gpus || item.b >= wiring_.gpus) continue;  // one of its GPUs is not used
       const Duplex link = add(fmt::format("gpu_link.{}-{}", item.a, item.b), item.count * links.bandwidth);
       edge[static_cast<std::size_t>(item.a)][static_cast<std::size_t>(item.b)] = link.up;
       edge[static_cast<std::size_t>(item.b)][static_cast<std::size_t>(item.a)] = link.down;
@@ -142,31 +143,32 @@ class Wirer {
     for (int from = 0; from < wiring_.gpus; ++from) {
       for (int to = 0; to < wiring_.gpus; ++to) {
         if (from == to) continue;
-        auto& ways = wiring_.ways[wiring_.pair(from, to)];
+        auto& paths = wiring_.paths[wiring_.pair(from, to)];
         const int direct = edge[static_cast<std::size_t>(from)][static_cast<std::size_t>(to)];
         if (direct >= 0) {
-          ways.push_back({{direct}, links.latency, 1});
+          paths.push_back({{direct}, links.latency, 1});
           if (links.with_host_link && instance_.host_link)
-            use_together(wiring_.links[static_cast<std::size_t>(direct)].bandwidth, ways, over_host(from, to));
-        } else if (instance_.host_link) {  // as NCCL does, which does not let a GPU forward for others
-          ways.push_back(over_host(from, to));
+            split_with_host(wiring_.links[static_cast<std::size_t>(direct)].bandwidth, paths, over_host(from, to));
+        } else if (instance_.host_link) {  // like NCCL, which lets no GPU forward for others
+          paths.push_back(over_host(from, to));
         } else {
-          const auto passed = shortest(edge, from, to);
+          const auto passed = shortest_path(edge, from, to);
           if (passed.empty())
             fail(
                 fmt::format("gpu_links: no way from GPU {} to GPU {}: the mesh is not connected and there "
                             "is no host_link",
                             from, to));
-          InsideWay way{{}, static_cast<double>(passed.size() - 1) * links.latency, 1};
+          LocalPath path{{}, static_cast<double>(passed.size() - 1) * links.latency, 1};
           for (std::size_t i = 1; i < passed.size(); ++i)
-            way.links.push_back(edge[static_cast<std::size_t>(passed[i - 1])][static_cast<std::size_t>(passed[i])]);
-          ways.push_back(std::move(way));
+            path.links.push_back(edge[static_cast<std::size_t>(passed[i - 1])][static_cast<std::size_t>(passed[i])]);
+          paths.push_back(std::move(path));
         }
       }
     }
     wiring_.rings = link_disjoint_rings(used, wiring_.gpus);
   }
 
+  /// The index of the group that holds the GPU; -1: none.
   static int group_of(const std::vector<std::vector<int>>& groups, int gpu) {
     for (std::size_t i = 0; i < groups.size(); ++i)
       if (std::find(groups[i].begin(), groups[i].end(), gpu) != groups[i].end()) return static_cast<int>(i);
@@ -194,21 +196,21 @@ class Wirer {
         if (from == to) continue;
         const int out = group_of(pcie.switches, from), in = group_of(pcie.switches, to);
         const int here = std::max(group_of(pcie.numa, from), 0), there = std::max(group_of(pcie.numa, to), 0);
-        InsideWay way{{slots[static_cast<std::size_t>(from)].up}, pcie.latency, 1};
+        LocalPath path{{slots[static_cast<std::size_t>(from)].up}, pcie.latency, 1};
         const bool through_host = pcie.staging || out < 0 || out != in;
-        if (through_host && out >= 0) way.links.push_back(uplinks[static_cast<std::size_t>(out)].up);
+        if (through_host && out >= 0) path.links.push_back(uplinks[static_cast<std::size_t>(out)].up);
         if (pcie.staging) {
-          way.links.push_back(memory[static_cast<std::size_t>(here)].up);
-          way.latency += pcie.staging->latency;
+          path.links.push_back(memory[static_cast<std::size_t>(here)].up);
+          path.latency += pcie.staging->latency;
         }
         if (here != there) {
-          way.links.push_back(sockets[static_cast<std::size_t>(here)].up);
-          way.links.push_back(sockets[static_cast<std::size_t>(there)].down);
-          way.latency += pcie.numa_latency;
+          path.links.push_back(sockets[static_cast<std::size_t>(here)].up);
+          path.links.push_back(sockets[static_cast<std::size_t>(there)].down);
+          path.latency += pcie.numa_latency;
         }
-        if (through_host && in >= 0) way.links.push_back(uplinks[static_cast<std::size_t>(in)].down);
-        way.links.push_back(slots[static_cast<std::size_t>(to)].down);
-        wiring_.ways[wiring_.pair(from, to)].push_back(std::move(way));
+        if (through_host && in >= 0) path.links.push_back(uplinks[static_cast<std::size_t>(in)].down);
+        path.links.push_back(slots[static_cast<std::size_t>(to)].down);
+        wiring_.paths[wiring_.pair(from, to)].push_back(std::move(path));
       }
     }
   }
@@ -221,7 +223,7 @@ class Wirer {
 }  // namespace
 
 Wiring wire_node(const Platform& platform, const NodeGroup& group, bool leaves_node) {
-  return Wirer(platform, group).run(leaves_node);
+  return NodeBuilder(platform, group).run(leaves_node);
 }
 
 }  // namespace ganymede

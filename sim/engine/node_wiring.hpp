@@ -1,5 +1,5 @@
 #pragma once
-// The inside of a node: ports, PCIe trees, meshes.
+// The links inside a node: ports of a switch, PCIe trees, meshes.
 
 #include <string>
 #include <vector>
@@ -9,52 +9,53 @@
 
 namespace ganymede {
 
-/// One direction of a full-duplex link, or a resource that both directions share: flows that cross it share its
+/// One direction of a full-duplex link, or a resource that both directions share. Flows that cross it share its
 /// bandwidth max-min fairly.
 struct DirectedLink {
-  std::string name;
+  std::string name;  ///< such as "nic.3.up" or "gpu_link.0.down@3": the number of the node follows the '@'
   BytesPerSecond bandwidth;
 };
 
-/// Nodes of one instance type, of each the first `gpus_per_node` GPUs.
+/// Nodes of one instance type; the first `gpus_per_node` GPUs of each are used.
 struct NodeGroup {
   const Instance* instance = nullptr;
   int nodes = 1;
   int gpus_per_node = 1;
 };
 
-/// The two directions of one link.
+/// The two directions of one link, as indices of links; -1: none.
 struct Duplex {
   int up = -1;
   int down = -1;
 };
 
-/// A way inside a node between two of its GPUs, in links counted from the node's first.
-struct InsideWay {
+/// A path between two GPUs of a node. Links are numbered from the node's first link.
+struct LocalPath {
   std::vector<int> links;
   Seconds latency;
-  double share = 1;
+  double share = 1;  ///< part of a message's bytes; the paths of a pair sum to 1
 };
 
-/// What nodes of one group have in common.
+/// The links and paths that all nodes of a group have alike.
 struct Wiring {
   const Instance* instance = nullptr;
   int gpus = 0;
-  std::vector<DirectedLink> links;           ///< of the inside of one node
-  std::vector<std::vector<int>> rings;       ///< of a mesh: link-disjoint cycles of its GPUs
-  std::vector<std::vector<InsideWay>> ways;  ///< by pair(source, destination)
-  std::vector<int> gpu_up, gpu_down;         ///< the port of each GPU, from the node's first link
-  std::vector<int> host_up, host_down;       ///< empty: no message leaves through the host
-  std::vector<int> nic_up, nic_down;         ///< by rail; from the node's first NIC link
-  Seconds to_switch;                         ///< from a GPU to the switch inside the node
+  std::vector<DirectedLink> links;            ///< inside one node
+  std::vector<std::vector<int>> rings;        ///< link-disjoint cycles of the GPUs, for a mesh
+  std::vector<std::vector<LocalPath>> paths;  ///< by pair(source, destination)
+  std::vector<int> gpu_up, gpu_down;          ///< the port of each GPU, numbered from the node's first link
+  std::vector<int> host_up, host_down;        ///< the host link of each GPU; empty: no message crosses the host
+  std::vector<int> nic_up, nic_down;          ///< by NIC, numbered from the node's first NIC link
+  Seconds to_switch;                          ///< latency from a GPU to the switch inside the node
 
+  /// The index in `paths` of a pair of GPUs.
   std::size_t pair(int from, int to) const {
     return static_cast<std::size_t>(from) * static_cast<std::size_t>(gpus) + static_cast<std::size_t>(to);
   }
 };
 
-/// `leaves_node`: messages to other nodes cross the host links where the NIC says gpu_direct: false. ConfigError where
-/// a mesh does not join all of its GPUs.
+/// Lays out the inside of a node. With `leaves_node`, messages to other nodes cross the host links if the NIC says
+/// gpu_direct: false. ConfigError if a mesh does not join all of its GPUs.
 Wiring wire_node(const Platform& platform, const NodeGroup& group, bool leaves_node);
 
 }  // namespace ganymede

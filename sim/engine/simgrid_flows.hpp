@@ -1,5 +1,5 @@
 #pragma once
-// The SimGrid side of a fabric: flows of bytes over its links, and nothing with a latency.
+// A fabric in SimGrid: flows of bytes over links. Nothing here has a latency (communication_engine.hpp says why).
 
 #include <functional>
 #include <map>
@@ -13,25 +13,28 @@
 
 namespace ganymede {
 
-/// One message over one of its ways.
+/// The part of a message that takes one path.
 struct SimGridFlow {
-  int source, destination, way;
-  double bytes, limit;
+  int source, destination;  ///< endpoints
+  int path_index;           ///< in FabricGraph::paths()
+  double bytes;
+  double limit;  ///< bytes a second; infinite: none
 };
 
-/// Hosts, links and routes, which are made when they are first needed: most pairs never are.
+/// The hosts, links and routes of a fabric. A route is made when it is first needed, since most pairs never need one.
 ///
-/// A pair of hosts has one route, so an endpoint has a host for each of the ways that its messages may be split over,
-/// and for each rate to which a protocol limits a flow: SimGrid 3.32 ignores the rate of a message between hosts, but a
-/// link of kind FATPIPE in the route gives every flow that much and no more.
+/// SimGrid has one route for a pair of hosts. So an endpoint has a host for each path that its messages may take, and
+/// for each rate to which a protocol limits a flow: SimGrid 3.32 ignores the rate of a message between hosts, but a
+/// link of kind FATPIPE in the route gives every flow that bandwidth and no more.
 class SimGridFlows {
  public:
-  /// `limits`: rates of protocols that there may be, infinity included. One engine a process.
+  /// `limits` is how many different limits flows may have, infinity included. A process may construct one object; a
+  /// second throws Failure.
   SimGridFlows(const FabricGraph& fabric, int limits);
 
   /// Starts a flow now; `done` runs when its last byte has arrived.
   void start(const SimGridFlow& flow, std::function<void()> done);
-  /// Until no timer and no flow is left.
+  /// Runs until no timer and no flow is left. Throws Failure if flows are left that wait for ever.
   void run();
 
  private:
@@ -40,24 +43,24 @@ class SimGridFlows {
     std::function<void()> done;
   };
 
-  std::size_t host(int endpoint, const SimGridFlow& flow);
+  std::size_t host_index(int endpoint, const SimGridFlow& flow);
   simgrid::s4u::Link* limiter(double limit);
   void finish(const simgrid::s4u::Activity& activity);
 
   const FabricGraph& fabric_;
-  int ways_;
+  int paths_per_pair_;
   int limits_;
-  std::vector<double> limit_values_;
-  std::map<double, simgrid::s4u::Link*> limiters_;
-  std::vector<simgrid::s4u::Link*> spare_limiters_;
+  std::vector<double> limit_values_;                // in the order in which they first came
+  std::map<double, simgrid::s4u::Link*> limiters_;  // by limit, bytes a second
+  std::vector<simgrid::s4u::Link*> unused_limiters_;
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   simgrid::s4u::NetZone* zone_ = nullptr;
   std::vector<simgrid::s4u::Link*> links_;
   std::vector<simgrid::s4u::Host*> hosts_;
-  std::vector<std::unordered_set<int>> known_;  // by host: where it has a route to
+  std::vector<std::unordered_set<int>> routed_;  // the endpoints to which each host has a route
   std::vector<Path> paths_;
   std::unordered_map<const simgrid::s4u::Activity*, Active> active_;
-  std::vector<simgrid::s4u::CommPtr> finished_;
+  std::vector<simgrid::s4u::CommPtr> finished_;  // kept while SimGrid may still use them
 };
 
 }  // namespace ganymede

@@ -1,10 +1,10 @@
 #pragma once
-// What is left of jobs on a fabric when ranks, links and messages that cannot be told apart are taken as one: the
-// quotient by the coarsest equitable partition.
+// Finds the symmetry of jobs on a fabric: classes of ranks, links and messages that cannot be told apart. The quotient
+// has one member of each class.
 //
-// Members of a class of ranks send and receive, in every stage, alike many messages of each class; members of a class
-// of links carry alike many. So they start, share and end alike, and one of each class tells of all: the max-min shares
-// of the quotient are those of the whole, as these are unique.
+// The classes are the coarsest equitable partition: in every stage, all ranks of a class send and receive equally many
+// messages of each class, and all links of a class carry equally many. By induction they start, share and end alike, so
+// one member stands for all: max-min fair rates are unique, and those of the quotient are those of the whole.
 
 #include <cstdint>
 #include <span>
@@ -12,56 +12,61 @@
 
 #include "sim/engine/collective_jobs.hpp"
 #include "sim/engine/fabric_graph.hpp"
-#include "sim/engine/fluid.hpp"
+#include "sim/engine/max_min_solver.hpp"
 
 namespace ganymede {
 
-/// Of one message over one of its ways.
+/// The part of one message that takes one path.
 struct QuotientFlow {
-  double bytes = 0;  ///< on the wire
-  double latency = 0;
+  double bytes = 0;                 ///< on the wire
+  double latency = 0;               ///< seconds
   double limit = 0;                 ///< bytes a second
-  bool limit_is_protocols = false;  ///< set by the scheme's protocol, not by the platform
-  std::vector<LinkUse> uses;
+  bool limit_is_protocols = false;  ///< true: the scheme's protocol sets the limit; false: the platform
+  std::vector<LinkUse> uses;        ///< classes of links
 };
 
 /// A class of messages.
 struct QuotientTransfer {
-  int source = 0, destination = 0;  ///< classes
-  double adding = 0;                ///< seconds that a destination needs to add all of these that it receives
+  int source = 0, destination = 0;  ///< classes of ranks
+  double adding = 0;                ///< seconds in which one destination adds all messages of the class that it gets
   std::vector<QuotientFlow> flows;
 };
 
+/// A stage of a schedule. Its rounds are alike.
 struct QuotientStage {
   std::int64_t first_round = 0, rounds = 0;
   std::vector<QuotientTransfer> transfers;
-  std::vector<std::vector<int>> of_class;  ///< transfers in which a class takes part, twice if at both ends
+  /// For each class of ranks the indices of its transfers; an index comes twice if the class is both source and
+  /// destination.
+  std::vector<std::vector<int>> of_class;
 };
 
 struct QuotientCall {
-  double start = 0;    ///< what the protocol adds to a launch
-  bool eager = false;  ///< of the protocol
-  std::int64_t rounds = 0;
+  double start = 0;         ///< seconds that the protocol adds to a launch
+  bool eager = false;       ///< ProtocolCost::eager
+  std::int64_t rounds = 0;  ///< sum over all stages
   std::vector<QuotientStage> stages;
 };
 
-/// A class of ranks (or switches) of one communicator, in a lane.
+/// A class of ranks, or of switches, of one communicator in one lane.
 struct QuotientRank {
-  int communicator = 0;          ///< counted over all jobs
-  double launch = 0;             ///< seconds between the entry and the first message
-  std::vector<double> issue;     ///< by call: when it is issued; below zero: a switch, which enters at once
-  std::vector<bool> takes_part;  ///< by call: whether that has such a lane
+  int communicator = 0;          ///< index over all jobs
+  double launch = 0;             ///< seconds between entering a call and the first message
+  std::vector<double> issue;     ///< when each call is issued, in seconds; negative: a switch, which enters at once
+  std::vector<bool> takes_part;  ///< whether each call has the lane
 };
 
 struct Quotient {
-  std::vector<double> link_bandwidths;     ///< by class of links
-  std::vector<std::size_t> link_of_class;  ///< a link that stands for each
-  std::vector<QuotientRank> ranks;
-  std::vector<std::vector<QuotientCall>> calls;  ///< by communicator
-  std::vector<std::vector<int>> class_of;        ///< by communicator; lane by lane, the endpoints of its schedules
-  std::int64_t members = 0;                      ///< endpoints of all communicators
+  std::vector<double> link_bandwidths;           ///< by class of links, bytes a second
+  std::vector<std::size_t> link_of_class;        ///< the link that represents each class of links
+  std::vector<QuotientRank> ranks;               ///< classes of ranks, in the order of their first members
+  std::vector<std::vector<QuotientCall>> calls;  ///< by communicator and call
+  /// For each communicator the classes of its endpoints, lane after lane.
+  std::vector<std::vector<int>> class_of;
+  std::int64_t members = 0;  ///< endpoints x lanes, of all communicators
 };
 
+/// Finds the classes by colour refinement over one round of every stage.
 Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs);
 
 }  // namespace ganymede

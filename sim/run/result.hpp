@@ -73,7 +73,7 @@ struct SeedRuns {
   int finished = 0;  ///< the others never finish; all else is of those that do
   int met = 0;       ///< deadline and budget
   double losses_mean = 0;
-  SeedSpread time_s, usd;
+  SeedQuantiles time_s, usd;
 };
 
 struct Result {

@@ -94,7 +94,7 @@ OrderedJson spans_json(const std::vector<StepSpan>& spans) {
   return out;
 }
 
-OrderedJson spread_json(const SeedSpread& spread) {
+OrderedJson spread_json(const SeedQuantiles& spread) {
   return {{"median", spread.median}, {"p5", spread.p5}, {"p95", spread.p95}, {"interval", {spread.low, spread.high}}};
 }
 

@@ -42,8 +42,8 @@ Result simulate_seeds(const Scenario& scenario, int count) {
     } catch (const Infeasible&) {  // counted as not finished
     }
   }
-  all.time_s = over_seeds(time, time_low, time_high);
-  all.usd = over_seeds(usd, usd_low, usd_high);
+  all.time_s = seed_quantiles(time, time_low, time_high);
+  all.usd = seed_quantiles(usd, usd_low, usd_high);
   all.losses_mean = losses / all.finished;
   asked.seeds = all;
   return asked;

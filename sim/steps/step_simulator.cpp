@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibration/spread.hpp"
+#include "calibration/worker_variation.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
@@ -70,7 +70,7 @@ double StepSimulator::slowest_factor(const WorkloadModel& workload, Bound bound)
   const Synchronization& sync = scenario_.synchronization;
   const auto together = static_cast<std::size_t>(batches());
   if (together < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
-  const Spread& spread = workload.spread;
+  const WorkerVariation& spread = workload.worker_variation;
   double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
   if (sync.jitter) deviation = *sync.jitter;
   const double between = std::min(spread.between, deviation);

@@ -23,14 +23,14 @@ std::vector<PhaseFit::Point> points(const std::vector<double>& batches, double (
 
 const std::vector<double> kSizes = {4, 8, 16, 32, 64, 128, 256};
 
-// 100 us of launching up to a batch of 25, then 50 us of weights and 2 us an image.
+// Launching takes 100 us, which binds up to a batch of 25; beyond it are 50 us for weights and 2 us for each image.
 TEST(PhaseFit, FindsTheThreeRegimes) {
   const PhaseFit fit(points(kSizes, [](double b) { return std::max(100e-6, 50e-6 + 2e-6 * b); }));
   EXPECT_NEAR(fit.floor_s, 100e-6, 1e-9);
   EXPECT_NEAR(fit.fixed_s, 50e-6, 1e-8);
   EXPECT_NEAR(fit.per_image_s, 2e-6, 1e-9);
-  EXPECT_EQ(fit.binding(4), "launch");
-  EXPECT_THAT(fit.binding(256), HasSubstr("91 % per image"));
+  EXPECT_EQ(fit.bound_by(4), "launch");
+  EXPECT_THAT(fit.bound_by(256), HasSubstr("91 % per image"));
   EXPECT_NEAR(fit.seconds(12), 100e-6, 1e-9);
   EXPECT_NEAR(fit.seconds(48), 146e-6, 1e-9);
   EXPECT_NEAR(fit.seconds(512), 1074e-6, 1e-8);
@@ -42,7 +42,7 @@ TEST(PhaseFit, OneDisturbedSizeHardlyMovesTheOthers) {
   const PhaseFit fit(disturbed);
   for (const double batch : {4.0, 128.0, 256.0, 512.0})
     EXPECT_NEAR(fit.seconds(batch) / (50e-6 + 2e-6 * batch), 1, 0.05) << batch;
-  // Where it was disturbed, no more than a tenth is believed.
+  // At the disturbed size itself at most a tenth is followed.
   EXPECT_LT(fit.seconds(32) / (50e-6 + 2e-6 * 32), 1.2);
 }
 
@@ -53,7 +53,7 @@ TEST(PhaseFit, FollowsWhatIsNoRoofline) {
     EXPECT_NEAR(fit.seconds(batch) / (1e-6 * std::pow(batch, 1.05)), 1, 0.02) << batch;
 }
 
-/// Entries whose compute phases take a tenth of their time at any size and the rest in proportion.
+/// Entries in which a tenth of the time of each compute phase is fixed and the rest is proportional to the batch.
 StepTrace by_batch(const std::vector<int>& sizes) {
   StepTrace trace = constant_trace(8);
   const TraceBatch unit = trace.batches.front();
@@ -100,7 +100,7 @@ TEST(BatchModel, CarriesAnEntryToAnotherSize) {
 
 TEST(BatchModel, LeavesOutEachSizeTheExtremesToo) {
   StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
-  // The largest size suddenly takes half as long again: nothing in the others says so.
+  // The largest size takes 1.5 times as long as the others suggest.
   for (TracePhase& phase : trace.batches.back().phases)
     for (auto* times : {&phase.start_s, &phase.seconds})
       for (double& time : *times) time *= 1.5;
@@ -108,10 +108,10 @@ TEST(BatchModel, LeavesOutEachSizeTheExtremesToo) {
   std::vector<const TraceBatch*> entries;
   for (const auto& entry : trace.batches) entries.push_back(&entry);
   const BatchModel model(entries);
-  ASSERT_EQ(model.left_out().size(), 6U);
-  EXPECT_EQ(model.left_out().front().batch, 8);
-  EXPECT_EQ(model.left_out().back().batch, 256);
-  EXPECT_NEAR(model.left_out().back().error(), 1 / 1.5 - 1, 0.01);
+  ASSERT_EQ(model.leave_one_out().size(), 6U);
+  EXPECT_EQ(model.leave_one_out().front().batch, 8);
+  EXPECT_EQ(model.leave_one_out().back().batch, 256);
+  EXPECT_NEAR(model.leave_one_out().back().error(), 1 / 1.5 - 1, 0.01);
   EXPECT_NEAR(model.worst_error(), 1 - 1 / 1.5, 0.01);
   EXPECT_GT(model.at(96).carried->relative_error, 0.2);
 }

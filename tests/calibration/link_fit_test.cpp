@@ -1,4 +1,4 @@
-// Latency and bandwidth from two measured sizes, and the honesty about the others.
+// The fit of latency and bandwidth to two measured sizes, and the errors stated for the others.
 
 #include "calibration/link_fit.hpp"
 
@@ -9,7 +9,7 @@
 namespace ganymede {
 namespace {
 
-/// A ring of four: six rounds of a latency and a quarter of the bytes.
+/// The model of a ring of four: six rounds, each of a latency and a quarter of the bytes.
 Seconds ring_of_four(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
   return 6 * latency + 1.5 * (Bytes{static_cast<double>(bytes)} / bandwidth);
 }
@@ -38,7 +38,7 @@ TEST(LinkFit, RecoversWhatMadeTheSamples) {
     }
 }
 
-// What the model has and a straight line has not: latency that grows by steps.
+// The latency grows by steps, which the model knows and a straight line does not.
 TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return ring_of_four(latency, bandwidth, bytes) * (bytes >= 64 * 1024 && bytes < 1 << 20 ? 2 : 1);
@@ -60,7 +60,7 @@ TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
 }
 
 TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {
-  // Something else costs 100 us of every size, and the smallest took 20.
+  // The model adds 100 us to every size, but the smallest was measured at 20 us.
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return Seconds{100e-6} + ring_of_four(latency, bandwidth, bytes);
   };

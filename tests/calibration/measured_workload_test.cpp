@@ -84,7 +84,7 @@ TEST(MeasuredWorkload, SaysHowFarToTrustIt) {
   const BlockMean spread = block_mean(trace.batches.front().wall_s, kBlockSteps);
   EXPECT_EQ(workload.provenance, Provenance::measured);
   EXPECT_EQ(to_string(workload.provenance), "measured");
-  // Two runs drift on their own, each with kRunDrift.
+  // Both runs deviate independently, each by kRunDrift.
   const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
   EXPECT_DOUBLE_EQ(workload.relative_error, std::hypot(spread.half_width / spread.mean, drift));
   EXPECT_THAT(workload.rule, HasSubstr("measured on GPU-X (ganymede 0.1.0, eigen), 300 steps at batch 64"));

@@ -48,7 +48,8 @@ TEST(BlockMean, OfALineSpreadsAsItsBlockMeans) {
   EXPECT_GT(mean.half_width, 2 * 2.262 * std::sqrt(100.0 * 110 / 12 / 10));
 }
 
-// 0, 1, 0, 1, ... with one step up after half of them: neighbours are unlike, and the blocks' spread is all there is.
+// The values 0, 1, 0, 1, ... with one step up after half of them: neighbours are not alike, so only the deviation of
+// the blocks counts.
 TEST(BlockMean, WithoutCorrelationIsStudentsInterval) {
   std::vector<double> values(80);
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<double>(i % 2) + (i < 40 ? 0.0 : 0.1);
@@ -57,7 +58,7 @@ TEST(BlockMean, WithoutCorrelationIsStudentsInterval) {
   EXPECT_NEAR(mean.half_width, 2.365 * mean.block_deviation / std::sqrt(8.0), 1e-12);
 }
 
-/// Mean 1, standard deviation 0.1, that correlation between neighbours.
+/// Values with mean 1, standard deviation 0.1 and that correlation between neighbours.
 std::vector<double> correlated(std::uint64_t seed, std::size_t count, double correlation) {
   RandomStream random(seed, "test/ar1");
   double state = random.normal();
@@ -69,7 +70,7 @@ std::vector<double> correlated(std::uint64_t seed, std::size_t count, double cor
   return series;
 }
 
-/// How often the interval holds the true mean.
+/// The share of intervals that hold the true mean.
 double coverage(double correlation, std::size_t steps) {
   constexpr std::uint64_t kSeries = 2000;
   int held = 0;
@@ -110,7 +111,7 @@ TEST(BlockMean, OfOneValueKnowsNothingOfItsError) {
   EXPECT_EQ(mean.blocks, 1U);
 }
 
-// Of 300 values with correlation 0.8, the mean's variance is (1 + 0.8) / (1 - 0.8) = 9 times that of independent ones:
+// The mean of 300 values with correlation 0.8 has (1 + 0.8) / (1 - 0.8) = 9 times the variance of independent ones:
 // an interval that takes them for independent is 3 times too narrow and holds in P(|z| < 1.96 / 3) = 49 % of cases.
 // The bounds are three standard errors of 400 trials (2.5 and 1.1 points) from these 49 % and from 95 %.
 TEST(BlockMean, HoldsTheTruthWhereIndependentDrawsDoNot) {
@@ -130,7 +131,8 @@ TEST(BlockMean, HoldsTheTruthWhereIndependentDrawsDoNot) {
   EXPECT_LE(as_independent, 0.57 * kTrials);
 }
 
-// Of 0, 1, …, 20 the 5th percentile is 1, the 95th 19 and the median 10; low ends lie 1 below, high ends 3 above.
+// The values 0, 1, …, 20 have the 5th percentile 1, the 95th 19 and the median 10; low ends are 1 lower, high ends 3
+// higher.
 TEST(Statistics, OverSeedsTheIntervalGoesFromLowEndsToHighEnds) {
   std::vector<double> values, lows, highs;
   for (const int i : {20, 3, 7, 0, 11, 1, 2, 4, 5, 6, 8, 9, 10, 12, 13, 14, 15, 16, 17, 18, 19}) {
@@ -138,17 +140,17 @@ TEST(Statistics, OverSeedsTheIntervalGoesFromLowEndsToHighEnds) {
     lows.push_back(i - 1);
     highs.push_back(i + 3);
   }
-  const SeedSpread spread = over_seeds(values, lows, highs);
-  EXPECT_DOUBLE_EQ(spread.median, 10);
-  EXPECT_DOUBLE_EQ(spread.p5, 1);
-  EXPECT_DOUBLE_EQ(spread.p95, 19);
-  EXPECT_DOUBLE_EQ(spread.low, 0);
-  EXPECT_DOUBLE_EQ(spread.high, 22);
-  // What has no price says nothing; where nothing has one, nothing is known.
+  const SeedQuantiles quantiles = seed_quantiles(values, lows, highs);
+  EXPECT_DOUBLE_EQ(quantiles.median, 10);
+  EXPECT_DOUBLE_EQ(quantiles.p5, 1);
+  EXPECT_DOUBLE_EQ(quantiles.p95, 19);
+  EXPECT_DOUBLE_EQ(quantiles.low, 0);
+  EXPECT_DOUBLE_EQ(quantiles.high, 22);
+  // Values without a price are left out; if all are, the result is not a number.
   values.push_back(std::numeric_limits<double>::infinity());
-  EXPECT_DOUBLE_EQ(over_seeds(values, lows, highs).median, 10);
+  EXPECT_DOUBLE_EQ(seed_quantiles(values, lows, highs).median, 10);
   const double none[] = {std::numeric_limits<double>::infinity()};
-  EXPECT_TRUE(std::isnan(over_seeds(none, none, none).median));
+  EXPECT_TRUE(std::isnan(seed_quantiles(none, none, none).median));
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ TEST(TransferredWorkload, KeepsThePhasesBucketsAndLaunchesOfTheTrace) {
   EXPECT_DOUBLE_EQ(model.phases[2].host_s[0], 10 * 4e-6);  // ten launches keep the host busy
   ASSERT_EQ(model.buckets.size(), 3U);
   EXPECT_EQ(model.buckets[1].phase, 2U);
-  // The gaps and the end of the recording machine's step stay behind.
+  // The gaps and the tail of the recording machine's step are not carried over.
   EXPECT_EQ(model.tail_s[0] + model.phases[2].gap_s[0], 0);
 }
 
@@ -192,7 +192,7 @@ TEST(TransferredWorkload, RefusesAProfilerTraceWithoutFlops) {
   EXPECT_THROW(transferred_workload(trace, trace.batches[0], target, nullptr), ConfigError);
 }
 
-// A list of layers was measured nowhere.
+// The times of a list of layers were not measured on any device.
 TEST(TransferredWorkload, OfCountedLayersIsADatasheets) {
   StepTrace trace = constant_trace(10);
   trace.software = {"layer list", "m", "roofline"};

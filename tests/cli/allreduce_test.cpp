@@ -1,4 +1,4 @@
-// ganymede allreduce as a user runs it, against the closed forms of the star that the design names.
+// Runs ganymede allreduce as a user does, and compares with the closed forms of a star.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// One GPU a node on 12.5 GB/s links; 5 us each NIC and none in the switch; nothing else costs anything.
+/// Nodes of one GPU on links of 12.5 GB/s; a NIC has 5 us, the switch none, and nothing else costs anything.
 constexpr const char* kStar = R"({ "schema": "ganymede.platform/1",
   "gpus": { "X": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "1000000GB/s" } },
   "instances": { "one": { "gpu": "X", "gpus": 1, "nic": { "bandwidth": "12.5GB/s", "latency": "5us" } },
@@ -115,8 +115,8 @@ TEST(AllReduce, CommunicatorsAtOnceShareTheLinks) {
   EXPECT_NEAR(shared[0]["time_s"].get<double>() / alone[0]["time_s"].get<double>(), 2, 0.02);
 }
 
-// The last rank's send to rank 0 starts when it arrives, with the link to itself: by hand, 1 MB at 12.5 GB/s is 80 us.
-// The others are done by 2 x 80 us + 10 us; then 3 copies share rank 0's uplink.
+// Derived by hand: 1 MB at 12.5 GB/s takes 80 us. The other two messages arrive within 2 x 80 us + 10 us, so the late
+// rank has rank 0's downlink for itself; then three copies share rank 0's uplink.
 TEST(AllReduce, ALateRankDelaysReduceToOneByLessThanAWholeCollective) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);

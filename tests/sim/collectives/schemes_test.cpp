@@ -48,7 +48,7 @@ TEST(Schemes, HaveNoRoundsWhereThereIsNothingToDo) {
   }
 }
 
-// What lets the engine fold: rounds of one stage are alike but for offsets, in the same order.
+// The engine may fold rounds because those of a stage differ only in offsets, and come in the same order.
 TEST(Schemes, RepeatTheSameTransfersWithinAStage) {
   const auto shape = [](const Transfer& t) { return std::tuple(t.source, t.destination, t.length, t.reduce); };
   for (const Case& item : all_cases()) {
@@ -79,7 +79,7 @@ TEST(Schemes, StagesStayFewAtManyRanks) {
   }
 }
 
-// Log schemes cut counts that are no power of two in ways of their own.
+// Schemes with log2(n) rounds treat counts that are not powers of two in different ways.
 TEST(Schemes, ServeEveryCount) {
   for (int ranks = 2; ranks <= 40; ++ranks) {
     for (const char* name : {"recursive-doubling", "halving-doubling", "tree", "double-binary-tree", "ring"}) {
@@ -107,8 +107,7 @@ TEST(Schemes, DoNotOverflowAtATebibyte) {
   }
 }
 
-// In the double tree no rank is inner in both trees, where nodes have one GPU: each has at most four neighbours' worth
-// of chunks to receive in a round, and both trees together use every rank's link.
+// With one GPU a node no rank is an inner node of both trees, so both trees together use every rank's link.
 TEST(DoubleBinaryTree, InnerNodesOfOneAreLeavesOfTheOther) {
   for (const int ranks : {8, 16, 31, 64}) {
     const Schedule schedule =

@@ -75,7 +75,7 @@ TEST(IsComplete, FindsEveryBrokenTransferOfARing) {
   }
 }
 
-// What a transfer carries was there before its round: rank 1 does not pass on what it receives meanwhile.
+// A transfer carries what its source held before the round: rank 1 does not pass on what it receives in the round.
 TEST(IsComplete, TransfersOfARoundDoNotSeeEachOther) {
   EXPECT_THAT(violation(3, 1, {{{0, 1, 0, 1, true}, {1, 2, 0, 1, true}}}),
               HasSubstr("rank 0 holds rank 1's contribution to bytes [0, 1) 0 times"));

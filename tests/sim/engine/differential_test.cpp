@@ -1,5 +1,6 @@
-// Both engines against a third, written here once more and as plainly as possible: all flows at every event, shares by
-// progressive filling. Random fabrics with unequal latencies and limits, random schedules, random arrivals.
+// Compares both engines with a third, which is written here as plainly as possible: it visits all flows at every event,
+// and finds shares by progressive filling. Random fabrics with unequal latencies and limits, random schedules, random
+// arrivals.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -53,7 +54,7 @@ void share(std::vector<PlainFlow>& flows, const std::vector<DirectedLink>& links
   }
 }
 
-/// When each rank is done. One communicator, one call.
+/// Simulates one call of one communicator, and tells when each rank is done.
 class Plain {
  public:
   Plain(const FabricGraph& fabric, const Schedule& schedule, const std::vector<Seconds>& arrivals)
@@ -81,7 +82,7 @@ class Plain {
   }
 
  private:
-  /// A rank in a lane.
+  /// The index of a rank in a lane.
   std::size_t member(const Transfer& t, int rank) const {
     const int index = t.lane * schedule_.ranks() + rank;
     return static_cast<std::size_t>(index);
@@ -209,7 +210,8 @@ Platform random_platform() {
 /// Rounds of random transfers, some reducing; what they carry does not matter for the time.
 Schedule random_schedule(int ranks) {
   const int rounds = *rc::gen::inRange(1, 5);
-  // A GPU adds for one lane at a time, which lanes leave out: with several, nothing is added.
+  // Lanes take reduction to be free, but a GPU adds for one lane at a time. So nothing is added where there are
+  // several.
   const int lanes = *rc::gen::inRange(1, 4);
   std::vector<Stage> stages;
   for (int r = 0; r < rounds; ++r) {
@@ -246,8 +248,9 @@ double difference(const std::vector<double>& times, const std::vector<double>& e
   return worst;
 }
 
-/// Unlike messages that share a link can be chaotic: picoseconds decide who is first, and hundreds of rounds make
-/// microseconds of them. No two programs agree there, nor one with itself when ranks arrive 10 ps later.
+/// True if ranks that arrive 10 ps later change the times by much more. Unlike messages that share a link can be
+/// chaotic: picoseconds decide which is first, and hundreds of rounds turn them into microseconds. No two programs
+/// agree there.
 bool is_chaotic(const FabricGraph& fabric, const Schedule& schedule, const std::vector<Seconds>& arrivals) {
   const auto times = done_times(Engine::folded, fabric, job_of(schedule, arrivals));
   for (const std::size_t every : {2U, 3U, 5U}) {

@@ -17,8 +17,8 @@ namespace ganymede {
 enum class Engine { message, folded };
 inline std::string name_of(Engine engine) { return engine == Engine::message ? "message" : "folded"; }
 
-/// SimGrid allows one engine a process: each simulation of a test is a child, which answers with numbers. Expectations
-/// stand in the parent; a child's would be lost.
+/// Runs `work` in a child process, because SimGrid allows one engine a process, and returns its numbers. Expectations
+/// belong in the parent; those of a child would be lost.
 inline std::vector<double> in_child(const std::function<std::vector<double>()>& work) {
   std::istringstream text(run_child([&] {
     std::string line;
@@ -28,7 +28,7 @@ inline std::vector<double> in_child(const std::function<std::vector<double>()>& 
   return {std::istream_iterator<double>(text), {}};
 }
 
-/// When each rank is done, call after call, communicator after communicator.
+/// The times at which ranks are done, call after call and communicator after communicator.
 inline std::vector<double> done_times(Engine engine, const FabricGraph& fabric, const Job& job) {
   const auto flat = [](const JobTimes& times) {
     std::vector<double> all;

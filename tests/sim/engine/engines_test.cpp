@@ -1,4 +1,4 @@
-// What both engines must get right, by hand and against closed forms.
+// Expectations of both engines, derived by hand or from closed forms.
 
 #include "engines.hpp"
 
@@ -8,7 +8,7 @@
 #include <ostream>
 
 #include "sim/collectives/allreduce.hpp"
-#include "sim/engine/time_call.hpp"
+#include "sim/engine/collective_timing.hpp"
 #include "test_platform.hpp"
 
 namespace ganymede {
@@ -20,7 +20,7 @@ Schedule plan(const std::string& scheme, const FabricGraph& fabric, std::int64_t
   return parse_scheme(scheme).plan({fabric.topology(), bytes, Collective::all_reduce, ""});
 }
 
-/// One round.
+/// A schedule of one round.
 Schedule round_of(int ranks, std::int64_t bytes, const std::vector<Transfer>& transfers) {
   return Schedule(ranks, bytes, {Stage{1, [=](std::int64_t, std::vector<Transfer>& out) {
                                          out.insert(out.end(), transfers.begin(), transfers.end());
@@ -114,7 +114,8 @@ TEST_P(Engines, ALateRankDelaysARingByItsLateness) {
   EXPECT_NEAR(time_after_last_arrival(fabric, ring)->si, time(fabric, ring), 1e-12);
 }
 
-// By hand: 1 MB is 80 us. Two of three are in by then, the last comes alone; three copies share the uplink back.
+// Derived by hand: 1 MB takes 80 us. When the late rank sends, the other two messages have arrived, so it has the
+// downlink for itself; three copies share the uplink on the way back.
 TEST_P(Engines, ALateRankOfReduceToOneWaitsForItsOwnMessageOnly) {
   const Platform platform = star_platform("12.5GB/s", "5us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
@@ -140,9 +141,9 @@ TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
   EXPECT_NEAR(time(fabric, one), 0.1, 1e-9);  // 4 GB at 30 + 10 GB/s
 }
 
-// A ring of two nodes of two GPUs: hops of 1 us inside and of 101 us between alternate. Six rounds of nothing but
-// latency take six of the long hops where every round waits for its slowest message, and three where only the bytes
-// wait.
+// In a ring over two nodes of two GPUs, hops of 1 us inside nodes alternate with hops of 101 us between them. Only
+// latency counts here. Six rounds take six long hops if every round waits for its slowest message; with an eager
+// protocol the bytes of each chunk cross three of each kind.
 TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
   const Platform platform = star_platform("1000000GB/s", "50us", "1us");
   const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
@@ -157,10 +158,9 @@ TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
   EXPECT_NEAR(with(true), 3 * 101e-6 + 3 * 1e-6, 1e-9);
 }
 
-// Rank 0 sends 1 ms' worth to rank 1; beside it rank 2 sends 0.5 ms' worth to rank 0, then rank 0 0.25 ms' worth to
-// rank
-// 3. In common rounds rank 0 sends the last only when its first is done; in a lane of their own the two need not wait
-// for it, and share rank 0's uplink with it for what is left.
+// Three messages, which alone would take 1 ms (rank 0 to 1), 0.5 ms (rank 2 to 0) and 0.25 ms (rank 0 to 3). The third
+// is of the second round. In one lane it waits for the first message. If the second and the third have a lane of their
+// own, the third waits for the second alone, and shares rank 0's uplink with the rest of the first.
 TEST_P(Engines, LanesDoNotWaitForOneAnother) {
   const Platform platform = star_platform("12.5GB/s", "0us", "0us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
@@ -180,7 +180,7 @@ TEST_P(Engines, LanesDoNotWaitForOneAnother) {
   EXPECT_NEAR(done_of_3(1), 1.0e-3, 1e-8);  // from 0.5 ms on at half the rate
 }
 
-// Every protocol cost by hand: 2 bytes on the wire a byte, a start, a latency, a limit.
+// The costs of a protocol: 2 bytes on the wire for each byte, a start, a latency and a limit.
 TEST_P(Engines, PayWhatTheProtocolAdds) {
   const Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 2, 1);
@@ -256,31 +256,32 @@ TEST(Folded, FoldsARingToOneRankAndAFewRounds) {
   EXPECT_GT(folded.rounds_skipped, 1900);
 }
 
-TEST(Limits, NameWhatATimeIsMadeOf) {
+TEST(Bottlenecks, NameWhatATimeIsMadeOf) {
   const auto limit = [](const Platform& platform, std::int64_t bytes) {
     const FabricGraph fabric(platform, platform.instance("one"), 8, 1);
     const Schedule ring = plan("ring", fabric, bytes);
     const Job job = job_of(ring);
-    return run_folded(fabric, {&job, 1}, true).limit.what;
+    return run_folded(fabric, {&job, 1}, true).bottleneck.what;
   };
   EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us"), 8), "latency");
   EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us"), 1 << 30), "nic.up");
   EXPECT_EQ(limit(star_platform("12.5GB/s", "5us", "1us", "", R"("memory_bandwidth": "1GB/s")"), 1 << 30), "reduction");
 }
 
-// In a ring each NIC carries one flow, which gets 1 of its 10 GB/s: only a faster connection helps. Of reduce-to-one,
-// seven flows share the root's NIC; each could have 9 GB/s, and 10/7 GB/s are left for it: only a wider NIC helps.
-TEST(Limits, TellAFlowsOwnLimitFromItsLinks) {
+// In a ring each NIC carries one flow, which is limited to 1 of the 10 GB/s: only a faster connection helps. In
+// reduce-to-one seven flows share the root's NIC. Each gets 10/7 GB/s, although 9 GB/s are allowed: only a wider NIC
+// helps.
+TEST(Bottlenecks, TellAFlowsOwnLimitFromItsLinks) {
   const auto limit = [](const char* scheme, const char* per_flow) {
     const Platform platform =
         platform_of(fmt::format(R"("gpus": 1, "nic": {{"bandwidth": "10GB/s", "latency": "5us"{}}})", per_flow));
     const FabricGraph fabric(platform, platform.instance("node"), 8, 1);
     const Schedule schedule = plan(scheme, fabric, 1 << 30);
     const Job job = job_of(schedule);
-    return run_folded(fabric, {&job, 1}, true).limit;
+    return run_folded(fabric, {&job, 1}, true).bottleneck;
   };
   EXPECT_EQ(limit("ring", "").what, "nic.up");
-  const Limit slow_flows = limit("ring", R"(, "per_flow": "1GB/s")");
+  const Bottleneck slow_flows = limit("ring", R"(, "per_flow": "1GB/s")");
   EXPECT_EQ(slow_flows.what, "per_flow");
   EXPECT_GT(slow_flows.share, 0.9);
   EXPECT_EQ(limit("ring", R"(, "per_flow": "9.9GB/s")").what, "per_flow");

@@ -1,6 +1,6 @@
-// A better fabric is never worse, for every scheme of the table: more bandwidth is never slower, more latency never
-// faster. Adding costs nothing here: messages that share a link end together and are then added one after the other,
-// where latency that sets them apart would let the first be added while the second still comes.
+// For every scheme of the table, more bandwidth is never slower and more latency never faster. Adding is free here:
+// otherwise a latency that delays one of two messages could save time, since the first would be added while the second
+// still arrives.
 
 #include <gtest/gtest.h>
 
@@ -45,8 +45,8 @@ class Monotonic : public testing::TestWithParam<Fabric> {};
 INSTANTIATE_TEST_SUITE_P(All, Monotonic, testing::ValuesIn(kFabrics),
                          [](const auto& test) { return std::string(test.param.name); });
 
-/// The time on a fabric of the plan that was made for another, or nullopt where the scheme cannot serve it: a plan that
-/// is chosen by the fabric, as NCCL's, may be the worse one by NCCL's own estimates.
+/// The time on a fabric of the plan that was made for the usual one; nullopt if the scheme cannot serve it. (NCCL would
+/// choose another plan for another fabric, which may be a worse one.)
 std::optional<double> time_on(const Fabric& of, const AllReduceScheme& scheme, std::int64_t bytes,
                               const std::string& bandwidth, const std::string& latency) {
   const auto platform = [&](const std::string& b, const std::string& l) {

@@ -1,5 +1,5 @@
 #pragma once
-// Platforms for tests of the engine: the user's view, through the reader.
+// Platforms for tests of the engine, read from JSON as a user writes it.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 namespace ganymede {
 
-/// At which adding a gigabyte takes 30 ns.
+/// A memory so fast that adding a gigabyte takes 30 ns.
 inline constexpr const char* kFreeAdding = R"("memory_bandwidth": "100000000GB/s")";
 
 /// One-GPU nodes on a non-blocking switch, and others; `nic` and `fabric` are latencies such as "5us".

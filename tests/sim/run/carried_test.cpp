@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "calibration/spread.hpp"
+#include "calibration/worker_variation.hpp"
 #include "sim/run/scenario_files.hpp"
 
 namespace ganymede {
@@ -30,7 +30,7 @@ TEST(WorkersThatDiffer, WaitForTheSlowest) {
   const Json alike = on_other_nodes(2, {{"scheme", "ring"}, {"jitter", 0}});
   const Json differ = on_other_nodes(2);
   const double compute = number(alike, "/gpu_seconds/compute");
-  const double waiting = kGraphSpread.central * expected_slowest(2);
+  const double waiting = kGraphVariation.central * expected_slowest(2);
   EXPECT_NEAR(number(differ, "/gpu_seconds/straggler") / compute, waiting, 1e-6);
   EXPECT_NEAR(number(differ, "/gpu_seconds/compute") / compute, 1, 1e-9);  // each still does its own work
   EXPECT_GT(number(differ, "/time/step_mean_s"), number(alike, "/time/step_mean_s"));

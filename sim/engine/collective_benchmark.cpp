@@ -1,0 +1,88 @@
+#include "sim/engine/collective_benchmark.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+namespace ganymede {
+namespace {
+
+/// The ranks of one of several communicators; empty for a single one, which has all ranks.
+std::vector<int> communicator_members(int communicator, int communicators, int ranks) {
+  std::vector<int> members;
+  if (communicators == 1) return members;
+  for (int rank = communicator; rank < ranks; rank += communicators) members.push_back(rank);
+  return members;
+}
+
+/// The topology that one of several communicators sees: without switches, which all would have to share, and without a
+/// torus.
+Topology communicator_topology(const Topology& whole, int communicators) {
+  if (communicators == 1) return whole;
+  const bool divides_nodes = whole.node_sizes.empty() && whole.gpus_per_node % communicators == 0;
+  Topology part = clustered(whole.ranks / communicators, divides_nodes ? whole.gpus_per_node / communicators : 1);
+  part.nccl = whole.nccl;
+  return part;
+}
+
+}  // namespace
+
+CollectiveBenchmark::CollectiveBenchmark(const FabricGraph& fabric, BenchmarkRequest request)
+    : fabric_(fabric), request_(std::move(request)) {
+  const auto ranks = static_cast<std::size_t>(fabric.ranks());
+  assert(request_.communicators > 0 && fabric.ranks() % request_.communicators == 0);
+  assert(request_.arrivals.empty() || request_.arrivals.size() == ranks);
+  request_.arrivals.resize(ranks);
+  const Topology topology = communicator_topology(fabric.topology(), request_.communicators);
+  ranks_ = topology.ranks;
+  for (int i = 0; i < request_.communicators; ++i)
+    schedules_.push_back(request_.scheme.plan({topology, request_.bytes, request_.collective, ""}));
+}
+
+std::int64_t CollectiveBenchmark::messages() const {
+  std::int64_t messages = 0;
+  for (const Schedule& schedule : schedules_) messages += schedule.messages();
+  return messages;
+}
+
+BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record) const {
+  Job job;
+  for (int i = 0; i < request_.communicators; ++i) {
+    Communicator communicator{communicator_members(i, request_.communicators, fabric_.ranks()), {}};
+    CollectiveCall call{&schedules_[static_cast<std::size_t>(i)], request_.arrivals};
+    if (!communicator.members.empty()) {
+      call.arrivals.clear();
+      for (const int rank : communicator.members)
+        call.arrivals.push_back(request_.arrivals[static_cast<std::size_t>(rank)]);
+    }
+    communicator.calls.push_back(std::move(call));
+    job.communicators.push_back(std::move(communicator));
+  }
+
+  BenchmarkResult result;
+  const auto record_message = [&](const TransferRecord& message) {
+    const auto& members = job.communicators[message.communicator].members;
+    const auto endpoint = [&](int index) { return members.empty() ? index : members[static_cast<std::size_t>(index)]; };
+    result.sent.push_back({endpoint(message.transfer.source), endpoint(message.transfer.destination), message.round,
+                           message.transfer.length, message.start, message.end});
+  };
+  const TimedJobs timed =
+      time_jobs(fabric_, {&job, 1}, wanted, record ? RecordTransfer(record_message) : RecordTransfer());
+
+  const Seconds first = *std::min_element(request_.arrivals.begin(), request_.arrivals.end());
+  Seconds last = first;
+  for (const auto& calls : timed.times[0]) {
+    last = std::max(last, *std::max_element(calls[0].done.begin(), calls[0].done.end()));
+    result.messages += calls[0].messages;
+  }
+  result.ranks = ranks_;
+  result.time = last - first;
+  if (result.time > Seconds{0}) result.algorithm_GB_per_s = static_cast<double>(request_.bytes) / result.time.si / 1e9;
+  result.bus_GB_per_s = result.algorithm_GB_per_s * bus_bandwidth_factor(request_.collective, ranks_);
+  result.fidelity = timed.fidelity;
+  if (result.messages > 0) result.bottleneck = timed.bottleneck.what;
+  result.choice = schedules_[0].note();
+  return result;
+}
+
+}  // namespace ganymede

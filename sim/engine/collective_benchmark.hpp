@@ -1,0 +1,65 @@
+#pragma once
+// One scheme at one size on one fabric, timed in the terms of nccl-tests: what a row of `ganymede allreduce` needs.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/collectives/allreduce.hpp"
+#include "sim/engine/collective_timing.hpp"
+#include "sim/engine/fabric_graph.hpp"
+
+namespace ganymede {
+
+/// A question: how long does one warm call of a collective on all ranks of a fabric take?
+struct BenchmarkRequest {
+  Scheme scheme;
+  std::int64_t bytes = 0;  ///< size of the whole buffer
+  Collective collective = Collective::all_reduce;
+  /// The number of communicators that call at the same time, a divisor of the number of ranks. Communicator g has the
+  /// ranks g, g + communicators, ..., as the GPUs of one rail are. They share the links of the fabric.
+  int communicators = 1;
+  std::vector<Seconds> arrivals = {};  ///< when each rank of the fabric calls; empty: all at 0
+};
+
+/// One message: from and to an endpoint of the fabric.
+struct BenchmarkMessage {
+  int source = 0, destination = 0;
+  std::int64_t round = 0, bytes = 0;
+  Seconds start, end;
+};
+
+struct BenchmarkResult {
+  int ranks = 0;                  ///< number of ranks of one communicator
+  Seconds time;                   ///< from the first arrival to the last end
+  double algorithm_GB_per_s = 0;  ///< bytes / time, with GB = 1e9 bytes; 0 if the time is 0
+  double bus_GB_per_s = 0;        ///< the same times bus_bandwidth_factor()
+  std::int64_t messages = 0;      ///< sum over all schedules
+  CollectiveFidelity fidelity = CollectiveFidelity::folded;
+  std::string bottleneck;              ///< Bottleneck::what; "" if no message is sent
+  std::string choice;                  ///< Schedule::note()
+  std::vector<BenchmarkMessage> sent;  ///< every message, if it was asked for
+};
+
+class CollectiveBenchmark {
+ public:
+  /// Plans the schedules. ConfigError if the scheme cannot serve the request. `fabric` must outlive the object.
+  CollectiveBenchmark(const FabricGraph& fabric, BenchmarkRequest request);
+
+  const BenchmarkRequest& request() const { return request_; }
+  /// The number of messages of all schedules.
+  std::int64_t messages() const;
+
+  /// Times the call. With `record`, or at message fidelity, a process may do so once; for more, fork
+  /// (common/process.hpp).
+  BenchmarkResult run(CollectiveFidelity wanted, bool record = false) const;
+
+ private:
+  const FabricGraph& fabric_;
+  BenchmarkRequest request_;
+  int ranks_ = 0;  // number of ranks of one communicator
+  std::vector<Schedule> schedules_;
+};
+
+}  // namespace ganymede

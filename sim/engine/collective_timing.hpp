@@ -1,0 +1,28 @@
+#pragma once
+// Times jobs of collectives on a fabric at the fidelity that the caller wants.
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "sim/engine/collective_jobs.hpp"
+#include "sim/engine/fabric_graph.hpp"
+#include "sim/engine/folded_engine.hpp"
+
+namespace ganymede {
+
+enum class CollectiveFidelity { message, folded };
+std::string_view to_string(CollectiveFidelity fidelity);  ///< "message", "folded"
+
+struct TimedJobs {
+  JobTimes times;
+  CollectiveFidelity fidelity = CollectiveFidelity::message;  ///< the one that was used
+  Bottleneck bottleneck;                                      ///< by folded simulation, at either fidelity
+};
+
+/// Times jobs. A `record` is called for every message, which takes message fidelity whatever is wanted. A process may
+/// run one simulation at message fidelity; for more, fork (common/process.hpp).
+TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, CollectiveFidelity wanted,
+                    const RecordTransfer& record = {});
+
+}  // namespace ganymede

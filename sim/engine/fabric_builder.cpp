@@ -1,0 +1,219 @@
+// Lays out a fabric from a platform: the inside of each kind of node once, then every node, then the links between
+// nodes.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+#include "common/errors.hpp"
+#include "sim/engine/fabric_graph.hpp"
+
+namespace ganymede {
+
+class FabricGraph::Builder {
+ public:
+  Builder(FabricGraph& graph, const Platform& platform, const std::vector<NodeGroup>& groups)
+      : graph_(graph), platform_(platform), groups_(groups) {}
+
+  void build() {
+    graph_.fabric_ = platform_.fabric;
+    for (const NodeGroup& group : groups_) total_nodes_ += group.nodes;
+    for (const NodeGroup& group : groups_) add_group(group);
+    lay_out_fabric();
+    describe_topology();
+    for (int rank = 0; rank < graph_.ranks(); ++rank) {
+      const Gpu& gpu = platform_.gpu_of(*wiring_of_rank(rank).instance);
+      graph_.endpoints_.push_back({gpu.memory_bandwidth, gpu.launch});
+    }
+    graph_.endpoints_.resize(static_cast<std::size_t>(graph_.topology_.endpoints()));
+  }
+
+ private:
+  bool is_torus() const { return platform_.fabric.kind == Fabric::Kind::torus; }
+
+  const Wiring& wiring_of_rank(int rank) const {
+    const auto node = static_cast<std::size_t>(graph_.node_of_[static_cast<std::size_t>(rank)]);
+    return graph_.wirings_[static_cast<std::size_t>(graph_.nodes_[node].wiring)];
+  }
+
+  Duplex add_duplex(const std::string& name, BytesPerSecond bandwidth) {
+    graph_.links_.push_back({name + ".up", bandwidth});
+    graph_.links_.push_back({name + ".down", bandwidth});
+    return {static_cast<int>(graph_.links_.size()) - 2, static_cast<int>(graph_.links_.size()) - 1};
+  }
+
+  // ---- the nodes ----
+
+  void add_group(const NodeGroup& group) {
+    const Instance& instance = *group.instance;
+    const bool over_nics = total_nodes_ > 1 && !is_torus();
+    if (over_nics && !instance.nic)
+      throw ConfigError(fmt::format("{}: /instances/{}: {} nodes need a \"nic\", which is missing", platform_.file,
+                                    instance.name, total_nodes_));
+    Wiring wiring = wire_node(platform_, group, over_nics);
+    if (over_nics)
+      for (int rail = 0; rail < instance.nic->count; ++rail) {
+        wiring.nic_up.push_back(2 * rail);
+        wiring.nic_down.push_back(2 * rail + 1);
+      }
+    if (groups_.size() == 1) graph_.topology_.rings = wiring.rings;
+    graph_.wirings_.push_back(std::move(wiring));
+    for (int node = 0; node < group.nodes; ++node) add_node(group, node);
+  }
+
+  void add_node(const NodeGroup& group, int index) {
+    const int number = static_cast<int>(graph_.nodes_.size());
+    Node node;
+    node.wiring = static_cast<int>(graph_.wirings_.size()) - 1;
+    node.first_rank = static_cast<int>(graph_.node_of_.size());
+    node.first_link = static_cast<int>(graph_.links_.size());
+    for (const DirectedLink& link : graph_.wirings_.back().links)
+      graph_.links_.push_back({fmt::format("{}@{}", link.name, number), link.bandwidth});
+    if (total_nodes_ > 1 && !is_torus()) {
+      const Nic& nic = *group.instance->nic;
+      if (index % nic.shared_by != 0) {
+        node.first_nic = graph_.nodes_.back().first_nic;
+      } else {
+        node.first_nic = static_cast<int>(graph_.links_.size());
+        for (int rail = 0; rail < nic.count; ++rail)
+          add_duplex(nic.count == 1 ? fmt::format("nic.{}", number) : fmt::format("nic.{}.{}", number, rail),
+                     nic.bandwidth);
+      }
+    }
+    graph_.node_of_.insert(graph_.node_of_.end(), static_cast<std::size_t>(group.gpus_per_node), number);
+    graph_.nodes_.push_back(node);
+  }
+
+  // ---- between the nodes ----
+
+  /// The bandwidth of the NICs of the nodes [first, last), in one direction.
+  BytesPerSecond nic_bandwidth(std::size_t first, std::size_t last) const {
+    BytesPerSecond sum{0};
+    for (std::size_t node = first; node < std::min(last, graph_.nodes_.size()); ++node) {
+      const Nic& nic = *graph_.wirings_[static_cast<std::size_t>(graph_.nodes_[node].wiring)].instance->nic;
+      sum += nic.count * nic.bandwidth / nic.shared_by;
+    }
+    return sum;
+  }
+
+  void lay_out_fabric() {
+    const Fabric& fabric = platform_.fabric;
+    const int ranks = static_cast<int>(graph_.node_of_.size());
+    if (is_torus()) return lay_out_torus(ranks);
+    if (total_nodes_ == 1) return;
+    const auto nodes = static_cast<std::size_t>(total_nodes_);
+    if (fabric.oversubscription > 1) {
+      graph_.core_ = static_cast<int>(graph_.links_.size());
+      graph_.links_.push_back({"switch", nic_bandwidth(0, nodes) / fabric.oversubscription});
+    }
+    for (std::size_t level = 0; level < fabric.levels.size(); ++level) {
+      auto& groups = graph_.uplinks_.emplace_back();
+      const auto size = static_cast<std::size_t>(fabric.levels[level].nodes);
+      for (std::size_t first = 0; first < nodes; first += size)
+        groups.push_back(add_duplex(fmt::format("level_{}.{}", level + 1, groups.size()),
+                                    nic_bandwidth(first, first + size) / fabric.levels[level].oversubscription));
+    }
+    if (fabric.zones)
+      for (int first = 0; first < total_nodes_; first += fabric.zones->nodes)
+        graph_.zones_.push_back(add_duplex(fmt::format("zone.{}", graph_.zones_.size()), fabric.zones->bandwidth));
+  }
+
+  void lay_out_torus(int ranks) {
+    const Fabric& fabric = platform_.fabric;
+    std::int64_t product = 1;
+    for (const int length : fabric.dimensions) product *= length;
+    if (product != ranks)
+      throw ConfigError(fmt::format("{}: /fabric/dimensions: found a torus of {} GPUs, expected the {} GPUs asked for",
+                                    platform_.file, product, ranks));
+    for (std::size_t d = 0; d < fabric.dimensions.size(); ++d) {
+      graph_.torus_first_.push_back(static_cast<int>(graph_.links_.size()));
+      for (int rank = 0; rank < ranks; ++rank) {
+        graph_.links_.push_back({fmt::format("torus_{}.{}.forward", d, rank), fabric.bandwidth});
+        graph_.links_.push_back({fmt::format("torus_{}.{}.backward", d, rank), fabric.bandwidth});
+      }
+    }
+  }
+
+  // ---- the topology, which plans may use ----
+
+  void describe_topology() {
+    Topology& topology = graph_.topology_;
+    topology.ranks = static_cast<int>(graph_.node_of_.size());
+    bool alike = true;
+    for (const NodeGroup& group : groups_) {
+      topology.gpus_per_node = std::max(topology.gpus_per_node, group.gpus_per_node);
+      alike = alike && group.gpus_per_node == groups_[0].gpus_per_node;
+    }
+    if (!alike)
+      for (const NodeGroup& group : groups_)
+        topology.node_sizes.insert(topology.node_sizes.end(), static_cast<std::size_t>(group.nodes),
+                                   group.gpus_per_node);
+    const auto& nic = groups_[0].instance->nic;
+    if (total_nodes_ > 1 && nic && !is_torus()) topology.rails = std::min(nic->count, topology.gpus_per_node);
+    if (is_torus()) topology.torus = platform_.fabric.dimensions;
+    topology.node_switch = !is_torus() && std::all_of(groups_.begin(), groups_.end(), [](const NodeGroup& group) {
+      return group.instance->gpu_links && group.instance->gpu_links->reduces && group.gpus_per_node > 1;
+    });
+    topology.fabric_switch = platform_.fabric.reduces && total_nodes_ > 1;
+    describe_nccl();
+  }
+
+  /// The row of NCCL's tables for a family of GPUs.
+  static NcclMachine::Generation generation_of(const std::string& family) {
+    const auto is = [&](std::initializer_list<const char*> names) {
+      return std::any_of(names.begin(), names.end(), [&](const char* name) { return family.starts_with(name); });
+    };
+    if (is({"B100", "B200", "GB200", "B300"})) return NcclMachine::Generation::blackwell;
+    if (is({"H100", "H200", "H800", "H20", "GH200"})) return NcclMachine::Generation::hopper;
+    if (is({"A100", "A10", "A30", "A40", "A800", "L4", "L40", "RTX A", "RTX 3", "RTX 4"}))
+      return NcclMachine::Generation::ampere;
+    if (is({"V100", "T4", "RTX 2080", "2080", "Titan V"})) return NcclMachine::Generation::volta;
+    return NcclMachine::Generation::older;
+  }
+
+  void describe_nccl() {
+    const NodeGroup& group = groups_[0];
+    const Instance& instance = *group.instance;
+    NcclMachine& machine = graph_.topology_.nccl;
+    machine.generation = generation_of(platform_.gpu_of(instance).family);
+    if (group.gpus_per_node > 1) {
+      machine.inside = NcclMachine::Inside::pcie;
+      if (instance.gpu_links) {
+        const GpuLinks& links = *instance.gpu_links;
+        machine.inside_bandwidth = links.bandwidth;
+        machine.peer_to_peer = !links.staging;
+        if (links.kind == GpuLinks::Kind::mesh) machine.inside = NcclMachine::Inside::nvlink_mesh;
+        if (links.kind == GpuLinks::Kind::nvswitch) machine.inside = NcclMachine::Inside::nvlink_switch;
+        if (links.kind == GpuLinks::Kind::nvlink) machine.inside = NcclMachine::Inside::nvlink_switch;
+        if (links.kind == GpuLinks::Kind::mesh)
+          machine.inside_bandwidth = 2 * static_cast<double>(graph_.topology_.rings.size()) * links.bandwidth;
+      } else {
+        machine.inside_bandwidth = instance.host_link->bandwidth;
+        machine.peer_to_peer = false;
+      }
+    }
+    if (total_nodes_ > 1 && instance.nic) {
+      machine.nics = instance.nic->count;
+      machine.between_bandwidth = instance.nic->count * instance.nic->bandwidth;
+      machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
+      if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
+      machine.gpu_direct = instance.nic->gpu_direct;
+      machine.sockets = instance.nic->transport == Nic::Transport::tcp;
+      machine.efa = instance.nic->transport == Nic::Transport::efa;
+      if (!machine.gpu_direct && instance.host_link) machine.staging_bandwidth = instance.host_link->bandwidth;
+    }
+  }
+
+  FabricGraph& graph_;
+  const Platform& platform_;
+  const std::vector<NodeGroup>& groups_;
+  int total_nodes_ = 0;
+};
+
+FabricGraph::FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups) {
+  assert(!groups.empty());
+  Builder(*this, platform, groups).build();
+}
+
+}  // namespace ganymede

@@ -1,0 +1,343 @@
+#include "sim/engine/folded_simulation.hpp"
+
+#include <algorithm>
+#include <deque>
+
+#include "common/errors.hpp"
+#include "sim/engine/flow_events.hpp"
+#include "sim/engine/open_rounds.hpp"
+#include "sim/engine/steady_state.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Events whose times differ by at most this, relative to the time, happen at one moment: only rounding sets them
+/// apart, and rates are found once for all of them.
+constexpr double kSameMoment = 1e-12;
+/// Repetitions are sought if at least as many rounds of the stage are left.
+constexpr std::int64_t kMinRoundsToFold = 8;
+/// The longest period that is found, in rounds of the lead.
+constexpr std::size_t kMaxPeriod = 16;
+
+}  // namespace
+
+class FoldedSimulation::Implementation {
+ public:
+  explicit Implementation(const Quotient& quotient)
+      : quotient_(quotient), solver_(quotient.link_bandwidths), rounds_(quotient) {
+    ranks_.resize(quotient.ranks.size());
+    done_.resize(quotient.ranks.size());
+  }
+
+  /// Runs until every class has finished its calls.
+  void run() {
+    if (ranks_.empty()) return;
+    for (std::size_t rank = 0; rank < ranks_.size(); ++rank) next_call(rank);
+    while (!events_.empty()) {
+      now_ = events_.top().time;
+      const double moment = now_ * (1 + kSameMoment);
+      while (!events_.empty() && events_.top().time <= moment) handle(events_.pop());
+      solver_.update_rates(now_);
+      for (const int slot : solver_.changed_flows()) schedule_end(slot);
+      solver_.changed_flows().clear();
+      if (lead_entered_) find_repetition();
+    }
+    for (const Rank& rank : ranks_)
+      if (rank.call < calls_of(rank).size()) throw Failure("a rank never finished: the schedule waits for itself");
+  }
+
+  const std::vector<double>& done(std::size_t rank) const { return done_[rank]; }
+  std::int64_t flows() const { return flows_started_; }
+  std::int64_t skipped() const { return rounds_skipped_; }
+
+ private:
+  /// A class of ranks on its way through its calls.
+  struct Rank {
+    std::size_t call = 0;
+    std::int64_t round = -1;  // -1: it has not entered its call
+    int pending = 0;          // transfers of its round that are not done
+    double adder_free = 0;    // when its additions so far are done
+    int communicator = 0;
+  };
+
+  /// A flow of the solver.
+  struct ActiveFlow {
+    int communicator = 0;
+    std::size_t call = 0;
+    std::int64_t round = 0;
+    int transfer = 0;
+    int path_index = 0;
+    std::int64_t version = 0;
+    bool active = false;
+  };
+
+  const std::vector<QuotientCall>& calls_of(const Rank& rank) const {
+    return quotient_.calls[static_cast<std::size_t>(rank.communicator)];
+  }
+
+  void handle(const FlowEvent& event) {
+    switch (event.kind) {
+      case FlowEventKind::enter:
+        return enter(static_cast<std::size_t>(event.subject), 0);
+      case FlowEventKind::start_flow:
+        return start_flow(event);
+      case FlowEventKind::end_flow:
+        return end_flow(event);
+      case FlowEventKind::arrive:
+        return arrive(event.communicator, static_cast<std::size_t>(event.subject), event.round, event.transfer);
+      case FlowEventKind::added:
+        return done_with_one(static_cast<std::size_t>(event.subject));
+    }
+  }
+
+  void next_call(std::size_t index) {
+    Rank& me = ranks_[index];
+    const QuotientRank& rank = quotient_.ranks[index];
+    me.communicator = rank.communicator;
+    me.round = -1;
+    if (me.call == calls_of(me).size()) return;
+    const double issued = rank.issue[me.call];
+    const double entry =
+        issued < 0 ? now_ : std::max(issued - skipped_s_, now_) + rank.launch + calls_of(me)[me.call].start;
+    events_.push({entry, 0, FlowEventKind::enter, static_cast<int>(index), 0, 0, 0, 0, 0});
+  }
+
+  /// Enters `round`, and further rounds while there is nothing to wait for.
+  void enter(std::size_t index, std::int64_t round) {
+    Rank& me = ranks_[index];
+    const QuotientCall& call = calls_of(me)[me.call];
+    for (; quotient_.ranks[index].takes_part[me.call] && round < call.rounds; ++round) {
+      me.round = round;
+      if (index == 0) lead_entered_ = true;
+      const QuotientStage& stage = stage_at(call, round);
+      const auto& mine = stage.of_class[index];
+      OpenRound& here = rounds_.enter(me.communicator, me.call, round);
+      me.pending = static_cast<int>(mine.size());
+      if (call.eager)
+        enter_eagerly(index, round, stage, here);
+      else
+        for (const int transfer : mine)
+          if (++here.ready[static_cast<std::size_t>(transfer)] == 2) send(me, round, stage, transfer);
+      if (me.pending > 0) return;
+      rounds_.leave(me.communicator, me.call, round);
+    }
+    done_[index].push_back(now_ + skipped_s_);
+    ++me.call;
+    next_call(index);
+  }
+
+  /// Enters a round of an eager protocol. A class at both ends of a transfer meets it twice in a row: first it sends.
+  void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, OpenRound& here) {
+    Rank& me = ranks_[index];
+    int sent = -1;
+    for (const int i : stage.of_class[index]) {
+      const QuotientTransfer& transfer = stage.transfers[static_cast<std::size_t>(i)];
+      if (transfer.source == static_cast<int>(index) && sent != i) {
+        send(me, round, stage, i);
+        sent = i;
+      } else if (++here.ready[static_cast<std::size_t>(i)] == 2 && receive(transfer)) {
+        --me.pending;
+      }
+    }
+  }
+
+  void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
+    const auto& flows = stage.transfers[static_cast<std::size_t>(transfer)].flows;
+    for (std::size_t i = 0; i < flows.size(); ++i)
+      events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[i].latency, 0, FlowEventKind::start_flow,
+                    static_cast<int>(rank.call), rank.communicator, round, transfer, static_cast<int>(i), 0});
+  }
+
+  void start_flow(const FlowEvent& event) {
+    ++flows_started_;
+    const auto& call =
+        quotient_.calls[static_cast<std::size_t>(event.communicator)][static_cast<std::size_t>(event.subject)];
+    const QuotientFlow& flow = stage_at(call, event.round)
+                                   .transfers[static_cast<std::size_t>(event.transfer)]
+                                   .flows[static_cast<std::size_t>(event.path_index)];
+    const int slot = solver_.start(now_, flow.bytes, flow.limit, flow.uses);
+    if (static_cast<std::size_t>(slot) >= active_.size()) active_.resize(static_cast<std::size_t>(slot) + 1);
+    ActiveFlow& active = active_[static_cast<std::size_t>(slot)];
+    active = {event.communicator,
+              static_cast<std::size_t>(event.subject),
+              event.round,
+              event.transfer,
+              event.path_index,
+              active.version + 1,
+              true};
+  }
+
+  void schedule_end(int slot) {
+    ActiveFlow& active = active_[static_cast<std::size_t>(slot)];
+    if (!active.active) return;
+    FlowEvent event;
+    event.time = std::max(now_, solver_.end_time(slot));
+    event.kind = FlowEventKind::end_flow;
+    event.subject = slot;
+    event.version = ++active.version;
+    events_.push(event);
+  }
+
+  void end_flow(const FlowEvent& event) {
+    ActiveFlow& active = active_[static_cast<std::size_t>(event.subject)];
+    if (!active.active || active.version != event.version) return;
+    active.active = false;
+    solver_.finish(now_, event.subject);
+    OpenRound& round = rounds_.at(active.communicator, active.call, active.round);
+    const ActiveFlow flow = active;
+    const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
+    const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
+    if (call.eager)
+      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, 0, FlowEventKind::arrive,
+                    static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0, 0});
+    if (--round.leaving[static_cast<std::size_t>(flow.transfer)] == 0)
+      done_with_one(static_cast<std::size_t>(transfer.source));
+    if (!call.eager) arrive(flow.communicator, flow.call, flow.round, flow.transfer);
+  }
+
+  void arrive(int communicator, std::size_t call_index, std::int64_t round_index, int index) {
+    const auto& call = quotient_.calls[static_cast<std::size_t>(communicator)][call_index];
+    OpenRound& round = rounds_.at(communicator, call_index, round_index);
+    if (--round.arriving[static_cast<std::size_t>(index)] > 0) return;
+    if (call.eager && ++round.ready[static_cast<std::size_t>(index)] < 2) return;
+    const QuotientTransfer& transfer = stage_at(call, round_index).transfers[static_cast<std::size_t>(index)];
+    if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
+  }
+
+  /// Receives a transfer. True if the destination has nothing to add; else an event follows when it has added.
+  bool receive(const QuotientTransfer& transfer) {
+    if (transfer.adding <= 0) return true;
+    Rank& adder = ranks_[static_cast<std::size_t>(transfer.destination)];
+    adder.adder_free = std::max(adder.adder_free, now_) + transfer.adding;
+    FlowEvent added;
+    added.time = adder.adder_free;
+    added.kind = FlowEventKind::added;
+    added.subject = transfer.destination;
+    events_.push(added);
+    return false;
+  }
+
+  void done_with_one(std::size_t index) {
+    Rank& me = ranks_[index];
+    if (--me.pending > 0) return;
+    const std::int64_t finished = me.round;
+    rounds_.leave(me.communicator, me.call, finished);
+    enter(index, finished + 1);
+  }
+
+  // ---- rounds that repeat ----
+
+  void find_repetition() {
+    lead_entered_ = false;
+    const Rank& lead = ranks_[0];
+    // The lead may have left its call at this moment and wait for the next one.
+    if (quotient_.calls.size() != 1 || lead.call >= calls_of(lead).size() || lead.round < 0) return snapshots_.clear();
+    const QuotientStage& stage = stage_at(calls_of(lead)[lead.call], lead.round);
+    const std::int64_t end = stage.first_round + stage.rounds;
+    if (end - lead.round < kMinRoundsToFold) return snapshots_.clear();
+    StateSnapshot state = capture(stage);
+    if (state.earliest_round < stage.first_round || state.latest_round >= end) return snapshots_.clear();
+    for (auto earlier = snapshots_.rbegin(); earlier != snapshots_.rend(); ++earlier) {
+      if (!repeats(*earlier, state)) continue;
+      const std::int64_t period = state.round - earlier->round;
+      const std::int64_t times = (end - 1 - state.latest_round) / period;
+      if (times > 0) skip_repetitions(times * period, static_cast<double>(times) * (state.time - earlier->time));
+      return snapshots_.clear();
+    }
+    snapshots_.push_back(std::move(state));
+    if (snapshots_.size() > kMaxPeriod) snapshots_.pop_front();
+  }
+
+  /// The present state; its earliest_round is -1 if classes or flows are outside `stage`.
+  StateSnapshot capture(const QuotientStage& stage) {
+    StateSnapshot state;
+    state.time = now_;
+    state.round = state.earliest_round = state.latest_round = ranks_[0].round;
+    const auto add = [&](double value, double unit_per_second) {
+      state.approximate.push_back(value);
+      state.unit_per_second.push_back(unit_per_second);
+    };
+    for (const Rank& rank : ranks_) {
+      if (rank.call != ranks_[0].call) state.earliest_round = -1;
+      if (rank.round < 0) state.earliest_round = -1;
+      state.earliest_round = std::min(state.earliest_round, rank.round);
+      state.latest_round = std::max(state.latest_round, rank.round);
+      state.exact.push_back(rank.round - state.round);
+      state.exact.push_back(rank.pending);
+      add(std::max(0.0, rank.adder_free - now_), 1);
+    }
+    if (state.earliest_round < stage.first_round) return state;
+    // Everything under way: values that must be equal, and one that must be nearly equal with its unit. Sorted, because
+    // the order in memory has no meaning.
+    std::vector<std::pair<std::vector<std::int64_t>, std::pair<double, double>>> entries;
+    for (std::size_t slot = 0; slot < active_.size(); ++slot) {
+      const ActiveFlow& flow = active_[slot];
+      if (!flow.active) continue;
+      if (flow.call != ranks_[0].call || flow.round < stage.first_round ||
+          flow.round >= stage.first_round + stage.rounds) {  // a flow of another stage is still active
+        state.earliest_round = -1;
+        return state;
+      }
+      const auto& definition =
+          stage.transfers[static_cast<std::size_t>(flow.transfer)].flows[static_cast<std::size_t>(flow.path_index)];
+      const double rate = quotient_.link_bandwidths[static_cast<std::size_t>(definition.uses[0].link)];
+      entries.push_back({{0, flow.round - state.round, flow.transfer, flow.path_index},
+                         {solver_.remaining_bytes(now_, static_cast<int>(slot)), rate}});
+    }
+    for (const FlowEvent& event : events_.events()) {
+      if (event.kind == FlowEventKind::end_flow) continue;  // determined by the flows
+      entries.push_back({{1 + static_cast<int>(event.kind), event.subject,
+                          has_round(event) ? event.round - state.round : 0, event.transfer, event.path_index},
+                         {event.time - now_, 1}});
+    }
+    // Bytes that have come before their destination entered the round.
+    for (const auto& [index, round] : rounds_.of_call(0, ranks_[0].call))
+      for (std::size_t i = 0; i < round.arriving.size(); ++i)
+        if (round.arriving[i] == 0 && round.ready[i] == 1)
+          entries.push_back({{-1, index - state.round, static_cast<int>(i), 0}, {0, 1}});
+    std::sort(entries.begin(), entries.end());
+    for (const auto& [what, value] : entries) {
+      state.exact.insert(state.exact.end(), what.begin(), what.end());
+      add(value.first, value.second);
+    }
+    return state;
+  }
+
+  /// Advances everything by `rounds`, and the clock that callers see by `seconds`.
+  void skip_repetitions(std::int64_t rounds, double seconds) {
+    skipped_s_ += seconds;
+    rounds_skipped_ += rounds * static_cast<std::int64_t>(ranks_.size());
+    rounds_.advance(0, ranks_[0].call, rounds);
+    for (Rank& rank : ranks_) rank.round += rounds;
+    for (ActiveFlow& flow : active_)
+      if (flow.active) flow.round += rounds;
+    for (FlowEvent& event : events_.events())
+      if (has_round(event)) event.round += rounds;
+  }
+
+  const Quotient& quotient_;
+  MaxMinSolver solver_;
+  FlowEventQueue events_;
+  std::vector<Rank> ranks_;
+  OpenRounds rounds_;
+  std::vector<ActiveFlow> active_;         // by number of the flow in the solver
+  std::vector<std::vector<double>> done_;  // by class: when each of its calls ended
+  std::deque<StateSnapshot> snapshots_;
+  bool lead_entered_ = false;
+  double now_ = 0;
+  double skipped_s_ = 0;  // seconds of skipped repetitions
+  std::int64_t flows_started_ = 0;
+  std::int64_t rounds_skipped_ = 0;
+};
+
+FoldedSimulation::FoldedSimulation(const Quotient& quotient)
+    : implementation_(std::make_unique<Implementation>(quotient)) {
+  implementation_->run();
+}
+FoldedSimulation::~FoldedSimulation() = default;
+
+const std::vector<double>& FoldedSimulation::done(std::size_t rank) const { return implementation_->done(rank); }
+std::int64_t FoldedSimulation::flows() const { return implementation_->flows(); }
+std::int64_t FoldedSimulation::rounds_skipped() const { return implementation_->skipped(); }
+
+}  // namespace ganymede

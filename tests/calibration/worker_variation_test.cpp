@@ -1,0 +1,49 @@
+#include "calibration/worker_variation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "common/random.hpp"
+
+namespace ganymede {
+namespace {
+
+// The exact expectations of the largest of n normal variates (Harter, Biometrika 48, 1961).
+TEST(ExpectedSlowest, IsThatOfNormalVariates) {
+  EXPECT_EQ(expected_slowest(1), 0);
+  EXPECT_NEAR(expected_slowest(2), 0.5642, 0.05 * 0.5642);
+  EXPECT_NEAR(expected_slowest(4), 1.0294, 0.02 * 1.0294);
+  EXPECT_NEAR(expected_slowest(8), 1.4236, 0.01 * 1.4236);
+  EXPECT_NEAR(expected_slowest(100), 2.5076, 0.01 * 2.5076);
+  EXPECT_NEAR(expected_slowest(1000), 3.2414, 0.01 * 3.2414);
+}
+
+TEST(ExpectedSlowest, OfThoseThatAreWaitedFor) {
+  EXPECT_NEAR(expected_slowest(8, 2), 0.8522, 0.01 * 0.8522);
+  EXPECT_NEAR(expected_slowest(5, 3), 0, 1e-9);  // the median
+  EXPECT_NEAR(expected_slowest(8, 8), -expected_slowest(8, 1), 1e-12);
+}
+
+// Compares with random draws, for a count beyond the tables.
+TEST(ExpectedSlowest, AgreesWithDraws) {
+  RandomStream random(7, "test/slowest");
+  double sum = 0;
+  constexpr int kTimes = 400, kWorkers = 500;
+  for (int i = 0; i < kTimes; ++i) {
+    double slowest = -1e9;
+    for (int worker = 0; worker < kWorkers; ++worker) slowest = std::max(slowest, random.normal());
+    sum += slowest;
+  }
+  EXPECT_NEAR(sum / kTimes, expected_slowest(kWorkers), 0.06);
+}
+
+TEST(DefaultWorkerVariation, DependsOnWhoRunsTheStep) {
+  EXPECT_EQ(default_worker_variation({"PyTorch", "2.1", "cuda"}).central, kEagerVariation.central);
+  EXPECT_EQ(default_worker_variation({"ganymede", "0.1", "roofline"}).central, kEagerVariation.central);
+  EXPECT_EQ(default_worker_variation({"ganymede", "0.1", "cuda"}).central, kGraphVariation.central);
+  EXPECT_GT(kEagerVariation.central, kGraphVariation.central);
+}
+
+}  // namespace
+}  // namespace ganymede

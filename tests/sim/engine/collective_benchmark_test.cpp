@@ -1,0 +1,101 @@
+// The interface of the engine that `ganymede allreduce` uses.
+
+#include "sim/engine/collective_benchmark.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engines.hpp"
+#include "support/errors.hpp"
+#include "test_platform.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace literals;
+using testing::HasSubstr;
+
+BenchmarkRequest request(const char* scheme, std::int64_t bytes) {
+  return {.scheme = parse_scheme(scheme), .bytes = bytes};
+}
+
+// 2(n-1) rounds of S/n bytes at 12.5 GB/s and 11 us; adding is free.
+TEST(CollectiveBenchmark, RingOnAStarInTheTermsOfNcclTests) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const CollectiveBenchmark ring(fabric, request("ring", 4'000'000));
+  EXPECT_EQ(ring.messages(), 6 * 4);
+  const BenchmarkResult result = ring.run(CollectiveFidelity::folded);
+  const double expected = 6 * (1e6 / 12.5e9 + 11e-6);
+  EXPECT_NEAR(result.time.si, expected, 1e-6 * expected);
+  EXPECT_EQ(result.ranks, 4);
+  EXPECT_EQ(result.messages, 24);
+  EXPECT_DOUBLE_EQ(result.algorithm_GB_per_s, 4e6 / result.time.si / 1e9);
+  EXPECT_DOUBLE_EQ(result.bus_GB_per_s, result.algorithm_GB_per_s * 2 * 3 / 4);
+  EXPECT_EQ(result.fidelity, CollectiveFidelity::folded);
+  EXPECT_EQ(result.bottleneck, "nic.up");
+  EXPECT_EQ(result.choice, "");
+  EXPECT_TRUE(result.sent.empty());
+}
+
+TEST(CollectiveBenchmark, SaysWhatNcclChose) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const BenchmarkResult result =
+      CollectiveBenchmark(fabric, request("nccl:ring/simple", 1 << 20)).run(CollectiveFidelity::folded);
+  EXPECT_THAT(result.choice, HasSubstr("ring, Simple"));
+}
+
+TEST(CollectiveBenchmark, NothingToSendTakesNoTime) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 1, 1);
+  const BenchmarkResult result = CollectiveBenchmark(fabric, request("ring", 1 << 20)).run(CollectiveFidelity::folded);
+  EXPECT_EQ(result.messages, 0);
+  EXPECT_EQ(result.algorithm_GB_per_s, 0);
+  EXPECT_EQ(result.bus_GB_per_s, 0);
+  EXPECT_EQ(result.bottleneck, "");
+}
+
+// A ring ends as much later as its last rank comes; the time counts from the first arrival.
+TEST(CollectiveBenchmark, CountsFromTheFirstArrival) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  BenchmarkRequest late = request("ring", 1 << 20);
+  const double alone = CollectiveBenchmark(fabric, late).run(CollectiveFidelity::folded).time.si;
+  late.arrivals = {1_s, 1_s, 3_s, 1_s};
+  EXPECT_NEAR(CollectiveBenchmark(fabric, late).run(CollectiveFidelity::folded).time.si, 2 + alone, 1e-9);
+}
+
+// Each of two communicators has one GPU of each node, and both cross the same NICs: each gets half of the bandwidth.
+TEST(CollectiveBenchmark, CommunicatorsAtOnceShareTheLinks) {
+  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
+  BenchmarkRequest two = request("ring", 1 << 30);
+  two.communicators = 2;
+  const CollectiveBenchmark benchmark(fabric, two);
+  EXPECT_EQ(benchmark.messages(), 2 * 2 * 2);
+  const BenchmarkResult result = benchmark.run(CollectiveFidelity::folded);
+  EXPECT_EQ(result.ranks, 2);
+  const double expected = 2 * (2.0 * (1 << 29) / 12.5e9);
+  EXPECT_NEAR(result.time.si / expected, 1, 1e-6);
+  // Recorded messages name endpoints of the fabric: communicator 0 has ranks 0 and 2, communicator 1 ranks 1 and 3.
+  const auto sums = in_child([&] {
+    const BenchmarkResult recorded = benchmark.run(CollectiveFidelity::folded, true);
+    double alike = 0;
+    for (const BenchmarkMessage& message : recorded.sent)
+      alike += message.source % 2 == message.destination % 2 && message.source != message.destination;
+    return std::vector{static_cast<double>(recorded.sent.size()), alike,
+                       recorded.fidelity == CollectiveFidelity::message ? 1.0 : 0.0};
+  });
+  EXPECT_EQ(sums, (std::vector{8.0, 8.0, 1.0}));
+}
+
+TEST(CollectiveBenchmark, RefusesWhatTheSchemeCannotServe) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  EXPECT_THAT(message_of<ConfigError>([&] { CollectiveBenchmark(fabric, request("in-network", 1)); }),
+              HasSubstr("reduces"));
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,118 @@
+// The classes of ranks, links and messages of small literal fabrics.
+
+#include "sim/engine/symmetry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engines.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "test_platform.hpp"
+
+namespace ganymede {
+namespace {
+
+using namespace literals;
+using testing::DoubleNear;
+using testing::ElementsAre;
+
+/// The quotient of one all-reduce over all ranks.
+Quotient quotient(const FabricGraph& fabric, const char* scheme, std::int64_t bytes,
+                  std::vector<Seconds> arrivals = {}) {
+  const Schedule schedule = parse_scheme(scheme).plan({fabric.topology(), bytes, Collective::all_reduce, ""});
+  const Job job = job_of(schedule, std::move(arrivals));
+  return quotient_of(fabric, {&job, 1});
+}
+
+/// The names of the links that represent the classes.
+std::vector<std::string> link_names(const FabricGraph& fabric, const Quotient& quotient) {
+  std::vector<std::string> names;
+  for (const std::size_t link : quotient.link_of_class) names.push_back(fabric.links()[link].name);
+  return names;
+}
+
+// All ranks send to the right and receive from the left; every direction of every NIC carries one message a round.
+TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Quotient ring = quotient(fabric, "ring", 4'000'000);
+  EXPECT_EQ(ring.members, 4);
+  EXPECT_THAT(ring.class_of, ElementsAre(ElementsAre(0, 0, 0, 0)));
+  EXPECT_THAT(link_names(fabric, ring), ElementsAre("nic.0.up"));
+  ASSERT_EQ(ring.calls[0][0].stages.size(), 2U);
+  EXPECT_EQ(ring.calls[0][0].rounds, 6);
+  const QuotientStage& reduce_scatter = ring.calls[0][0].stages[0];
+  EXPECT_EQ(reduce_scatter.rounds, 3);
+  EXPECT_THAT(reduce_scatter.of_class, ElementsAre(ElementsAre(0, 0)));  // at both ends of the only class of messages
+  ASSERT_EQ(reduce_scatter.transfers.size(), 1U);
+  const QuotientTransfer& message = reduce_scatter.transfers[0];
+  EXPECT_DOUBLE_EQ(message.adding, 3 * 1e6 / 900e9);
+  ASSERT_EQ(message.flows.size(), 1U);
+  EXPECT_EQ(message.flows[0].bytes, 1e6);
+  EXPECT_DOUBLE_EQ(message.flows[0].latency, 11e-6);
+  ASSERT_EQ(message.flows[0].uses.size(), 1U);
+  EXPECT_EQ(message.flows[0].uses[0].weight, 1);
+}
+
+// Rank 0 differs from the others. Its downlink carries three messages on the way in, its uplink three on the way back;
+// each other rank's uplink carries one on the way in, its downlink one on the way back.
+TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  const Quotient one = quotient(fabric, "reduce-to-one", 1'000'000);
+  EXPECT_THAT(one.class_of, ElementsAre(ElementsAre(0, 1, 1, 1)));
+  EXPECT_THAT(link_names(fabric, one), ElementsAre("nic.0.up", "nic.0.down", "nic.1.up", "nic.1.down"));
+  const QuotientStage& gather = one.calls[0][0].stages[0];
+  ASSERT_EQ(gather.transfers.size(), 1U);
+  EXPECT_EQ(gather.transfers[0].source, 1);
+  EXPECT_EQ(gather.transfers[0].destination, 0);
+  EXPECT_THAT(gather.transfers[0].adding, DoubleNear(3 * (3 * 1e6 / 900e9), 1e-15));  // three buffers
+  std::vector<std::pair<int, double>> uses;
+  for (const LinkUse& use : gather.transfers[0].flows[0].uses) uses.emplace_back(use.link, use.weight);
+  EXPECT_THAT(uses, ElementsAre(std::pair(2, 1.0), std::pair(1, 3.0)));  // nic.1.up once, nic.0.down three times
+}
+
+// GPUs at the same place in their nodes of four are alike. Within a node they differ: one sends to the other node, one
+// receives from it, two do neither.
+TEST(Symmetry, NodesAreAlikeAndPlacesInThemAreNot) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("four"), 2, 4);
+  const Quotient ring = quotient(fabric, "ring", 8'000'000);
+  EXPECT_THAT(ring.class_of, ElementsAre(ElementsAre(0, 1, 2, 3, 0, 1, 2, 3)));
+}
+
+// Each rank of a ring is at another distance behind a rank that comes late.
+TEST(Symmetry, ALateRankTellsAllRanksOfARingApart) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
+  EXPECT_EQ(quotient(fabric, "ring", 4'000'000, {0_s, 0_s, 1_s, 0_s}).ranks.size(), 4U);
+  // In reduce-to-one only the root, the late rank and the punctual ones differ.
+  const Quotient one = quotient(fabric, "reduce-to-one", 4'000'000, {0_s, 0_s, 1_s, 0_s});
+  EXPECT_THAT(one.class_of, ElementsAre(ElementsAre(0, 1, 2, 1)));
+  EXPECT_EQ(one.ranks[2].issue[0], 1);
+}
+
+// Of three nodes two hang on one switch of the first level, and the third on another. Messages between the two stay
+// below the second level, so the two differ from the third.
+TEST(Symmetry, AnUnevenFabricTellsRanksApart) {
+  const Platform platform = platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "5us"})",
+                                        R"({"kind": "fat-tree", "levels": [{"nodes": 2, "latency": "2us"}]})");
+  const FabricGraph even(platform, platform.instance("node"), 4, 1), uneven(platform, platform.instance("node"), 3, 1);
+  // Every rank exchanges bytes with every other one.
+  EXPECT_THAT(quotient(even, "parameter-server:all", 4000).class_of, ElementsAre(ElementsAre(0, 0, 0, 0)));
+  EXPECT_THAT(quotient(uneven, "parameter-server:all", 3000).class_of, ElementsAre(ElementsAre(0, 0, 1)));
+}
+
+TEST(Symmetry, CommunicatorsHaveClassesOfTheirOwn) {
+  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
+  const Schedule ring = parse_scheme("ring").plan({flat(2), 1 << 20, Collective::all_reduce, ""});
+  const std::vector<Seconds> zero(2);
+  const Job two{{Communicator{{0, 2}, {{&ring, zero}}}, Communicator{{1, 3}, {{&ring, zero}}}}};
+  const Quotient both = quotient_of(fabric, {&two, 1});
+  EXPECT_THAT(both.class_of, ElementsAre(ElementsAre(0, 0), ElementsAre(1, 1)));
+  EXPECT_EQ(both.ranks[1].communicator, 1);
+}
+
+}  // namespace
+}  // namespace ganymede
