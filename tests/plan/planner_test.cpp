@@ -103,7 +103,7 @@ TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
   content["budget"] = "0.10USD";
   const Plan none = plan();
   EXPECT_FALSE(none.best);
-  ASSERT_FALSE(none.near.empty());
+  ASSERT_FALSE(none.near_misses.empty());
   const auto file = folder_.add("plan.json", json().dump());
   EXPECT_THAT(message_of<ConfigError>([&] { load_scenario(file); }), HasSubstr("the plan has chosen nothing"));
 }
@@ -117,8 +117,8 @@ TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
   content["search"]["sure"] = true;
   const Plan sure = plan();
   EXPECT_FALSE(sure.best);
-  ASSERT_FALSE(sure.near.empty());
-  EXPECT_THAT(sure.runs[sure.near.front()].reason, HasSubstr("takes up to"));
+  ASSERT_FALSE(sure.near_misses.empty());
+  EXPECT_THAT(sure.runs[sure.near_misses.front()].reason, HasSubstr("takes up to"));
   content["deadline"] = "4300s";
   EXPECT_TRUE(plan().best);
 }
