@@ -13,8 +13,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-// 23,040,000 images are 360,000 steps of 10 ms on one GPU: an hour and 90 s of boot. "one" costs 3.60 USD/h, 0.90 on
-// the spot market of room-2, where the last of the steps is followed by a checkpoint of one second.
+// 23,040,000 images are 360,000 steps of 10 ms on one GPU: an hour, after 90 s of boot. The instance "one" costs 3.60
+// USD/h, and 0.90 USD/h on the spot market of room-2, where a checkpoint of one second follows the last step.
 TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   content["search"]["max_gpus"] = 1;
   content["search"]["gpus"] = {"GPU-X"};
@@ -37,7 +37,7 @@ TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   EXPECT_EQ(json()["chosen"]["instance"], "one");
 }
 
-// One seed: 400 g/kWh for as long as the run may take, by all stated error.
+// With one seed, the interval of CO2e is 400 g/kWh for as long as the run may take by all stated error.
 TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
   content["search"]["max_gpus"] = 1;
   content["search"]["seeds"] = 1;
@@ -52,7 +52,7 @@ TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
   }
 }
 
-// 8,766 USD over a year of 8,766 h, half of it in use: 2 USD/h.
+// 8,766 USD over a year of 8,766 h, of which half is in use, are 2 USD/h.
 TEST_F(Plans, SayWhatOwningAssumes) {
   Json platform = Json::parse(made_up_platform());
   const Json ownership = {{"capital", "8766USD"}, {"life_years", 1}, {"utilization", 0.5}};
@@ -75,7 +75,7 @@ TEST_F(Plans, ADeadlineTakesMoreGpus) {
   EXPECT_GT(plan["searched"]["too_slow"], 0);
   ASSERT_FALSE(plan["near_misses"].empty());
   for (const Json& miss : plan["near_misses"]) EXPECT_FALSE(miss["reason"].get<std::string>().empty());
-  // The Pareto set: each is slower and cheaper than the one before, with doubtful prices at their high ends.
+  // In the Pareto set, each is slower than the one before and cheaper, with doubtful prices at their highest values.
   double time = 0, usd = 1e9;
   for (const Json& row : plan["pareto"]) {
     EXPECT_GT(row["time_s"]["median"], time);
@@ -108,7 +108,7 @@ TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
   EXPECT_THAT(message_of<ConfigError>([&] { load_scenario(file); }), HasSubstr("the plan has chosen nothing"));
 }
 
-// A measured step drifts by 14 % at most between runs: an hour and 90 s may become 4,200 s.
+// A measured step drifts by at most 14 % between runs, so an hour and 90 s may become 4,200 s.
 TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
   content["search"]["gpus"] = {"GPU-X"};
   content["search"]["max_gpus"] = 1;
@@ -128,7 +128,7 @@ TEST_F(Plans, AreTheSameBytesWithAnyNumberOfJobs) {
   EXPECT_EQ(json(1).dump(), json(2).dump());
 }
 
-/// A search of the clouds, with spot nodes that are lost.
+/// A request that searches clouds, with spot nodes that are lost.
 class CloudPlans : public testing::TestWithParam<const char*> {};
 
 std::vector<std::string> labels(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
@@ -137,8 +137,8 @@ std::vector<std::string> labels(const Request& request, const Plan& plan, const 
   return names;
 }
 
-// Bounds must lose nothing, nor must taking the scheme with the shortest step: the same best, the same best of known
-// risk and the same Pareto set as simulating all with each scheme.
+// Leaving candidates out by bounds, and taking the scheme with the shortest step, must not change the answer: the best,
+// the best of known risk and the Pareto set are those of simulating all candidates with each scheme.
 TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
   const Request request = read_request(JsonNode::parse(GetParam(), "request.json"), kNow);
   PlanOptions options;
@@ -153,7 +153,7 @@ TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
   EXPECT_EQ(labels(request, quick, quick.pareto), labels(request, all, all.pareto));
   EXPECT_LT(quick.simulated, all.simulated);
   EXPECT_EQ(all.count(Verdict::beaten), 0U);
-  // And they are bounds: no simulation beats them.
+  // No simulation beats the bounds.
   for (std::size_t i = 0; i < all.runs.size(); ++i) {
     if (!all.runs[i].simulated()) continue;
     const PlanCandidate& candidate = all.candidates.all[i];
@@ -206,7 +206,7 @@ TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
 
 TEST_F(Plans, ADeadlineIsADurationOrATimeWithItsZone) {
   content["deadline"] = "2026-11-21T12:00:00+00:00";
-  EXPECT_EQ(request().deadline, Seconds{86400});  // from now on
+  EXPECT_EQ(request().deadline, Seconds{86400});  // counted from now
   EXPECT_EQ(request().start, kNow);
   content["start"] = "2026-11-21T12:30:00+01:00";
   EXPECT_EQ(request().deadline, Seconds{1800});
@@ -242,7 +242,7 @@ TEST_F(Plans, SayWhatIsLeftOut) {
                     HasSubstr("of GPU memory: small")));
 }
 
-// A storage that one catalog does not have leaves its candidates out; one that none has is a mistake in the request.
+// If one catalog lacks a storage class, its candidates are left out; if all lack it, the request is wrong.
 TEST_F(Plans, WhatIsWrongForAllIsWrongInTheRequest) {
   content["search"]["markets"] = {"on-demand"};
   content["storage"] = {{"dataset", "nowhere"}};
