@@ -55,7 +55,7 @@ std::string describe(const Instance& instance) {
                                        list_of({gpus.begin(), gpus.end()}), region, to_string(market));
   if (!priced.empty())
     throw Infeasible(fmt::format("{}; there is {}{}", what, fmt::join(priced, ", "),
-                                 uneven ? "; a run uses as many GPUs on each node" : ""));
+                                 uneven ? "; a run uses the same number of GPUs on each node" : ""));
   if (!elsewhere.empty())
     throw Infeasible(fmt::format("{}; it has no price there for {}", what, fmt::join(elsewhere, ", ")));
   throw Infeasible(fmt::format("{}; its GPUs are {}", what, fmt::join(families, ", ")));

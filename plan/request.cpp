@@ -38,7 +38,7 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   if (!node) return all;
   if (node->is_string()) return {node->as_string()};
   for (const JsonNode& entry : node->as_array()) all.push_back(entry.as_string());
-  if (all.empty()) node->expected("at least one");
+  if (all.empty()) node->expected("at least one name");
   return all;
 }
 
@@ -165,7 +165,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
   if (start && !parse_time(start->as_string()))
     start->expected("a time with its zone, such as \"2026-12-01T09:00:00Z\" or \"2026-12-01T10:00+01:00\"");
   if (!deadline) {
-    if (start) start->fail("a start without a \"deadline\" that is a time says nothing");
+    if (start) start->fail("a start needs a \"deadline\" that is a time, and there is no deadline");
     return;
   }
   request.deadline_text = deadline->as_string();
@@ -175,7 +175,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
     if (looks_like_time)
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
     request.deadline = deadline->as_positive<Seconds>();
-    if (start) start->fail("a start has no meaning for a deadline that is a duration");
+    if (start) start->fail("a start needs a \"deadline\" that is a time, and this one is a duration");
     return;
   }
   request.start = start ? start->as_string() : now;
@@ -234,7 +234,8 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     one.policy = find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
-    if (!one.policy->decide) entry.fail("a program of your own cannot be searched over; simulate it with the plan");
+    if (!one.policy->decide)
+      entry.fail("a plan cannot try a program of your own; simulate the plan's scenario with it");
     if (one.policy->learns && one.content.contains("table"))
       one.content["table"] = (entry.directory() / one.content["table"].get<std::string>()).string();
     all.push_back(std::move(one));
@@ -332,7 +333,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   read_deadline(in, request, now);
   if (const auto budget = in.optional("budget")) {
     request.budget = read_money(*budget);
-    if (request.budget->value == 0) budget->fail("nothing can be rented for nothing");
+    if (request.budget->value == 0) budget->fail("expected a budget above 0");
   }
   if (const auto objective = in.optional("objective")) {
     const std::string what = objective->as_choice({"cost", "time", "carbon"});

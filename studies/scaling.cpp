@@ -267,7 +267,7 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
     const auto other = std::find_if(before.begin(), before.end(), [&](const auto& s) { return s.name() == links_as_; });
     if (other == before.end())
       throw ConfigError(fmt::format(
-          "the series \"{}\" takes its links' share from \"{}\", which does not stand before it", name_, links_as_));
+          "the series \"{}\" takes its links' share from \"{}\", which must be listed before it", name_, links_as_));
     links_ = other->links_;
     return {};
   }

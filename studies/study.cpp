@@ -99,8 +99,8 @@ nlohmann::json platform_member(const StudyPlatform& entry, int count) {
     const Instance& instance = entry.platform.instance(entry.instance);
     const int nodes = (count + instance.gpus - 1) / instance.gpus;
     if (count % nodes != 0)
-      throw ConfigError(
-          fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses as many on each", count, nodes));
+      throw ConfigError(fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses the same number on each",
+                                    count, nodes));
     platform["instance"] = instance.name;
     platform["nodes"] = nodes;
     platform["gpus_per_node"] = count / nodes;

@@ -105,8 +105,8 @@ TEST(CheapestInstances, PassesOverWhatCannotBeSpreadEvenly) {
 TEST(CheapestInstances, SaysThatNothingCanBeSpreadEvenly) {
   const Platform platform = nodes_of({{2, 1}});
   const std::string message = message_of<Infeasible>([&] { cheapest_instances(platform, kG, 3, "r", Market::spot); });
-  EXPECT_THAT(message,
-              AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"), HasSubstr("as many GPUs on each node")));
+  EXPECT_THAT(message, AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"),
+                             HasSubstr("the same number of GPUs on each node")));
 }
 
 std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,
