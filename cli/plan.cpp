@@ -97,9 +97,9 @@ void plan_command(const PlanFlags& flags, Shared& shared) {
                                         : plan_text(content, result_width(shared)));
   if (plan.best) return;
   std::string nearest = "there is nothing to rent that was searched";
-  if (!plan.near.empty())
-    nearest = fmt::format("the nearest is {}: {}", label_of(request, plan.candidates.all[plan.near.front()]),
-                          plan.runs[plan.near.front()].reason);
+  if (!plan.near_misses.empty())
+    nearest = fmt::format("the nearest is {}: {}", label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                          plan.runs[plan.near_misses.front()].reason);
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
   shared.exit_code = kNoPlan;
 }

@@ -7,32 +7,36 @@
 namespace ganymede {
 namespace {
 
-/// The last step may be cut to its real images, and times are rounded to nanoseconds: a part in a million is left to
-/// that.
+/// Factor on bounds of time that allows for rounding: the last step may count with fewer images than the others, and
+/// times are rounded to nanoseconds.
 constexpr double kRounding = 1 - 1e-6;
 
-/// Where a provider does not charge for a spot node that it takes back within so long, work can be done for nothing.
-/// Nodes live for M on average (exponentially); of all their time those that live for less than t have the share
-/// 1 - (1 + t/M) exp(-t/M): half at M = 0.6 t. Measured spot nodes live longer than that even where they are taken back
-/// most often (0.7 h, where AWS forgives the first hour), and what such a short life has trained is lost back to its
-/// last checkpoint besides: at least half of the work is paid for.
-constexpr double kPaid = 0.5;
+/// Share of the work that is paid for, at least, if the provider does not charge for spot nodes that it takes back
+/// within a time t. If nodes live for M on average (exponentially), those that live for less than t have the share
+/// 1 - (1 + t/M) exp(-t/M) of the time of all nodes, which is a half at M = 0.6 t. Measured spot nodes live longer than
+/// that even in the zones that lose most (0.7 h on average, where the first hour is free on AWS). What such a short
+/// life has trained since its last checkpoint is lost, too. So at least half of the work is paid for.
+constexpr double kPaidShareMin = 0.5;
 
-/// A growing model spends the share s of its images in each stage, each varied by seed by up to v before they are
-/// scaled to sum to 1: so at least this times s.
-double least_share(const Request& request) { return (1 - request.stage_variation) / (1 + request.stage_variation); }
+/// Least length of a stage, relative to its stated length. Each stage of a growing model varies with the seed by up to
+/// v, and then all are scaled to sum to 1: a stage has at least (1 - v) / (1 + v) of its share.
+double least_stage_length(const Request& request) {
+  return (1 - request.stage_variation) / (1 + request.stage_variation);
+}
 
+/// Lower bounds of the dollars that an hour of one node costs.
 struct LeastPrice {
-  double usd = 0, at_worst = 0;  ///< an hour of one node
+  double usd = 0;       ///< at the stated price
+  double at_worst = 0;  ///< at the highest value that a doubtful price may have
 };
 
-LeastPrice price_of_one(const Request& request, const Instance& instance, const Price& price) {
+LeastPrice least_price_of(const Request& request, const Instance& instance, const Price& price) {
   double usd = static_cast<double>(price.per_hour.value) * 1e-6;
   const double worst = price_doubt(instance, price, request.price_age).high;
-  double part = 1;
+  double discount = 1;  // of sustained use, at its largest
   if (price.market == Market::on_demand)
-    for (const double share : instance.sustained_use) part = std::min(part, share);
-  usd *= part;
+    for (const double share : instance.sustained_use) discount = std::min(discount, share);
+  usd *= discount;
   return {usd, usd * worst};
 }
 
@@ -46,25 +50,27 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
     const bool now = price.market == candidate.market ||
                      (candidate.on_demand_nodes > 0 && here && price.market == Market::on_demand);
     if (!(here || policy.other_regions) || !(now || policy.other_market) || !price.zone.empty()) continue;
-    const LeastPrice one = price_of_one(request, *candidate.instance, price);
+    const LeastPrice one = least_price_of(request, *candidate.instance, price);
     least = any ? LeastPrice{std::min(least.usd, one.usd), std::min(least.at_worst, one.at_worst)} : one;
     any = true;
   }
   return least;
 }
 
-double paid_share(const Request& request, const PlanCandidate& candidate) {
+/// Share of the work that is paid for, at least.
+double least_paid_share(const Request& request, const PlanCandidate& candidate) {
   const Platform& platform = request.catalogs[candidate.catalog].platform;
-  return candidate.at_risk() && platform.billing.free_if_interrupted.si > 0 ? kPaid : 1;
+  return candidate.at_risk() && platform.billing.free_if_interrupted.si > 0 ? kPaidShareMin : 1;
 }
 
 }  // namespace
 
-// Proof. A worker's simulated step takes its phases' times, drawn together from one recorded step of its model, and
-// waiting on top (for its input, its gradients, the slowest worker, a checkpoint): so never less than the model's
-// fastest step alone, in which it trains `batch` images. Where nodes train together step by step, each of them needs
-// the sum of all gradients before a step ends. Whatever the scheme, it receives at least one number for each of them, a
-// sum or a part of one, over its NICs: a step takes at least the gradients' bytes over their rate.
+// Proof. A worker's simulated step takes the times of its phases, drawn together from one recorded step of its model,
+// and may then wait (for its input, its gradients, the slowest worker, a checkpoint). It is never shorter than the
+// fastest recorded step, in which the worker trains `batch` images. If nodes train together step by step, each of them
+// needs the sum of all gradients before a step ends. Whatever the scheme, each node receives at least one number for
+// each gradient, a sum or a part of one, over its NICs. So a step takes at least the bytes of the gradients divided by
+// the NICs' rate.
 LeastWork least_work(const Request& request, const Request::Batch& choice, const Platform& platform,
                      const Instance& instance) {
   const Gpu& gpu = platform.gpu_of(instance);
@@ -78,22 +84,27 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
       fastest = std::min(fastest, workload.central.step_s(sample));
     double bytes = 0;
     for (const TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
-    const bool each_step = !request.common.contains("synchronization") && instance.nic;
-    const double exchange = each_step ? bytes / (instance.nic->bandwidth.si * instance.nic->count) : 0;
-    const double images = request.stage_shares[i] * least_share(request) / batch.batch;
+    const bool exchanges_each_step = !request.common.contains("synchronization") && instance.nic;
+    const double exchange = exchanges_each_step ? bytes / (instance.nic->bandwidth.si * instance.nic->count) : 0;
+    const double images = request.stage_shares[i] * least_stage_length(request) / batch.batch;
     work.alone_s += images * fastest;
     work.joined_s += images * std::max(fastest, exchange);
   }
   return work;
 }
 
-// Proof. So many images need at least least_work() of one GPU each. A policy holds the nodes that are asked for at
-// most, and one more while it changes between markets, all of whose GPUs train at most; `fixed` trains with all that
-// are asked for, others may train with a single one: the time. Each node that trains is paid for while it does, at the
-// lowest of its prices or more, and its GPUs give at most their number of GPU-seconds a second: the cost; what is
-// charged besides is not below 0. Only a provider that does not charge for what it takes back early lets work be done
-// for nothing (kPaid). A pair of GPUs on which generator and discriminator take turns trains one batch, in no less than
-// one GPU's time; of what backup workers train, less counts.
+// Proof. Each image needs at least least_work() GPU-seconds.
+//
+// Time: a policy holds at most the nodes that are asked for, and one more while it changes between markets, and at most
+// all of their GPUs train. `fixed` trains with all nodes that are asked for; other policies may train with a single
+// one.
+//
+// Cost: each node that trains is paid for while it does, at the lowest of its prices or more, and gives at most as many
+// GPU-seconds a second as it has GPUs. Nothing else that is charged is below 0. Only a provider that does not charge
+// for nodes that it takes back early lets work be done for free (kPaidShareMin).
+//
+// Other modes: a pair of GPUs on which generator and discriminator take turns trains one batch, in no less than one
+// GPU's time. Of what backup workers train, less counts.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work) {
   const Policy& policy = *candidate.policy->policy;
   const double images = static_cast<double>(request.images) * kRounding;
@@ -106,15 +117,15 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
                               : work.alone_s / each;
   bounds.time_s *= images;
   const double node_hours =
-      (joined ? work.joined_s : work.alone_s) * images / each / 3600 * paid_share(request, candidate);
+      (joined ? work.joined_s : work.alone_s) * images / each / 3600 * least_paid_share(request, candidate);
   const LeastPrice price = least_price(request, candidate);
   bounds.usd = price.usd * node_hours;
   bounds.usd_at_worst = price.at_worst * node_hours;
   return bounds;
 }
 
-// Proof. `fixed` trains with all of its nodes or not at all, and every segment of its training takes the mean step of
-// that allocation for each of its steps, whatever the seed, region and market. All nodes are held while it trains.
+// Proof. `fixed` trains with all of its nodes or not at all. In every segment of its training, each step takes the mean
+// step of that allocation, whatever the seed, region and market. All nodes are held while it trains.
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images) {
   const auto has = [&](const char* pointer) { return request.common.contains(nlohmann::json::json_pointer(pointer)); };
@@ -123,15 +134,15 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
     return {};
   double seconds = 0;
   for (std::size_t i = 0; i < step_s.size(); ++i)
-    seconds += request.stage_shares[i] * least_share(request) * step_s[i] / images;
+    seconds += request.stage_shares[i] * least_stage_length(request) * step_s[i] / images;
   seconds *= static_cast<double>(request.images) * kRounding;
-  PlanCandidate part = candidate;
+  PlanCandidate on_one_market = candidate;
   Bounds bounds{seconds, 0, 0};
   const auto add = [&](Market market, int nodes) {
-    part.market = market;
-    part.on_demand_nodes = 0;
-    const LeastPrice price = least_price(request, part);
-    const double hours = nodes * seconds / 3600 * paid_share(request, part);
+    on_one_market.market = market;
+    on_one_market.on_demand_nodes = 0;
+    const LeastPrice price = least_price(request, on_one_market);
+    const double hours = nodes * seconds / 3600 * least_paid_share(request, on_one_market);
     bounds.usd += price.usd * hours;
     bounds.usd_at_worst += price.at_worst * hours;
   };

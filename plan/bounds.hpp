@@ -1,5 +1,6 @@
 #pragma once
-// What no run of a candidate can beat.
+// Lower bounds of the time and the cost of a candidate, computed without simulating it. No run of the candidate can be
+// faster or cheaper. bounds.cpp proves them.
 
 #include <span>
 
@@ -7,19 +8,22 @@
 
 namespace ganymede {
 
-/// Seconds of one GPU for one image, at least.
+/// Lower bounds of the GPU-seconds that one image takes.
 struct LeastWork {
-  double alone_s = 0;   ///< on one node
-  double joined_s = 0;  ///< on several, which exchange their gradients in each step
+  double alone_s = 0;   ///< if a single node trains
+  double joined_s = 0;  ///< if several nodes train, which exchange their gradients in each step
 };
 
+/// The least work for an image at this batch size on the GPUs of `instance`, as a mean over the stages of the model.
 LeastWork least_work(const Request& request, const Request::Batch& batch, const Platform& platform,
                      const Instance& instance);
 
+/// Bounds of `candidate` that hold for every seed, from the least work of its instance and batch size.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work);
 
-/// Bounds from the steps themselves: `step_s` are the mean steps of the candidate's whole allocation, by stage, each of
-/// which trains `images`. None where the policy may train with another allocation, or where steps vary on the way.
+/// Tighter bounds, from simulated steps: `step_s` are the mean step times of the candidate's whole allocation, one for
+/// each stage, and a step trains `images` images. Returns nothing if the policy may train with another allocation than
+/// the whole one, or if faults, storage or another fidelity make steps differ during the run.
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images);
 

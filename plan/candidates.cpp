@@ -13,39 +13,41 @@
 namespace ganymede {
 namespace {
 
-bool wanted(const std::vector<std::string>& names, const std::string& name) {
+/// An empty list of names stands for all.
+bool is_wanted(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
 
+/// Lists the candidates of a request, catalog by catalog and instance by instance.
 class Enumeration {
  public:
   Enumeration(const Request& request, bool each_scheme) : request_(request), each_scheme_(each_scheme) {}
 
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
-      for (const Instance& instance : request_.catalogs[c].platform.instances) consider(c, instance);
+      for (const Instance& instance : request_.catalogs[c].platform.instances) add_instance(c, instance);
     for (const auto& [why, names] : left_out_) out_.left_out.push_back(left_out_line(why, names));
     return std::move(out_);
   }
 
  private:
-  void consider(std::size_t catalog, const Instance& instance) {
+  void add_instance(std::size_t catalog, const Instance& instance) {
     const Platform& platform = request_.catalogs[catalog].platform;
     const Gpu& gpu = platform.gpu_of(instance);
-    if (!wanted(request_.instances, instance.name)) return;
-    if (!wanted(request_.gpus, gpu.name) && !wanted(request_.gpus, gpu.family)) return;
-    // A data sheet says little of how fast these train, and GPU programs do not run there.
+    if (!is_wanted(request_.instances, instance.name)) return;
+    if (!is_wanted(request_.gpus, gpu.name) && !is_wanted(request_.gpus, gpu.family)) return;
+    // Their data sheets say little about how fast they train, and programs for GPUs do not run there.
     if (gpu.kind != Gpu::Kind::gpu && request_.gpus.empty() && request_.instances.empty())
       return leave_out("no GPU, and searched only if named", instance.name);
     if (!instance.retired.empty()) return leave_out("retired", instance.name);
     if (instance.prices.empty()) return leave_out("no price is known", instance.name);
-    if (!offered(instance)) return leave_out("no price in the regions and on the markets searched", instance.name);
+    if (!is_offered(instance)) return leave_out("no price in the regions and on the markets searched", instance.name);
     const std::size_t before = out_.all.size();
     bool fits = false;
     for (std::size_t batch = 0; batch < request_.batches.size(); ++batch) {
       if (needed_memory(batch) > gpu.memory) continue;
       fits = true;
-      sizes(catalog, instance, batch);
+      add_sizes(catalog, instance, batch);
     }
     if (!fits)
       leave_out(fmt::format("a step needs {} of GPU memory", to_string(needed_memory(0))), instance.name);
@@ -57,14 +59,15 @@ class Enumeration {
                 instance.name);
   }
 
-  /// It has a price that is searched.
-  bool offered(const Instance& instance) const {
+  /// True if the instance has a price in a region and on a market that are searched.
+  bool is_offered(const Instance& instance) const {
     return std::any_of(instance.prices.begin(), instance.prices.end(), [&](const Price& price) {
-      return price.zone.empty() && wanted(request_.regions, price.region) &&
+      return price.zone.empty() && is_wanted(request_.regions, price.region) &&
              std::find(request_.markets.begin(), request_.markets.end(), price.market) != request_.markets.end();
     });
   }
 
+  /// GPU memory that a step needs, in the stage that needs most.
   Bytes needed_memory(std::size_t batch) const {
     Bytes most{0};
     for (const std::size_t stage : request_.batches[batch].stages)
@@ -72,8 +75,9 @@ class Enumeration {
     return most;
   }
 
-  /// Whole instances; and where the next one would be too much, as many GPUs of each as are still allowed.
-  void sizes(std::size_t catalog, const Instance& instance, std::size_t batch) {
+  /// Adds every number of whole instances. If one more instance would have too many GPUs, also adds that number of
+  /// instances with fewer GPUs used in each.
+  void add_sizes(std::size_t catalog, const Instance& instance, std::size_t batch) {
     PlanCandidate candidate;
     candidate.catalog = catalog;
     candidate.instance = &instance;
@@ -86,7 +90,7 @@ class Enumeration {
     const int least = (request_.min_gpus + instance.gpus - 1) / instance.gpus;
     for (const int nodes : node_counts(least, most / instance.gpus)) {
       candidate.nodes = nodes;
-      schemes(candidate, work);
+      add_schemes(candidate, work);
     }
     const int nodes = most / instance.gpus + 1;
     if (most % instance.gpus == 0 || (nodes > 1 && !instance.nic) ||
@@ -95,24 +99,24 @@ class Enumeration {
     candidate.nodes = nodes;
     candidate.gpus_per_node = most / nodes;
     if (candidate.gpus() < request_.min_gpus || candidate.gpus() <= (nodes - 1) * instance.gpus) return;
-    schemes(candidate, work);
+    add_schemes(candidate, work);
   }
 
-  void schemes(PlanCandidate candidate, const LeastWork& work) {
-    const bool one = candidate.gpus() == 1;
-    if (!one && each_scheme_) {
+  void add_schemes(PlanCandidate candidate, const LeastWork& work) {
+    const bool one_gpu = candidate.gpus() == 1;
+    if (!one_gpu && each_scheme_) {
       for (const std::string& scheme : request_.schemes) {
         candidate.scheme = scheme;
-        group(candidate, work);
+        add_group(candidate, work);
       }
       return;
     }
-    candidate.scheme = one ? "none" : request_.schemes.size() == 1 ? request_.schemes.front() : "any";
-    group(candidate, work);
+    candidate.scheme = one_gpu ? "none" : request_.schemes.size() == 1 ? request_.schemes.front() : "any";
+    add_group(candidate, work);
   }
 
-  /// All its regions, markets, policies and checkpoints.
-  void group(PlanCandidate candidate, const LeastWork& work) {
+  /// Adds the candidate in all its regions, on all markets, with all policies and checkpoint intervals.
+  void add_group(PlanCandidate candidate, const LeastWork& work) {
     CandidateGroup group;
     const auto add = [&](const std::vector<RequestPolicy>& policies) {
       for (const RequestPolicy& policy : policies) {
@@ -132,9 +136,9 @@ class Enumeration {
         candidate.market = market;
         add(market == Market::spot ? request_.spot_policies : request_.on_demand_policies);
         if (market != Market::spot || !find_price(*candidate.instance, region, Market::on_demand)) continue;
-        for (const int sure : {1, candidate.nodes / 2}) {
-          if (sure <= candidate.on_demand_nodes || sure >= candidate.nodes) continue;
-          candidate.on_demand_nodes = sure;
+        for (const int on_demand : {1, candidate.nodes / 2}) {
+          if (on_demand <= candidate.on_demand_nodes || on_demand >= candidate.nodes) continue;
+          candidate.on_demand_nodes = on_demand;
           add(request_.mixed_policies);
         }
         candidate.on_demand_nodes = 0;
@@ -146,16 +150,17 @@ class Enumeration {
   std::vector<std::string> regions_of(const Instance& instance) const {
     std::set<std::string> regions;
     for (const Price& price : instance.prices)
-      if (wanted(request_.regions, price.region)) regions.insert(price.region);
+      if (is_wanted(request_.regions, price.region)) regions.insert(price.region);
     return {regions.begin(), regions.end()};
   }
 
-  /// Where nothing is lost, and nothing crashes, checkpoints only cost.
+  /// Checkpoint intervals to try. Only {""}, no checkpoints, if nothing can be lost: they would only cost.
   std::vector<std::string> intervals(const PlanCandidate& candidate) const {
     const bool crashes = request_.common.contains("faults");
-    const bool place = request_.common.contains("storage") && request_.common["storage"].contains("checkpoint");
+    const bool has_checkpoint_storage =
+        request_.common.contains("storage") && request_.common["storage"].contains("checkpoint");
     if (!candidate.at_risk() && !crashes) return {""};
-    if (!place && request_.catalogs[candidate.catalog].platform.storage.empty()) return {""};
+    if (!has_checkpoint_storage && request_.catalogs[candidate.catalog].platform.storage.empty()) return {""};
     return request_.checkpoints;
   }
 
@@ -177,18 +182,18 @@ std::string checkpoint_place(const Platform& platform) {
 }  // namespace
 
 std::string left_out_line(const std::string& why, const std::set<std::string>& names) {
-  constexpr std::size_t kShown = 6;
-  const auto shown = static_cast<std::ptrdiff_t>(std::min(kShown, names.size()));
+  constexpr std::size_t kNamesMax = 6;
+  const auto shown = static_cast<std::ptrdiff_t>(std::min(kNamesMax, names.size()));
   return fmt::format("{} instance type{}, {}: {}{}", names.size(), names.size() == 1 ? "" : "s", why,
                      fmt::join(names.begin(), std::next(names.begin(), shown), ", "),
-                     names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "");
+                     names.size() > kNamesMax ? fmt::format(" and {} more", names.size() - kNamesMax) : "");
 }
 
 std::vector<int> node_counts(int least, int most) {
-  constexpr int kAll = 16;
+  constexpr int kAllUpTo = 16;
   std::vector<int> counts;
   for (int nodes = 1, step = 1; nodes <= most; nodes += step) {
-    if (nodes >= kAll && (nodes & (nodes - 1)) == 0) step = nodes / 4;
+    if (nodes >= kAllUpTo && (nodes & (nodes - 1)) == 0) step = nodes / 4;
     if (nodes >= least) counts.push_back(nodes);
   }
   for (const int end : {least, most})
@@ -211,10 +216,10 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
                {"market", to_string(candidate.market)}};
   if (candidate.part_of_instance()) pool["gpus_per_node"] = candidate.gpus_per_node;
   if (candidate.on_demand_nodes > 0) {
-    Json sure = pool;
-    sure["nodes"] = candidate.on_demand_nodes;
-    sure["market"] = to_string(Market::on_demand);
-    scenario["platform"]["pools"] = {std::move(pool), std::move(sure)};
+    Json on_demand = pool;
+    on_demand["nodes"] = candidate.on_demand_nodes;
+    on_demand["market"] = to_string(Market::on_demand);
+    scenario["platform"]["pools"] = {std::move(pool), std::move(on_demand)};
   } else {
     scenario["platform"] = std::move(pool);
   }

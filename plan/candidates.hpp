@@ -1,5 +1,5 @@
 #pragma once
-// Everything that a request could rent, each with bounds that no simulation of it can beat.
+// Everything that may be rented for a request. Each candidate has bounds that no simulation of it can beat.
 
 #include <cstddef>
 #include <set>
@@ -10,64 +10,64 @@
 
 namespace ganymede {
 
-/// What a run of a candidate takes at least, whatever its seed.
+/// Lower bounds for every run of a candidate, whatever its seed.
 struct Bounds {
   double time_s = 0, usd = 0;
-  double usd_at_worst = 0;  ///< likewise, where doubtful prices are at the high ends of what they may be
+  double usd_at_worst = 0;  ///< likewise, with each doubtful price at the highest value that it may have
 };
 
 struct PlanCandidate {
-  std::size_t catalog = 0;  ///< of the request's
+  std::size_t catalog = 0;  ///< index into Request::catalogs
   const Instance* instance = nullptr;
   int nodes = 1;
-  int gpus_per_node = 1;    ///< fewer than the instance has: a part of it is used, and all of it is paid
-  int on_demand_nodes = 0;  ///< so many of `nodes` are rented on demand, beside the others on the spot market
+  int gpus_per_node = 1;    ///< if fewer than the instance has, the others are idle and paid for
+  int on_demand_nodes = 0;  ///< how many of `nodes` are on demand; the others are on the spot market
   std::string region;
   Market market = Market::on_demand;
-  std::size_t batch = 0;  ///< of the request's
-  std::string scheme;     ///< "none" for one GPU; "any" before the fastest of several is known
+  std::size_t batch = 0;  ///< index into Request::batches
+  std::string scheme;     ///< "none" for one GPU; "any" until the fastest of several is known
   const RequestPolicy* policy = nullptr;
-  std::string checkpoint;  ///< "" where none are written
+  std::string checkpoint;  ///< interval such as "10min" or "daly"; "" if no checkpoints are written
   Bounds bounds;
 
   int gpus() const { return nodes * gpus_per_node; }
   bool part_of_instance() const { return gpus_per_node < instance->gpus; }
-  /// The provider may take nodes back.
+  /// True if the provider may take nodes back.
   bool at_risk() const { return market == Market::spot || policy->policy->other_market; }
 };
 
-/// Candidates that are alike but for region, market, policy and checkpoints: their steps are the same.
+/// Candidates that differ only in region, market, policy and checkpoint interval, so that they share their steps.
 struct CandidateGroup {
-  std::vector<std::size_t> members;
+  std::vector<std::size_t> members;  ///< indices into Candidates::all
 };
 
 struct Candidates {
   /// In a fixed order: catalog, instance, nodes, batch, scheme, region, market, on-demand nodes, policy, checkpoint.
   std::vector<PlanCandidate> all;
   std::vector<CandidateGroup> groups;
-  std::vector<std::string> left_out;  ///< how many of what were not considered, why, and the first of them
+  std::vector<std::string> left_out;  ///< lines of left_out_line(): what was not considered, and why
 };
 
-/// The request must outlive them. `each_scheme`: a candidate for each scheme, instead of one whose scheme is chosen
-/// once the steps of all are known.
+/// Lists all candidates for `request`, which must outlive them. With `each_scheme` there is one candidate for each
+/// all-reduce scheme; otherwise there is one with the scheme "any", and the search replaces that by the fastest.
 Candidates enumerate(const Request& request, bool each_scheme);
 
-/// "7 instance types, retired: a, b, c, d, e, f and 1 more"
+/// One line with the reason and the first names, such as "7 instance types, retired: a, b, c, d, e, f and 1 more".
 std::string left_out_line(const std::string& why, const std::set<std::string>& names);
 
-/// Numbers of nodes from `least` to `most` to try: all up to 16, then four in each doubling (16, 20, 24, 28, 32, 40,
-/// …), and both ends.
+/// Numbers of nodes to try from `least` to `most`: all of them up to 16, then four in each doubling (16, 20, 24, 28,
+/// 32, 40, …), and always both ends. Empty if `least` is greater than `most`.
 std::vector<int> node_counts(int least, int most);
 
-/// A scenario of the candidate, whose scheme is known.
+/// The candidate as a `ganymede.scenario/1`. The candidate's scheme must not be "any".
 nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidate);
 
-/// What all its nodes cost an hour, as the catalog states it.
+/// The catalog's price of all nodes together.
 MicroUsdPerHour price_of(const PlanCandidate& candidate);
-/// What of a price's doubts concerns the candidate; no doubt where it has none.
+/// Why the candidate's prices are doubtful; no doubt if they are not.
 PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate);
 
-/// "aws us-east-1 spot, 2 x p3.8xlarge, ring, spot-first, checkpoint daly"
+/// The candidate in one line: "aws us-east-1 spot, 2 x p3.8xlarge, ring, spot-first, checkpoint daly".
 std::string label_of(const Request& request, const PlanCandidate& candidate);
 
 }  // namespace ganymede

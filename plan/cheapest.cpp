@@ -12,30 +12,33 @@ namespace {
 
 int divide_up(int amount, int by) { return (amount + by - 1) / by; }
 
-bool wanted(const Gpu& gpu, std::span<const std::string> names) {
+/// True if the GPU's name or family is in `names`.
+bool is_named(const Gpu& gpu, std::span<const std::string> names) {
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name == gpu.name || name == gpu.family; });
 }
 
-/// What holds that many GPUs, on as few nodes of this type as possible.
+/// Fewest nodes of this type that hold `count` GPUs.
 int nodes_for(const Instance& instance, int count) { return divide_up(count, instance.gpus); }
 
+/// The nodes of this type that hold `count` GPUs; nothing if there are too few, or if nothing joins them.
 std::optional<InstanceSet> set_of(const Instance& instance, int count, const Price& price) {
   const int nodes = nodes_for(instance, count);
   if (instance.available && nodes > *instance.available) return std::nullopt;
-  if (nodes > 1 && !instance.nic) return std::nullopt;  // nothing joins them
-  if (count % nodes != 0) return std::nullopt;          // a run uses as many GPUs on each node
+  if (nodes > 1 && !instance.nic) return std::nullopt;  // no network joins them
+  if (count % nodes != 0) return std::nullopt;          // a run uses the same number of GPUs on each node
   return InstanceSet{&instance, nodes, count / nodes, nodes * price.per_hour};
 }
 
-/// What there is of these GPUs, for the message: "p3.2xlarge (1 x V100, at most 4 nodes)".
+/// An instance for the error message, such as "p3.2xlarge (1 x V100, at most 4 nodes)".
 std::string describe(const Instance& instance) {
   const std::string nodes = instance.available ? fmt::format(", at most {} nodes", *instance.available) : "";
   return fmt::format("{} ({} x {}{})", instance.name, instance.gpus, instance.gpu, nodes);
 }
 
-[[noreturn]] void fail(const Platform& platform, std::span<const std::string> gpus, int count, std::string_view region,
-                       Market market) {
+/// Throws Infeasible with what the catalog has instead.
+[[noreturn]] void throw_nothing_fits(const Platform& platform, std::span<const std::string> gpus, int count,
+                                     std::string_view region, Market market) {
   std::vector<std::string> priced;
   std::vector<std::string> elsewhere;
   std::vector<std::string> families;
@@ -43,7 +46,7 @@ std::string describe(const Instance& instance) {
   for (const Instance& instance : platform.instances) {
     const Gpu& gpu = platform.gpu_of(instance);
     if (std::find(families.begin(), families.end(), gpu.family) == families.end()) families.push_back(gpu.family);
-    if (!wanted(gpu, gpus)) continue;
+    if (!is_named(gpu, gpus)) continue;
     const bool has_price = find_price(instance, region, market) != nullptr;
     (has_price ? priced : elsewhere).push_back(describe(instance));
     uneven |= has_price && count % nodes_for(instance, count) != 0;
@@ -52,7 +55,7 @@ std::string describe(const Instance& instance) {
                                        list_of({gpus.begin(), gpus.end()}), region, to_string(market));
   if (!priced.empty())
     throw Infeasible(fmt::format("{}; there is {}{}", what, fmt::join(priced, ", "),
-                                 uneven ? "; a run uses as many GPUs on each node" : ""));
+                                 uneven ? "; a run uses the same number of GPUs on each node" : ""));
   if (!elsewhere.empty())
     throw Infeasible(fmt::format("{}; it has no price there for {}", what, fmt::join(elsewhere, ", ")));
   throw Infeasible(fmt::format("{}; its GPUs are {}", what, fmt::join(families, ", ")));
@@ -66,12 +69,12 @@ InstanceSet cheapest_instances(const Platform& platform, std::span<const std::st
   std::optional<InstanceSet> best;
   for (const Instance& instance : platform.instances) {
     const Price* price = find_price(instance, region, market);
-    if (price == nullptr || !wanted(platform.gpu_of(instance), gpus)) continue;
+    if (price == nullptr || !is_named(platform.gpu_of(instance), gpus)) continue;
     const auto found = set_of(instance, count, *price);
     if (!found) continue;
     if (!best || std::tie(found->price.value, found->nodes) < std::tie(best->price.value, best->nodes)) best = found;
   }
-  if (!best) fail(platform, gpus, count, region, market);
+  if (!best) throw_nothing_fits(platform, gpus, count, region, market);
   return *best;
 }
 

@@ -14,13 +14,14 @@ struct InstanceSet {
   const Instance* instance = nullptr;  ///< belongs to the platform that was searched
   int nodes = 0;
   int gpus_per_node = 0;
-  MicroUsdPerHour price;  ///< of all nodes
+  MicroUsdPerHour price;  ///< of all nodes together
 };
 
-/// The cheapest homogeneous set that holds `count` GPUs, each of a name or family in `gpus` ("V100" holds V100 and
-/// V100-PCIE-16GB), in `region` on `market`, on as few nodes of its type as hold them. Equal prices: fewer nodes, then
-/// the first name. Spread evenly, as a run needs it: 6 GPUs on two 4-GPU nodes are 3 a node, and 5 do not fit there.
-/// Nothing fits: Infeasible, naming what there is. Precondition: count > 0.
+/// Returns the cheapest set of instances of one type that holds `count` GPUs in `region` on `market`, on as few nodes
+/// as possible. `gpus` lists names or families ("V100" covers V100 and V100-PCIE-16GB). Of equal prices it takes the
+/// one with fewer nodes, then the first in the catalog. All nodes use the same number of GPUs, as a run needs it: 6
+/// GPUs on two nodes of 4 GPUs are 3 on each, and 5 GPUs do not fit there. Throws Infeasible, with what the catalog
+/// has, if nothing fits. `count` must be greater than 0.
 InstanceSet cheapest_instances(const Platform& platform, std::span<const std::string> gpus, int count,
                                std::string_view region, Market market);
 

@@ -15,15 +15,15 @@ namespace {
 
 using EvaluationJson = nlohmann::json;
 
-/// The steps of some nodes on two markets are sampled apart from those of the same nodes on one: to a relative
-/// half-width of 0.5 % at 95 %, of which this leaves four.
-constexpr double kSampledApart = 0.98;
+/// Factor on step times that were sampled on one market when they bound a run on two markets. Both are sampled to a
+/// relative half-width of 0.5 % at 95 %, and separately; this allows for four half-widths.
+constexpr double kOtherSample = 0.98;
 
 double usd_of(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
-/// A run's bill, and what it would be at the ends of what doubtful prices may be.
+/// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
 struct RunCost {
-  double usd = 0, low = 0, high = 0;  ///< at the stated prices; at the lowest and the highest ones
+  double usd = 0, low = 0, high = 0;
 };
 
 RunCost cost_of(const Request& request, const Scenario& scenario, const Result& run) {
@@ -39,8 +39,8 @@ RunCost cost_of(const Request& request, const Scenario& scenario, const Result& 
   return cost;
 }
 
-/// Values of the runs that finish, with the ends of their intervals.
-struct Values {
+/// One quantity of the runs that finish, with the ends of its intervals.
+struct SeedValues {
   std::vector<double> values, lows, highs;
   void add(double value, double low, double high) {
     values.push_back(value);
@@ -53,27 +53,28 @@ struct Values {
   }
 };
 
-/// Runs of all seeds, of which some may never finish: these miss the goals, and everything else is of the others.
+/// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
+/// that finish. Throws Infeasible if fewer than half of the runs finish.
 EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
-  const int seeds = runs_of(request, scenario);
-  Values time, usd, worst, kg;
+  const int seeds = seeds_needed(request, scenario);
+  SeedValues time, usd, usd_at_worst, kg;
   double busy = 0, losses = 0, met = 0;
-  // So many misses settle that it does not meet the goals, and how far it misses them needs no more seeds than are run
-  // where nothing is left to chance.
-  const int misses_at_most = static_cast<int>(std::floor(seeds * (1 - request.certainty) + 1e-9));
+  // More misses than these settle that the candidate does not meet the goals. How far it misses them then needs no more
+  // seeds than a candidate without risk has.
+  const int misses_max = static_cast<int>(std::floor(seeds * (1 - request.certainty) + 1e-9));
   int run_seeds = 0, finished = 0;
   bool carbon = true;
-  std::string risk, never;
+  std::string risk, why_never;
   EvaluationJson out;
-  for (int i = 0; i < seeds && (i - met <= misses_at_most || i < request.seeds); ++i) {
+  for (int i = 0; i < seeds && (i - met <= misses_max || i < request.seeds); ++i) {
     ++run_seeds;
     set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
     Result run;
     try {
       run = simulate(scenario, caches.steps);
     } catch (const Infeasible& error) {
-      never = error.what();
+      why_never = error.what();
       continue;
     }
     ++finished;
@@ -83,7 +84,7 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
     const double high = run.cost_usd.high * (cost.usd > 0 ? cost.high * scale : 1);
     time.add(run.total.si, run.interval_s.low, run.interval_s.high);
     usd.add(cost.usd, run.cost_usd.low * (cost.usd > 0 ? cost.low * scale : 1), high);
-    worst.add(cost.high, cost.high, cost.high);
+    usd_at_worst.add(cost.high, cost.high, cost.high);
     const double co2e = run.energy ? run.energy->kg_co2e : 0;
     kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
     busy += run.gpu_busy;
@@ -95,10 +96,10 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
     carbon = carbon && run.energy.has_value();
     if (finished == 1) out = {{"inputs", run.inputs}, {"warnings", run.warnings}};
   }
-  if (2 * finished < run_seeds) throw Infeasible(never);
+  if (2 * finished < run_seeds) throw Infeasible(why_never);
   out["time"] = time.json();
   out["usd"] = usd.json();
-  out["usd_at_worst"] = worst.json()[0];
+  out["usd_at_worst"] = usd_at_worst.json()[0];
   out["kg"] = kg.json();
   out["carbon_known"] = carbon;
   out["busy"] = busy / finished;
@@ -110,21 +111,20 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   return out;
 }
 
-/// The mean steps of a candidate's whole allocation, by stage: the very ones that its runs take.
-struct Steps {
-  std::vector<double> mean_s;
-  double images = 0;  ///< that a step trains
-  double per_image_s = 0;
+/// Mean step times of a candidate's whole allocation, the same that its runs take.
+struct MeanSteps {
+  std::vector<double> mean_s;  ///< one for each stage
+  double images = 0;           ///< that a step trains
+  double per_image_s = 0;      ///< mean over the stages
 };
 
-Steps steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
-  static const RequestPolicy kAll{{{"name", "fixed"}}, find_policy("fixed")};
-  candidate.policy = &kAll;
+MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
+  static const RequestPolicy kFixed{{{"name", "fixed"}}, find_policy("fixed")};
+  candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const Scenario scenario =
-      read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  const Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
   ScenarioSteps times(scenario, caches.steps);
-  Steps steps;
+  MeanSteps steps;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
     Configuration whole;
     whole.nodes = {candidate.nodes};
@@ -137,35 +137,33 @@ Steps steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches
   return steps;
 }
 
-/// The fastest of the schemes that can serve a candidate; none can: the reason why the last one cannot.
-struct Race {
-  std::string scheme, why_none;
-  Steps steps;
+/// The fastest all-reduce scheme that a candidate can use, with its steps; empty if it can use none.
+struct FastestScheme {
+  std::string scheme;
+  MeanSteps steps;
 };
 
-Race fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
-  Race race;
+FastestScheme fastest_scheme(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
+  FastestScheme fastest;
   const std::vector<std::string> schemes =
       candidate.scheme == "any" ? request.schemes : std::vector<std::string>{candidate.scheme};
   for (const std::string& scheme : schemes) {
     candidate.scheme = scheme;
     try {
-      Steps steps = steps_of(request, candidate, caches);
-      if (!race.scheme.empty() && steps.per_image_s >= race.steps.per_image_s) continue;
-      race.scheme = scheme;
-      race.steps = std::move(steps);
-    } catch (const ConfigError& error) {
-      race.why_none = error.what();
-    } catch (const Infeasible& error) {
-      race.why_none = error.what();
+      MeanSteps steps = mean_steps_of(request, candidate, caches);
+      if (!fastest.scheme.empty() && steps.per_image_s >= fastest.steps.per_image_s) continue;
+      fastest.scheme = scheme;
+      fastest.steps = std::move(steps);
+    } catch (const ConfigError&) {  // this scheme cannot serve the candidate
+    } catch (const Infeasible&) {
     }
   }
-  return race;
+  return fastest;
 }
 
 }  // namespace
 
-int runs_of(const Request& request, const Scenario& scenario) {
+int seeds_needed(const Request& request, const Scenario& scenario) {
   const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
                                     [](const ScenarioPool& pool) { return pool.capacity.has_value(); });
   return has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
@@ -174,7 +172,7 @@ int runs_of(const Request& request, const Scenario& scenario) {
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   try {
     return evaluate_seeds(request, candidate, caches);
-  } catch (const ConfigError& error) {  // such as a storage that this catalog does not have
+  } catch (const ConfigError& error) {  // for example a storage class that this catalog does not have
     return {{"invalid", error.what()}};
   } catch (const Infeasible& error) {
     return {{"impossible", error.what()}};
@@ -183,22 +181,22 @@ nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& c
   }
 }
 
-nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const Beaten& beaten,
-                              EvaluationCaches& caches) {
-  // What keeps all schemes from it keeps each candidate from it, which then says why.
-  const Race race = fastest_scheme(request, members.front(), caches);
-  const std::string scheme = !race.scheme.empty()              ? race.scheme
+nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
+                              const IsBeaten& is_beaten, EvaluationCaches& caches) {
+  // If no scheme works, each candidate is still simulated, and its answer says why it cannot run.
+  const FastestScheme fastest = fastest_scheme(request, members.front(), caches);
+  const std::string scheme = !fastest.scheme.empty()           ? fastest.scheme
                              : members.front().scheme == "any" ? request.schemes.front()
                                                                : members.front().scheme;
   EvaluationJson answers = EvaluationJson::array();
   for (PlanCandidate candidate : members) {
     candidate.scheme = scheme;
-    if (!race.scheme.empty()) {
-      std::vector<double> least = race.steps.mean_s;
+    if (!fastest.scheme.empty()) {
+      std::vector<double> least = fastest.steps.mean_s;
       if (candidate.on_demand_nodes > 0)
-        for (double& step : least) step *= kSampledApart;
-      const auto bounds = bounds_by_steps(request, candidate, least, race.steps.images);
-      if (bounds && beaten(candidate, *bounds)) {
+        for (double& step : least) step *= kOtherSample;
+      const auto bounds = bounds_by_steps(request, candidate, least, fastest.steps.images);
+      if (bounds && is_beaten(candidate, *bounds)) {
         answers.push_back({{"beaten", true}});
         continue;
       }

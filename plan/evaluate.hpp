@@ -1,5 +1,5 @@
 #pragma once
-// What simulations say of the candidates of one group; runs in a child process.
+// Simulates the candidates of one group over several seeds. This runs in a child process, so results are JSON.
 
 #include <functional>
 #include <string>
@@ -11,27 +11,29 @@
 
 namespace ganymede {
 
-/// What simulating one candidate leaves for the next. A search owns one; the child processes that evaluate groups fork
-/// a copy each and add to that.
+/// What the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate groups
+/// each fork a copy and add to that.
 struct EvaluationCaches {
   ScenarioInputCache inputs;
   StepDistributionCache steps;
 };
 
-/// How many seeds a candidate is run with: more where something random happens to its nodes.
-int runs_of(const Request& request, const Scenario& scenario);
+/// How many seeds a candidate is simulated with: Request::seeds_at_risk if its nodes may be lost at random, otherwise
+/// Request::seeds.
+int seeds_needed(const Request& request, const Scenario& scenario);
 
-/// Medians over the seeds with the 5th to the 95th percentile, as JSON: see planner.cpp for who reads it.
-/// { "impossible": why } where fewer than half of the seeds finish.
+/// Simulates the candidate over its seeds and returns medians and intervals over them, in the form that planner.cpp
+/// reads. Returns { "impossible": reason } if fewer than half of the seeds finish, and { "invalid": reason } if the
+/// candidate's scenario is not valid.
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches);
 
-/// Bounds of what was not left out before -> whether they are beaten.
-using Beaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
+/// Tells whether a candidate with these bounds cannot be part of the answer any more.
+using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
 
-/// { "scheme": the fastest of the group's, "answers": [one a member] }. Where several schemes may be used, the mean
-/// steps of all are compared and the fastest is taken, the first of those that are equal. A member whose bounds by
-/// those steps are beaten is not simulated: { "beaten": true }.
-nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members, const Beaten& beaten,
-                              EvaluationCaches& caches);
+/// Returns { "scheme": the fastest scheme, "answers": [one for each member] }. If several schemes may be used, the one
+/// with the shortest mean step is taken (of equal ones the first). A member whose bounds with those steps are beaten is
+/// not simulated, and its answer is { "beaten": true }.
+nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
+                              const IsBeaten& is_beaten, EvaluationCaches& caches);
 
 }  // namespace ganymede

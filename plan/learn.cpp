@@ -10,7 +10,7 @@
 namespace ganymede {
 namespace {
 
-/// Decides by the table under training, and updates it with what each decision led to.
+/// Decides by the table that is being trained, and updates it with the cost of each decision.
 class Learner : public Controller {
  public:
   Learner(const Scenario& scenario, const LearnOptions& options, double explore, PolicyTable& table)
@@ -20,7 +20,7 @@ class Learner : public Controller {
         table_(table),
         random_(scenario.seed, "plan/learn") {}
 
-  /// The run is over.
+  /// Updates the table with the cost of the last decision; call it when the run is over.
   void finish(double now_s, double spent_usd) { learn(now_s, spent_usd, 0); }
 
  private:
@@ -82,7 +82,7 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
       life.run();
       taught.finish(to_seconds(life.end()).si, life.fleet().spent_usd(life.end()));
       ++finished;
-    } catch (const Infeasible&) {  // this episode teaches nothing
+    } catch (const Infeasible&) {  // an episode that never finishes teaches nothing
     }
     if (progress) progress(static_cast<std::size_t>(episode) + 1);
   }

@@ -1,5 +1,5 @@
 #pragma once
-// Training of policies that learn, by simulating runs.
+// Trains policies that learn, by simulating runs.
 
 #include <cstdint>
 #include <functional>
@@ -10,16 +10,18 @@
 namespace ganymede {
 
 struct LearnOptions {
-  int episodes = 200;
-  std::uint64_t first_seed = 1'000'000;  ///< of the episodes, one each: judge the table on others
-  double usd_per_hour_waited = 5;        ///< what an hour of waiting for the result is worth
-  double rate = 0.2;                     ///< learning rate
-  double explore = 0.3;                  ///< share of random decisions at the start; falls to a tenth of it
+  int episodes = 200;  ///< simulated runs
+  std::uint64_t first_seed =
+      1'000'000;                   ///< of the first episode; each has the next seed. Judge the table on other seeds
+  double usd_per_hour_waited = 5;  ///< dollars that an hour of waiting for the result costs
+  double rate = 0.2;               ///< learning rate
+  double explore = 0.3;            ///< share of random decisions in the first episode; falls linearly to a tenth of it
 };
 
-/// A table for `q-learning`, as `ganymede.q-table/1`: tabular Q-learning (Watkins & Dayan, 1992) over simulated runs of
-/// the scenario. A decision's cost is the money and the waiting until the next one. The same bytes for the same
-/// scenario and options.
+/// Returns a table for the policy `q-learning` as `ganymede.q-table/1`, trained by tabular Q-learning (Watkins & Dayan,
+/// 1992) on simulated runs of the scenario. The cost of a decision is the money spent and the time waited until the
+/// next decision. The same scenario and options give the same bytes. `progress` gets the number of episodes done.
+/// Throws Infeasible if no episode ever finishes.
 std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
                           const std::function<void(std::size_t)>& progress = {});
 

@@ -37,7 +37,7 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
-/// The price of one node on the candidate's market.
+/// The price of one node on the candidate's market, and whether it is doubtful.
 OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const Price& price) {
   const PriceDoubt doubt = doubt_of(request, candidate);
   OrderedJson out = {
@@ -47,6 +47,7 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
   return out;
 }
 
+/// What the plan says of candidate `i`.
 OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
@@ -98,28 +99,29 @@ OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std
   return out;
 }
 
-/// A path that a scenario in `folder` names to mean the same file.
-std::string seen_from(const std::filesystem::path& folder, const std::string& path) {
+/// The relative path by which a file in `folder` names `path`.
+std::string path_from(const std::filesystem::path& folder, const std::string& path) {
   return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
 }
 
+/// The candidate's scenario, with paths relative to `folder`.
 nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidate,
                            const std::filesystem::path& folder) {
   nlohmann::json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
-  if (!trace.get<std::string>().starts_with(kRecorded)) trace = seen_from(folder, trace.get<std::string>());
+  if (!trace.get<std::string>().starts_with(kRecorded)) trace = path_from(folder, trace.get<std::string>());
   auto& platform = scenario["platform"];
   for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
                                                 : std::vector{&platform}) {
     auto& catalog = (*place)["catalog"];
-    if (!is_provider(catalog.get<std::string>())) catalog = seen_from(folder, catalog.get<std::string>());
+    if (!is_provider(catalog.get<std::string>())) catalog = path_from(folder, catalog.get<std::string>());
   }
   if (auto& policy = scenario["policy"]; policy.contains("table"))
-    policy["table"] = seen_from(folder, policy["table"].get<std::string>());
+    policy["table"] = path_from(folder, policy["table"].get<std::string>());
   return scenario;
 }
 
-/// Those that meet the goals, best first; then those that miss, nearest first.
+/// All simulated candidates: those that meet the goals, best first; then the others by the same measure.
 std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& plan) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -138,7 +140,7 @@ std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& 
   return indices;
 }
 
-/// The first of each provider on each market, and on two.
+/// The first candidate in `order` of each provider on each market, and on spot and on demand together.
 std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::size_t>& order) {
   std::vector<std::size_t> best;
   std::set<std::tuple<std::size_t, Market, bool>> seen;
@@ -200,9 +202,9 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   if (plan.best_of_known_risk) out["best_of_known_risk"] = row(request, plan, *plan.best_of_known_risk);
   out["best_of_each"] = rows(request, plan, best_of_each(plan, order));
   out["pareto"] = rows(request, plan, plan.pareto);
-  out["near_misses"] = rows(request, plan, plan.near);
+  out["near_misses"] = rows(request, plan, plan.near_misses);
   out["left_out"] = plan.candidates.left_out;
-  // Each reason once, with its first candidate.
+  // Each reason once, with the number of its candidates.
   std::map<std::string, std::size_t> reasons;
   for (const PlannedRun& run : plan.runs)
     if (run.verdict == Verdict::impossible) ++reasons[run.reason];

@@ -16,24 +16,24 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Units of work simulated between two looks at what is beaten by now. Fixed: the result must not depend on the
-/// machine.
-constexpr std::size_t kUnitsARound = 16;
-constexpr std::size_t kNear = 5;
+/// Units of work that are simulated before the search checks again what is beaten. The number is fixed, because the
+/// result must not depend on the number of jobs.
+constexpr std::size_t kUnitsPerRound = 16;
+constexpr std::size_t kNearMissesMax = 5;
 
-/// Candidates of a group that are simulated together: those that may be taken back, or the others, which are compared
-/// among themselves.
-struct Unit {
-  double least = 0;  ///< of the bounds of what is to be minimized
+/// Candidates of a group that one child process simulates: either those whose nodes may be taken back, or the others.
+struct WorkUnit {
+  double least = 0;  ///< the lowest bound of the objective among them; the search begins with the lowest
   std::size_t group = 0;
   bool at_risk = false;
-  auto operator<=>(const Unit&) const = default;
+  auto operator<=>(const WorkUnit&) const = default;
 };
 
 double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
 PlanMeasure read_measure(const Json& in) { return {in[0].get<double>(), in[1].get<double>(), in[2].get<double>()}; }
 
+/// The search for one request. Each candidate has the verdict `beaten` until it gets another one.
 class Search {
  public:
   Search(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
@@ -42,14 +42,14 @@ class Search {
   }
 
   Plan run() {
-    bound();
-    const std::vector<Unit> order = by_bound();
+    apply_bounds();
+    const std::vector<WorkUnit> order = units_by_bound();
     units_ = order.size();
-    for (std::size_t first = 0; first < order.size(); first += kUnitsARound)
-      round({order.begin() + static_cast<std::ptrdiff_t>(first),
-             order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsARound))},
-            first);
-    // Wrong for all is wrong in the request.
+    for (std::size_t first = 0; first < order.size(); first += kUnitsPerRound)
+      simulate_round({order.begin() + static_cast<std::ptrdiff_t>(first),
+                      order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsPerRound))},
+                     first);
+    // If no candidate has a valid scenario, the request is wrong.
     if (plan_.simulated == 0 && !invalid_.empty()) throw ConfigError(invalid_);
     choose();
     return std::move(plan_);
@@ -58,13 +58,14 @@ class Search {
  private:
   const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
 
-  void bound() {
+  /// Rules out the candidates whose bounds alone miss a goal.
+  void apply_bounds() {
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const Bounds& bounds = candidate(i).bounds;
       PlannedRun& run = plan_.runs[i];
       if (request_.deadline && bounds.time_s > request_.deadline->si) {
         run.verdict = Verdict::too_slow;
-        run.reason = fmt::format("needs at least {} on so many GPUs", to_string(Seconds{bounds.time_s}));
+        run.reason = fmt::format("takes at least {} on this number of GPUs", to_string(Seconds{bounds.time_s}));
       } else if (request_.budget && bounds.usd > dollars(*request_.budget)) {
         run.verdict = Verdict::too_dear;
         run.reason = fmt::format("costs at least {:.2f} USD", bounds.usd);
@@ -72,64 +73,67 @@ class Search {
     }
   }
 
-  double value(const Bounds& bounds) const {
+  /// What the request minimizes; for carbon there is no bound, and cost gives the order.
+  double objective_of(const Bounds& bounds) const {
     return request_.objective == Objective::time ? bounds.time_s : bounds.usd_at_worst;
   }
-  double value(const PlannedRun& run) const {
+  double objective_of(const PlannedRun& run) const {
     return request_.objective == Objective::time     ? run.time_s.median
            : request_.objective == Objective::carbon ? run.kg_co2e.median
                                                      : run.usd_at_worst;
   }
 
-  /// What holds something to simulate, the most promising first.
-  std::vector<Unit> by_bound() const {
+  /// Units of candidates that are not ruled out, the most promising first.
+  std::vector<WorkUnit> units_by_bound() const {
     const auto& groups = plan_.candidates.groups;
-    std::vector<Unit> order;
+    std::vector<WorkUnit> order;
     for (std::size_t g = 0; g < groups.size(); ++g)
       for (const bool at_risk : {false, true}) {
         std::optional<double> least;
         for (const std::size_t i : groups[g].members)
-          if (open(i) && candidate(i).at_risk() == at_risk)
-            least = std::min(least.value_or(value(candidate(i).bounds)), value(candidate(i).bounds));
+          if (is_open(i) && candidate(i).at_risk() == at_risk)
+            least = std::min(least.value_or(objective_of(candidate(i).bounds)), objective_of(candidate(i).bounds));
         if (least) order.push_back({*least, g, at_risk});
       }
     std::sort(order.begin(), order.end());
     return order;
   }
 
-  bool open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten; }
+  /// True if nothing has ruled the candidate out and it was not simulated yet.
+  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten; }
 
-  /// Something is strictly faster and strictly cheaper than the bounds: so than any run of the candidate. What nobody
-  /// takes back must be beaten as the best of its kind too.
-  bool beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
+  /// True if a simulated candidate is strictly faster and strictly cheaper than the bounds, and so than any run of this
+  /// candidate. If nobody takes this candidate's nodes back, it must also be worse than the best one of known risk,
+  /// because the plan names that one too.
+  bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
     if (options_.exhaustive || request_.objective == Objective::carbon) return false;
-    if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < value(bounds))) return false;
+    if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < objective_of(bounds))) return false;
     return std::any_of(front_.begin(), front_.end(), [&](std::size_t other) {
       return plan_.runs[other].time_s.median < bounds.time_s && plan_.runs[other].usd_at_worst < bounds.usd_at_worst;
     });
   }
 
-  void round(const std::vector<Unit>& units, std::size_t done) {
+  /// Simulates some units in parallel; `done` units were simulated before.
+  void simulate_round(const std::vector<WorkUnit>& units, std::size_t done) {
     std::vector<std::vector<std::size_t>> work;
-    std::vector<std::size_t> origin;  // the group of each
-    for (const Unit& unit : units) {
+    std::vector<std::size_t> origin;  // the group of each entry of `work`
+    for (const WorkUnit& unit : units) {
       std::vector<std::size_t> members;
       for (const std::size_t i : plan_.candidates.groups[unit.group].members)
-        if (open(i) && candidate(i).at_risk() == unit.at_risk && !beaten(candidate(i), candidate(i).bounds))
+        if (is_open(i) && candidate(i).at_risk() == unit.at_risk && !is_beaten(candidate(i), candidate(i).bounds))
           members.push_back(i);
       if (members.empty()) continue;
       work.push_back(std::move(members));
       origin.push_back(unit.group);
     }
-    // A unit in one child: its members share their steps.
+    // One child process simulates a unit, because its members share their steps.
     const auto outcomes = run_children(
         work.size(), options_.jobs,
         [&](std::size_t u) {
           std::vector<PlanCandidate> members;
           for (const std::size_t i : work[u]) members.push_back(candidate(i));
-          return evaluate_group(
-                     request_, members,
-                     [&](const PlanCandidate& of, const Bounds& bounds) { return beaten(of, bounds); }, caches_)
+          return evaluate_group(request_, members,
+                                [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); }, caches_)
               .dump();
         },
         [&](std::size_t finished) {
@@ -139,14 +143,15 @@ class Search {
     for (std::size_t u = 0; u < work.size(); ++u) {
       rethrow(outcomes[u]);
       const Json outcome = Json::parse(outcomes[u].text);
-      // The others of the group, which wait for their turn, need not look for it again.
+      // The other unit of the group need not search for the fastest scheme again.
       for (const std::size_t i : plan_.candidates.groups[origin[u]].members)
         plan_.candidates.all[i].scheme = outcome["scheme"].get<std::string>();
-      for (std::size_t k = 0; k < work[u].size(); ++k) land(work[u][k], outcome["answers"][k]);
+      for (std::size_t k = 0; k < work[u].size(); ++k) record_answer(work[u][k], outcome["answers"][k]);
     }
   }
 
-  void land(std::size_t i, const Json& answer) {
+  /// Enters what evaluate_group() answered for candidate `i`.
+  void record_answer(std::size_t i, const Json& answer) {
     if (answer.contains("beaten")) return;
     PlannedRun& run = plan_.runs[i];
     for (const char* why : {"impossible", "invalid"})
@@ -172,14 +177,15 @@ class Search {
     run.warnings = answer["warnings"].get<std::vector<std::string>>();
     const bool meets = run.met_share >= request_.certainty - 1e-12;
     run.verdict = meets ? Verdict::meets : Verdict::misses;
-    if (!meets) run.reason = miss(run);
+    if (!meets) run.reason = describe_miss(run);
     if (!meets) return;
-    join_front(i);
-    if (run.risk_is_known()) least_of_known_risk_ = std::min(least_of_known_risk_.value_or(value(run)), value(run));
+    add_to_front(i);
+    if (run.risk_is_known())
+      least_of_known_risk_ = std::min(least_of_known_risk_.value_or(objective_of(run)), objective_of(run));
   }
 
-  /// Keeps those that nothing else beats.
-  void join_front(std::size_t i) {
+  /// Adds candidate `i` to the front, unless another one beats it, and removes those that it beats.
+  void add_to_front(std::size_t i) {
     const auto beats = [&](std::size_t a, std::size_t b) {
       return plan_.runs[a].time_s.median <= plan_.runs[b].time_s.median &&
              plan_.runs[a].usd_at_worst <= plan_.runs[b].usd_at_worst;
@@ -189,14 +195,16 @@ class Search {
     front_.push_back(i);
   }
 
-  /// Equal ones: the faster, then the first.
-  bool better(std::size_t a, const std::optional<std::size_t>& b) const {
+  /// True if candidate `a` is better than `b` or if there is no `b`. Of equal ones the faster is better, then the
+  /// first.
+  bool is_better(std::size_t a, const std::optional<std::size_t>& b) const {
     if (!b) return true;
-    const std::tuple x(value(plan_.runs[a]), plan_.runs[a].time_s.median, a);
-    return x < std::tuple(value(plan_.runs[*b]), plan_.runs[*b].time_s.median, *b);
+    const std::tuple x(objective_of(plan_.runs[a]), plan_.runs[a].time_s.median, a);
+    return x < std::tuple(objective_of(plan_.runs[*b]), plan_.runs[*b].time_s.median, *b);
   }
 
-  std::string miss(const PlannedRun& run) const {
+  /// Why a simulated candidate does not meet the goals.
+  std::string describe_miss(const PlannedRun& run) const {
     std::string why;
     const double time_s = request_.sure ? run.time_s.high : run.time_s.median;
     const double usd = request_.sure ? run.usd.high : run.usd.median;
@@ -206,19 +214,20 @@ class Search {
     if (request_.budget && usd > dollars(*request_.budget))
       why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
-    return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs, asked are {:.0f} %", 100 * run.met_share,
-                                     100 * request_.certainty)
+    return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs; {:.0f} % are asked for",
+                                     100 * run.met_share, 100 * request_.certainty)
                        : why;
   }
 
-  /// How far a run is from the goals: 1.2 is 20 % too slow or too dear.
+  /// How far a run is from the goals: 1.2 means 20 % too slow or too expensive.
   double excess(double time_s, double usd) const {
-    double most = 0;
-    if (request_.deadline) most = std::max(most, time_s / request_.deadline->si);
-    if (request_.budget) most = std::max(most, usd / dollars(*request_.budget));
-    return most;
+    double largest = 0;
+    if (request_.deadline) largest = std::max(largest, time_s / request_.deadline->si);
+    if (request_.budget) largest = std::max(largest, usd / dollars(*request_.budget));
+    return largest;
   }
 
+  /// Fills in what the plan answers: the best, the Pareto set and the near misses.
   void choose() {
     std::vector<std::size_t> meeting;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i)
@@ -226,8 +235,8 @@ class Search {
           (request_.objective != Objective::carbon || plan_.runs[i].carbon_known))
         meeting.push_back(i);
     for (const std::size_t i : meeting) {
-      if (better(i, plan_.best)) plan_.best = i;
-      if (plan_.runs[i].risk_is_known() && better(i, plan_.best_of_known_risk)) plan_.best_of_known_risk = i;
+      if (is_better(i, plan_.best)) plan_.best = i;
+      if (plan_.runs[i].risk_is_known() && is_better(i, plan_.best_of_known_risk)) plan_.best_of_known_risk = i;
     }
     std::sort(meeting.begin(), meeting.end(), [&](std::size_t a, std::size_t b) {
       const PlannedRun &x = plan_.runs[a], &y = plan_.runs[b];
@@ -239,7 +248,11 @@ class Search {
       cheapest = plan_.runs[i].usd_at_worst;
       plan_.pareto.push_back(i);
     }
-    std::vector<std::pair<double, std::size_t>> misses;
+    choose_near_misses();
+  }
+
+  void choose_near_misses() {
+    std::vector<std::pair<double, std::size_t>> misses;  // excess, candidate
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const PlannedRun& run = plan_.runs[i];
       if (run.verdict == Verdict::misses)
@@ -249,15 +262,15 @@ class Search {
         misses.emplace_back(excess(candidate(i).bounds.time_s, candidate(i).bounds.usd), i);
     }
     std::sort(misses.begin(), misses.end());
-    // One of each infrastructure: five checkpoint intervals of one machine are one miss.
+    // One for each infrastructure: the same nodes with five checkpoint intervals are one near miss.
     std::vector<std::tuple<std::size_t, const Instance*, int, Market>> seen;
     for (const auto& [excess, i] : misses) {
       const PlanCandidate& of = candidate(i);
       const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
       if (std::find(seen.begin(), seen.end(), place) != seen.end()) continue;
       seen.push_back(place);
-      plan_.near.push_back(i);
-      if (plan_.near.size() == kNear) break;
+      plan_.near_misses.push_back(i);
+      if (plan_.near_misses.size() == kNearMissesMax) break;
     }
   }
 
@@ -265,10 +278,10 @@ class Search {
   const PlanOptions& options_;
   Plan plan_;
   EvaluationCaches caches_;
-  std::vector<std::size_t> front_;             // that meet the goals, and nothing beats
-  std::optional<double> least_of_known_risk_;  // of what is to be minimized
-  std::size_t units_ = 0;                      // to simulate, as far as is known before
-  std::string invalid_;                        // the first candidate's that is no valid scenario
+  std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
+  std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk
+  std::size_t units_ = 0;                      // number of units, for the progress
+  std::string invalid_;                        // why the first invalid scenario is invalid
 };
 
 }  // namespace

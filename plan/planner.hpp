@@ -1,5 +1,5 @@
 #pragma once
-// The planner: simulates what a request could rent, leaving out what bounds prove to be no answer.
+// The planner: finds what to rent for a request. It simulates candidates, except for those that bounds rule out.
 
 #include <functional>
 #include <string>
@@ -9,69 +9,76 @@
 
 namespace ganymede {
 
-/// Median and spread over the seeds; `low` and `high` hold all stated error too, that of doubtful prices included.
+/// Median over the seeds, and an interval that covers their spread and all stated error, also that of doubtful prices.
 struct PlanMeasure {
   double median = 0, low = 0, high = 0;
 };
 
 enum class Verdict {
-  meets,      ///< the goals, as surely as was asked
-  misses,     ///< simulated, and does not
-  too_slow,   ///< its bound is beyond the deadline
-  too_dear,   ///< its bound is beyond the budget
-  beaten,     ///< something that meets the goals is faster and cheaper than its bounds
-  impossible  ///< has no result, with the reason
+  meets,      ///< simulated: meets the goals in the share of runs that was asked for
+  misses,     ///< simulated: does not
+  too_slow,   ///< not simulated: its least time is beyond the deadline
+  too_dear,   ///< not simulated: its least cost is beyond the budget
+  beaten,     ///< not simulated: another candidate that meets the goals is faster and cheaper than its bounds
+  impossible  ///< has no result, for PlannedRun::reason
 };
 
+/// What became of one candidate.
 struct PlannedRun {
   Verdict verdict = Verdict::beaten;
-  std::string reason;  ///< of those that miss, are too slow or too dear, or impossible
-  // Of simulated ones:
+  std::string reason;  ///< why it is no answer; empty if it meets the goals or is beaten
+  // Set only if it was simulated:
   PlanMeasure time_s, usd, kg_co2e;
-  double usd_at_worst = 0;  ///< median, with doubtful prices at their high ends: what candidates are ranked by
-  bool carbon_known = false;
-  double gpu_busy = 0, losses = 0, met_share = 0;
-  int seeds = 0, never_finish = 0;
-  std::string risk;    ///< how sure it is when nodes are taken back, as in a result: "none" ... "assumed"
-  std::string inputs;  ///< "measured" or "transferred"
+  /// Median cost in dollars with each doubtful price at its highest value; candidates are ranked by it.
+  double usd_at_worst = 0;
+  bool carbon_known = false;  ///< otherwise kg_co2e means nothing
+  double gpu_busy = 0;        ///< share of the held GPU time, mean over the seeds
+  double losses = 0;          ///< nodes lost, mean over the seeds
+  double met_share = 0;       ///< share of the seeds that meet the goals
+  int seeds = 0;              ///< simulated
+  int never_finish = 0;       ///< how many of these
+  std::string risk;           ///< how sure it is when nodes are taken back, as `provenance.risk` of a result
+  std::string inputs;         ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
-  /// How often nodes are taken back is not a guess.
+  /// True if it is not a guess how often nodes are taken back.
   bool risk_is_known() const { return risk != "assumed"; }
   bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
 };
 
 struct Plan {
   Candidates candidates;
-  std::vector<PlannedRun> runs;     ///< one a candidate
-  std::optional<std::size_t> best;  ///< none: nothing meets the goals
-  /// The best of those whose risk of interruption is known: the best itself, if its is.
+  std::vector<PlannedRun> runs;     ///< one for each candidate
+  std::optional<std::size_t> best;  ///< index of the best candidate; none if nothing meets the goals
+  /// The best candidate whose risk of interruption is known; equal to `best` if that one's is.
   std::optional<std::size_t> best_of_known_risk;
-  /// Candidates that meet the goals, fastest first: nothing is both faster and, at high ends of doubtful prices,
-  /// cheaper.
+  /// The candidates that meet the goals and that no other one beats in both time and usd_at_worst; fastest first.
   std::vector<std::size_t> pareto;
-  std::vector<std::size_t> near;  ///< the nearest that do not, nearest first
-  std::size_t simulated = 0;      ///< candidates
-  std::size_t count(Verdict verdict) const;
+  std::vector<std::size_t> near_misses;      ///< candidates that come closest to the goals, closest first
+  std::size_t simulated = 0;                 ///< number of candidates that were simulated
+  std::size_t count(Verdict verdict) const;  ///< number of candidates with this verdict
 };
 
 struct PlanOptions {
-  int jobs = 1;
-  bool exhaustive = false;  ///< simulates all that could meet the goals, for checking that leaving out loses nothing
-  std::function<void(std::size_t done, std::size_t groups)> progress;
+  int jobs = 1;             ///< simulations at once
+  bool exhaustive = false;  ///< simulate also what is beaten, to check that the answer stays the same
+  std::function<void(std::size_t done, std::size_t groups)> progress = {};
 };
 
-/// The same for the same request, whatever the number of jobs.
+/// Answers a request. The same request gives the same plan, whatever the number of jobs.
 ///
-/// A candidate is left out if its bounds alone miss a goal, or if one that was simulated and meets the goals is both
-/// faster and cheaper than they are: then it is neither the best by time or cost nor in the Pareto set. One that nobody
-/// takes back is left out only if another such one is better besides. By carbon nothing is left out for being beaten.
-/// Where a request names several schemes, the one with the shortest mean step is simulated.
+/// A candidate is not simulated if its bounds alone miss a goal, or if another one that was simulated and meets the
+/// goals is both faster and cheaper than its bounds: then it is neither the best by time or cost, nor in the Pareto
+/// set. If nobody takes the candidate's nodes back, it is left out only if another one of known risk is better too. If
+/// the objective is carbon, nothing is left out for being beaten. If a request allows several schemes, the one with the
+/// shortest mean step is simulated.
 ///
-/// Costs are compared with doubtful prices at their high ends: an old price wins only if it would do so even there.
+/// Costs are compared with doubtful prices at their highest values: an old price wins only if it would win even then.
+/// Throws ConfigError if no candidate has a valid scenario.
 Plan make_plan(const Request& request, const PlanOptions& options);
 
-/// `ganymede.plan/1`, which `simulate` takes; files that it names are relative to `folder`, where it will lie.
+/// The plan as `ganymede.plan/1`, which `ganymede simulate` accepts. Paths in it are relative to `folder`, where the
+/// file will be written.
 std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder);
 
 }  // namespace ganymede

@@ -18,22 +18,24 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr int kMostGpus = 65536;
-constexpr std::int64_t kMostImages = 1'000'000'000'000;
-/// A model whose stages' lengths a scenario does not say: as scenarios vary them.
+constexpr int kMaxGpus = 65536;
+constexpr std::int64_t kMaxImages = 1'000'000'000'000;
+/// How much stage lengths vary if the request does not say: the default of scenarios.
 constexpr double kStageVariation = 0.25;
 
-std::vector<std::string> strings(JsonObject& in, const char* key) {
+/// Reads an optional list of read_strings, or one string. Empty if the key is absent.
+std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   std::vector<std::string> all;
   const auto node = in.optional(key);
   if (!node) return all;
   if (node->is_string()) return {node->as_string()};
   for (const JsonNode& entry : node->as_array()) all.push_back(entry.as_string());
-  if (all.empty()) node->expected("at least one");
+  if (all.empty()) node->expected("at least one name");
   return all;
 }
 
-/// The recorded trace of a model: one that was measured on a GPU before one of a CPU, then the first name.
+/// Picks the recorded trace of a model: one of a GPU rather than one of a CPU, then the first by name. `why` gets a
+/// sentence for people.
 std::string pick_trace(const JsonNode& model, std::string& why) {
   std::string best;
   bool best_is_gpu = false;
@@ -66,7 +68,7 @@ void read_stages(JsonObject& in, Request& request, Json& workload) {
   request.stage_variation = count > 1 ? kStageVariation : 0;
   const auto node = in.optional("stages");
   if (!node) return;
-  workload["stages"] = node->value();  // the scenario checks it
+  workload["stages"] = node->value();  // reading the scenario checks it
   JsonObject stages(*node);
   if (const auto shares = stages.optional("shares"))
     if (const auto numbers = shares->as_numbers(0, 1); numbers.size() == count) request.stage_shares = numbers;
@@ -84,19 +86,19 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
   if (dataset) workload["dataset"] = dataset->value();
   if (images.has_value() == epochs.has_value()) workload_node.fail("expected exactly one of \"images\" and \"epochs\"");
   if (images) {
-    request.images = images->as_integer(1, kMostImages);
+    request.images = images->as_integer(1, kMaxImages);
     workload["images"] = request.images;
     return;
   }
   if (!dataset) epochs->fail("epochs need \"dataset\" beside them, to know how many images one has");
-  JsonObject of(*dataset);
-  const std::int64_t size = of.required("images").as_integer(1, kMostImages);
-  const std::int64_t count = epochs->as_integer(1, kMostImages / size);
+  JsonObject dataset_members(*dataset);
+  const std::int64_t size = dataset_members.required("images").as_integer(1, kMaxImages);
+  const std::int64_t count = epochs->as_integer(1, kMaxImages / size);
   request.images = count * size;
   workload["epochs"] = count;
 }
 
-/// The batch sizes that are asked for, one or a list; without them, all that the trace has recorded.
+/// Reads the batch sizes, one or a list; if there are none, takes all that the trace has recorded.
 void read_batches(const std::optional<JsonNode>& node, const std::string& trace, Request& request) {
   std::map<int, std::vector<std::size_t>> recorded;
   std::string names;
@@ -155,7 +157,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
   if (start && !parse_time(start->as_string()))
     start->expected("a time with its zone, such as \"2026-12-01T09:00:00Z\" or \"2026-12-01T10:00+01:00\"");
   if (!deadline) {
-    if (start) start->fail("a start without a \"deadline\" that is a time says nothing");
+    if (start) start->fail("a start needs a \"deadline\" that is a time, and there is no deadline");
     return;
   }
   request.deadline_text = deadline->as_string();
@@ -165,7 +167,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
     if (looks_like_time)
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
     request.deadline = deadline->as_positive<Seconds>();
-    if (start) start->fail("a start has no meaning for a deadline that is a duration");
+    if (start) start->fail("a start needs a \"deadline\" that is a time, and this one is a duration");
     return;
   }
   request.start = start ? start->as_string() : now;
@@ -174,7 +176,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
   request.deadline = Seconds{static_cast<double>(left)};
 }
 
-/// A list whose entries must be known; the nearest is named.
+/// Refuses entries of a list that are not in `known`, and suggests the nearest one.
 void check_known(const JsonNode& search, const char* key, const std::vector<std::string>& wanted,
                  const std::set<std::string>& known) {
   const std::vector<std::string> names(known.begin(), known.end());
@@ -197,7 +199,7 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
     }
     if (request.catalogs.empty()) node->expected("at least one catalog");
   } else {
-    // Not the machines of somebody else's cellar.
+    // The catalog "private" describes machines that the user does not have.
     for (const std::string& name : provider_names())
       if (name != "private") request.catalogs.push_back({name, catalog(name)});
   }
@@ -209,9 +211,9 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
       instances.insert(instance.name);
       for (const Price& price : instance.prices) regions.insert(price.region);
     }
-  check_known(search, "gpus", request.gpus = strings(in, "gpus"), gpus);
-  check_known(search, "instances", request.instances = strings(in, "instances"), instances);
-  check_known(search, "regions", request.regions = strings(in, "regions"), regions);
+  check_known(search, "gpus", request.gpus = read_strings(in, "gpus"), gpus);
+  check_known(search, "instances", request.instances = read_strings(in, "instances"), instances);
+  check_known(search, "regions", request.regions = read_strings(in, "regions"), regions);
 }
 
 std::vector<RequestPolicy> read_policies(const JsonNode& node) {
@@ -224,7 +226,8 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
     one.policy = find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
-    if (!one.policy->decide) entry.fail("a program of your own cannot be searched over; simulate it with the plan");
+    if (!one.policy->decide)
+      entry.fail("a plan cannot try a program of your own; simulate the plan's scenario with it");
     if (one.policy->learns && one.content.contains("table"))
       one.content["table"] = (entry.directory() / one.content["table"].get<std::string>()).string();
     all.push_back(std::move(one));
@@ -233,10 +236,11 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   return all;
 }
 
+/// A policy with its default settings.
 RequestPolicy named_policy(const char* name) { return {Json{{"name", name}}, find_policy(name)}; }
 
-/// Ages count to the day that the request names; else to the newest price of the catalogs, so that the same request and
-/// catalogs give the same plan on every day.
+/// Reads up to which age prices are not doubtful. Ages are counted to the day that the request names, otherwise to the
+/// newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
 void read_price_age(JsonObject& in, Request& request) {
   for (const Request::Catalog& entry : request.catalogs)
     request.price_age.today = std::max(request.price_age.today, newest_price_date(entry.platform));
@@ -257,9 +261,9 @@ void read_search(const JsonNode& node, Request& request) {
   if (const auto markets = in.optional("markets"))
     for (const JsonNode& entry : markets->as_array()) request.markets.push_back(read_market(entry));
   if (request.markets.empty()) request.markets = {Market::on_demand, Market::spot};
-  if (const auto least = in.optional("min_gpus")) request.min_gpus = static_cast<int>(least->as_integer(1, kMostGpus));
+  if (const auto least = in.optional("min_gpus")) request.min_gpus = static_cast<int>(least->as_integer(1, kMaxGpus));
   if (const auto most = in.optional("max_gpus")) {
-    request.max_gpus = static_cast<int>(most->as_integer(1, kMostGpus));
+    request.max_gpus = static_cast<int>(most->as_integer(1, kMaxGpus));
     if (request.max_gpus < request.min_gpus)
       most->fail(
           fmt::format("at most {} GPUs and at least {} contradict each other", request.max_gpus, request.min_gpus));
@@ -291,7 +295,7 @@ void read_search(const JsonNode& node, Request& request) {
       if (!one.policy->other_market && !one.policy->other_regions) request.mixed_policies.push_back(one);
   request.checkpoints = {"10min", "1h", "daly"};
   if (const auto list = in.optional("checkpoints")) {
-    request.checkpoints = strings(in, "checkpoints");
+    request.checkpoints = read_strings(in, "checkpoints");
     for (const std::string& every : request.checkpoints) {
       const JsonNode entry = JsonNode::wrap(Json(every), node.file(), "");
       if (every != "daly" && !every.ends_with("epoch")) entry.as_positive<Seconds>();
@@ -321,7 +325,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   read_deadline(in, request, now);
   if (const auto budget = in.optional("budget")) {
     request.budget = read_money(*budget);
-    if (request.budget->value == 0) budget->fail("nothing can be rented for nothing");
+    if (request.budget->value == 0) budget->fail("expected a budget above 0");
   }
   if (const auto objective = in.optional("objective")) {
     const std::string what = objective->as_choice({"cost", "time", "carbon"});

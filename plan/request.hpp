@@ -1,5 +1,5 @@
 #pragma once
-// A request, `ganymede.request/1`: what to train, until when and for how much, and where to look for something to rent.
+// A request, `ganymede.request/1`: what to train, by when, for how much money, and where to search.
 
 #include <cstdint>
 #include <filesystem>
@@ -18,57 +18,57 @@ namespace ganymede {
 enum class Objective { cost, time, carbon };
 std::string_view to_string(Objective objective);
 
-/// A policy of a search, as a scenario's "policy".
+/// A policy that the search tries.
 struct RequestPolicy {
-  nlohmann::json content;
+  nlohmann::json content;  ///< as the member "policy" of a scenario
   const Policy* policy = nullptr;
   std::string name() const { return content["name"].get<std::string>(); }
 };
 
 struct Request {
-  std::string file;
-  // What all candidates have in common, as members of a scenario: workload, storage, billing, …
-  nlohmann::json common;
+  std::string file;       ///< for error messages
+  nlohmann::json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …
   StepTrace trace;
-  /// Images a GPU and step to try, ascending.
+  /// A batch size to try.
   struct Batch {
-    int per_gpu = 0;
-    std::vector<std::size_t> stages;  ///< entries of trace.batches
+    int per_gpu = 0;                  ///< images on each GPU in each step
+    std::vector<std::size_t> stages;  ///< indices into trace.batches; one entry unless the model grows
   };
-  std::vector<Batch> batches;
-  std::vector<double> stage_shares;  ///< of the images
-  double stage_variation = 0;
-  std::int64_t images = 0;
-  std::string trace_choice;  ///< which trace, and why where the request names none
+  std::vector<Batch> batches;        ///< ascending
+  std::vector<double> stage_shares;  ///< share of the images that each stage trains; sums to 1
+  double stage_variation = 0;        ///< share by which a stage's length varies with the seed
+  std::int64_t images = 0;           ///< to train in total
+  std::string trace_choice;          ///< the trace's name, and why it was picked if the request names none
 
-  std::optional<Seconds> deadline;  ///< from the request on
-  std::string start;                ///< "2026-12-01T09:00:00Z" where the deadline is a time; else empty
-  std::string deadline_text;        ///< as it was stated
+  std::optional<Seconds> deadline;  ///< since the request
+  std::string start;                ///< such as "2026-12-01T09:00:00Z" if the deadline is a time; otherwise empty
+  std::string deadline_text;        ///< as the request states it
   std::optional<MicroUsd> budget;
   Objective objective = Objective::cost;
 
   struct Catalog {
-    std::string name;  ///< as a scenario names it
+    std::string name;  ///< as a scenario would name it
     Platform platform;
   };
   std::vector<Catalog> catalogs;
-  std::vector<std::string> gpus, instances, regions;  ///< empty: all
+  std::vector<std::string> gpus, instances, regions;  ///< names to search; all if empty
   std::vector<Market> markets;
   int min_gpus = 1, max_gpus = 16;
-  std::vector<std::string> schemes;
+  std::vector<std::string> schemes;  ///< all-reduce schemes of which the fastest is taken
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
-  std::vector<RequestPolicy> mixed_policies;  ///< for some nodes on spot beside others on demand; empty: none is tried
-  std::vector<std::string> checkpoints;       ///< intervals to try where nodes may be lost
-  PriceAge price_age;                         ///< of prices that are believed as they stand
-  /// Runs of a candidate that nothing random happens to but delays, and of one whose nodes may be lost.
-  int seeds = 5, seeds_at_risk = 20;
-  double certainty = 0.9;  ///< share of the seeds that must meet the goals
-  bool sure = false;       ///< the upper ends of their intervals must, with all stated error
-  std::uint64_t seed = 0;
+  std::vector<RequestPolicy>
+      mixed_policies;                    ///< for allocations of spot and on-demand nodes together; not tried if empty
+  std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost
+  PriceAge price_age;                    ///< up to which a price is not doubtful
+  int seeds = 5;                         ///< runs of a candidate whose nodes cannot be lost
+  int seeds_at_risk = 20;                ///< runs of a candidate whose nodes may be lost at random
+  double certainty = 0.9;                ///< share of the runs that must meet the goals
+  bool sure = false;                     ///< the upper ends of the runs' intervals must meet the goals too
+  std::uint64_t seed = 0;                ///< of the first run
 };
 
-/// ConfigError with file and pointer for what is wrong or contradicts itself. `now`: UTC, for a deadline that is a time
-/// where the request states no "start".
+/// Reads a request. Throws ConfigError, with file and JSON pointer, if something is wrong or contradicts itself. `now`
+/// is the time in UTC from which a deadline that is a time counts, unless the request has a "start".
 Request read_request(const JsonNode& node, const std::string& now);
 
 }  // namespace ganymede

@@ -1,5 +1,5 @@
 #pragma once
-// A scenario without prices, faults or storage: what checks of step times need.
+// A scenario without prices, faults or storage, for checks of step times.
 
 #include <cstdint>
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace ganymede {
 
-/// `nodes` nodes of an instance of `platform`, `gpus_per_node` of whose GPUs train `steps` steps of the trace's first
-/// entry. The scheme is a ring, the policy keeps what it has.
+/// Returns a scenario in which `nodes` nodes of `instance`, a type of `platform`, train `steps` steps of the trace's
+/// first batch entry on `gpus_per_node` GPUs each. The all-reduce scheme is `ring`, the policy `fixed`.
 Scenario bare_scenario(std::shared_ptr<const Platform> platform, const std::string& instance, int nodes,
                        int gpus_per_node, const StepTrace& trace, std::int64_t steps);
 

@@ -12,43 +12,45 @@
 namespace ganymede {
 namespace {
 
-/// Throws ConfigError or the library's exception for what is no whole result.
-std::pair<std::string, Landed> read_row(const std::string& line, const std::string& where, const JournalCheck& check) {
-  const JsonNode row = JsonNode::parse(line, where);  // bounds the nesting
+/// Reads one line as scenario hash and run. Throws ConfigError or the JSON library's exception if it is not a complete
+/// result.
+std::pair<std::string, FinishedRun> read_row(const std::string& line, const std::string& where,
+                                             const JournalCheck& check) {
+  const JsonNode row = JsonNode::parse(line, where);  // refuses deep nesting
   JsonObject members(row);
   check_schema(members, "ganymede.result/1");
-  if (check.whole) check.whole(row.value());
+  if (check.check_row) check.check_row(row.value());
   const auto run = nlohmann::ordered_json::parse(line);
   return {run.at("provenance").at("scenario_hash").get<std::string>(), {line, facts_of(run)}};
 }
 
-/// The library's words without its bracketed code.
-std::string reason(std::string_view what) {
+/// The JSON library's message without its bracketed code.
+std::string message_of(std::string_view what) {
   const std::size_t end = what.starts_with('[') ? what.find("] ") : std::string_view::npos;
   return std::string(end == std::string_view::npos ? what : what.substr(end + 2));
 }
 
 }  // namespace
 
-std::map<std::string, Landed> read_journal(const std::filesystem::path& journal, const JournalCheck& check) {
-  std::map<std::string, Landed> known;
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const JournalCheck& check) {
+  std::map<std::string, FinishedRun> known;
   if (journal.empty() || !std::filesystem::exists(journal)) return known;
   const std::string text = read_file(journal);
   std::istringstream lines(text);
   std::size_t number = 0;
   for (std::string line; std::getline(lines, line);) {
     const std::string where = fmt::format("{}: line {}", journal.string(), ++number);
-    if (lines.eof() && !nlohmann::json::accept(line)) break;  // cut short
+    if (lines.eof() && !nlohmann::json::accept(line)) break;  // the last line was cut short
     std::string wrong;
     try {
-      auto [hash, landed] = read_row(line, where, check);
-      known.insert_or_assign(hash, std::move(landed));
+      auto [hash, run] = read_row(line, where, check);
+      known.insert_or_assign(hash, std::move(run));
     } catch (const ConfigError& error) {
       wrong = error.what();
     } catch (const nlohmann::json::exception& error) {
-      wrong = where + ": " + reason(error.what());
+      wrong = where + ": " + message_of(error.what());
     }
-    if (!wrong.empty() && check.dropped) check.dropped(wrong + "; this run is simulated again");
+    if (!wrong.empty() && check.report_dropped) check.report_dropped(wrong + "; this run is simulated again");
   }
   return known;
 }

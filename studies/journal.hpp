@@ -1,5 +1,6 @@
 #pragma once
-// What a sweep has kept of its runs while it went on: a result a line.
+// The journal of a sweep: the results of the runs that are done, one in each line. With it, a sweep that was
+// interrupted continues where it stopped.
 
 #include <filesystem>
 #include <map>
@@ -10,14 +11,14 @@
 
 namespace ganymede {
 
-/// A run's result in one line, and what the summary needs of it.
-struct Landed {
+/// A run that is done: its result as one line of JSON, and what the summary needs of it.
+struct FinishedRun {
   std::string line;
   RunFacts facts;
 };
 
-/// The results of an earlier, interrupted sweep, by scenario hash; none if there is no such file. A line that is no
-/// whole result is left out and told to `check.dropped`, but for a last one that was cut short.
-std::map<std::string, Landed> read_journal(const std::filesystem::path& journal, const JournalCheck& check);
+/// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
+/// result is left out and reported to `check.report_dropped`, except for a last line that was cut short.
+std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const JournalCheck& check);
 
 }  // namespace ganymede

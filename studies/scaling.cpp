@@ -16,10 +16,10 @@
 namespace ganymede {
 namespace {
 
-// How far a simulated collective of large messages is off: the middle of the errors from 1 MiB on in the table of
+// Relative error of a simulated collective of large messages: the middle of the errors from 1 MiB on in the table of
 // docs/model.md.
 constexpr double kCommunicationError = 0.1;
-constexpr double kNormal90 = 1.6449;
+constexpr double kNormal90 = 1.6449;  // 95 % quantile of the standard normal distribution: half-width of 90 %
 
 StepShape read_shape(const JsonNode& node) {
   StepShape shape;
@@ -53,7 +53,8 @@ StepShape read_shape(const JsonNode& node) {
   return shape;
 }
 
-JsonNode named(const JsonNode& root, const char* section, const JsonNode& name) {
+/// The member of `root`'s `section` that `name` names. Throws ConfigError with the known names if there is none.
+JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name) {
   const std::string key = name.as_string();
   std::vector<std::string> known;
   if (root.value().contains(section))
@@ -61,7 +62,7 @@ JsonNode named(const JsonNode& root, const char* section, const JsonNode& name) 
       if (other == key) return value;
       known.push_back(other);
     }
-  return name.as_choice(known), root;  // fails
+  return name.as_choice(known), root;  // throws
 }
 
 std::shared_ptr<const Platform> read_machine(const JsonNode& node, std::string& instance, int& gpus_per_node) {
@@ -89,8 +90,8 @@ ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
   name_ = in.required("name").as_string();
   const std::string unit = in.required("unit").as_choice({"images/s", "s/kimg", "s"});
   unit_ = unit == "images/s" ? Unit::images_per_second : unit == "s/kimg" ? Unit::seconds_per_kimg : Unit::seconds;
-  platform_ = read_machine(named(root, "machines", in.required("machine")), instance_, gpus_per_node_);
-  shape_ = read_shape(named(root, "steps", in.required("step")));
+  platform_ = read_machine(find_named(root, "machines", in.required("machine")), instance_, gpus_per_node_);
+  shape_ = read_shape(find_named(root, "steps", in.required("step")));
   scheme_ = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) overlap_ = overlap->as_bool();
   if (auto alternative = in.optional("alternative")) alternative_ = alternative->as_bool();
@@ -106,7 +107,7 @@ ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
   if (auto input = in.optional("input_images_per_second")) input_ = input->as_number(1, 1e9);
   if (auto equations = in.optional("equations_bandwidth")) equations_ = equations->as_positive<BytesPerSecond>().si;
   if (auto placement = in.optional("placement"))
-    split_ = placement->as_choice({"data-parallel", "component-split"}) == "component-split";
+    component_split_ = placement->as_choice({"data-parallel", "component-split"}) == "component-split";
   if (auto bytes = in.optional("image_bytes")) image_bytes_ = bytes->as_number(0, 1e12);
   if (auto as = in.optional("links_as")) links_as_ = as->as_string();
   if (auto fit = in.optional("fit")) {
@@ -143,16 +144,15 @@ Synchronization ScalingSeries::synchronization(int gpus) const {
   Synchronization out;
   out.scheme = scheme_;
   out.overlap = overlap_;
-  if (split_ && gpus % 2 == 0) out.placement = Placement::component_split;
+  if (component_split_ && gpus % 2 == 0) out.placement = Placement::component_split;
   return out;
 }
 
-/// Images of a step.
 double ScalingSeries::images_of(const ScalingCell& cell) const {
   return static_cast<double>(batches_a_step(synchronization(cell.gpus), cell.gpus)) * cell.batch;
 }
 
-double ScalingSeries::step_of(const ScalingCell& cell, double value) const {
+double ScalingSeries::step_seconds(const ScalingCell& cell, double value) const {
   const double images = images_of(cell);
   if (unit_ == Unit::images_per_second) return images / value;
   return unit_ == Unit::seconds_per_kimg ? value * images / 1000 : value / steps_;
@@ -164,16 +164,23 @@ double ScalingSeries::in_unit(const ScalingCell& cell, double step_s) const {
   return unit_ == Unit::seconds_per_kimg ? step_s * 1000 / images : step_s * steps_;
 }
 
-/// The one-GPU fit cell of that batch, else of the nearest.
-const ScalingCell& ScalingSeries::reference(int batch) const {
+/// The fit cell of one GPU with that batch size, or else with the nearest one.
+const ScalingCell& ScalingSeries::reference_cell(int batch) const {
   const ScalingCell* nearest = nullptr;
   const auto distance = [&](const ScalingCell& cell) {
     return cell.batch > batch ? static_cast<double>(cell.batch) / batch : static_cast<double>(batch) / cell.batch;
   };
   for (const ScalingCell& cell : cells_)
     if (cell.fit && cell.gpus == 1 && (!nearest || distance(cell) < distance(*nearest))) nearest = &cell;
-  assert(nearest);  // the constructor saw one
+  assert(nearest);  // the constructor refuses series without one
   return *nearest;
+}
+
+/// The fit cell of several GPUs, if something is fitted to it.
+const ScalingCell& ScalingSeries::multi_gpu_fit_cell() const {
+  const auto cell = std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
+  assert(cell != cells_.end());  // the constructor refuses series without one
+  return *cell;
 }
 
 double ScalingSeries::gradient_bytes() const {
@@ -182,12 +189,12 @@ double ScalingSeries::gradient_bytes() const {
   return sum;
 }
 
-ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const {
-  const ScalingCell& from = reference(batch);
-  const double alone = step_of(from, from.measured);
+ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const {
+  const ScalingCell& from = reference_cell(batch);
+  const double one_gpu_s = step_seconds(from, from.measured);
   const int per_node = std::min(gpus, gpus_per_node_);
-  // Where only another batch was measured, the step lies between one that launching binds, which stays, and one in
-  // proportion to the images; the geometric mean of the two is the middle.
+  // If only another batch size was measured, the step time lies between one that launches decide, which does not
+  // change, and one in proportion to the images. The geometric mean of the two is the middle.
   const double ratio = static_cast<double>(batch) / from.batch;
   const auto model_with = [&](double step_s) {
     StepModel model;
@@ -198,7 +205,7 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
     for (const auto& phase : shape_.phases)
       model.phases.push_back(phase_of(phase.name, phase.network, Stream::compute, phase.share * (step_s - serial),
                                       phase.serial_share * serial));
-    // A node's processors prepare the batches of all its workers.
+    // The processors of a node prepare the batches of all its workers.
     if (input_) model.phases.push_back(phase_of("decode", "", Stream::input, batch * per_node / *input_, 0));
     for (const auto& bucket : shape_.buckets) {
       const auto after = std::find_if(shape_.phases.begin(), shape_.phases.end(),
@@ -212,9 +219,9 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
   };
   WorkloadModel workload;
   workload.provenance = Provenance::transferred;
-  workload.central = model_with(alone * std::sqrt(ratio));
-  workload.low = model_with(alone * std::min(1.0, ratio));
-  workload.high = model_with(alone * std::max(1.0, ratio));
+  workload.central = model_with(one_gpu_s * std::sqrt(ratio));
+  workload.low = model_with(one_gpu_s * std::min(1.0, ratio));
+  workload.high = model_with(one_gpu_s * std::max(1.0, ratio));
   workload.worker_variation = spread_;
   StepTrace trace;
   trace.batches.resize(1);
@@ -229,25 +236,28 @@ ScalingSeries::Step ScalingSeries::simulate(int gpus, int batch, double bytes_fa
   return {steps.mean.si, steps.low.si, steps.high.si};
 }
 
+/// The serial host time of a replica with which the fit cell of several GPUs comes out as measured.
 double ScalingSeries::fit_serial_host(double bytes_factor) const {
-  const auto several = std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
-  const double wanted = step_of(*several, several->measured);
-  double low = 0, high = step_of(reference(several->batch), reference(several->batch).measured);
+  const ScalingCell& cell = multi_gpu_fit_cell();
+  const ScalingCell& one = reference_cell(cell.batch);
+  const double target_s = step_seconds(cell, cell.measured);
+  double low = 0, high = step_seconds(one, one.measured);
   for (int i = 0; i < 40; ++i) {
     const double middle = (low + high) / 2;
-    (simulate(several->gpus, several->batch, bytes_factor, middle).mean < wanted ? low : high) = middle;
+    (simulate(cell.gpus, cell.batch, bytes_factor, middle).mean < target_s ? low : high) = middle;
   }
   return low;
 }
 
-/// Slower links are more bytes: the share of the assumed bandwidth at which the fit cell comes out.
+/// Fits the links' share of the assumed bandwidth so that the fit cell of several GPUs comes out as measured. Slower
+/// links are simulated as more bytes.
 void ScalingSeries::fit_links() {
-  const auto several = std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
-  const double wanted = step_of(*several, several->measured);
+  const ScalingCell& cell = multi_gpu_fit_cell();
+  const double target_s = step_seconds(cell, cell.measured);
   double low = 1e-4, high = 1e4;
   for (int i = 0; i < 60; ++i) {
     const double middle = std::sqrt(low * high);
-    (simulate(several->gpus, several->batch, 1 / middle, 0).mean > wanted ? low : high) = middle;
+    (simulate(cell.gpus, cell.batch, 1 / middle, 0).mean > target_s ? low : high) = middle;
   }
   links_ = high;
 }
@@ -257,30 +267,29 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
     const auto other = std::find_if(before.begin(), before.end(), [&](const auto& s) { return s.name() == links_as_; });
     if (other == before.end())
       throw ConfigError(fmt::format(
-          "the series \"{}\" takes its links' share from \"{}\", which does not stand before it", name_, links_as_));
+          "the series \"{}\" takes its links' share from \"{}\", which must be listed before it", name_, links_as_));
     links_ = other->links_;
     return {};
   }
   if (fits_links_) {
     fit_links();
-    const auto& several =
-        *std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
-    const double least = simulate(several.gpus, several.batch, 0, 0).mean;
-    if (const double wanted = step_of(several, several.measured); least > wanted)
+    const ScalingCell& cell = multi_gpu_fit_cell();
+    const double least_s = simulate(cell.gpus, cell.batch, 0, 0).mean;
+    if (const double measured_s = step_seconds(cell, cell.measured); least_s > measured_s)
       return {fmt::format(
           "{}: no bandwidth of the links explains its cell of several GPUs: a step of {} without any bytes is longer "
           "than the measured {}",
-          name_, to_string(Seconds{least}), to_string(Seconds{wanted}))};
+          name_, to_string(Seconds{least_s}), to_string(Seconds{measured_s}))};
     return {fmt::format(
         "{}: the links give {:.3g} times the bandwidth that is assumed, to the cells of one and several GPUs", name_,
         links_)};
   }
   if (!fits_serial_host_) return {};
   serial_host_s_ = fit_serial_host(1);
-  // Links so slow that communication alone would outlast the fit cell's step are refuted by it.
-  const auto several = std::find_if(cells_.begin(), cells_.end(), [](const auto& c) { return c.fit && c.gpus > 1; });
-  const double wanted = step_of(*several, several->measured);
-  const auto refuted = [&](double link) { return simulate(several->gpus, several->batch, 1 / link, 0).mean > wanted; };
+  // The fit cell refutes links that are so slow that communication alone would take longer than its step.
+  const ScalingCell& cell = multi_gpu_fit_cell();
+  const double measured_s = step_seconds(cell, cell.measured);
+  const auto refuted = [&](double link) { return simulate(cell.gpus, cell.batch, 1 / link, 0).mean > measured_s; };
   if (refuted(slowest_link_) && !refuted(1)) {
     double low = slowest_link_, high = 1;
     for (int i = 0; i < 40; ++i) (refuted((low + high) / 2) ? low : high) = (low + high) / 2;
@@ -296,44 +305,44 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
 }
 
 std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
-  const ScalingCell& one = reference(cell.batch);
-  const double alone = step_of(one, one.measured) * cell.batch / one.batch;
-  std::vector<Baseline> out = {{"no communication", in_unit(cell, alone)}};
+  const ScalingCell& one = reference_cell(cell.batch);
+  const double ideal_s = step_seconds(one, one.measured) * cell.batch / one.batch;
+  std::vector<Baseline> out = {{"no communication", in_unit(cell, ideal_s)}};
   for (const ScalingCell& second : cells_) {
     if (!second.fit || second.gpus == 1 || second.batch != cell.batch) continue;
-    const double more = step_of(second, second.measured) - alone;
+    const double more_s = step_seconds(second, second.measured) - ideal_s;
     const double n = cell.gpus;
-    out.push_back({"affine", in_unit(cell, alone + more * (n - 1) / (second.gpus - 1))});
-    out.push_back({"log2", in_unit(cell, alone + more * std::log2(n) / std::log2(second.gpus))});
+    out.push_back({"affine", in_unit(cell, ideal_s + more_s * (n - 1) / (second.gpus - 1))});
+    out.push_back({"log2", in_unit(cell, ideal_s + more_s * std::log2(n) / std::log2(second.gpus))});
     break;
   }
   if (equations_)
     out.push_back(
-        {"the paper's equations", in_unit(cell, alone + (2.0 * cell.gpus - 1) * gradient_bytes() / *equations_)});
+        {"the paper's equations", in_unit(cell, ideal_s + (2.0 * cell.gpus - 1) * gradient_bytes() / *equations_)});
   return out;
 }
 
 CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
-  const Step step = simulate(cell.gpus, cell.batch, 1, serial_host_s_);
-  const double quiet = simulate(cell.gpus, cell.batch, 0, serial_host_s_).mean;
+  const StepTime step = simulate(cell.gpus, cell.batch, 1, serial_host_s_);
+  const double without_communication = simulate(cell.gpus, cell.batch, 0, serial_host_s_).mean;
   const double slow = simulate(cell.gpus, cell.batch, 1 / slowest_link_, serial_host_slow_s_).mean;
   const double fast = simulate(cell.gpus, cell.batch, 1 / fastest_link_, serial_host_fast_s_).mean;
-  const double own =
-      in_quadrature(kNormal90 * std::sqrt(2.0) * repeat_ * step.mean, kCommunicationError * (step.mean - quiet));
-  // Where a parameter was fitted, slower links need not make a slower step: it takes up the difference.
+  const double model_error = in_quadrature(kNormal90 * std::sqrt(2.0) * repeat_ * step.mean,
+                                           kCommunicationError * (step.mean - without_communication));
+  // Slower links need not make a slower step, because a fitted parameter may compensate for them.
   const double below = in_quadrature(step.mean - step.low, std::max(0.0, step.mean - std::min(slow, fast)));
   const double above = in_quadrature(step.high - step.mean, std::max(0.0, std::max(slow, fast) - step.mean));
   CellPrediction out;
   out.value = in_unit(cell, step.mean);
-  out.low = in_unit(cell, std::max(1e-12, step.mean - in_quadrature(below, own)));
-  out.high = in_unit(cell, step.mean + in_quadrature(above, own));
+  out.low = in_unit(cell, std::max(1e-12, step.mean - in_quadrature(below, model_error)));
+  out.high = in_unit(cell, step.mean + in_quadrature(above, model_error));
   if (out.low > out.high) std::swap(out.low, out.high);
   out.baselines = baselines(cell);
   return out;
 }
 
-std::vector<ComputeFraction> ScalingSeries::compute_fraction(const std::vector<int>& gpus,
-                                                             const std::vector<double>& bytes) const {
+std::vector<ComputeFraction> ScalingSeries::compute_fractions(const std::vector<int>& gpus,
+                                                              const std::vector<double>& bytes) const {
   const int batch = cells_.front().batch;
   std::vector<ComputeFraction> out;
   for (const double size : bytes)

@@ -1,6 +1,6 @@
 #pragma once
-// A published series: one model on 1 to n GPUs of one machine. The one-GPU cell and what else is marked "fit" calibrate
-// it; every other cell is predicted by the simulator that users run.
+// A published series of measurements: one model on 1 to n GPUs of one machine. The measurement on one GPU, and others
+// that are marked "fit", calibrate it. All others are predicted by the simulator that users run.
 
 #include <memory>
 #include <optional>
@@ -16,7 +16,7 @@ namespace ganymede {
 
 struct Synchronization;
 
-/// What a step consists of, as shares of its time on one GPU.
+/// The parts of a training step, as shares of its time on one GPU.
 struct StepShape {
   struct Phase {
     std::string name, network;
@@ -24,69 +24,75 @@ struct StepShape {
     double serial_share = 0;  ///< of the host time that one process spends for one replica after the other
   };
   struct Bucket {
-    std::string network, after;
+    std::string network;
+    std::string after;  ///< the phase that produces the gradients
     double bytes = 0;
-    double ready = 1;  ///< share of the phase after which it is ready
+    double ready = 1;  ///< share of that phase after which the gradients are ready
   };
   std::vector<Phase> phases;
   std::vector<Bucket> buckets;
 };
 
+/// One published measurement.
 struct ScalingCell {
   int gpus = 1;
-  int batch = 0;  ///< per GPU
-  double measured = 0;
-  bool fit = false;
+  int batch = 0;        ///< images on each GPU in each step
+  double measured = 0;  ///< in the unit of the series
+  bool fit = false;     ///< calibrates, and is not predicted
   std::vector<std::string> tags;
 };
 
+/// What a simpler rule predicts, in the unit of the series.
 struct Baseline {
   std::string name;
   double value = 0;
 };
 
-/// Of one cell, in the series' unit.
+/// The prediction of one cell, in the unit of the series.
 struct CellPrediction {
   double value = 0;
-  double low = 0, high = 0;  ///< 90 %
+  double low = 0, high = 0;  ///< ends of the 90 % interval
   std::vector<Baseline> baselines;
 };
 
 struct ComputeFraction {
   int gpus;
-  double bytes;
-  double share;  ///< of a step's time, what it would take without communication
+  double bytes;  ///< of all gradients of a step
+  double share;  ///< time of a step without communication, over its time with it
 };
 
 class ScalingSeries {
  public:
   enum class Unit { images_per_second, seconds_per_kimg, seconds };
 
-  /// Reads one entry of "series"; `root` is the study's file, for the machines and steps that it names.
+  /// Reads one entry of "series". `root` is the whole file, for the machines and steps that the entry names. Throws
+  /// ConfigError if something is wrong or missing.
   ScalingSeries(const JsonNode& node, const JsonNode& root);
 
   const std::string& name() const { return name_; }
   std::string unit() const;
   const std::vector<ScalingCell>& cells() const { return cells_; }
-  /// Another reading of what the paper leaves open: shown, but no part of a summary.
+  /// True for another reading of what a paper leaves open, which is shown but is not part of a summary.
   bool alternative() const { return alternative_; }
-  /// Fits what the series leaves open to its fit cells; says what came out, for people.
-  /// `before`: series that it may take the links' share from.
+  /// Fits the series to its fit cells and returns what came out, as sentences for people. `before` are series that were
+  /// fitted earlier; this one may take its links from one of them.
   std::vector<std::string> fit(const std::vector<ScalingSeries>& before);
+  /// Predicts a cell. Call fit() first.
   CellPrediction predict(const ScalingCell& cell) const;
-  /// With all gradients together of each of so many bytes.
-  std::vector<ComputeFraction> compute_fraction(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
+  /// The share of a step that is compute, for each number of GPUs and each size of all gradients.
+  std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
 
  private:
-  struct Step {
+  struct StepTime {
     double mean, low, high;  // seconds
   };
-  const ScalingCell& reference(int batch) const;
+  const ScalingCell& reference_cell(int batch) const;
+  const ScalingCell& multi_gpu_fit_cell() const;
   Synchronization synchronization(int gpus) const;
-  double images_of(const ScalingCell& cell) const;
-  double step_of(const ScalingCell& cell, double value) const;  // from the unit to seconds a step
-  double in_unit(const ScalingCell& cell, double step_s) const;
-  Step simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const;
+  double images_of(const ScalingCell& cell) const;                   // images of a step
+  double step_seconds(const ScalingCell& cell, double value) const;  // from the unit of the series
+  double in_unit(const ScalingCell& cell, double step_s) const;      // from seconds of a step
+  StepTime simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const;
   double fit_serial_host(double bytes_factor) const;
   void fit_links();
   std::vector<Baseline> baselines(const ScalingCell& cell) const;
@@ -100,20 +106,20 @@ class ScalingSeries {
   Scheme scheme_;
   bool overlap_ = true;
   bool alternative_ = false;
-  bool split_ = false;      // generator and discriminator on GPUs of their own
-  double image_bytes_ = 0;  // of an image that crosses between them
+  bool component_split_ = false;  // generator and discriminator on GPUs of their own
+  double image_bytes_ = 0;        // of an image that crosses between them
   WorkerVariation spread_;
   double repeat_ = 0.01;  // standard deviation of a published figure, relative
-  double steps_ = 1;      // of a run, where the unit is seconds
+  double steps_ = 1;      // of a run, if the unit is seconds
   bool fits_links_ = false;
-  std::string links_as_;                        // the series whose links give the same share of what is assumed
-  double links_ = 1;                            // that share, where it is fitted
-  double slowest_link_ = 1, fastest_link_ = 1;  // what the links may really give, over what is assumed
-  std::optional<double> input_;                 // images a second that a node's processors prepare
-  std::optional<double> equations_;             // bytes a second of the paper's own formula
+  std::string links_as_;                        // name of the series whose links give the same share of what is assumed
+  double links_ = 1;                            // that share: bandwidth of the links over what is assumed
+  double slowest_link_ = 1, fastest_link_ = 1;  // the range of that share, for the interval
+  std::optional<double> input_;                 // images a second that the processors of a node prepare
+  std::optional<double> equations_;             // bytes a second in the paper's own formula
   bool fits_serial_host_ = false;
-  double serial_host_s_ = 0;  // a step and replica; and where the links give what they may at worst and at best
-  double serial_host_slow_s_ = 0, serial_host_fast_s_ = 0;
+  // Host time of one replica in a step, as fitted: with the assumed links, and with the slowest and the fastest links.
+  double serial_host_s_ = 0, serial_host_slow_s_ = 0, serial_host_fast_s_ = 0;
   StepShape shape_;
   std::vector<ScalingCell> cells_;
 };

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-/// A machine with one worker: the device of the trace, at no price.
+/// A scenario on one node with one worker: the device of the trace, without a price.
 Scenario on_own_device(const StepTrace& trace, std::int64_t steps) {
   Gpu device;
   device.name = trace.device.name;

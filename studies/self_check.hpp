@@ -1,6 +1,6 @@
 #pragma once
-// The first question to a model of a machine: does it predict that machine? Take the earlier half of a recording,
-// simulate one worker on the device that made it, and compare with another run that nobody traced.
+// Checks a trace against the machine that recorded it. The first half of the trace predicts how long a separate run
+// takes there, which is not traced.
 
 #include <cstdint>
 
@@ -11,13 +11,13 @@
 namespace ganymede {
 
 struct SelfPrediction {
-  Seconds total;
-  Interval interval_s;  ///< 95 %
-  std::size_t steps_fitted = 0;
+  Seconds total;                 ///< of all steps
+  Interval interval_s;           ///< 95 %
+  std::size_t steps_fitted = 0;  ///< steps of the trace that were used
 };
 
-/// Predicts the wall time of `steps` steps at the batch of `trace`'s first entry on the trace's own device. ConfigError
-/// if the trace has fewer than two steps.
+/// Predicts the time of `steps` steps at the batch size of the trace's first entry, on the trace's own device. Throws
+/// ConfigError if the trace has fewer than two steps.
 SelfPrediction predict_own_device(const StepTrace& trace, std::int64_t steps);
 
 }  // namespace ganymede

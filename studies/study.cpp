@@ -27,18 +27,18 @@ constexpr std::int64_t kMaxGpus = 65536;
 
 /// One entry of "platforms".
 struct StudyPlatform {
-  std::string catalog;  // as named
-  std::string overlay;  // a file; "" for none
+  std::string catalog;  // a provider's name, or a path
+  std::string overlay;  // path of a file; "" for none
   Platform platform;
   std::string region;
   std::string market;
-  std::string gpu;       // either a GPU to be held by the cheapest instances …
-  std::string instance;  // … or an instance
-  nlohmann::json more;   // members of a scenario's pool, as they stand
+  std::string gpu;       // a name or family, or "" if the entry names an instance
+  std::string instance;  // or "" if the entry names a GPU
+  nlohmann::json more;   // other members for a scenario's "platform", unchanged
 };
 
-/// A file that `node` names, so that a scenario made of it finds it from anywhere.
-std::string found(const JsonNode& node) { return trace_name(node); }
+/// The path of a file that `node` names, such that a scenario can name it from anywhere.
+std::string resolved_path(const JsonNode& node) { return trace_name(node); }
 
 std::vector<std::string> priced_regions(const Platform& platform) {
   std::set<std::string> regions;
@@ -47,7 +47,7 @@ std::vector<std::string> priced_regions(const Platform& platform) {
   return {regions.begin(), regions.end()};
 }
 
-/// Names and families.
+/// Names and families of the platform's GPUs.
 std::vector<std::string> gpu_names(const Platform& platform) {
   std::set<std::string> names;
   for (const auto& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
@@ -76,16 +76,16 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
   if (auto spot = in.optional("spot")) {
     entry.more["spot"] = spot->value();
     if (spot->is_object() && spot->value().contains("capacity"))
-      entry.more["spot"]["capacity"] = found(spot->child("capacity"));
+      entry.more["spot"]["capacity"] = resolved_path(spot->child("capacity"));
   }
   for (const char* key : {"capacity", "prices", "carbon"})
-    if (auto file = in.optional(key)) entry.more[key] = found(*file);
+    if (auto file = in.optional(key)) entry.more[key] = resolved_path(*file);
   in.finish();
   return entry;
 }
 
-/// The "platform" object of the scenario with `count` GPUs.
-nlohmann::json place(const StudyPlatform& entry, int count) {
+/// The "platform" member of a scenario on `count` GPUs.
+nlohmann::json platform_member(const StudyPlatform& entry, int count) {
   nlohmann::json platform = entry.more;
   platform.update({{"catalog", entry.catalog}, {"region", entry.region}, {"market", entry.market}});
   if (!entry.overlay.empty()) platform["overlay"] = entry.overlay;
@@ -99,8 +99,8 @@ nlohmann::json place(const StudyPlatform& entry, int count) {
     const Instance& instance = entry.platform.instance(entry.instance);
     const int nodes = (count + instance.gpus - 1) / instance.gpus;
     if (count % nodes != 0)
-      throw ConfigError(
-          fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses as many on each", count, nodes));
+      throw ConfigError(fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses the same number on each",
+                                    count, nodes));
     platform["instance"] = instance.name;
     platform["nodes"] = nodes;
     platform["gpus_per_node"] = count / nodes;
@@ -115,9 +115,9 @@ std::vector<std::string> read_schemes(const JsonNode& node) {
   return schemes;
 }
 
-/// Runs `work` and puts `label` before the message of what it throws.
+/// Runs `work` and adds `label` to the message of an exception that it throws.
 template <class Work>
-auto labelled(const std::string& label, Work&& work) {
+auto with_label(const std::string& label, Work&& work) {
   try {
     return work();
   } catch (const ConfigError& error) {
@@ -126,10 +126,6 @@ auto labelled(const std::string& label, Work&& work) {
     throw Infeasible(fmt::format("{} (run: {})", error.what(), label));
   }
 }
-
-}  // namespace
-
-namespace {
 
 std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
   std::vector<std::uint64_t> seeds;
@@ -146,14 +142,14 @@ std::vector<std::uint64_t> read_seeds(const JsonNode& node) {
   return seeds;
 }
 
-/// Each as a scenario's "policy".
+/// Reads a list of policies, each as the member "policy" of a scenario.
 std::vector<nlohmann::json> read_policies(const JsonNode& node) {
   std::vector<nlohmann::json> policies;
   for (const auto& entry : node.as_array()) {
     nlohmann::json policy = entry.is_string() ? nlohmann::json{{"name", entry.as_string()}} : entry.value();
     if (!policy.is_object() || !policy.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
-    if (policy.contains("table")) policy["table"] = found(entry.child("table"));
+    if (policy.contains("table")) policy["table"] = resolved_path(entry.child("table"));
     if (policy.contains("command") && policy["command"].is_string())
       policy["command"] = shell_command(policy["command"].get<std::string>(), entry.directory());
     if (policy.contains("command") && policy["command"].is_array())
@@ -167,13 +163,13 @@ std::vector<nlohmann::json> read_policies(const JsonNode& node) {
   return policies;
 }
 
-/// What all runs of a study have in common, as members of a scenario.
+/// The members of a scenario that all runs of a study share.
 nlohmann::json read_common(JsonObject& in) {
   nlohmann::json common = {{"schema", "ganymede.scenario/1"}};
   nlohmann::json workload = in.required("workload").value();
-  // A path in the workload starts where the study says, whatever the working directory.
+  // A relative path in the workload starts at the study's file.
   if (workload.is_object() && workload.contains("trace") && workload["trace"].is_string())
-    workload["trace"] = found(in.required("workload").child("trace"));
+    workload["trace"] = resolved_path(in.required("workload").child("trace"));
   common["workload"] = workload;
   common["synchronization"] = nlohmann::json::object();
   if (auto sync = in.optional("synchronization")) common["synchronization"] = sync->value();
@@ -216,9 +212,9 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
           std::string label = fmt::format("{} {}, {} x {}{}", entry.platform.name, entry.region, count,
                                           entry.gpu.empty() ? "GPU" : entry.gpu, count == 1 ? "" : ", " + schemes[s]);
           if (policies.size() > 1) label += ", " + policy["name"].get<std::string>();
-          const auto base = labelled(fmt::format("{}, seed {}", label, seeds.front()), [&] {
+          const auto base = with_label(fmt::format("{}, seed {}", label, seeds.front()), [&] {
             nlohmann::json scenario = common;
-            scenario["platform"] = place(entry, count);
+            scenario["platform"] = platform_member(entry, count);
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;
             scenario["seed"] = seeds.front();
@@ -232,7 +228,8 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
 
 namespace {
 
-// What a child answers: the facts in one line, the result in the next. Tab-separated, doubles to the last bit.
+/// What a child process sends: the facts in one line, separated by tabs and with all digits, and the result in the
+/// next.
 std::string answer_of(const Result& result) {
   const std::string line = result_line(result);
   const RunFacts facts = facts_of(nlohmann::ordered_json::parse(line));
@@ -242,107 +239,134 @@ std::string answer_of(const Result& result) {
                      facts.met ? 1 : 0, line);
 }
 
-Landed read_answer(const std::string& text) {
-  Landed landed;
+/// Reads what answer_of() wrote.
+FinishedRun read_answer(const std::string& text) {
+  FinishedRun run;
   const std::size_t end = text.find('\n');
   std::istringstream cells(text.substr(0, end));
-  RunFacts& facts = landed.facts;
+  RunFacts& facts = run.facts;
   std::getline(cells, facts.place, '\t');
   std::getline(cells, facts.policy, '\t');
   cells >> facts.seed >> facts.time_s >> facts.time_low_s >> facts.time_high_s >> facts.usd >> facts.usd_low >>
       facts.usd_high >> facts.gpu_hours >> facts.kg_co2e >> facts.losses >> facts.lost_training_s >> facts.met;
-  landed.line = text.substr(end + 1);
-  return landed;
+  run.line = text.substr(end + 1);
+  return run;
 }
 
-/// The sweep with these of its runs.
-std::string sweep_json(const Study& study, const std::vector<Landed>& landed, const std::vector<std::size_t>& which,
+/// The `ganymede.sweep/1` of the runs whose indices are in `which`.
+std::string sweep_json(const Study& study, const std::vector<FinishedRun>& runs, const std::vector<std::size_t>& which,
                        const nlohmann::ordered_json& failures, const Summary& summary) {
   std::string out = fmt::format("{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [",
                                 nlohmann::json(study.name).dump());
   std::size_t size = out.size();
-  for (const std::size_t i : which) size += landed[i].line.size() + 8;
+  for (const std::size_t i : which) size += runs[i].line.size() + 8;
   out.reserve(size + 65536);
   const char* before = "\n    ";
   for (const std::size_t i : which) {
-    out.append(before).append(landed[i].line);
+    out.append(before).append(runs[i].line);
     before = ",\n    ";
   }
   return out.append(fmt::format("],\n  \"failed\": {},\n  \"groups\": {},\n  \"rankings\": {}\n}}\n", failures.dump(2),
                                 summary.groups.dump(2), summary.rankings.dump(2)));
 }
 
-}  // namespace
+/// The runs of a study: which are done, with their results, and which are still to be simulated.
+struct StudyProgress {
+  std::vector<std::optional<FinishedRun>> results;  ///< one for each run; none: not done
+  std::vector<std::size_t> pending;                 ///< indices of the runs that the journal did not have
+  std::vector<ChildOutcome> failures;               ///< one for each pending run; `ok` unless it has no result
+};
 
-StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
-                       const std::filesystem::path& journal, const JournalCheck& check) {
-  std::vector<std::optional<Landed>> found_or_run(study.runs.size());
-  std::vector<std::size_t> to_do;
-  auto known = read_journal(journal, check);
+/// Takes results from the journal's rows where it has them.
+StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun>& known) {
+  StudyProgress progress;
+  progress.results.resize(study.runs.size());
   for (std::size_t i = 0; i < study.runs.size(); ++i) {
     const auto earlier = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
     if (earlier == known.end())
-      to_do.push_back(i);
+      progress.pending.push_back(i);
     else
-      found_or_run[i] = earlier->second;
+      progress.results[i] = earlier->second;
   }
+  progress.failures.resize(progress.pending.size());
+  return progress;
+}
+
+/// Simulates the pending runs and appends each result to the journal as it comes.
+void simulate_pending(const Study& study, int jobs, const std::function<void(std::size_t)>& report_done,
+                      const std::filesystem::path& journal, StudyProgress& progress) {
   std::ofstream kept;
   if (!journal.empty()) kept.open(journal, std::ios::app);
   const bool message = std::any_of(study.runs.begin(), study.runs.end(),
                                    [](const StudyRun& run) { return run.base->fidelity == Fidelity::message; });
-  StepDistributionCache cache;              // of a child, which forks a copy
-  std::map<const Scenario*, Scenario> own;  // of a child: copied once, then only their seed changes
+  StepDistributionCache cache;  // each child process forks a copy
+  // A child process copies each scenario once, and then changes only its seed.
+  std::map<const Scenario*, Scenario> copies;
   const auto work = [&](std::size_t i) {
-    const StudyRun& run = study.runs[to_do[i]];
-    Scenario& scenario = own.try_emplace(run.base.get(), *run.base).first->second;
+    const StudyRun& run = study.runs[progress.pending[i]];
+    Scenario& scenario = copies.try_emplace(run.base.get(), *run.base).first->second;
     set_seed(scenario, run.seed);
     return answer_of(simulate(scenario, cache));
   };
-  StudyOutcome result;
-  std::vector<ChildOutcome> bad(to_do.size());
   run_children(
-      to_do.size(), jobs, work,
+      progress.pending.size(), jobs, work,
       [&](std::size_t done) {
-        if (progress) progress(done + study.runs.size() - to_do.size());
+        if (report_done) report_done(done + study.runs.size() - progress.pending.size());
       },
       message ? ChildUse::once : ChildUse::reused,
       [&](std::size_t i, const ChildOutcome& outcome) {
         if (outcome.kind != ChildOutcome::Kind::ok) {
-          bad[i] = outcome;
+          progress.failures[i] = outcome;
           return;
         }
-        Landed landed = read_answer(outcome.text);
-        if (kept.is_open()) kept << landed.line + "\n" << std::flush;
-        found_or_run[to_do[i]] = std::move(landed);
+        FinishedRun run = read_answer(outcome.text);
+        if (kept.is_open()) kept << run.line + "\n" << std::flush;
+        progress.results[progress.pending[i]] = std::move(run);
       });
+}
+
+/// The array "failed" of the sweep; counts the failures in `outcome`. Throws ConfigError if a run's input is wrong.
+nlohmann::ordered_json failures_json(const Study& study, const StudyProgress& progress, StudyOutcome& outcome) {
   auto failures = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < bad.size(); ++i) {
-    const StudyRun& run = study.runs[to_do[i]];
-    if (bad[i].kind == ChildOutcome::Kind::ok) continue;
-    if (bad[i].kind == ChildOutcome::Kind::config_error) rethrow(bad[i], run.label + ": ");
-    const bool endless = bad[i].kind == ChildOutcome::Kind::infeasible;
-    ++(endless ? result.endless : result.failed);
-    if (result.first_reason.empty()) result.first_reason = run.label + ": " + bad[i].text;
+  for (std::size_t i = 0; i < progress.failures.size(); ++i) {
+    const ChildOutcome& failure = progress.failures[i];
+    const StudyRun& run = study.runs[progress.pending[i]];
+    if (failure.kind == ChildOutcome::Kind::ok) continue;
+    if (failure.kind == ChildOutcome::Kind::config_error) rethrow(failure, run.label + ": ");
+    const bool endless = failure.kind == ChildOutcome::Kind::infeasible;
+    ++(endless ? outcome.endless : outcome.failed);
+    if (outcome.first_reason.empty()) outcome.first_reason = run.label + ": " + failure.text;
     failures.push_back({{"run", run.label},
                         {"policy", run.base->policy.policy->name},
                         {"seed", run.seed},
                         {"kind", endless ? "infeasible" : "failure"},
-                        {"reason", bad[i].text}});
+                        {"reason", failure.text}});
   }
-  std::vector<Landed> landed;
+  return failures;
+}
+
+}  // namespace
+
+StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
+                       const std::filesystem::path& journal, const JournalCheck& check) {
+  StudyProgress state = resume(study, read_journal(journal, check));
+  simulate_pending(study, jobs, progress, journal, state);
+  StudyOutcome outcome;
+  const auto failures = failures_json(study, state, outcome);
+  std::vector<FinishedRun> finished;
   std::vector<RunFacts> facts;
   std::vector<std::size_t> all;
-  for (auto& run : found_or_run)
+  for (auto& run : state.results)
     if (run) {
-      all.push_back(landed.size());
+      all.push_back(finished.size());
       facts.push_back(run->facts);
-      landed.push_back(std::move(*run));
+      finished.push_back(std::move(*run));
     }
   const Summary summary = summarize(facts);
-  result.json = sweep_json(study, landed, all, failures, summary);
-  const bool grouped = summary.groups.size() < landed.size() || !summary.rankings.empty();
-  result.brief = sweep_json(study, landed, grouped ? summary.firsts : all, failures, summary);
-  return result;
+  outcome.json = sweep_json(study, finished, all, failures, summary);
+  const bool grouped = summary.groups.size() < finished.size() || !summary.rankings.empty();
+  outcome.brief = sweep_json(study, finished, grouped ? summary.firsts : all, failures, summary);
+  return outcome;
 }
 
 }  // namespace ganymede

@@ -1,6 +1,6 @@
 #pragma once
-// A study, `ganymede.study/1`: platforms x GPU counts x schemes x policies x seeds over one workload. It expands into
-// plain scenarios.
+// A study, `ganymede.study/1`: one workload on all combinations of platforms, GPU counts, all-reduce schemes, policies
+// and seeds. It expands into plain scenarios.
 
 #include <cstddef>
 #include <filesystem>
@@ -14,47 +14,48 @@
 
 namespace ganymede {
 
-/// One run of a study. Runs that differ in their seed alone share a scenario.
+/// One run of a study. Runs that differ only in their seed share a scenario.
 struct StudyRun {
   std::string label;  ///< "aws us-east-1, 2 x V100, ring, seed 1"
   std::shared_ptr<const Scenario> base;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;  ///< replaces that of `base`
   Scenario scenario() const { return with_seed(*base, seed); }
 };
 
 struct Study {
   std::string name;
   std::string about;
-  /// Platform by platform, then count, scheme, policy, seed; one GPU has no scheme and stands once.
+  /// Ordered by platform, then GPU count, scheme, policy and seed. One GPU needs no scheme and appears once.
   std::vector<StudyRun> runs;
 };
 
-/// Reads a study and all the scenarios it stands for. Each platform entry names a GPU, whose counts go on the cheapest
-/// instances that hold them, or an instance. ConfigError as for a scenario, with the run's label before the message.
+/// Reads a study and expands it into scenarios. An entry of "platforms" names an instance, or a GPU; then each GPU
+/// count goes on the cheapest instances that hold it. Throws ConfigError as for a scenario, and with the label of the
+/// run.
 Study load_study(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
-/// What a study came to.
+/// The results of a study.
 struct StudyOutcome {
-  std::string json;          ///< `ganymede.sweep/1`, the same bytes whatever the number of jobs
-  std::string brief;         ///< the same for tables: of runs that differ in their seed alone, the first
-  std::size_t failed = 0;    ///< runs that went wrong: a crash, a policy that failed
-  std::size_t endless = 0;   ///< runs that would never finish
-  std::string first_reason;  ///< of these
+  std::string json;          ///< `ganymede.sweep/1`; the same bytes for any number of jobs
+  std::string brief;         ///< the same with only the first of runs that differ only in their seed, for tables
+  std::size_t failed = 0;    ///< number of runs that crashed or whose policy failed
+  std::size_t endless = 0;   ///< number of runs that would never finish
+  std::string first_reason;  ///< why the first of these runs has no result
 };
 
-/// How the rows of a journal are checked.
+/// How the rows of a journal are checked. Both functions may be empty.
 struct JournalCheck {
-  /// Throws for a result of which what is to be shown of it cannot be read.
-  std::function<void(const nlohmann::json& run)> whole{};
-  /// Is told of a row that is left out: where, and what is wrong with it.
-  std::function<void(const std::string& what)> dropped{};
+  /// Throws if a result lacks something that is to be shown.
+  std::function<void(const nlohmann::json& run)> check_row{};
+  /// Gets the place of a row that is left out, and what is wrong with it.
+  std::function<void(const std::string& what)> report_dropped{};
 };
 
-/// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that never
-/// finishes is listed with its reason among the results; one whose input is wrong is a ConfigError that names it, after
-/// the others have ended. `progress` is called with the number of runs done. With a `journal` every result is appended
-/// to that file as it comes, and those that stand there already are taken from it; a row that is no whole result is
-/// dropped, and its run simulated again.
+/// Simulates every run in child processes, `jobs` at once. A run that crashes, whose policy fails or that would never
+/// finish is listed with its reason among the results. If the input of a run is wrong, this throws a ConfigError that
+/// names the run, after the other runs have ended. `progress` is called with the number of runs done. With a `journal`,
+/// every result is appended to that file as it comes, and results that the file already has are taken from it. A row
+/// that is not a complete result is dropped, and its run is simulated again.
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
                        const std::filesystem::path& journal = {}, const JournalCheck& check = {});
 

@@ -19,7 +19,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct Measure {
   const char* name;
   double RunFacts::*value;
-  double RunFacts::*low = nullptr;  // of its stated error, where there is one
+  double RunFacts::*low = nullptr;  // ends of its stated error; null if it has none
   double RunFacts::*high = nullptr;
 };
 
@@ -58,8 +58,8 @@ OrderedJson group_json(const Runs& runs) {
   return group;
 }
 
-/// The GPUs that are used of each node: a number, of several pools an array.
-OrderedJson asked_per_node(const OrderedJson& pools) {
+/// The GPUs that are used in each node: a number, or an array if there are several pools.
+OrderedJson gpus_per_node(const OrderedJson& pools) {
   OrderedJson out = OrderedJson::array();
   for (const OrderedJson& pool : pools) out.push_back(pool.at("gpus_per_node").get<int>());
   return out.size() == 1 ? out.front() : out;
@@ -70,11 +70,12 @@ double median_of(std::vector<double> values) {
   return quantile(values, 0.5);
 }
 
-/// How much the median of `runs` differs from that of `base` on common seeds, relative; the interval by resampling the
-/// seeds, both policies' runs of a seed together. Beside it the mean of the relative differences with Student's t
-/// interval: what saves the worst seeds alone moves the mean and not the median.
+/// Compares `runs` with `base` on the seeds that both have: the relative difference of the medians, with an interval
+/// from resampling the seeds (both policies' runs of a seed together). Also the mean of the relative differences with
+/// Student's t interval, because a policy that improves only the worst seeds changes the mean and not the median.
 OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) {
-  constexpr std::size_t kFewest = 6;  // five that agree may do so by chance more often than one time in twenty
+  // Five seeds may agree by chance more often than one time in twenty.
+  constexpr std::size_t kMinSeeds = 6;
   constexpr int kResamples = 2000;
   std::map<std::uint64_t, double> of_base;
   for (const RunFacts* run : base) of_base[run->seed] = run->*measure.value;
@@ -86,7 +87,7 @@ OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) 
     others.push_back(other->second);
     relative.push_back(mine.back() / others.back() - 1);
   }
-  if (mine.size() < kFewest) return nullptr;
+  if (mine.size() < kMinSeeds) return nullptr;
   RandomStream random(0, "studies/bootstrap");
   std::vector<double> resampled;
   for (int i = 0; i < kResamples; ++i) {
@@ -121,8 +122,8 @@ RunFacts facts_of(const OrderedJson& run) {
   for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
   facts.policy = place.at("policy").get<std::string>();
   place.erase("policy");
-  place.erase("gpus");  // at most at once: that depends on the policy, what was asked of each node does not
-  if (run.contains("launch")) place["gpus_per_node"] = asked_per_node(run.at("launch").at("pools"));
+  place.erase("gpus");  // the most at once: this depends on the policy, while the GPUs per node do not
+  if (run.contains("launch")) place["gpus_per_node"] = gpus_per_node(run.at("launch").at("pools"));
   facts.place = place.dump();
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
   facts.time_s = run.at("time").at("total_s").get<double>();
@@ -145,7 +146,7 @@ Summary summarize(const std::vector<RunFacts>& all) {
   Summary summary;
   summary.groups = OrderedJson::array();
   summary.rankings = OrderedJson::array();
-  // In the order in which they came.
+  // Places, and policies within them, in the order of their first run.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, Runs>>>> places;
   for (const RunFacts& run : all) {
     auto at = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.first == run.place; });

@@ -16,7 +16,7 @@ std::vector<std::string> read_tags(JsonObject& in) {
   return tags;
 }
 
-/// A run's scenario may be another's with some values replaced: { "like": NAME, "set": { "/pointer": value } }.
+/// Reads a scenario, or { "like": NAME, "set": { "/pointer": value } }: the scenario NAME with some values replaced.
 JsonNode read_run(const JsonNode& node, const std::vector<std::pair<std::string, JsonNode>>& before) {
   if (!node.is_object() || !node.value().contains("like")) return node;
   JsonObject in(node);

@@ -1,6 +1,6 @@
 #pragma once
-// Predictions held against published measurements: a file says what was measured, what of it may calibrate, what is
-// assumed and from where; everything else is predicted by the simulator and compared.
+// Compares predictions with published measurements. A file says what was measured, which measurements may calibrate,
+// what is assumed and from which source; all other measurements are predicted by the simulator.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -12,64 +12,71 @@
 
 namespace ganymede {
 
-/// A quantity of whole runs, predicted from scenarios: in absolute terms, or in proportion to a cell that calibrates
-/// it.
+/// A measured quantity of a whole run, predicted by simulating a scenario: either directly, or in proportion to another
+/// cell that calibrates it.
 struct RunCell {
-  std::string what, unit, run, value;  ///< `value`: a JSON pointer into the result
-  double scale = 1;                    ///< from the result's unit
+  std::string what;   ///< for people
+  std::string unit;   ///< of `measured`
+  std::string run;    ///< name of the scenario
+  std::string value;  ///< JSON pointer into the result
+  double scale = 1;   ///< from the result's unit to `unit`
   double measured = 0;
-  bool fit = false;
-  std::string anchor;  ///< another cell's `what`: the prediction is its measurement times the ratio of the two runs
-  std::vector<std::pair<std::string, double>> baselines;  ///< name; the anchor's measurement times this
+  bool fit = false;    ///< calibrates, and is not predicted
+  std::string anchor;  ///< another cell's `what`: the prediction is that cell's measurement times the ratio of the runs
+  std::vector<std::pair<std::string, double>> baselines;  ///< name, and factor on the anchor's measurement
   std::vector<std::string> tags;
 };
 
-/// An order that a paper found: the value falls from one run to the next.
+/// An order that a paper found: the value is smaller in each run than in the one before.
 struct OrderClaim {
-  std::string text, value;
-  std::vector<std::string> runs;  ///< from the largest
+  std::string text;               ///< the claim, for people
+  std::string value;              ///< JSON pointer into the results
+  std::vector<std::string> runs;  ///< from the largest value to the smallest
 };
 
-/// What the documentation promises of a study's predicted cells.
+/// What the documentation promises about a study's predicted cells.
 struct Promise {
-  std::string tag;        ///< of the cells it holds for; empty: all
-  double mean_error = 0;  ///< at most
+  std::string tag;        ///< of the cells that the promise is about; all if empty
+  double mean_error = 0;  ///< the most that it may be, relative
   bool beats_baselines = false;
 };
 
+/// A table of the share of a step that is compute, for numbers of GPUs and sizes of gradients.
 struct FractionTable {
   std::string title, series;
   std::vector<int> gpus;
   std::vector<double> bytes;
 };
 
+/// A study of published measurements.
 struct Validation {
   std::string name, title, source;
-  std::vector<std::pair<std::string, std::string>> assumptions;  ///< what; its source
+  std::vector<std::pair<std::string, std::string>> assumptions;  ///< what is assumed, and its source
   std::vector<ScalingSeries> series;
   std::vector<std::pair<std::string, JsonNode>> runs;  ///< scenarios by name
-  double run_error = 0;                                ///< 90 % half-width of a ratio of runs, relative: an assumption
+  double run_error = 0;                                ///< assumed 90 % half-width of a ratio of two runs, relative
   std::vector<RunCell> run_cells;
   std::vector<OrderClaim> claims;
   std::vector<FractionTable> fractions;
   std::vector<Promise> promises;
 };
 
-/// `ganymede.validation/1`. ConfigError, located, on anything that contradicts itself.
+/// Reads a `ganymede.validation/1`. Throws ConfigError with the place if something is wrong or contradicts itself.
 Validation read_validation(const JsonNode& root);
 
-/// Names of the studies that come with the program, studies/*/study.json, sorted; and their text.
+/// Sorted names of the studies that come with the program (the folders of studies/*/study.json).
 const std::vector<std::string>& validation_names();
+/// The text of one of them; empty if there is no such study.
 std::string_view embedded_validation(std::string_view name);
 
-/// One study's cells, predictions, errors, baselines and promises: an object of `ganymede.validation-result/1`'s
-/// "studies". The same bytes on any machine.
+/// Runs one study and returns its entry of "studies" in a `ganymede.validation-result/1`: cells with predictions,
+/// errors and baselines, and promises. The same bytes on any machine.
 nlohmann::ordered_json run_validation(Validation validation);
 
-/// All of them with the summary over all: `ganymede.validation-result/1`.
+/// Puts entries of run_validation() together, with a summary over all: a `ganymede.validation-result/1`.
 nlohmann::ordered_json validation_result(const std::vector<nlohmann::ordered_json>& studies);
 
-/// Whether every promise of a validation_result is kept.
+/// True if every promise of a validation_result() is kept.
 bool promises_kept(const nlohmann::ordered_json& result);
 
 }  // namespace ganymede

@@ -35,7 +35,7 @@ void add_prediction(OrderedJson& cell, double value, double low, double high, co
   cell["baselines"] = all;
 }
 
-/// Simulates each scenario once, and takes values from their results.
+/// The results of a study's scenarios, each simulated once.
 class StudyRuns {
  public:
   explicit StudyRuns(const Validation& validation) {
@@ -45,6 +45,7 @@ class StudyRuns {
       results_[name] = nlohmann::json::parse(text);
     }
   }
+  /// The number that a JSON pointer finds in the result of `run`. Throws ConfigError if there is none.
   double value(const std::string& run, const std::string& pointer) const {
     const nlohmann::json& result = results_.at(run);
     const nlohmann::json::json_pointer place(pointer);
@@ -81,7 +82,7 @@ void predict_series(Validation& validation, OrderedJson& out) {
 void predict_runs(const Validation& validation, OrderedJson& out) {
   if (validation.runs.empty()) return;
   const StudyRuns runs(validation);
-  std::map<std::string, std::pair<double, double>> anchors;  // simulated, measured
+  std::map<std::string, std::pair<double, double>> anchors;  // by what: simulated, measured
   for (const RunCell& cell : validation.run_cells) {
     const double simulated = runs.value(cell.run, cell.value) * cell.scale;
     anchors[cell.what] = {simulated, cell.measured};
@@ -114,15 +115,18 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
   }
 }
 
-struct Errors {
-  /// Against a baseline, over the cells that have it.
-  struct Against {
+/// Errors of predicted cells, as absolute relative errors.
+struct CellErrors {
+  /// Over the cells that have a certain baseline.
+  struct BaselineErrors {
     std::size_t count = 0;
-    double sum = 0, own = 0;  // of absolute errors: the baseline's and ours
+    double sum = 0;             ///< of the baseline's errors
+    double prediction_sum = 0;  ///< of the predictions' errors
   };
-  std::size_t count = 0, held = 0;
+  std::size_t count = 0;
+  std::size_t in_interval = 0;  ///< measurements inside the stated interval
   double sum = 0, worst = 0;
-  std::map<std::string, Against> baselines;
+  std::map<std::string, BaselineErrors> baselines;  ///< by the baseline's name
   double mean() const { return sum / static_cast<double>(count); }
 };
 
@@ -131,48 +135,49 @@ bool has_tag(const OrderedJson& cell, const std::string& tag) {
          (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
 }
 
-Errors errors_of(const OrderedJson& cells, const std::string& tag) {
-  Errors out;
+/// Errors of the predicted cells with this tag (all if it is empty), without alternative readings.
+CellErrors errors_of(const OrderedJson& cells, const std::string& tag) {
+  CellErrors out;
   for (const OrderedJson& cell : cells) {
     if (!cell.contains("predicted") || cell.contains("alternative") || !has_tag(cell, tag)) continue;
     const double error = std::abs(cell["error"].get<double>());
     ++out.count;
-    out.held += cell["interval_holds"].get<bool>() ? 1 : 0;
+    out.in_interval += cell["interval_holds"].get<bool>() ? 1 : 0;
     out.sum += error;
     out.worst = std::max(out.worst, error);
     for (const OrderedJson& baseline : cell["baselines"]) {
-      Errors::Against& against = out.baselines[baseline["name"]];
+      CellErrors::BaselineErrors& against = out.baselines[baseline["name"]];
       ++against.count;
       against.sum += std::abs(baseline["error"].get<double>());
-      against.own += error;
+      against.prediction_sum += error;
     }
   }
   return out;
 }
 
-OrderedJson summary_json(const Errors& errors) {
+OrderedJson summary_json(const CellErrors& errors) {
   OrderedJson out = {{"cells", errors.count}};
   if (errors.count == 0) return out;
   out["mean_error"] = errors.mean();
   out["worst_error"] = errors.worst;
-  out["held_by_interval"] = static_cast<double>(errors.held) / static_cast<double>(errors.count);
+  out["held_by_interval"] = static_cast<double>(errors.in_interval) / static_cast<double>(errors.count);
   OrderedJson baselines = OrderedJson::array();
   for (const auto& [name, against] : errors.baselines)
     baselines.push_back({{"name", name},
                          {"cells", against.count},
                          {"mean_error", against.sum / static_cast<double>(against.count)},
-                         {"skill", against.sum > 0 ? 1 - against.own / against.sum : 0},
-                         {"beaten", against.own < against.sum}});
+                         {"skill", against.sum > 0 ? 1 - against.prediction_sum / against.sum : 0},
+                         {"beaten", against.prediction_sum < against.sum}});
   out["baselines"] = baselines;
   return out;
 }
 
 OrderedJson promise_json(const Promise& promise, const OrderedJson& cells) {
-  const Errors errors = errors_of(cells, promise.tag);
+  const CellErrors errors = errors_of(cells, promise.tag);
   const bool kept =
       errors.count > 0 && errors.mean() <= promise.mean_error &&
       (!promise.beats_baselines || std::all_of(errors.baselines.begin(), errors.baselines.end(),
-                                               [](const auto& b) { return b.second.own < b.second.sum; }));
+                                               [](const auto& b) { return b.second.prediction_sum < b.second.sum; }));
   OrderedJson out = {{"cells", promise.tag.empty() ? "all" : promise.tag},
                      {"mean_error_at_most", promise.mean_error},
                      {"beats_baselines", promise.beats_baselines},
@@ -195,7 +200,7 @@ OrderedJson run_validation(Validation validation) {
     const auto series = std::find_if(validation.series.begin(), validation.series.end(),
                                      [&](const ScalingSeries& s) { return s.name() == table.series; });
     OrderedJson rows = OrderedJson::array();
-    for (const ComputeFraction& row : series->compute_fraction(table.gpus, table.bytes))
+    for (const ComputeFraction& row : series->compute_fractions(table.gpus, table.bytes))
       rows.push_back({{"gpus", row.gpus}, {"bytes", row.bytes}, {"compute_fraction", row.share}});
     out["compute_fractions"].push_back({{"title", table.title}, {"series", table.series}, {"rows", rows}});
   }

@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
-"""Are our training steps PyTorch's?
+"""Compares training steps of `ganymede train` with the same steps in PyTorch.
 
-Draws initial weights with PyTorch, writes them as safetensors, trains both for some steps from these weights, on the
-same batches and with the same latents, and compares the losses of every step and the weights in the end. The random numbers are ours, drawn here again
-(xoshiro256++, polar method, Fisher-Yates). Models without dropout only: dcgan-28, dcgan-32, dcgan-64.
+Draws initial weights with PyTorch, writes them as safetensors, trains both programs for some steps from these weights
+on the same batches and latents, and compares the losses of every step and the weights at the end. Random numbers are
+those of ganymede, which this script draws too (xoshiro256++, polar method, Fisher-Yates). It covers the models
+without dropout: dcgan-28, dcgan-32 and dcgan-64.
 
-So that rounding errors stay what they are, Adam's epsilon is 1e-4, its rate 1e-5, and the first weights are drawn
-with a deviation of 0.1. With the usual 1e-8, 2e-4 and 0.02 batch norms divide by deviations near their own epsilon, and
-Adam steps by the sign of gradients that are next to nothing: a difference in the seventh digit becomes one of a percent
-within ten steps, also between PyTorch in single and PyTorch in double precision.
+Adam's epsilon is 1e-4, its rate 1e-5, and the initial weights have a standard deviation of 0.1, so that rounding errors
+do not grow. With the usual 1e-8, 2e-4 and 0.02, batch norms divide by deviations near their own epsilon, and Adam steps
+by the sign of gradients that are almost 0. A difference in the seventh digit then becomes one of a percent within ten
+steps, even between PyTorch in single and PyTorch in double precision.
 
   python3 tools/check_against_pytorch.py --model dcgan-32 --steps 10 --batch 8 --loss hinge
 
-Exit code 0: all within the tolerance; 1: not; 77: there is no PyTorch here.
+Exit code 0: everything is within the tolerance; 1: it is not; 77: PyTorch is not installed.
 """
 import argparse
 import json
@@ -38,7 +39,7 @@ RATE, EPSILON = 1e-5, 1e-4
 
 
 class Stream:
-    """common/random.cpp."""
+    """The random stream of common/random.cpp: the same numbers for the same seed and consumer."""
 
     def __init__(self, seed, consumer):
         hash_ = 0xCBF29CE484222325
@@ -88,7 +89,7 @@ class Stream:
 
 
 class Chain(nn.Module):
-    """Layers under our names, in their order."""
+    """The layers under ganymede's names, in its order."""
 
     def __init__(self):
         super().__init__()
@@ -191,7 +192,7 @@ def write_idx(path, images):
 
 
 class Batches:
-    """kernel/data/batches.cpp."""
+    """The order of images of kernel/data/batches.cpp."""
 
     def __init__(self, images, batch, seed):
         self.images, self.batch, self.seed, self.epoch, self.at = images, batch, seed, 1, 0

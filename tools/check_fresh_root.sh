@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Tries the Dockerfile's steps without Docker: each stage of the CPU's image in a fresh root of Debian 12 made by debootstrap, with the
-# very lines of the Dockerfile, then the program as its user would run it. Needs root, debootstrap and a Debian mirror.
+# Tries the steps of the Dockerfile without Docker. Executes the lines of the Dockerfile for each stage of the CPU
+# image, in a fresh root of Debian 12 made by debootstrap, and then runs the program as its user would. Needs root,
+# debootstrap and a Debian mirror.
 #
-#   tools/check_fresh_root.sh FOLDER [MIRROR]     FOLDER must not exist; it is left, for a look
+#   tools/check_fresh_root.sh FOLDER [MIRROR]     FOLDER must not exist; it is kept
 #
-# Knows what the Dockerfile uses: FROM, ARG, COPY, RUN, WORKDIR, USER, ENV, ENTRYPOINT, CMD.
+# Knows the instructions that the Dockerfile uses: FROM, ARG, COPY, RUN, WORKDIR, USER, ENV, ENTRYPOINT, CMD.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 if [[ $# -lt 1 || $# -gt 2 ]]; then
@@ -18,7 +19,7 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 readonly work=$1 source=$PWD
 mirror=${2:-}
-if [[ -z $mirror ]]; then  # that of this machine
+if [[ -z $mirror ]]; then  # the mirror of this machine
   mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/debian.sources 2>/dev/null |
     sed -n 's/^URIs: *\([^ ]*\).*/\1/p; s/^deb \(\[[^]]*\] \)\{0,1\}\([^ ]*\) bookworm .*/\2/p' | sed -n 1p || true)
 fi
@@ -35,7 +36,7 @@ declare -A root_of arguments
 stage='' user=root folder=/ entry=()
 started=$SECONDS
 
-enter() { # as USER, in FOLDER of the stage
+enter() { # COMMAND: runs it as $user in $folder of the stage
   local home
   home=$(chroot "${root_of[$stage]}" getent passwd "$user" | cut -d : -f 6)
   chroot "${root_of[$stage]}" /usr/bin/env -i HOME="$home" PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
@@ -69,7 +70,7 @@ copy() { # [--from=STAGE] SOURCE TARGET
   fi
   [[ $target == /* ]] || target=$folder/$target
   target=${root_of[$stage]}$target
-  if [[ $1 == . ]]; then # what is not ignored
+  if [[ $1 == . ]]; then # all files that git does not ignore
     mkdir -p "$target"
     git -C "$source" ls-files -z --cached --others --exclude-standard | tar -C "$source" --null -T - -cf - | tar -C "$target" -xf -
   elif [[ -d $origin$1 ]]; then
@@ -77,7 +78,7 @@ copy() { # [--from=STAGE] SOURCE TARGET
     cp -a "$origin$1/." "$target/"
   else
     mkdir -p "$target"
-    # A pattern.
+    # $1 may be a pattern.
     # shellcheck disable=SC2086
     cp -a "$origin"$1 "$target/"
   fi
@@ -94,7 +95,7 @@ while IFS= read -r line; do
     ARG) arguments[${rest%%=*}]=${rest#*=} ;;
     FROM)
       printf '%5d s  %s\n' "$at" "$line"
-      # The other variant's stages are of images that are not Debian's.
+      # Stages of other images than Debian's, which the GPU variant uses, are left out.
       # shellcheck disable=SC2086
       from $rest || { skip=yes; echo "         left out"; }
       ;;

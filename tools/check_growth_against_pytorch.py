@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Are our growing models PyTorch's, and our gradient penalty its second derivatives?
+"""Compares the growing models and the gradient penalty of `ganymede train` with PyTorch.
 
-Trains progressive-gan with WGAN-GP through stays and fadings in, beside the same networks written with PyTorch, whose penalty
-is differentiated twice by autograd where ours is a central difference. Weights, batches, latents and the places between real and
-fake images come from our random streams, drawn here again. Prints and compares the losses of every step.
+Trains progressive-gan with WGAN-GP through several stages, in which layers are trained or fade in, and the same
+networks written in PyTorch. PyTorch's autograd differentiates the penalty twice; ganymede uses a central difference.
+Weights, batches, latents and the points between real and generated images come from ganymede's random streams, which
+this script draws too. Prints and compares the losses of every step.
 
   python3 tools/check_growth_against_pytorch.py --steps 10 --stage-steps 2
 
-Exit code 0: all within the tolerance; 1: not; 77: there is no PyTorch here.
+Exit code 0: everything is within the tolerance; 1: it is not; 77: PyTorch is not installed.
 """
 import argparse
 import json
@@ -28,7 +29,7 @@ def channels_at(size):
 
 
 def generator_layers(size, fading):
-    """(name, weight shape) in the order in which they are drawn."""
+    """Pairs (name, shape of the weights) in the order in which the weights are drawn."""
     layers = [("conv4.1", (LATENT, channels_at(4), 4, 4)), ("conv4.2", (channels_at(4), channels_at(4), 3, 3))]
     at = 8
     while at <= size:
@@ -76,7 +77,7 @@ class Player:
         steps = max([int(state["step"]) for state in moments.values()] or [0])
         for name, value in kept.items():
             old = moments.get(self.values.get(name), None) if name in self.values else None
-            # Ours counts the updates of the network, not of a parameter.
+            # ganymede's Adam counts the updates of the network, PyTorch's those of each parameter.
             adam.state[value] = {"step": torch.tensor(float(steps)),
                                  "exp_avg": old["exp_avg"] if old else torch.zeros_like(value),
                                  "exp_avg_sq": old["exp_avg_sq"] if old else torch.zeros_like(value)}

@@ -3,14 +3,16 @@
 
     tools/fit_spot.py FOLDER -o platforms/spot/measured.json
 
-FOLDER holds `skypilot/*.csv` (time_s,available_nodes; the last row ends with END), one a zone, period and instance,
-and `bamboo/*.csv` (time_s,nodes). They were made of skypilot-org/spot-traces @221da1ab9bdf (availability/1-node) and
-uclasystem/bamboo @808092932894, whose licences and doubts are in the file that is written.
+FOLDER holds `skypilot/*.csv` (time_s,available_nodes; the last row ends with END), one file for each zone, period and
+instance, and `bamboo/*.csv` (time_s,nodes). They were made from skypilot-org/spot-traces @221da1ab9bdf
+(availability/1-node) and uclasystem/bamboo @808092932894. The file that is written names their licences and doubts.
 
-A zone alternates between up (a node is to be had and is kept) and down. Its mean up-time and its availability are
-those measured. The durations' family and spread are the likeliest ones given each zone's means, the same for all zones.
-How zones differ is the mean and standard deviation of the logarithm of the mean up-time and of the logit of the
-availability. It needs Python's standard library alone and writes the same bytes each time.
+A zone alternates between up (a node is available and is kept) and down. Its mean up-time and its availability are the
+measured ones. The family and the spread of the durations are the same for all zones: the likeliest ones, given each
+zone's means. The difference between zones is described by the mean and standard deviation of the logarithm of the mean
+up-time and of the logit of the availability.
+
+Needs only Python's standard library, and writes the same bytes each time.
 """
 import argparse
 import csv
@@ -19,17 +21,19 @@ import math
 import pathlib
 import statistics
 
-# Seconds between two looks: a duration is known to half of that each way, and one below 1 1/2 of it may have been
-# anything shorter. What the recording's start or end cuts off lasted at least as long.
+# Seconds between two samples of a recording. A duration is known to half of that in either direction; one shorter than
+# 1 1/2 of it may have been anything shorter. A duration that the start or end of the recording cuts off lasted at least
+# as long as was recorded.
 TICKS = {"aws-02-15-2023": 585.0, "aws-10-26-2022": 600.0}
-# The ticks of this period and the duration that its README states disagree by up to a factor of 2: half way between.
+# The samples of this period and the duration that its README states disagree by up to a factor of 2. This is the
+# middle.
 DOUBTFUL = {"aws-10-26-2022": 1 / math.sqrt(2)}
-# Nodes that were asked for: the most that were ever held.
+# Nodes that were asked for, taken to be the most that were ever held.
 BAMBOO = {"p3_aws_nodes.csv": 32, "g4dn_aws_nodes.csv": 24}
-# skypilot-org/spot-traces @b26631383e2b, availability/16-node/aws-08-27-2023: sixteen nodes were to be had all
-# together or not at all, but for few ticks.
+# skypilot-org/spot-traces @b26631383e2b, availability/16-node/aws-08-27-2023: sixteen nodes were available all
+# together or not at all, except for a few samples.
 SIXTEEN_NODES = 1.0
-# GPUs that nobody measured: an assumption.
+# Factor on the spread for GPUs that nobody measured: an assumption.
 WIDER = 1.5
 
 
@@ -39,7 +43,7 @@ def rows_of(path):
 
 
 def read_zone(path):
-    """Durations in seconds, each with whether it was cut off."""
+    """Reads a zone's up and down durations in seconds, each with whether the recording cut it off."""
     rows = rows_of(path)
     _, _, period, name = path.stem.split("__")
     tick = TICKS[period]
@@ -91,7 +95,7 @@ def log_likelihood(cdf, durations, tick):
 
 
 def likeliest(family, zones, which):
-    """(log-likelihood, shape) of all zones' durations, each zone's mean being its measured one."""
+    """Returns (log-likelihood, shape) for the durations of all zones, with each zone's measured mean."""
     make, low, high = FAMILIES[family]
 
     def total(shape):
@@ -108,7 +112,7 @@ def likeliest(family, zones, which):
 
 
 def distance(cdf, durations, tick):
-    """Kolmogorov's: the largest difference between the fitted and the counted shares of durations up to a length."""
+    """Kolmogorov's distance: the largest difference between the fitted and the counted share of durations up to a length."""
     lengths = sorted(length for length, _ in durations)
     return max(abs((i + 1) / len(lengths) - cdf(length + tick / 2))
                for i, length in enumerate(lengths) if i + 1 == len(lengths) or lengths[i + 1] != length)
@@ -121,7 +125,8 @@ def logit(share):
 def class_of(zones, centre_of):
     ups = [math.log(zone["mean_up_s"] * zone["scale"] / 3600) for zone in zones]
     shares = [logit(zone["availability"]) for zone in zones]
-    # Around the classes' own centres, pooled: four zones of one class say too little of a spread.
+    # Deviations are from each class's own centre, and pooled, because four zones of one class say too little of a
+    # spread.
     off_up = [u - centre_of[z["class"]][0] for u, z in zip(ups, zones)]
     off_share = [s - centre_of[z["class"]][1] for s, z in zip(shares, zones)]
     free = len(zones) - len(centre_of)
@@ -136,7 +141,7 @@ def centre(zones):
 
 
 def node_correlation(path, asked):
-    """Of two nodes' states: by how much the number held varies more than that of independent nodes would."""
+    """Correlation of the states of two nodes: from how much more the number of nodes varies than if they were independent."""
     rows = [(time, int(value)) for time, value in rows_of(path) if value != "END"]
     spans = [(value, end - start) for (start, value), (end, _) in zip(rows, rows[1:])]
     total = sum(span for _, span in spans)

@@ -1,15 +1,19 @@
 #!/usr/bin/env bash
-# Gathers what the kernel needs of Debian's packages (headers, CMake files, three small libraries) into bundle/, which git ignores, so that it
-# builds on a GPU machine that has a compiler, CMake and CUDA but none of these packages:
+# Copies the parts of Debian's packages that the kernel needs (headers, CMake files, three small libraries) into
+# bundle/, which git ignores. With it the kernel builds on a GPU machine that has a compiler, CMake and CUDA, but none
+# of these packages. First on a Debian machine:
 #
-#   tools/gpu_bundle.sh                       here
+#   tools/gpu_bundle.sh
+#
+# Then on the GPU machine, with bundle/ in the root of the sources:
+#
 #   cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON \
-#         -DCMAKE_PREFIX_PATH=$PWD/bundle/usr && cmake --build build/kernel      there, with bundle/ beside the sources
+#         -DCMAKE_PREFIX_PATH=$PWD/bundle/usr && cmake --build build/kernel
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libjpeg62-turbo-dev libjpeg62-turbo zlib1g-dev zlib1g libcli11-dev
-          libgtest-dev libgmock-dev)
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libjpeg62-turbo-dev
+          libjpeg62-turbo zlib1g-dev zlib1g libcli11-dev libgtest-dev libgmock-dev)
 rm -rf bundle
 for package in "${packages[@]}"; do
   if ! files=$(dpkg-query --listfiles "$package" 2>/dev/null); then

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# On a machine with a GPU: builds the kernel, runs its tests (the GPU's too), and measures. Needs bundle/ from tools/gpu_bundle.sh.
+# Builds the kernel on a machine with a GPU, runs the tests of the GPU backend, and measures training steps. Needs
+# bundle/ from tools/gpu_bundle.sh.
 #
-#   tools/gpu_check.sh [FOLDER]     results go to FOLDER (default: build/gpu): tests.log, phases-*.txt, traces, samples
+#   tools/gpu_check.sh [FOLDER]     writes tests.log, steps.jsonl and traces into FOLDER (default: build/gpu)
 #
-# CUDA's libraries may be NVIDIA's packages or Python wheels, which are looked for beside python3.
+# CUDA's libraries may be NVIDIA's packages, or Python wheels that python3 finds.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 readonly results=${1:-build/gpu}

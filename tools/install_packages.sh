@@ -3,23 +3,24 @@
 #
 #   tools/install_packages.sh build [test] [format] [lint] [browser] [package]
 #
-# The only list of packages: quickstart, test and .ci/run call this. Without anything missing it asks nothing of the network.
+# This is the only list of packages; quickstart, test and .ci/run call it. If nothing is missing, it does not use the
+# network.
 set -euo pipefail
 
 declare -A groups=(
-  # Configuring finds the test libraries too, so that a later ./test rebuilds nothing.
+  # This includes the libraries of the tests, so that a later ./test rebuilds nothing.
   [build]="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
            libpng-dev libjpeg-dev zlib1g-dev libssl-dev libcpp-httplib-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
            libopenmpi-dev openmpi-bin"
   [test]="python3"
   [format]="clang-format"
   [lint]="clang-format clang-tidy"
-  # To look at pages as a user does; tests go on without it.
+  # For tests that open pages in a browser; without it they are skipped.
   [browser]="chromium fonts-dejavu-core"
-  # What cpack calls to find a Debian package's dependencies.
+  # Programs that cpack runs to find the dependencies of a Debian package.
   [package]="dpkg-dev file"
 )
-# Where node comes from elsewhere, Debian's packages would be in its way.
+# Debian's packages would conflict with a node that was installed in another way.
 command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" nodejs npm"
 
 wanted=()
@@ -28,14 +29,14 @@ for group in "$@"; do
     echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, browser or package" >&2
     exit 2
   fi
-  # The lists are words.
+  # Each group is a list of words.
   # shellcheck disable=SC2206
   wanted+=(${groups[$group]})
 done
 
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   cat >&2 <<MESSAGE
-This script installs packages with apt-get, on Debian 12. On another system, install what these Debian packages hold
+This script installs packages with apt-get, on Debian 12. On another system, install what these Debian packages contain
 (SimGrid must be 3.32), then build with 'cmake --preset release && cmake --build --preset release':
   ${wanted[*]}
 MESSAGE
@@ -65,7 +66,7 @@ fi
 echo "Installing: ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-# Quiet unless it fails; no question from any package.
+# Prints nothing unless it fails; no package asks a question.
 apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q -y "$@" </dev/null >"$log" 2>&1; }
 if ! { apt update && apt install --no-install-recommends "${missing[@]}"; }; then
   tail -n 20 "$log" >&2

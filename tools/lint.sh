@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Checks what a machine can check without running the program: clang-format on every C++ file, clang-tidy on every .cpp.
+# Checks the sources without running the program: clang-format on every C++ file, clang-tidy on every .cpp.
 #
 #   tools/lint.sh format    fails if clang-format would change a file; 'tools/lint.sh format --fix' changes it
-#   tools/lint.sh tidy      'tools/lint.sh tidy FILE...' looks at those alone
+#   tools/lint.sh tidy      checks every .cpp; 'tools/lint.sh tidy FILE...' checks only these
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-# Ours: not what is built, written by a run, or hidden.
+# Lists the project's own files with this name: nothing that is built, written by a run, or hidden.
 sources() {
   find . -mindepth 1 \( -path './build*' -o -path './out' -o -name '.*' \) -prune -o -type f -name "$1" -printf '%P\0' | sort -z
 }

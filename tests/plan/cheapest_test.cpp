@@ -26,8 +26,8 @@ struct Expected {
 
 constexpr Expected kExpected[] = {
     {"aws", "us-east-1", 1, "p3.2xlarge", 1, 1},
-    {"aws", "us-east-1", 2, "p3.2xlarge", 2, 1},  // 6.12 USD/h; half of a p3.8xlarge would be paid at 12.24
-    {"aws", "us-east-1", 4, "p3.8xlarge", 1, 4},  // as dear as four p3.2xlarge, on one node
+    {"aws", "us-east-1", 2, "p3.2xlarge", 2, 1},  // 6.12 USD/h; a half-used p3.8xlarge would cost 12.24
+    {"aws", "us-east-1", 4, "p3.8xlarge", 1, 4},  // costs as much as four p3.2xlarge, on one node
     {"azure", "eastus", 1, "Standard_NC6s_v3", 1, 1},
     {"azure", "eastus", 2, "Standard_NC12s_v3", 1, 2},
     {"azure", "eastus", 4, "Standard_NC24s_v3", 1, 4},  // NC24rs_v3 costs more
@@ -48,7 +48,7 @@ TEST(CheapestInstances, OfTheCatalogs) {
   }
 }
 
-/// All sets that would do, tried one by one: any type, any number of nodes that the GPUs divide among evenly.
+/// The cheapest set by trying all: every type, and every number of nodes over which the GPUs divide evenly.
 std::optional<MicroUsdPerHour> cheapest_by_enumeration(const Platform& platform, int count, std::string_view region) {
   std::optional<MicroUsdPerHour> best;
   for (const Instance& instance : platform.instances) {
@@ -69,7 +69,7 @@ TEST(CheapestInstances, IsWhatEnumerationFinds) {
           << provider << " " << count;
 }
 
-/// Nodes of "size" GPUs at "price" USD/h.
+/// A platform with a type of instance for each pair: GPUs in a node, and USD/h.
 Platform nodes_of(std::initializer_list<std::pair<int, double>> types) {
   std::string instances;
   for (const auto& [gpus, price] : types)
@@ -93,7 +93,7 @@ TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
   EXPECT_EQ(found.price, (MicroUsdPerHour{2 * 4'000'000}));
 }
 
-// Two nodes of two GPUs hold three at 2 USD/h, but not the same number each, and a run needs that.
+// Two nodes of two GPUs hold three GPUs for 2 USD/h, but not the same number on each node, which a run needs.
 TEST(CheapestInstances, PassesOverWhatCannotBeSpreadEvenly) {
   const Platform platform = nodes_of({{2, 1}, {4, 3}});
   const InstanceSet found = cheapest_instances(platform, kG, 3, "r", Market::spot);
@@ -105,8 +105,8 @@ TEST(CheapestInstances, PassesOverWhatCannotBeSpreadEvenly) {
 TEST(CheapestInstances, SaysThatNothingCanBeSpreadEvenly) {
   const Platform platform = nodes_of({{2, 1}});
   const std::string message = message_of<Infeasible>([&] { cheapest_instances(platform, kG, 3, "r", Market::spot); });
-  EXPECT_THAT(message,
-              AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"), HasSubstr("as many GPUs on each node")));
+  EXPECT_THAT(message, AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"),
+                             HasSubstr("the same number of GPUs on each node")));
 }
 
 std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,

@@ -14,8 +14,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
-// 23,040,000 images are 360,000 steps of 10 ms on one GPU: an hour and 90 s of boot. "one" costs 3.60 USD/h, 0.90 on
-// the spot market of room-2, where the last of the steps is followed by a checkpoint of one second.
+// 23,040,000 images are 360,000 steps of 10 ms on one GPU: an hour, after 90 s of boot. The instance "one" costs 3.60
+// USD/h, and 0.90 USD/h on the spot market of room-2, where a checkpoint of one second follows the last step.
 TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   content["search"]["max_gpus"] = 1;
   content["search"]["gpus"] = {"GPU-X"};
@@ -38,7 +38,7 @@ TEST_F(Plans, FindTheCheapestThatMeetsTheGoals) {
   EXPECT_EQ(json()["chosen"]["instance"], "one");
 }
 
-// One seed: 400 g/kWh for as long as the run may take, by all stated error.
+// With one seed, the interval of CO2e is 400 g/kWh for as long as the run may take by all stated error.
 TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
   content["search"]["max_gpus"] = 1;
   content["search"]["seeds"] = 1;
@@ -53,7 +53,7 @@ TEST_F(Plans, CarbonHasTheErrorOfTheTime) {
   }
 }
 
-// 8,766 USD over a year of 8,766 h, half of it in use: 2 USD/h.
+// 8,766 USD over a year of 8,766 h, of which half is in use, are 2 USD/h.
 TEST_F(Plans, SayWhatOwningAssumes) {
   Json platform = Json::parse(made_up_platform());
   const Json ownership = {{"capital", "8766USD"}, {"life_years", 1}, {"utilization", 0.5}};
@@ -76,7 +76,7 @@ TEST_F(Plans, ADeadlineTakesMoreGpus) {
   EXPECT_GT(plan["searched"]["too_slow"], 0);
   ASSERT_FALSE(plan["near_misses"].empty());
   for (const Json& miss : plan["near_misses"]) EXPECT_FALSE(miss["reason"].get<std::string>().empty());
-  // The Pareto set: each is slower and cheaper than the one before, with doubtful prices at their high ends.
+  // In the Pareto set, each is slower than the one before and cheaper, with doubtful prices at their highest values.
   double time = 0, usd = 1e9;
   for (const Json& row : plan["pareto"]) {
     EXPECT_GT(row["time_s"]["median"], time);
@@ -104,12 +104,12 @@ TEST_F(Plans, NothingThatFitsHasNoChosenOneAndNamesTheNearest) {
   content["budget"] = "0.10USD";
   const Plan none = plan();
   EXPECT_FALSE(none.best);
-  ASSERT_FALSE(none.near.empty());
+  ASSERT_FALSE(none.near_misses.empty());
   const auto file = folder_.add("plan.json", json().dump());
   EXPECT_THAT(message_of<ConfigError>([&] { load_scenario_or_plan(file); }), HasSubstr("the plan has chosen nothing"));
 }
 
-// A measured step drifts by 14 % at most between runs: an hour and 90 s may become 4,200 s.
+// A measured step drifts by at most 14 % between runs, so an hour and 90 s may become 4,200 s.
 TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
   content["search"]["gpus"] = {"GPU-X"};
   content["search"]["max_gpus"] = 1;
@@ -118,8 +118,8 @@ TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
   content["search"]["sure"] = true;
   const Plan sure = plan();
   EXPECT_FALSE(sure.best);
-  ASSERT_FALSE(sure.near.empty());
-  EXPECT_THAT(sure.runs[sure.near.front()].reason, HasSubstr("takes up to"));
+  ASSERT_FALSE(sure.near_misses.empty());
+  EXPECT_THAT(sure.runs[sure.near_misses.front()].reason, HasSubstr("takes up to"));
   content["deadline"] = "4300s";
   EXPECT_TRUE(plan().best);
 }
@@ -129,7 +129,7 @@ TEST_F(Plans, AreTheSameBytesWithAnyNumberOfJobs) {
   EXPECT_EQ(json(1).dump(), json(2).dump());
 }
 
-/// A search of the clouds, with spot nodes that are lost.
+/// A request that searches clouds, with spot nodes that are lost.
 class CloudPlans : public testing::TestWithParam<const char*> {};
 
 std::vector<std::string> labels(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
@@ -138,8 +138,8 @@ std::vector<std::string> labels(const Request& request, const Plan& plan, const 
   return names;
 }
 
-// Bounds must lose nothing, nor must taking the scheme with the shortest step: the same best, the same best of known
-// risk and the same Pareto set as simulating all with each scheme.
+// Leaving candidates out by bounds, and taking the scheme with the shortest step, must not change the answer: the best,
+// the best of known risk and the Pareto set are those of simulating all candidates with each scheme.
 TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
   const Request request = read_request(JsonNode::parse(GetParam(), "request.json"), kNow);
   PlanOptions options;
@@ -154,7 +154,7 @@ TEST_P(CloudPlans, AreThoseOfExhaustiveSearch) {
   EXPECT_EQ(labels(request, quick, quick.pareto), labels(request, all, all.pareto));
   EXPECT_LT(quick.simulated, all.simulated);
   EXPECT_EQ(all.count(Verdict::beaten), 0U);
-  // And they are bounds: no simulation beats them.
+  // No simulation beats the bounds.
   for (std::size_t i = 0; i < all.runs.size(); ++i) {
     if (!all.runs[i].simulated()) continue;
     const PlanCandidate& candidate = all.candidates.all[i];
@@ -190,7 +190,7 @@ TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
   EXPECT_THAT(error(), HasSubstr("/search/max_gpus: at most 8 GPUs and at least 16 contradict each other"));
   content["search"].erase("min_gpus");
   content["budget"] = "0USD";
-  EXPECT_THAT(error(), HasSubstr("/budget: nothing can be rented for nothing"));
+  EXPECT_THAT(error(), HasSubstr("/budget: expected a budget above 0"));
   content["budget"] = "-5USD";
   EXPECT_THAT(error(), HasSubstr("/budget"));
   content.erase("budget");
@@ -207,7 +207,7 @@ TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
 
 TEST_F(Plans, ADeadlineIsADurationOrATimeWithItsZone) {
   content["deadline"] = "2026-11-21T12:00:00+00:00";
-  EXPECT_EQ(request().deadline, Seconds{86400});  // from now on
+  EXPECT_EQ(request().deadline, Seconds{86400});  // counted from now
   EXPECT_EQ(request().start, kNow);
   content["start"] = "2026-11-21T12:30:00+01:00";
   EXPECT_EQ(request().deadline, Seconds{1800});
@@ -216,7 +216,7 @@ TEST_F(Plans, ADeadlineIsADurationOrATimeWithItsZone) {
   content["deadline"] = "2026-11-25T12:00:00";
   EXPECT_THAT(error(), HasSubstr("expected a duration such as \"60h\", or a time with its zone"));
   content["deadline"] = "60h";
-  EXPECT_THAT(error(), HasSubstr("/start: a start has no meaning"));
+  EXPECT_THAT(error(), HasSubstr("/start: a start needs a \"deadline\" that is a time"));
   content["start"] = "tomorrow";
   EXPECT_THAT(error(), HasSubstr("/start: found \"tomorrow\", expected a time with its zone"));
   content.erase("start");
@@ -243,7 +243,7 @@ TEST_F(Plans, SayWhatIsLeftOut) {
                     HasSubstr("of GPU memory: small")));
 }
 
-// A storage that one catalog does not have leaves its candidates out; one that none has is a mistake in the request.
+// If one catalog lacks a storage class, its candidates are left out; if all lack it, the request is wrong.
 TEST_F(Plans, WhatIsWrongForAllIsWrongInTheRequest) {
   content["search"]["markets"] = {"on-demand"};
   content["storage"] = {{"dataset", "nowhere"}};

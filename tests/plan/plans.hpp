@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 
 inline constexpr const char* kNow = "2026-11-20T12:00:00Z";
 
-/// Requests over the made-up platform ("lab") and trace, in a folder of their own.
+/// Writes the made-up platform ("lab") and trace into a temporary folder, for requests that name them.
 class Plans : public testing::Test {
  protected:
   Plans() {

@@ -1,4 +1,4 @@
-// What a plan searches over, how it ranks doubtful prices, and what it says of unknown risk.
+// What a plan searches, how it ranks doubtful prices, and what it says about unknown risk.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class SearchedPlans : public Plans {
  protected:
   SearchedPlans() {
     platform = Json::parse(made_up_platform());
-    // So fast that several nodes are nearly as many times faster.
+    // With links this fast, n nodes are nearly n times as fast.
     platform["instances"]["one"]["nic"]["bandwidth"] = "1000Gbit/s";
     content["search"]["markets"] = {"on-demand"};
     content["search"]["instances"] = {"one"};
@@ -41,8 +41,8 @@ class SearchedPlans : public Plans {
   Json platform;
 };
 
-// Alone it takes an hour, on two nodes at least half of one; three take some 1,300 s and four some 1,000 s. Nodes boot
-// for 90 s, in which each costs 0.09 USD: the more nodes, the dearer.
+// One node takes an hour and two at least half of that; three take some 1,300 s and four some 1,000 s. Each node boots
+// for 90 s, which cost 0.09 USD: more nodes cost more.
 TEST_F(SearchedPlans, ThreeNodesMeetGoalsThatTwoAndFourMiss) {
   const auto usd_of = [&](int gpus) {
     content["search"]["min_gpus"] = content["search"]["max_gpus"] = gpus;
@@ -61,7 +61,7 @@ TEST_F(SearchedPlans, ThreeNodesMeetGoalsThatTwoAndFourMiss) {
   EXPECT_EQ(plan["searched"]["meeting"], 1);
 }
 
-// "four" is sold with four GPUs at 10.80 USD/h: with three of them all four are paid, and one is idle throughout.
+// "four" is sold with four GPUs at 10.80 USD/h: if three are used, all four are paid for, and one is always idle.
 TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
   content["search"]["instances"] = {"four"};
   content["search"]["min_gpus"] = content["search"]["max_gpus"] = 3;
@@ -74,9 +74,9 @@ TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
               10.8 * std::ceil(plan["chosen"]["time_s"]["median"].get<double>()) / 3600, 0.0031);
   EXPECT_THAT(plan_text(plan), HasSubstr("1 x four, part of the instance: 3 GPUs of each"));
   const Json run = Json::parse(result_json(simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
-  // From the end of the 90 s of boot on; a boot is provisioning for all four.
+  // It is idle from the end of the 90 s of boot; the boot counts as provisioning for all four.
   EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
-  // Whole instances do for what divides by four: then no part is offered.
+  // Whole instances fit a number that divides by four, so no part of an instance is offered.
   content["search"]["max_gpus"] = 8;
   for (const Json& row : planned()["simulated"]) EXPECT_EQ(row["part_of_instance"], false);
 }
@@ -121,7 +121,7 @@ TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
   EXPECT_THAT(plan_text(plan), HasSubstr("this price is doubtful (undated)"));
 }
 
-// Ages count to the newest price of the catalogs, or to the day that the request names.
+// The age of a price is counted to the newest price of the catalogs, or to the day that the request names.
 TEST_F(SearchedPlans, AnOldPriceIsDoubtfulFromAYearOn) {
   content["search"]["max_gpus"] = 1;
   prices("one") =
@@ -136,7 +136,7 @@ TEST_F(SearchedPlans, AnOldPriceIsDoubtfulFromAYearOn) {
   EXPECT_THAT(error(), HasSubstr("/search/today"));
 }
 
-// While nobody says when the spot nodes of room-2 are taken back, each seed draws it.
+// If nothing says when the spot nodes of room-2 are taken back, each seed draws it.
 TEST_F(SearchedPlans, AnAssumedRiskWinsNeverSilently) {
   content["search"]["max_gpus"] = 1;
   content["search"]["markets"] = {"on-demand", "spot"};
@@ -166,7 +166,7 @@ TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
     EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
 }
 
-// With 128 images a step takes 1.5 times as long as with 64: 4/3 of the images a second.
+// A step with 128 images takes 1.5 times as long as one with 64, so it trains 4/3 of the images a second.
 TEST_F(SearchedPlans, TheBatchIsSearched) {
   StepTrace trace = made_up_trace(std::vector<double>(40, 1e-3));
   trace.batches.push_back(made_up_trace(std::vector<double>(40, 1.5e-3), "GPU-X", 128).batches.front());
@@ -184,7 +184,7 @@ TEST_F(SearchedPlans, TheBatchIsSearched) {
   EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu/1: found 100, expected a batch size that"));
 }
 
-// Two nodes of which one is rented on demand cost 3.60 + 0.90 USD/h.
+// Two nodes, one of them on demand, cost 3.60 + 0.90 USD/h.
 TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
   prices("one")[1]["region"] = "room-1";
   prices("one")[1]["interrupted_per_month"] = 0;

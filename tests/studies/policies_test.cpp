@@ -1,4 +1,5 @@
-// Each policy where it beats `fixed` beyond the noise, where it loses, and without what it would steer by.
+// Each policy against `fixed`: where it wins beyond the noise, where it loses, and that it does not win blind, which is
+// without the observations that it would steer by.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kSeeds = 100;
-/// Seeds that no table was trained on: those of `learn` start at a million.
+/// Seeds on which no table was trained; those of `learn` start at a million.
 constexpr int kFirstSeed = 5000;
 
 struct Contest {
@@ -39,13 +40,13 @@ constexpr Contest kContests[] = {
     {"carbon-aware", "regions", "kg_co2e", "spot-deadline", "usd"},
 };
 
-/// The policy against `fixed` by one measure. The mean decides: a policy that watches a deadline saves the worst seeds
-/// and leaves the median where it was.
+/// Compares the policy with `fixed` by the mean of one measure: a policy that watches a deadline improves the worst
+/// seeds and may leave the median unchanged.
 Json compare(const Contest& contest, const char* study, const char* measure, bool blind) {
   Json policy = {{"name", contest.policy}, {"blind", blind}};
   if (std::string_view(contest.policy) == "q-learning") policy["table"] = "policies/q-table.json";
   const auto file = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "studies" / (std::string(study) + ".json");
-  // Paths of an override start at the working directory.
+  // A path in an override starts at the working directory.
   if (policy.contains("table")) policy["table"] = (file.parent_path() / policy["table"].get<std::string>()).string();
   const Json policies = {"fixed", policy};
   const Json seeds = {{"first", kFirstSeed}, {"count", kSeeds}};
@@ -84,8 +85,8 @@ INSTANTIATE_TEST_SUITE_P(All, Contests, testing::ValuesIn(kContests), [](const a
   return name;
 });
 
-// A learned policy on seeds that it was not trained on, against the one that fits while it runs: docs/policies.md says
-// what it is worth.
+// The learned policy, on seeds on which it was not trained, against the policy that fits a model during the run.
+// docs/policies.md quotes the figures.
 TEST(ContestsOf, TheLearnedPolicyIsJudgedAgainstThePredictiveOne) {
   const auto file = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "studies/growing-network.json";
   const Json policies = {"predictive",

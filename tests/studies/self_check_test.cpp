@@ -15,14 +15,14 @@ namespace {
 TEST(PredictOwnDevice, IsExactForAConstantTrace) {
   const SelfPrediction prediction = predict_own_device(constant_trace(300), 5000);
   EXPECT_NEAR(prediction.total.si, 5000 * 10e-3, 1e-9 * 50);
-  // What is left of the interval is that two runs may drift apart.
+  // All that remains of the interval is the drift between two runs.
   const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
   EXPECT_NEAR(prediction.interval_s.low, prediction.total.si * (1 - drift), 1e-6);
   EXPECT_NEAR(prediction.interval_s.high, prediction.total.si * (1 + drift), 1e-6);
   EXPECT_EQ(prediction.steps_fitted, 150U);
 }
 
-// The first half takes 10 ms a step, the second 20 ms: a prediction that had seen the second would say more.
+// The first half takes 10 ms a step, the second 20 ms: a prediction that used the second half would be longer.
 TEST(PredictOwnDevice, FitsOnTheFirstHalfAlone) {
   std::vector<double> scale(100, 1e-3);
   std::fill(scale.begin() + 50, scale.end(), 2e-3);
@@ -45,9 +45,9 @@ std::vector<double> correlated(RandomStream& random, std::size_t count) {
   return scale;
 }
 
-// Each of the two runs drifts by itself, as kRunDrift says, and their steps vary: what the interval claims to cover. A
-// tenth more or less width would still pass; an interval that left out one run's drift, or were half as wide again,
-// would not.
+// The interval claims to cover that each of the two runs drifts by itself, as kRunDrift says, and that their steps
+// vary. The test passes with an interval that is a tenth wider or narrower. It fails with one that leaves out one run's
+// drift or is half as wide again.
 TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
   constexpr int kTrials = 400;
   int held = 0;
@@ -64,7 +64,7 @@ TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
     for (const double unit : run()) truth += kMadeUpStep * unit;
     held += prediction.interval_s.low <= truth && truth <= prediction.interval_s.high;
   }
-  // A binomial count at the stated 95 %, within 3.09 standard deviations: 99.8 % of all sets of seeds.
+  // The count is binomial with 95 %. It lies within 3.09 standard deviations for 99.8 % of all sets of seeds.
   const double expected = 0.95 * kTrials;
   const double deviation = std::sqrt(kTrials * 0.95 * 0.05);
   RecordProperty("held", held);

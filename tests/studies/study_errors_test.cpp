@@ -1,4 +1,4 @@
-// What can be wrong in a study, and where the message says it is.
+// Mistakes in a study, and the place that the error message names.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

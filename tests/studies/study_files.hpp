@@ -1,5 +1,5 @@
 #pragma once
-// A study of the shape of studies/first-look.json, with its files in a folder of its own.
+// A study like studies/first-look.json, with its files in a temporary folder.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -18,7 +18,7 @@ class StudyFiles {
     folder_.add("studies/lab.json", made_up_platform());
   }
 
-  /// Three counts, two schemes, one seed on the made-up platform.
+  /// A study of three GPU counts, two schemes and one seed on the made-up platform.
   static nlohmann::json basic() {
     return nlohmann::json::parse(R"({ "schema": "ganymede.study/1", "name": "small",
       "workload": { "trace": "../traces/t.json",

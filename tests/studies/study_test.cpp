@@ -42,7 +42,7 @@ TEST(Study, GoesThroughPlatformsAndSeeds) {
                           "aws us-east-1, 2 x V100, ring, seed 7", "aws us-east-1, 2 x V100, ring, seed 8"));
 }
 
-// Four one-GPU nodes cost 14.40 USD/h, the four-GPU one 10.80: so 4 GPUs go on it, and 3 too would not.
+// Four nodes of one GPU cost 14.40 USD/h, one node of four GPUs 10.80, so 4 GPUs go on the latter.
 TEST(Study, PutsEachCountOnItsCheapestInstances) {
   const Study study = StudyFiles().load(StudyFiles::basic());
   EXPECT_EQ(place(study.runs[0]), "1 x one, 1 each");
@@ -50,7 +50,7 @@ TEST(Study, PutsEachCountOnItsCheapestInstances) {
   EXPECT_EQ(place(study.runs[3]), "1 x four, 4 each");
 }
 
-// Two four-GPU nodes would cost 21.60 USD/h, but 4 + 3 GPUs are no run; seven one-GPU nodes cost 25.20.
+// Two nodes of four GPUs would cost 21.60 USD/h, but a run cannot use 4 + 3 GPUs; seven nodes of one GPU cost 25.20.
 TEST(Study, PutsACountOnInstancesThatHoldItEvenly) {
   const Study study = StudyFiles().load(StudyFiles::with("/gpus", {7}));
   EXPECT_EQ(place(study.runs[0]), "7 x one, 1 each");
@@ -86,14 +86,14 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
   EXPECT_EQ(two.synchronization.scheme.name(), "ring");
 }
 
-// Wherever the program was started: trace and platform are found from the file that names them.
+// Trace and platform are found relative to the file that names them, wherever the program was started.
 TEST(Study, FindsItsFilesFromAnyWorkingDirectory) {
   const StudyFiles files;
   const std::string hash = files.load(StudyFiles::basic()).runs[1].scenario().hash;
   const auto before = std::filesystem::current_path();
   std::filesystem::current_path(files.folder().path());
   EXPECT_EQ(files.load(StudyFiles::basic()).runs[1].scenario().hash, hash);
-  // On the command line a path starts at the working directory.
+  // A path on the command line starts at the working directory.
   EXPECT_EQ(files.load(StudyFiles::basic(), {{"/workload/trace", "traces/t.json"}}).runs[1].scenario().hash, hash);
   std::filesystem::current_path(before);
 }
@@ -106,7 +106,7 @@ TEST(Study, GivesTheSameBytesWhateverTheNumberOfProcesses) {
   EXPECT_EQ(sweep["schema"], "ganymede.sweep/1");
   EXPECT_EQ(sweep["study"], "small");
   ASSERT_EQ(sweep["runs"].size(), 5U);
-  // 938 steps of two epochs at 128 images take longer than 469 at 256, but for communication.
+  // 938 steps of two epochs at 128 images take longer than 469 at 256, apart from communication.
   EXPECT_EQ(sweep["runs"][0]["time"]["steps"], 2 * 938);
   EXPECT_EQ(sweep["runs"][3]["time"]["steps"], 2 * 235);
   for (const auto& run : sweep["runs"]) EXPECT_EQ(run["time"]["images"], 120000);

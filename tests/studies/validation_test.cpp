@@ -20,7 +20,7 @@ using testing::HasSubstr;
 
 Validation read(const std::string& text) { return read_validation(JsonNode::parse(text, "study")); }
 
-/// Two one-GPU steps of 100 ms on two GPUs that hang on a switch of 10 GB/s without latency.
+/// A study: a step takes 100 ms on one GPU, and two GPUs are joined by a switch of 10 GB/s without latency.
 std::string small_study(const std::string& series, const std::string& more = "") {
   return R"({ "schema": "ganymede.validation/1", "name": "small", "title": "t", "source": "s", "assumptions": [],
     "machines": { "pair": { "instance": "node", "platform": { "schema": "ganymede.platform/1", "provider": "private",
@@ -37,8 +37,8 @@ const std::string kCells = R"(, "cells": [ { "gpus": 1, "batch": 8, "measured": 
 
 OrderedJson cell(const OrderedJson& result, std::size_t index) { return result["cells"][index]; }
 
-// 100 ms, half a deviation longer for the slower of two, and a ring of two ranks: 100 MB over 10 GB/s, and a reduction
-// of 3 x 50 MB at 3 TB/s.
+// The step takes 100 ms, more by the expected slower of two workers, and the time of a ring of two ranks: 100 MB over
+// 10 GB/s, and a reduction of 3 x 50 MB at 3 TB/s.
 TEST(Validation, PredictsWhatFollowsByHand) {
   const OrderedJson result = run_validation(read(small_study(kCells)));
   const double slowest = 1 + kGraphVariation.central * expected_slowest(2);
@@ -56,8 +56,8 @@ TEST(Validation, FitsTheSerialHostTimeToItsCell) {
     { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" }, { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" },
     { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])";
   const OrderedJson result = run_validation(read(small_study(cells)));
-  // Of what two GPUs take longer, 10 ms are the ring; each further replica adds the rest, and the ring half as much
-  // again.
+  // Of the additional time on two GPUs, 10 ms are the ring. Each further replica adds the rest, and the ring takes half
+  // as long again.
   const double spread_2 = 0.1 * kGraphVariation.central * expected_slowest(2);
   const double host = 0.05 - 0.01 - 3 * 50e6 / 3000e9 - spread_2;
   const double expected = 0.1 + 3 * host + 0.015 + 3 * 75e6 / 3000e9 + 0.1 * kGraphVariation.central * expected_slowest(4);
@@ -68,8 +68,8 @@ TEST(Validation, FitsTheSerialHostTimeToItsCell) {
   EXPECT_NEAR(cell(result, 2)["baselines"][2]["value"].get<double>(), 0.2, 1e-12);
 }
 
-// A pair trains one batch of 8 in the 100 ms that one GPU takes, 80 images a second; nothing crosses or is reduced
-// here. That it trained 100 can be no bandwidth's doing.
+// A pair trains one batch of 8 in the 100 ms that one GPU takes, which is 80 images a second, since nothing crosses or
+// is reduced here. No bandwidth can explain a measurement of 100.
 TEST(Validation, APairTrainsOneBatch) {
   const auto study = [](const std::string& series, const char* role) {
     std::string text = small_study(fmt::format(R"(, "placement": "component-split"{}, "cells": [
@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 class Embedded : public testing::TestWithParam<std::string> {};
 
-/// The study with each cell to be predicted replaced by noise.
+/// The study, with noise in place of each measurement that is to be predicted.
 std::string with_noise(const std::string& name) {
   OrderedJson study = OrderedJson::parse(embedded_validation(name), nullptr, true, true);
   RandomStream random(11, "test/noise");
@@ -174,7 +174,7 @@ TEST_P(Embedded, KeepsItsPromises) {
 INSTANTIATE_TEST_SUITE_P(Studies, Embedded, testing::ValuesIn(validation_names()),
                          [](const auto& test) { return test.param; });
 
-/// The rows of the study that the defaults are fitted to, as standard deviations between workers.
+/// The rows of the study to which the defaults are fitted, as standard deviations between workers.
 std::vector<double> deviations(const std::string& tag) {
   const OrderedJson study = OrderedJson::parse(embedded_validation("dgx1_weak_scaling"));
   std::vector<double> out;
