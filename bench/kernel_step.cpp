@@ -82,12 +82,12 @@ void measure(const Arguments& arguments, int batch, int threads) {
   const auto seconds = time_steps(trainer, arguments.min_time);
   const double median = value_at(seconds, 0.5);
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
-  const TraceDevice device = measure_device(trainer.ops());
+  const TraceDevice device = measure_device(trainer.backend());
   nlohmann::ordered_json line = {{"model", options.model},
                                  {"batch", batch},
                                  {"threads", threads},
-                                 {"backend", trainer.ops().backend()},
-                                 {"instructions", trainer.ops().instructions()},
+                                 {"backend", trainer.backend().info.backend},
+                                 {"instructions", trainer.backend().info.instructions},
                                  {"median_step_ms", median * 1e3},
                                  {"p10", value_at(seconds, 0.1) * 1e3},
                                  {"p90", value_at(seconds, 0.9) * 1e3},

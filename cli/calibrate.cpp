@@ -147,17 +147,17 @@ CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted, c
   outcome.steps = static_cast<std::int64_t>(trace.batches.front().wall_s.size());
   outcome.predicted = predict_own_device(trace, outcome.steps);
   kernel::Trainer trainer(train);
-  if (trainer.ops().device() != trace.device.name)
+  if (trainer.backend().info.device != trace.device.name)
     throw ConfigError(
         fmt::format("--check: the trace was recorded on \"{}\", this is \"{}\"; the check needs the same device",
-                    trace.device.name, trainer.ops().device()));
+                    trace.device.name, trainer.backend().info.device));
   const auto waiting = show_elapsed(
       shared, "checking the trace",
       outcome.predicted.total.si *
           (1 + static_cast<double>(kernel::warmup_of(outcome.steps)) / static_cast<double>(outcome.steps)));
   trainer.run(kernel::warmup_of(outcome.steps));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const TraceDevice now = kernel::measure_device(trainer.ops());
+    const TraceDevice now = kernel::measure_device(trainer.backend());
     outcome.fp32 = now.fp32 / trace.device.fp32;
     outcome.memory = now.memory_bandwidth / trace.device.memory_bandwidth;
     const double before = kernel::processor_wait_s();

@@ -20,15 +20,16 @@ constexpr int kWarmups = 3, kFewest = 5, kMost = 200;
 constexpr double kBudget = 0.1;  // seconds a size, about
 
 /// Seconds of one all-reduce of so many floats, the mean of several after some to warm up.
-double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std::size_t floats) {
+double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& communicator, std::size_t floats) {
   using Clock = std::chrono::steady_clock;
-  const kernel::Buffer device = ops.reduces() ? ops.allocate(floats * sizeof(float)) : kernel::Buffer{};
-  std::vector<float> host(ops.reduces() ? 0 : floats);
+  kernel::GradientReducer* const on_device = backend.gradient_reducer.get();
+  const kernel::Buffer device = on_device != nullptr ? backend.ops->allocate(floats * sizeof(float)) : kernel::Buffer{};
+  std::vector<float> host(on_device != nullptr ? 0 : floats);
   const auto once = [&] {
-    if (!ops.reduces()) return communicator.sum_gradients(host);
-    ops.reduce_gradients(device.floats(), floats);
-    ops.finish_reductions();
-    ops.synchronize();
+    if (on_device == nullptr) return communicator.sum_gradients(host);
+    on_device->reduce(device.floats(), floats);
+    on_device->finish();
+    backend.timeline->synchronize();
   };
   const auto timed = [&](int times) {
     double all_there = 0;
@@ -46,18 +47,18 @@ double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std
   return seconds / communicator.shard().ranks;
 }
 
-std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator, const Shared& shared) {
+std::string log_of(const kernel::Backend& backend, kernel::Communicator& communicator, const Shared& shared) {
   const int ranks = communicator.shard().ranks;
   std::string log = fmt::format(
       "# all-reduce of {} ranks by {}, {}\n#       size         count      type   redop    root     time   "
       "algbw   busbw\n",
-      ranks, ops.reduces() ? "NCCL" : communicator.name(), ops.device());
+      ranks, backend.gradient_reducer != nullptr ? "NCCL" : communicator.name(), backend.info.device);
   std::vector<std::size_t> sizes;
   for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
   std::function<void(std::size_t)> progress;
   if (communicator.shard().rank == 0) progress = progress_bar(shared, sizes.size(), "sizes of all-reduce");
   for (const std::size_t bytes : sizes) {
-    const double seconds = time_all_reduce(ops, communicator, bytes / sizeof(float));
+    const double seconds = time_all_reduce(backend, communicator, bytes / sizeof(float));
     const double rate = static_cast<double>(bytes) / seconds / 1e9;
     log += fmt::format("{:12} {:13} {:>9} {:>7} {:>7} {:8.2f} {:7.2f} {:7.2f}\n", bytes, bytes / sizeof(float), "float",
                        "sum", -1, seconds * 1e6, rate, rate * 2 * (ranks - 1) / ranks);
@@ -69,7 +70,7 @@ std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator, const S
 void measure(const kernel::TrainOptions& train, kernel::Communicator& communicator, const LinkImport& link,
              const std::string& overlay, const Shared& shared) {
   kernel::Trainer trainer(train, &communicator);
-  const std::string log = log_of(trainer.ops(), communicator, shared);
+  const std::string log = log_of(trainer.backend(), communicator, shared);
   if (communicator.shard().rank > 0) return;
   write_file(link.log, log);
   if (link.catalog.empty()) {

@@ -54,7 +54,8 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   const kernel::Metadata metadata = checkpoint.metadata();
   const kernel::Model& model = kernel::find_model(metadata.text("model"));
 
-  const auto ops = kernel::make_ops(arguments.options);
+  const auto backend = kernel::make_backend(arguments.options);
+  kernel::TensorOps* const ops = backend->ops.get();
   const kernel::ImageShape image = kernel::find_image(model, metadata.text("image"));
   // The networks are those of the step that was done last.
   const std::int64_t steps_before = std::max<std::int64_t>(0, metadata.number("steps", 0) - 1);
@@ -77,8 +78,8 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
     const nlohmann::ordered_json json = {{"checkpoint", checkpoint.file},
                                          {"model", gan.model},
                                          {"images", arguments.count},
-                                         {"backend", ops->backend()},
-                                         {"device", ops->device()},
+                                         {"backend", backend->info.backend},
+                                         {"device", backend->info.device},
                                          {"total_s", seconds},
                                          {"images_per_s", arguments.count / seconds},
                                          {"memory_bytes", memory},
@@ -87,7 +88,7 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
     return;
   }
   fmt::print("{} of {} from {}\n", arguments.count, gan.model, checkpoint.file);
-  fmt::print("backend  {} on {}\n", ops->backend(), ops->device());
+  fmt::print("backend  {} on {}\n", backend->info.backend, backend->info.device);
   fmt::print("time     {}, {:.0f} images/s, PNG included\n", to_string(Seconds{seconds}), arguments.count / seconds);
   fmt::print("memory   {} for batches of {}\n", to_string(Bytes{memory}), batch);
   fmt::print("images   {}\n", shared.output);

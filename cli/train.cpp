@@ -137,7 +137,7 @@ void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
 
 void write_samples(Trainer& trainer, const Arguments& arguments, const std::string& file) {
   trainer.pause();
-  const kernel::Alone alone(trainer.ops());
+  const kernel::SingleProcessScope single(trainer.ops());
   write_file(file, kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kSamples));
 }
 
@@ -152,7 +152,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   Report report;
   std::optional<kernel::QualityMeter> meter;
   if (arguments.quality != 0 && trainer.shard().rank == 0) {
-    const kernel::Alone alone(trainer.ops());
+    const kernel::SingleProcessScope single(trainer.ops());
     remark(shared, arguments.features.empty() ? "measuring quality by a classifier, which is trained at its first use"
                                               : "measuring quality by " + arguments.features);
     const auto waiting = show_elapsed(shared, "preparing to measure quality");
@@ -161,7 +161,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   }
   const auto measure = [&] {
     trainer.pause();
-    const kernel::Alone alone(trainer.ops());
+    const kernel::SingleProcessScope single(trainer.ops());
     report.quality.emplace_back(trainer.steps_done(),
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
@@ -239,7 +239,7 @@ void train_replica(const Arguments& arguments, Shared& shared, kernel::Communica
   if (!first) shared.quiet = true;
   const auto lock = first ? lock_checkpoints(arguments) : nullptr;
   Trainer trainer(arguments.options, communicator);
-  remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.ops())));
+  remark(shared, fmt::format("training {} with {}", arguments.options.model, describe_backend(trainer.backend().info)));
   if (!arguments.init.empty()) kernel::read_weights(trainer.gan(), trainer.ops(), arguments.init);
   if (arguments.resume) resume(trainer, arguments, shared);
   Report report;

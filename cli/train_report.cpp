@@ -38,8 +38,8 @@ double peak_resident_bytes() {
   return 1024.0 * static_cast<double>(usage.ru_maxrss);
 }
 
-std::string describe_backend(const kernel::Ops& ops) {
-  return fmt::format("{} on {} ({})", ops.backend(), ops.device(), ops.instructions());
+std::string describe_backend(const kernel::BackendInfo& info) {
+  return fmt::format("{} on {} ({})", info.backend, info.device, info.instructions);
 }
 
 void check_quality_curve(const TrainArguments& arguments) {
@@ -65,7 +65,7 @@ void add_quality_curve(const TrainReport& report, kernel::Trainer& trainer, cons
   }
   QualityCurve curve{trainer.global_batch(),
                      arguments.options.seed,
-                     fmt::format("ganymede {} ({})", GANYMEDE_VERSION, trainer.ops().backend()),
+                     fmt::format("ganymede {} ({})", GANYMEDE_VERSION, trainer.backend().info.backend),
                      {}};
   for (const auto& [step, quality] : report.quality)
     curve.points.push_back({static_cast<double>(step) * trainer.global_batch(), quality.fid, quality.inception_score});
@@ -79,14 +79,15 @@ std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const 
                                 arguments.options.seed);
   out += fmt::format("data     {}, {} images, epoch {} reached\n", trainer.dataset().name,
                      trainer.dataset().images.count, trainer.epoch());
-  out += fmt::format("backend  {}\n", describe_backend(trainer.ops()));
+  out += fmt::format("backend  {}\n", describe_backend(trainer.backend().info));
   if (trainer.shard().ranks > 1)
-    out += fmt::format(
-        "replicas {}, {} images a step, gradients in {}, {}\n", trainer.shard().ranks, trainer.global_batch(),
-        arguments.options.compression == "none" ? "fp32" : arguments.options.compression,
-        trainer.ops().reduces() ? "by NCCL beside the backward pass"
-                                : to_string(Seconds{trainer.waited_s() / static_cast<double>(report.result.steps)}) +
-                                      " a step waited for them");
+    out += fmt::format("replicas {}, {} images a step, gradients in {}, {}\n", trainer.shard().ranks,
+                       trainer.global_batch(),
+                       arguments.options.compression == "none" ? "fp32" : arguments.options.compression,
+                       trainer.backend().gradient_reducer != nullptr
+                           ? "by NCCL beside the backward pass"
+                           : to_string(Seconds{trainer.waited_s() / static_cast<double>(report.result.steps)}) +
+                                 " a step waited for them");
   out += "\n";
   out += fmt::format("{:>10}  {:>18}  {:>14}\n", "step", "discriminator loss", "generator loss");
   for (const auto& point : report.history)
@@ -132,16 +133,17 @@ std::string to_json(const TrainReport& report, kernel::Trainer& trainer, const T
       {"model", arguments.options.model},
       {"dataset", trainer.dataset().name},
       {"images", trainer.dataset().images.count},
-      {"backend", trainer.ops().backend()},
-      {"device", trainer.ops().device()},
-      {"instructions", trainer.ops().instructions()},
-      {"threads", trainer.ops().threads()},
+      {"backend", trainer.backend().info.backend},
+      {"device", trainer.backend().info.device},
+      {"instructions", trainer.backend().info.instructions},
+      {"threads", trainer.backend().info.threads},
       {"batch", arguments.options.batch},
       {"processes", trainer.shard().ranks},
       {"predicted_memory_bytes", predicted_bytes(trainer)},
       {"allocated_peak_bytes", report.allocated_peak_bytes},
       {"resident_peak_bytes", report.resident_peak_bytes},
-      {"exposed_communication_s", trainer.ops().reduces() ? OrderedJson(nullptr) : OrderedJson(trainer.waited_s())},
+      {"exposed_communication_s",
+       trainer.backend().gradient_reducer != nullptr ? OrderedJson(nullptr) : OrderedJson(trainer.waited_s())},
       {"seed", arguments.options.seed},
       {"steps", report.result.steps},
       {"total_s", report.result.seconds},

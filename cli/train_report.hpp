@@ -36,7 +36,7 @@ struct TrainReport {
 };
 
 /// "eigen on AMD EPYC, 2 threads (AVX-512)"
-std::string describe_backend(const kernel::Ops& ops);
+std::string describe_backend(const kernel::BackendInfo& info);
 
 /// Of this process, so far.
 double peak_resident_bytes();

@@ -1,6 +1,6 @@
 #pragma once
-// Hands out pieces of one block of device memory. Layers are planned twice by the same code: without a block, to learn
-// the size; then with it.
+// Hands out pieces of one block of device memory. The same code plans layers twice: without a block, to learn its size,
+// then with the block.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace ganymede::kernel {
 
 class Arena {
  public:
-  Arena() = default;  ///< only counts; what it hands out is null
+  Arena() = default;  ///< only counts; the pieces are null
   explicit Arena(const Buffer& block) : base_(static_cast<std::byte*>(block.memory.get())) {}
 
   Tensor tensor(int features, int batch) {
@@ -19,24 +19,26 @@ class Arena {
     result.data = reinterpret_cast<float*>(take(result.size() * sizeof(float)));
     return result;
   }
-  /// What must stay as it is, however activations are stored.
-  Tensor exact(int features, int batch) {
-    return beside_ == nullptr ? tensor(features, batch) : beside_->tensor(features, batch);
+  /// A tensor that keeps its values from the forward to the backward pass, whatever the ActivationStorage.
+  Tensor persistent_tensor(int features, int batch) {
+    return persistent_ == nullptr ? tensor(features, batch) : persistent_->tensor(features, batch);
   }
+  /// A mask that keeps its values likewise.
   Mask mask(int features, int batch) {
     Mask result{nullptr, features, batch};
-    Arena& arena = beside_ == nullptr ? *this : *beside_;
+    Arena& arena = persistent_ == nullptr ? *this : *persistent_;
     result.data = reinterpret_cast<std::uint8_t*>(arena.take(result.size()));
     return result;
   }
   std::byte* bytes(std::size_t count) { return take(count); }
   std::size_t used() const { return used_; }
 
-  /// Another over `memory`, which may be null, whose exact things this one keeps.
-  Arena inside(std::byte* memory) {
+  /// An arena over `memory` (null: it only counts) for activations that may be overwritten. Persistent tensors and
+  /// masks come from this arena.
+  Arena over(std::byte* memory) {
     Arena arena;
     arena.base_ = memory;
-    arena.beside_ = this;
+    arena.persistent_ = this;
     return arena;
   }
 
@@ -51,7 +53,7 @@ class Arena {
 
   std::byte* base_ = nullptr;
   std::size_t used_ = 0;
-  Arena* beside_ = nullptr;
+  Arena* persistent_ = nullptr;
 };
 
 }  // namespace ganymede::kernel

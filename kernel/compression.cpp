@@ -25,7 +25,7 @@ void decode_halves(const std::uint8_t* from, std::span<float> to, const Decode& 
 }
 
 void encode_bytes(std::span<const float> from, std::uint8_t* to) {
-  for (std::size_t block = 0; block * kScaledTogether < from.size(); ++block)
+  for (std::size_t block = 0; block * kInt8Block < from.size(); ++block)
     pack_bytes(to, from.data(), from.size(), block);
 }
 
@@ -41,7 +41,7 @@ std::size_t compressed_bytes(Compression compression, std::size_t count) {
     case Compression::bf16:
       return 2 * count;
     case Compression::int8:
-      return count + (count + kScaledTogether - 1) / kScaledTogether * sizeof(float);
+      return count + (count + kInt8Block - 1) / kInt8Block * sizeof(float);
     case Compression::none:
       break;
   }

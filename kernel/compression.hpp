@@ -1,5 +1,5 @@
 #pragma once
-// Floats in fewer bits: gradients on their way, activations until the backward pass.
+// Lossy compression of floats: of gradients that are sent, and of activations that are kept for the backward pass.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,16 +10,18 @@ namespace ganymede::kernel {
 
 enum class Compression {
   none,
-  fp16,  ///< IEEE half precision; what is too large for it becomes its largest number
+  fp16,  ///< IEEE half precision; larger numbers become its largest, 65504
   bf16,  ///< the upper half of a float, rounded to nearest even
-  int8,  ///< 8 bits and a scale for each 256 numbers; of gradients what is lost is added to the next step's (Seide et
-         ///< al. 2014)
+  int8,  ///< 8 bits, and one scale for each 256 numbers. For gradients the rounding error is added to the next step's
+         ///< (Seide et al. 2014).
 };
 inline constexpr std::string_view kCompressionNames[] = {"none", "fp16", "bf16", "int8"};
 
+/// Size of `count` compressed floats.
 std::size_t compressed_bytes(Compression compression, std::size_t count);
-/// `to` holds compressed_bytes.
+/// Compresses into compressed_bytes(compression, from.size()) bytes at `to`.
 void compress(Compression compression, std::span<const float> from, std::uint8_t* to);
+/// The reverse; reads compressed_bytes(compression, to.size()) bytes.
 void decompress(Compression compression, const std::uint8_t* from, std::span<float> to);
 
 }  // namespace ganymede::kernel

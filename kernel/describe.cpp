@@ -24,7 +24,7 @@ void describe_network(Description& out, const Network& network) {
 }
 
 /// Parameters, optimizer and data are held throughout; activations from a network's forward pass to its backward pass.
-std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Ops& ops, int batch,
+std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const TensorOps& ops, int batch,
                                                           const GanOptions& options,
                                                           const std::map<std::string, double>& kinds) {
   const auto activations = [batch](Network& network) {
@@ -59,7 +59,8 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Ops& o
 
 Description describe(const TrainOptions& options) {
   check(options);
-  const auto ops = make_ops(options);
+  const auto backend = make_backend(options);
+  TensorOps* const ops = backend->ops.get();
   Gan gan = build_gan(options);
   Description out;
   out.model = options.model;

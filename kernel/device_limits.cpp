@@ -21,20 +21,20 @@ constexpr int kFirstSide = 256, kLastSide = 8192;
 constexpr std::size_t kFirstCopy = std::size_t{1} << 20, kLastCopy = std::size_t{1} << 28;  // floats
 
 template <class Function>
-double best_seconds(Ops& ops, const Function& function) {
+double best_seconds(TensorOps& ops, const Function& function) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::duration<double>(kBudget);
   double best = 1e300;
   for (int i = 0; i < kRepeatsMin || Clock::now() < deadline; ++i) {
     const auto begin = Clock::now();
     function();
-    ops.synchronize();
+    ops.timeline().synchronize();
     best = std::min(best, std::chrono::duration<double>(Clock::now() - begin).count());
   }
   return best;
 }
 
-FlopsPerSecond measure_products(Ops& ops) {
+FlopsPerSecond measure_products(TensorOps& ops) {
   double best = 0;
   for (int side = kFirstSide;; side *= 2) {
     const auto size = static_cast<std::size_t>(side) * static_cast<std::size_t>(side);
@@ -48,7 +48,7 @@ FlopsPerSecond measure_products(Ops& ops) {
   }
 }
 
-BytesPerSecond measure_copy(Ops& ops) {
+BytesPerSecond measure_copy(TensorOps& ops) {
   for (std::size_t floats = kFirstCopy;; floats *= 2) {
     const Buffer from = ops.allocate(floats * sizeof(float)), to = ops.allocate(floats * sizeof(float));
     const double seconds = best_seconds(ops, [&] { ops.copy(to.floats(), from.floats(), floats); });
@@ -59,7 +59,7 @@ BytesPerSecond measure_copy(Ops& ops) {
 
 }  // namespace
 
-void measure_details(Ops& ops, TraceDevice& device) {
+void measure_details(TensorOps& ops, TraceDevice& device) {
   // The second layer of a DCGAN's discriminator.
   constexpr int kBatch = 16;
   const ConvolutionShape shape{
@@ -118,12 +118,13 @@ Bytes host_memory() {
   return Bytes{group >> limit && limit > 0 ? std::min(machine, limit) : machine};
 }
 
-TraceDevice measure_device(Ops& ops) {
+TraceDevice measure_device(const Backend& backend) {
+  TensorOps& ops = *backend.ops;
   TraceDevice device;
-  device.name = ops.device();
-  const bool gpu = ops.has_clock();
+  device.name = backend.info.device;
+  const bool gpu = backend.timeline->has_clock();
   device.kind = gpu ? "gpu" : "cpu";
-  device.threads = ops.threads();
+  device.threads = backend.info.threads;
   device.fp32 = measure_products(ops);
   device.memory_bandwidth = measure_copy(ops);
   device.memory = gpu ? Bytes{ops.available_bytes() + static_cast<double>(ops.peak_allocated_bytes())} : host_memory();

@@ -7,7 +7,8 @@ namespace {
 
 void set_storage(Gan& gan, GanOptions options) {
   gan.discriminator.keep_tangents(options.gradient_penalty);
-  gan.generator.store_activations(options.activations, true);  // the discriminator's passes come between
+  // The discriminator's passes come between the generator's forward and backward pass.
+  gan.generator.store_activations(options.activations, true);
   if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, false);
 }
 
@@ -27,12 +28,12 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
 
 }  // namespace
 
-void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions options) {
+void Gan::prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options) {
   RandomStream for_generator(seed, "kernel/initial/generator"), for_discriminator(seed, "kernel/initial/discriminator");
   set_storage(*this, options);
-  const SharedNeeds needs = generator.shared_needs(batch_size).with(discriminator.shared_needs(batch_size));
-  shared = ops.allocate(needs.total());
-  const SharedMemory memory(needs, shared);
+  const SharedSizes sizes = generator.shared_sizes(batch_size).max_with(discriminator.shared_sizes(batch_size));
+  shared = ops.allocate(sizes.total());
+  const SharedMemory memory(sizes, shared);
   generator.prepare(ops, batch_size, for_generator, memory);
   discriminator.prepare(ops, batch_size, for_discriminator, memory);
   if (options.average) {
@@ -46,11 +47,11 @@ void Gan::prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions optio
   Arena arena(small);
   plan_small(*this, arena, batch_size, options);
   batch = batch_size;
-  // Images pass through the workspace on their way in.
+  // TensorOps::load_images uses the workspace.
   ops.reserve_workspace(ops.dense_workspace_bytes(image.pixels(), 1, batch_size));
 }
 
-std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options) {
+std::map<std::string, double> Gan::planned_memory_bytes(const TensorOps& ops, int batch_size, GanOptions options) {
   set_storage(*this, options);
   const auto parameters = static_cast<double>(generator.gradient_bytes() + discriminator.gradient_bytes());
   const std::size_t workspace =
@@ -66,8 +67,8 @@ std::map<std::string, double> Gan::planned_memory_bytes(const Ops& ops, int batc
        static_cast<double>((generator.statistic_count() + discriminator.statistic_count()) * sizeof(float))},
       {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
                                           discriminator.planned_activation_bytes(batch_size))},
-      {"shared",
-       static_cast<double>(generator.shared_needs(batch_size).with(discriminator.shared_needs(batch_size)).total())},
+      {"shared", static_cast<double>(
+                     generator.shared_sizes(batch_size).max_with(discriminator.shared_sizes(batch_size)).total())},
       {"workspace", static_cast<double>(workspace)},
       {"data", static_cast<double>(data.used())}};
   if (options.average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
@@ -83,7 +84,7 @@ void Gan::release_activations() {
 
 namespace {
 
-void take_over_network(Network& to, const Network& from, Ops& ops) {
+void take_over_network(Network& to, const Network& from, TensorOps& ops) {
   for (const NamedRange& range : to.parameters()) {
     const auto& olds = from.parameters();
     const auto old = std::find_if(olds.begin(), olds.end(), [&](const NamedRange& o) { return o.name == range.name; });
@@ -98,7 +99,7 @@ void take_over_network(Network& to, const Network& from, Ops& ops) {
 
 }  // namespace
 
-void Gan::take_over(const Gan& from, Ops& ops) {
+void Gan::take_over(const Gan& from, TensorOps& ops) {
   take_over_network(generator, from.generator, ops);
   take_over_network(discriminator, from.discriminator, ops);
   if (!has_average()) return;
@@ -112,10 +113,11 @@ void Gan::take_over(const Gan& from, Ops& ops) {
 double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalty) const {
   const double g = generator.forward_flops_per_image(), g_first = generator.first_layer_flops_per_image();
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
-  // The fakes' forward pass; twice (real, fake) forward, weights and data, but not into the images.
+  // The generator's forward pass; then for real and for fake images the discriminator's forward pass, weights and data,
+  // but not into the images.
   double discriminator_update = g + 2 * (3 * d - d_first);
   if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
-  // Through the discriminator and back; then weights and data, but not into the latents.
+  // Forward and back through the discriminator; then the generator's weights and data, but not into the latents.
   const double generator_update = 2 * d + (2 * g - g_first);
   const double d_again = discriminator.recomputed_flops_per_image();
   return discriminator_updates * (discriminator_update + 2 * d_again) + generator_update + d_again +

@@ -1,5 +1,5 @@
 #pragma once
-// A generator, its discriminator, and the small tensors of their step.
+// A generator, its discriminator, and the small tensors of their training step.
 
 #include <map>
 #include <memory>
@@ -9,54 +9,57 @@
 
 namespace ganymede::kernel {
 
-/// Of one image, or of a clip of several frames: [channels x frames x height x width].
+/// The shape of an image, or of a clip of several frames: [channels x frames x height x width].
 struct ImageShape {
   int height = 0, width = 0, channels = 1;
   int frames = 1;
+  /// Numbers in an image: all channels of all pixels of all frames.
   int pixels() const { return height * width * channels * frames; }
-  /// Of so many features a pixel, the blocks that one pixel of the stage before becomes (see Growth).
+  /// For images with so many features per pixel: the block that one pixel of the stage before becomes (see Growth).
   BlockShape halves(int features) const { return {features, frames, height, width, frames > 1 ? 2 : 1, 2}; }
   bool operator==(const ImageShape&) const = default;
 };
 
 struct Losses {
-  double discriminator = 0;  ///< on real images plus on fake ones
+  double discriminator = 0;  ///< sum of its losses on real and on fake images, and the gradient penalty
   double generator = 0;
 };
 
-/// Random numbers of a step, one stream a consumer.
+/// Random numbers of a step, one stream for each consumer.
 struct StepRandom {
   RandomStream latent;
   RandomStream dropout;
   explicit StepRandom(std::uint64_t seed) : latent(seed, "kernel/latent"), dropout(seed, "kernel/dropout") {}
 };
 
-/// Device scalars that a step leaves.
+/// The floats in device memory to which a step writes its losses.
 enum LossSlot { kLossReal, kLossFake, kLossPenalty, kLossGenerator, kLossSlots };
 
-/// Where a growing model stands: stage 0 makes the smallest images, each later one images of twice the size; at first
-/// the larger ones fade in.
+/// The state of a progressively growing model (Karras et al. 2018): stage 0 makes the smallest images, each later stage
+/// images of twice the size. While `fading`, the newest layers are blended in.
 struct Growth {
   int stage = 0;
   bool fading = false;
   bool operator==(const Growth&) const = default;
 };
 
-/// What a Gan holds beside its networks.
+/// What a Gan holds in addition to its networks.
 struct GanOptions {
-  bool average = false;                ///< of the generator's parameters
-  bool gradient_penalty = false;       ///< room for its images, and the discriminator's tangents
-  ActivationStorage activations = {};  ///< of a discriminator with tangents: plain whatever is said
+  bool average = false;           ///< a moving average of the generator's parameters
+  bool gradient_penalty = false;  ///< the penalty's images, and the discriminator's tangents
+  /// Of both networks; with a gradient penalty the discriminator's are plain.
+  ActivationStorage activations = {};
 };
 
 struct Gan {
   std::string model;
-  ImageShape image;                                              ///< that the networks make and judge
-  ImageShape whole = image;                                      ///< when they are grown up
-  std::shared_ptr<float> share = std::make_shared<float>(1.0F);  ///< of the newest layers while they fade in
+  ImageShape image;          ///< what the networks make and judge
+  ImageShape whole = image;  ///< the same in the last stage
+  /// Weight of the newest layers while they fade in, from 0 to 1.
+  std::shared_ptr<float> share = std::make_shared<float>(1.0F);
   bool fading = false;
-  bool dense = false;  ///< its networks see all of an image's features as channels of one position
-  float darkest = 0;   ///< what black is to the networks, 0 or -1; white is 1
+  bool dense = false;  ///< the networks see an image's features as channels of one position
+  float darkest = 0;   ///< the value of black in the networks' images, 0 or -1; white is 1
   Network generator;
   Network discriminator;
 
@@ -66,29 +69,30 @@ struct Gan {
   Tensor latent = {};                   ///< [latent size x batch]
   Tensor d_logits = {};                 ///< [1 x batch]
   float* losses = nullptr;              ///< [kLossSlots]
-  Tensor coarse = {}, blurred = {};     ///< while fading: real images of half the size, and enlarged again
-  Tensor between = {}, direction = {};  ///< the gradient penalty's images, and which way they go
+  Tensor coarse = {}, blurred = {};     ///< while fading: real images at half the size, and enlarged again
+  Tensor between = {}, direction = {};  ///< the gradient penalty's images, and the tangent's direction
   Buffer small = {};
-  Buffer shared = {};   ///< of both networks, in turns
-  Buffer average = {};  ///< of the generator's parameters over its updates, if wanted
+  Buffer shared = {};   ///< memory that both networks use in turns
+  Buffer average = {};  ///< moving average of the generator's parameters; empty without GanOptions::average
 
-  /// Allocates for `batch` images a step and draws the initial weights from `seed`.
-  void prepare(Ops& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
+  /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Infeasible if
+  /// memory is short.
+  void prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
   bool has_average() const { return average.bytes() > 0; }
 
-  /// What prepare(batch_size) would hold on the device, by kind. Only before prepare().
-  std::map<std::string, double> planned_memory_bytes(const Ops& ops, int batch_size, GanOptions options = {});
+  /// Bytes that prepare(batch_size) would allocate on the device, by kind. To be called before prepare().
+  std::map<std::string, double> planned_memory_bytes(const TensorOps& ops, int batch_size, GanOptions options = {});
 
-  /// As Ops orders its images.
+  /// Channels of an image as the networks see it (see TensorOps::load_images).
   int channels() const { return dense ? image.pixels() : image.channels; }
 
-  /// Gives back all but what take_over() takes.
+  /// Frees everything that take_over() does not copy.
   void release_activations();
-  /// Weights, Adam's moments and the average of all that `from`, prepared, has too.
-  void take_over(const Gan& from, Ops& ops);
+  /// Copies weights, Adam's moments and the average of every parameter that `from` also has. Both must be prepared.
+  void take_over(const Gan& from, TensorOps& ops);
 
-  /// Matrix work of one whole step of so many discriminator updates per image of a batch: see gan_step. 2 FLOPs a
-  /// multiply-add; nothing for the gradients of images and latents that nobody uses.
+  /// FLOPs of matrix products in one step (see gan_step) with so many discriminator updates, for each image of a batch.
+  /// A multiply-add is 2; gradients of images and latents that are not computed are not counted.
   double step_flops_per_image(int discriminator_updates = 1, bool gradient_penalty = false) const;
 };
 

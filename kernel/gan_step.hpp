@@ -4,42 +4,43 @@
 #include <functional>
 
 #include "kernel/gan.hpp"
-#include "kernel/parallel/reducer.hpp"
+#include "kernel/parallel/bucket_reducer.hpp"
 #include "kernel/step_clock.hpp"
 
 namespace ganymede::kernel {
 
-/// What the two players minimise.
+/// The losses that discriminator and generator minimise.
 enum class AdversarialLoss {
   non_saturating,  ///< cross-entropy; the generator maximises log D(G(z))
-  minimax,         ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while D wins
-  hinge,           ///< Lim and Ye 2017
-  wasserstein,     ///< with gradient penalty (Gulrajani et al. 2017); for discriminators without batch norm
+  minimax,  ///< cross-entropy; the generator minimises log(1 - D(G(z))), which saturates while the discriminator wins
+  hinge,    ///< Lim and Ye 2017
+  wasserstein,  ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
 };
 inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp"};
 
 struct StepOptions {
   AdversarialLoss loss = AdversarialLoss::non_saturating;
-  int discriminator_steps = 1;  ///< updates of the discriminator a step, each on a batch of its own
+  int discriminator_steps = 1;  ///< updates of the discriminator in a step, each on a batch of its own
   AdamParameters adam;
-  float penalty = 10;  ///< weight of the gradient penalty, as its authors set it
-  /// Of the generator's parameters, by which samples are drawn; 0: none. In the first updates less counts, so that the
-  /// initial weights are soon forgotten: (1 + t) / (10 + t), as TensorFlow's ExponentialMovingAverage has it.
+  float penalty = 10;  ///< weight of the gradient penalty, the value of its authors
+  /// Decay of the moving average of the generator's parameters, with which samples are drawn; 0: no average. At update
+  /// t it is at most (1 + t) / (10 + t), as in TensorFlow's ExponentialMovingAverage, so that the initial weights are
+  /// forgotten soon.
   float average_decay = 0;
 };
 
-/// What averages the gradients of several processes; null for one.
+/// Average the gradients of the two networks over the processes; null: there is one process.
 struct Reducers {
-  Reducer* generator = nullptr;
-  Reducer* discriminator = nullptr;
+  BucketReducer* generator = nullptr;
+  BucketReducer* discriminator = nullptr;
 };
 
-/// Puts the next batch of real images into gan.real.
+/// Loads the next batch of real images into gan.real.
 using LoadReal = std::function<void()>;
 
-/// The discriminator's updates on real images and as many fakes, then the generator's. The fakes of the last
-/// discriminator update serve the generator's too.
-Losses gan_step(Gan& gan, Ops& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+/// One step: the discriminator's updates, each on a batch of real and one of fake images, then the generator's update,
+/// which uses the fake images of the last discriminator update. Returns the losses, which it waits for.
+Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                 const LoadReal& load_real, Reducers reducers = {});
 
 }  // namespace ganymede::kernel

@@ -57,7 +57,7 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
   return encode_png(picture, width, height, shape.channels);
 }
 
-std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int count) {
+std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
   const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
   const int frames = gan.image.frames;
   // A growing model's images at the size that they will have; a clip's frames side by side.

@@ -14,6 +14,6 @@ namespace ganymede::kernel {
 std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns);
 
 /// `count` of sample_images in a grid, enlarged to gan.whole; of clips the frames side by side.
-std::string sample_grid(Gan& gan, Ops& ops, std::uint64_t seed, int count);
+std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count);
 
 }  // namespace ganymede::kernel

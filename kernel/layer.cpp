@@ -10,12 +10,12 @@ std::size_t ParameterSpec::size() const {
   return product;
 }
 
-Tensor Layer::tangent(Ops&, Tensor) {
+Tensor Layer::tangent(TensorOps&, Tensor) {
   assert(!"this layer has no tangent");
   return {};
 }
 
-Adjoints Layer::tangent_backward(Ops&, Adjoints, Spare, bool) {
+Adjoints Layer::tangent_backward(TensorOps&, Adjoints, AdjointScratch, bool) {
   assert(!"this layer has no tangent");
   return {};
 }

@@ -1,5 +1,5 @@
 #pragma once
-// A layer: a forward and a backward pass over Ops, and what it needs to be planned.
+// A layer: its forward and backward pass as tensor operations, and what is needed to plan its memory.
 
 #include <cstddef>
 #include <memory>
@@ -8,34 +8,34 @@
 
 #include "common/random.hpp"
 #include "kernel/arena.hpp"
-#include "kernel/ops.hpp"
+#include "kernel/ops/tensor_ops.hpp"
 
 namespace ganymede::kernel {
 
-/// A named array of a layer: a trainable parameter or a moving statistic.
+/// A named array of a layer: a trainable parameter or a running statistic.
 struct ParameterSpec {
   std::string name;  ///< as PyTorch names it: "weight", "bias", "running_mean", "running_var"
   std::vector<int> shape;
   float low = 0, high = 0;  ///< initial values: uniform in [low, high)
-  float deviation = 0;      ///< or, if above zero, normal with this deviation around `low`
+  float deviation = 0;      ///< or, if above 0, normal with this standard deviation around `low`
 
-  std::size_t size() const;
+  std::size_t size() const;  ///< in floats
 };
 
-/// What a backward pass shall compute.
-struct Want {
-  bool weights = true;      ///< gradients of the parameters
-  bool accumulate = false;  ///< add them to those of an earlier pass
-  bool input = true;        ///< the gradient of the layer's input
+/// Which gradients a backward pass computes.
+struct GradientRequest {
+  bool weights = true;      ///< those of the parameters
+  bool accumulate = false;  ///< adds those of the parameters to the values of an earlier pass
+  bool input = true;        ///< that of the layer's input
 };
 
-/// Room for the adjoints of a layer's input.
-struct Spare {
+/// Memory into which a layer may write the adjoints of its input.
+struct AdjointScratch {
   float *value, *tangent;
 };
 
-/// Of two buffers each those that `d` does not stand in.
-inline Spare spare_beside(const Adjoints& d, const Tensor (&values)[2], const Tensor (&tangents)[2]) {
+/// For each pair of buffers, the one that `d` does not use.
+inline AdjointScratch unused_scratch(const Adjoints& d, const Tensor (&values)[2], const Tensor (&tangents)[2]) {
   return {values[d.value.data == values[0].data ? 1 : 0].data,
           tangents[d.tangent.data == tangents[0].data ? 1 : 0].data};
 }
@@ -48,42 +48,46 @@ class Layer {
   virtual ~Layer() = default;
 
   const std::string& name() const { return name_; }
-  virtual std::string kind() const = 0;  ///< "dense 50 -> 1200"
-  virtual int inputs() const = 0;
-  virtual int outputs() const = 0;
+  virtual std::string kind() const = 0;  ///< for example "dense 50 -> 1200"
+  virtual int inputs() const = 0;        ///< features of the input
+  virtual int outputs() const = 0;       ///< features of the output
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
   virtual std::vector<ParameterSpec> statistics() const { return {}; }
-  /// Matrix work of one forward pass; each backward half (data, weights) costs the same.
+  /// FLOPs of matrix products in one forward pass; each half of the backward pass (data, weights) costs the same.
   virtual double forward_flops_per_image() const { return 0; }
-  virtual std::size_t workspace_bytes(const Ops&, int /*batch*/) const { return 0; }
+  virtual std::size_t workspace_bytes(const TensorOps&, int /*batch*/) const { return 0; }
 
-  /// Takes the memory of its outputs, and of what its backward pass will need, from the arena.
+  /// Takes memory from the arena for the outputs and for what the backward pass needs.
   virtual void plan(Arena& arena, int batch) = 0;
-  /// Where its parameters, their gradients and its statistics stand, in the order of the specs.
+  /// Tells where the parameters, their gradients and the statistics are, each in the order of its specs.
   virtual void bind(float* /*parameters*/, float* /*gradients*/, float* /*statistics*/) {}
 
-  /// Training. May overwrite x where the layer before does not need it; the result stays valid until the next forward
-  /// pass.
-  virtual Tensor forward(Ops& ops, Tensor x, RandomStream& noise) = 0;
-  /// The forward pass once more on the same x and noise, when what it left was not kept: moves no running statistics.
-  virtual Tensor forward_again(Ops& ops, Tensor x, RandomStream& noise) { return forward(ops, x, noise); }
-  virtual bool is_in_place() const { return false; }  ///< writes its output over x
-  /// No dropout, running statistics; leaves no state for a backward pass.
-  virtual Tensor infer(Ops& ops, Tensor x) = 0;
-  /// From d loss / dy to d loss / dx, which it writes over dy or, where the shape changes, into `spare`.
-  virtual Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) = 0;
+  /// The forward pass of training: returns y [outputs x batch] for x [inputs x batch], valid until the next forward
+  /// pass. May overwrite x if the layer before does not need it.
+  virtual Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise) = 0;
+  /// Repeats the forward pass on the same x and noise, when its results were not kept; running statistics do not move.
+  virtual Tensor forward_again(TensorOps& ops, Tensor x, RandomStream& noise) { return forward(ops, x, noise); }
+  virtual bool is_in_place() const { return false; }  ///< true if the layer writes its output over x
+  /// The forward pass of inference: no dropout, running statistics. Leaves nothing for a backward pass.
+  virtual Tensor infer(TensorOps& ops, Tensor x) = 0;
+  /// Returns the derivative of the loss with respect to x, given that with respect to y. Writes it over dy or, if the
+  /// shape changes, into `scratch`. Without request.input the values of the result are undefined.
+  virtual Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) = 0;
 
-  // For the gradient of a gradient (see gan_step.cpp), which discriminators pass through: the tangent of the last
-  // forward pass along x_dot, and back from the adjoints of output and tangent to those of input and x_dot. Adds to the
-  // parameters' gradients. A layer without these fails an assertion.
+  // The gradient penalty is the gradient of a gradient (see gan_step.cpp). The layers of discriminators have the
+  // functions below for it; in other layers they fail an assertion.
 
-  /// Takes the memory of its tangent.
+  /// True if the second derivative of the layer is not zero everywhere; a gradient penalty then also has adjoints of
+  /// the outputs of the layers before. A piecewise linear layer such as a leaky ReLU is not curved.
+  virtual bool is_curved() const { return false; }
+  /// Takes memory from the arena for the tangent.
   virtual void plan_tangent(Arena&, int /*batch*/) {}
-  /// May overwrite x_dot where the layer works in place.
-  virtual Tensor tangent(Ops& ops, Tensor x_dot);
-  /// Writes over dy or, where the shape changes, into `spare`.
-  virtual bool is_curved() const { return false; }  ///< elsewhere than at kinks
-  virtual Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input);
+  /// Returns the tangent f'(x) x_dot [outputs x batch] of the last forward pass at x. May overwrite x_dot if the layer
+  /// works in place.
+  virtual Tensor tangent(TensorOps& ops, Tensor x_dot);
+  /// Returns the adjoints of x and x_dot, given those of y and y_dot, and adds to the parameters' gradients. Writes the
+  /// result over dy or, if the shape changes, into `scratch`. Without `needs_input` its values are undefined.
+  virtual Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input);
 
  private:
   std::string name_;
@@ -92,34 +96,34 @@ class Layer {
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
 std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs);
-/// How DCGAN's authors draw initial weights, around 0 (Radford et al. 2016).
+/// Standard deviation of a DCGAN's initial weights (Radford et al. 2016).
 inline constexpr float kDcganDeviation = 0.02F;
-/// Without bias; initial weights normal(0, deviation).
+/// A convolution without bias; initial weights are normal(0, deviation).
 std::unique_ptr<Layer> convolution(std::string name, const ConvolutionShape& shape, float deviation = kDcganDeviation);
-/// From `shape`'s outputs to its inputs: PyTorch's nn.ConvTranspose2d.
+/// The transposed convolution, from `shape`'s outputs to its inputs, as PyTorch's nn.ConvTranspose2d.
 std::unique_ptr<Layer> transposed_convolution(std::string name, const ConvolutionShape& shape,
                                               float deviation = kDcganDeviation);
 
 struct BatchNormShape {
   int channels = 1;
-  int positions = 1;    ///< of an image; each channel's statistics are over them and the batch
-  float deviation = 0;  ///< of the initial scales around 1
+  int positions = 1;    ///< pixels of an image; a channel's statistics are taken over them and the batch
+  float deviation = 0;  ///< standard deviation of the initial scales around 1
 };
 std::unique_ptr<Layer> batch_norm_leaky(std::string name, BatchNormShape shape, float slope);
 std::unique_ptr<Layer> leaky(std::string name, int features, float slope);
-/// leaky(factor x + bias), one bias a channel, at first 0.
+/// leaky(factor x + bias), with one bias for each channel, initially 0.
 std::unique_ptr<Layer> bias_leaky(std::string name, int channels, int positions, float factor, float slope);
 std::unique_ptr<Layer> tanh_image(std::string name, int features);
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 
-// Of growing networks (Karras et al. 2018).
+// Layers of progressively growing networks (Karras et al. 2018).
 std::unique_ptr<Layer> pixel_norm(std::string name, int channels, int positions);
-std::unique_ptr<Layer> upsample(std::string name, const BlockShape& shape);    ///< coarse to fine, nearest pixel
-std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape);  ///< fine to coarse, mean
-std::unique_ptr<Layer> minibatch_deviation(std::string name, int channels, int positions);
-/// share main(x) + (1 - share) skip(x), with the share as it stands at each pass. Neither may work in place on x. Its
-/// parameters have the names of their own layers, so that they are the same when the fading is over.
+std::unique_ptr<Layer> upsample(std::string name, const BlockShape& shape);  ///< from coarse to fine, nearest neighbour
+std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape);  ///< from fine to coarse, mean of a block
+std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int positions);
+/// share main(x) + (1 - share) skip(x), with the share that *share has at each pass. Neither main nor skip may work in
+/// place on x. Parameters are named after their own layers, so that their names stay when the fading is over.
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share);
 
 }  // namespace ganymede::kernel

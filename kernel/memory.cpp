@@ -11,7 +11,7 @@
 
 namespace ganymede::kernel {
 
-double predicted_memory_bytes(const TrainOptions& options, const Ops& ops) {
+double predicted_memory_bytes(const TrainOptions& options, const TensorOps& ops) {
   const Model& model = find_model(options.model);
   const ImageShape image = image_of(options);
   std::vector<Growth> course{model.grown_up(image)};
@@ -20,23 +20,23 @@ double predicted_memory_bytes(const TrainOptions& options, const Ops& ops) {
     for (int stage = 1; stage < model.stages(image); ++stage)
       course.insert(course.end(), {{stage, true}, {stage, false}});
   }
-  double most = 0, weights_before = 0;
+  double peak = 0, weights_before = 0;
   for (const Growth growth : course) {
     const auto kinds = model.build(image, growth).planned_memory_bytes(ops, options.batch, gan_options_of(options));
     const double all = std::accumulate(kinds.begin(), kinds.end(), 0.0,
                                        [](double sum, const auto& kind) { return sum + kind.second; });
-    // While what the last stage learned is taken over, both are there.
-    most = std::max(most, all + weights_before);
+    // While a stage takes over the weights of the one before, both are in memory.
+    peak = std::max(peak, all + weights_before);
     weights_before = all;
     for (const char* passing : {"activations", "shared", "workspace", "data"}) weights_before -= kinds.at(passing);
   }
-  return most;
+  return peak;
 }
 
-void check_memory(const TrainOptions& options, const Ops& ops, double available) {
+void check_memory(const TrainOptions& options, const TensorOps& ops, double available) {
   const double needed = predicted_memory_bytes(options, ops);
   if (available <= 0 || needed <= available) return;
-  // The largest that fits: what is needed grows with the batch.
+  // Bisects for the largest batch that fits: memory grows with the batch.
   TrainOptions other = options;
   int fits = 1, not_fits = options.batch;
   while (fits + 1 < not_fits) {

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a training fits the memory that there is.
+// Whether a training fits into the device's memory.
 
 #include <cstdint>
 
@@ -7,10 +7,12 @@
 
 namespace ganymede::kernel {
 
-/// What the training will allocate at most, in bytes, whatever stages it grows through. The options must be checked.
-double predicted_memory_bytes(const TrainOptions& options, const Ops& ops);
+/// Peak bytes of device memory that the training will allocate, over all stages of a growing model. `options` must have
+/// passed check().
+double predicted_memory_bytes(const TrainOptions& options, const TensorOps& ops);
 
-/// Infeasible when that is more than `available` bytes, naming the largest batch that fits; 0: not known.
-void check_memory(const TrainOptions& options, const Ops& ops, double available);
+/// Infeasible if the training needs more than `available` bytes; the message names the largest batch that fits. 0
+/// available bytes: not known, no check.
+void check_memory(const TrainOptions& options, const TensorOps& ops, double available);
 
 }  // namespace ganymede::kernel

@@ -10,7 +10,7 @@ namespace {
 std::size_t append(std::vector<NamedRange>& ranges, std::size_t offset, const Layer& layer,
                    const std::vector<ParameterSpec>& specs) {
   for (const auto& spec : specs) {
-    // A composite has no name of its own: its parts' stand in the specs.
+    // A composite layer has no name; its specs begin with the names of its parts.
     const std::string name = layer.name().empty() ? spec.name : layer.name() + "." + spec.name;
     ranges.push_back({name, spec.shape, offset, spec.size()});
     offset += spec.size();
@@ -45,8 +45,9 @@ double Network::forward_flops_per_image() const {
 
 double Network::penalty_flops_per_image() const {
   const double all = forward_flops_per_image(), first = first_layer_flops_per_image();
-  double flops = 5 * all - first;  // forward, data; tangent, its weights, its data but not into the images
-  // What lies before a curved layer passes the adjoint of its own output too.
+  // Forward pass and its data gradient; tangent, its weights and its data gradient, but not into the images.
+  double flops = 5 * all - first;
+  // Layers before a curved one also have an adjoint of their output.
   double before = 0;
   bool curved = false;
   for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -57,34 +58,34 @@ double Network::penalty_flops_per_image() const {
   return flops;
 }
 
-SharedNeeds SharedNeeds::with(const SharedNeeds& other) const {
+SharedSizes SharedSizes::max_with(const SharedSizes& other) const {
   return {std::max(gradient, other.gradient),
           std::max(gradient_dot, other.gradient_dot),
           {std::max(region[0], other.region[0]), std::max(region[1], other.region[1])}};
 }
 
-SharedMemory::SharedMemory(const SharedNeeds& needs, const Buffer& block) {
+SharedMemory::SharedMemory(const SharedSizes& sizes, const Buffer& block) {
   Arena arena(block);
-  for (float*& piece : gradient) piece = reinterpret_cast<float*>(arena.bytes(needs.gradient));
-  for (float*& piece : gradient_dot) piece = reinterpret_cast<float*>(arena.bytes(needs.gradient_dot));
-  for (const std::size_t i : {0, 1}) region[i] = arena.bytes(needs.region[i]);
+  for (float*& piece : gradient) piece = reinterpret_cast<float*>(arena.bytes(sizes.gradient));
+  for (float*& piece : gradient_dot) piece = reinterpret_cast<float*>(arena.bytes(sizes.gradient_dot));
+  for (const std::size_t i : {0, 1}) region[i] = arena.bytes(sizes.region[i]);
 }
 
-SharedNeeds Network::shared_needs(int batch) {
+SharedSizes Network::shared_sizes(int batch) {
   int widest = 0;
   for (const auto& layer : layers_) widest = std::max({widest, layer->inputs(), layer->outputs()});
   Arena counts;
   counts.tensor(widest, batch);
-  SharedNeeds needs{counts.used(), keeps_tangents_ ? counts.used() : 0, {0, 0}};
-  if (storage_.is_plain()) return needs;
+  SharedSizes sizes{counts.used(), keeps_tangents_ ? counts.used() : 0, {0, 0}};
+  if (storage_.is_plain()) return sizes;
   std::size_t number = 0;
-  for (Segment& segment : cut_segments()) {
-    Arena beside;
-    plan_segment(segment, beside.inside(nullptr), batch);
-    std::size_t& region = needs.region[number++ % 2];
+  for (Segment& segment : make_segments()) {
+    Arena persistent;
+    plan_segment(segment, persistent.over(nullptr), batch);
+    std::size_t& region = sizes.region[number++ % 2];
     region = std::max(region, segment.floats * sizeof(float));
   }
-  return needs;
+  return sizes;
 }
 
 std::size_t Network::planned_activation_bytes(int batch) {
@@ -94,7 +95,7 @@ std::size_t Network::planned_activation_bytes(int batch) {
   return only_counts.used();
 }
 
-std::size_t Network::workspace_bytes(const Ops& ops, int batch) const {
+std::size_t Network::workspace_bytes(const TensorOps& ops, int batch) const {
   std::size_t most = 0;
   for (const auto& layer : layers_) most = std::max(most, layer->workspace_bytes(ops, batch));
   return most;
@@ -115,7 +116,7 @@ void Network::plan(Arena& arena, int batch, const SharedMemory& shared) {
 }
 
 std::vector<std::size_t> Network::segment_starts() const {
-  // A segment's input is kept, so its first layer must not write over it.
+  // A segment's input is kept, so its first layer must not overwrite it.
   std::vector<std::size_t> possible;
   for (std::size_t i = 0; i < layers_.size(); ++i)
     if (!layers_[i]->is_in_place()) possible.push_back(i);
@@ -129,7 +130,7 @@ std::vector<std::size_t> Network::segment_starts() const {
   return starts;
 }
 
-std::vector<Network::Segment> Network::cut_segments() const {
+std::vector<Network::Segment> Network::make_segments() const {
   const std::vector<std::size_t> starts = segment_starts();
   std::vector<Segment> segments;
   for (std::size_t s = 0; s < starts.size(); ++s)
@@ -143,26 +144,26 @@ void Network::plan_segment(Segment& segment, Arena memory, int batch) {
   segment.floats = memory.used() / sizeof(float);
 }
 
-// Segments take turns in two pieces of memory, so that each finds its input in the other. Undisturbed, the last two are
-// still there when the backward pass comes.
+// Segments take turns in two pieces of memory, so that the input of each is in the other piece. If no other network
+// overwrites them, the last two segments are still there when the backward pass begins.
 void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared) {
   assert(!keeps_tangents_);
-  segments_ = cut_segments();
+  segments_ = make_segments();
   for (std::size_t s = 0; s < segments_.size(); ++s) {
     Segment& segment = segments_[s];
-    plan_segment(segment, arena.inside(shared.region[s % 2]), batch);
-    if (s + 2 >= segments_.size() && !disturbed_) continue;
+    plan_segment(segment, arena.over(shared.region[s % 2]), batch);
+    if (s + 2 >= segments_.size() && !memory_is_reused_) continue;
     const std::size_t floats = storage_.recompute ? segment.input.size() : segment.floats;
-    segment.kept = reinterpret_cast<std::uint8_t*>(arena.bytes(compressed_bytes(storage_.bits, floats)));
+    segment.kept = reinterpret_cast<std::uint8_t*>(arena.bytes(compressed_bytes(storage_.compression, floats)));
   }
-  if (disturbed_) output_ = arena.tensor(outputs(), batch);
+  if (memory_is_reused_) output_ = arena.tensor(outputs(), batch);
 }
 
-void Network::restore(Ops& ops, Segment& segment) {
+void Network::restore(TensorOps& ops, Segment& segment) {
   if (segment.kept == nullptr) return;
-  float* memory = segment.input.data;  // where the segment's begins
-  if (!storage_.recompute) return ops.unpack(storage_.bits, memory, segment.kept, segment.floats);
-  ops.unpack(storage_.bits, memory, segment.kept, segment.input.size());
+  float* memory = segment.input.data;  // the beginning of the segment's memory
+  if (!storage_.recompute) return ops.unpack(storage_.compression, memory, segment.kept, segment.floats);
+  ops.unpack(storage_.compression, memory, segment.kept, segment.input.size());
   RandomStream noise(0, "kernel/again");
   noise.restore(segment.noise);
   Tensor x = segment.input;
@@ -173,18 +174,18 @@ double Network::recomputed_flops_per_image() const {
   if (!storage_.recompute) return 0;
   const std::vector<std::size_t> starts = segment_starts();
   double flops = 0;
-  const std::size_t end = disturbed_ ? layers_.size() : starts.size() > 2 ? starts[starts.size() - 2] : 0;
+  const std::size_t end = memory_is_reused_ ? layers_.size() : starts.size() > 2 ? starts[starts.size() - 2] : 0;
   for (std::size_t i = 0; i < end; ++i) flops += layers_[i]->forward_flops_per_image();
   return flops;
 }
 
-void Network::prepare(Ops& ops, int batch, RandomStream& initial) {
-  const SharedNeeds needs = shared_needs(batch);
-  own_shared_ = ops.allocate(needs.total());
-  prepare(ops, batch, initial, SharedMemory(needs, own_shared_));
+void Network::prepare(TensorOps& ops, int batch, RandomStream& initial) {
+  const SharedSizes sizes = shared_sizes(batch);
+  own_shared_ = ops.allocate(sizes.total());
+  prepare(ops, batch, initial, SharedMemory(sizes, own_shared_));
 }
 
-void Network::prepare(Ops& ops, int batch, RandomStream& initial, const SharedMemory& shared) {
+void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const SharedMemory& shared) {
   activation_memory_ = ops.allocate(planned_activation_bytes(batch));
   parameter_memory_ = ops.allocate(parameter_count_ * sizeof(float));
   gradient_memory_ = ops.allocate(parameter_count_ * sizeof(float));
@@ -200,10 +201,10 @@ void Network::prepare(Ops& ops, int batch, RandomStream& initial, const SharedMe
     parameter += total(layer->parameters());
     statistic += total(layer->statistics());
   }
-  draw(ops, initial);
+  draw_initial_values(ops, initial);
 }
 
-void Network::draw(Ops& ops, RandomStream& initial) {
+void Network::draw_initial_values(TensorOps& ops, RandomStream& initial) {
   const auto fill = [&](float* to, const std::vector<ParameterSpec>& specs) {
     for (const auto& spec : specs) {
       std::vector<float> drawn(spec.size());
@@ -225,7 +226,7 @@ void Network::draw(Ops& ops, RandomStream& initial) {
   }
 }
 
-Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {
+Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
   if (segments_.empty()) {
     for (const auto& layer : layers_) x = layer->forward(ops, x, noise);
     return x;
@@ -234,28 +235,28 @@ Tensor Network::forward(Ops& ops, Tensor x, RandomStream& noise) {
     segment.noise = noise.state();
     ops.copy(segment.input.data, x.data, x.size());
     x = segment.input;
-    if (storage_.recompute && segment.kept != nullptr) ops.pack(storage_.bits, segment.kept, x.data, x.size());
+    if (storage_.recompute && segment.kept != nullptr) ops.pack(storage_.compression, segment.kept, x.data, x.size());
     for (std::size_t i = segment.first; i < segment.end; ++i) x = layers_[i]->forward(ops, x, noise);
     if (!storage_.recompute && segment.kept != nullptr)
-      ops.pack(storage_.bits, segment.kept, segment.input.data, segment.floats);
+      ops.pack(storage_.compression, segment.kept, segment.input.data, segment.floats);
   }
-  if (!disturbed_) return x;
+  if (!memory_is_reused_) return x;
   ops.copy(output_.data, x.data, x.size());
   return output_;
 }
 
-Tensor Network::tangent(Ops& ops, Tensor x_dot) {
+Tensor Network::tangent(TensorOps& ops, Tensor x_dot) {
   assert(keeps_tangents_);
   for (const auto& layer : layers_) x_dot = layer->tangent(ops, x_dot);
   return x_dot;
 }
 
-Tensor Network::infer(Ops& ops, Tensor x) {
+Tensor Network::infer(TensorOps& ops, Tensor x) {
   for (const auto& layer : layers_) x = layer->infer(ops, x);
   return x;
 }
 
-void Network::update(Ops& ops, const AdamParameters& rule) {
+void Network::update(TensorOps& ops, const AdamParameters& rule) {
   float* first = moment_memory_.floats();
   ops.adam(parameter_data(), gradient_data(), first, first + parameter_count_, parameter_count_, rule, ++updates_);
 }

@@ -1,6 +1,6 @@
 #pragma once
-// A chain of layers whose parameters, gradients and Adam moments stand in one flat buffer each: one fused update, and
-// buckets of gradients that are plain ranges.
+// A chain of layers. Its parameters, gradients and Adam moments are one flat buffer each, so that an update is a single
+// operation and a bucket of gradients is a plain range.
 
 #include <cstdint>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ganymede::kernel {
 
-/// Where a named array stands in its network's flat buffer.
+/// The place of a named array in its network's flat buffer.
 struct NamedRange {
   std::string name;  ///< "dense1.weight"
   std::vector<int> shape;
@@ -18,35 +18,37 @@ struct NamedRange {
   std::size_t size;
 };
 
-/// What of its activations a network keeps from the forward pass to the backward pass. If not all, the layers are taken
-/// in segments, about as many as the square root of the layers (Chen et al. 2016), which share the memory of two.
+/// How a network keeps its activations from the forward pass to the backward pass. Plain: all of them, in memory of
+/// their own. Otherwise the layers are divided into segments, about as many as the square root of the number of layers
+/// (Chen et al. 2016), which take turns in the memory of two.
 struct ActivationStorage {
-  bool recompute = false;                ///< only the segments' inputs: the rest is computed again
-  Compression bits = Compression::none;  ///< in which they are kept; changes results
-  bool is_plain() const { return !recompute && bits == Compression::none; }
+  bool recompute = false;  ///< keeps only the segments' inputs; the backward pass computes the rest again
+  Compression compression = Compression::none;  ///< of what is kept; changes the numbers that are trained
+  bool is_plain() const { return !recompute && compression == Compression::none; }
 };
 
-/// Memory that networks use in turns: gradients of activations while they go backwards, and the segments of those that
-/// do not keep their activations. In bytes.
-struct SharedNeeds {
-  std::size_t gradient = 0, gradient_dot = 0;  ///< two of each
-  std::size_t region[2] = {0, 0};
+/// Sizes in bytes of memory that several networks may use in turns.
+struct SharedSizes {
+  std::size_t gradient = 0, gradient_dot = 0;  ///< of activations' gradients and adjoints; there are two of each
+  std::size_t region[2] = {0, 0};              ///< where segments take turns (see ActivationStorage)
 
-  SharedNeeds with(const SharedNeeds& other) const;
+  /// The sizes that serve both.
+  SharedSizes max_with(const SharedSizes& other) const;
   std::size_t total() const { return 2 * gradient + 2 * gradient_dot + region[0] + region[1]; }
 };
+/// The memory itself; see SharedSizes.
 struct SharedMemory {
   float *gradient[2] = {nullptr, nullptr}, *gradient_dot[2] = {nullptr, nullptr};
   std::byte* region[2] = {nullptr, nullptr};
 
   SharedMemory() = default;
-  /// Pieces of a block of needs.total() bytes.
-  SharedMemory(const SharedNeeds& needs, const Buffer& block);
+  /// Divides a block of sizes.total() bytes.
+  SharedMemory(const SharedSizes& sizes, const Buffer& block);
 };
 
 class Network {
  public:
-  /// Layers must fit each other: outputs of one, inputs of the next.
+  /// Each layer's outputs() must equal the next one's inputs().
   Network(std::string name, Layers layers);
 
   const std::string& name() const { return name_; }
@@ -57,122 +59,128 @@ class Network {
   std::size_t parameter_count() const { return parameter_count_; }
   std::size_t statistic_count() const { return statistic_count_; }
   std::size_t gradient_bytes() const { return parameter_count_ * sizeof(float); }
-  std::size_t layer_parameters(std::size_t layer) const;  ///< floats
+  std::size_t layer_parameters(std::size_t layer) const;  ///< number of floats
   const std::vector<NamedRange>& parameters() const { return parameter_ranges_; }
   const std::vector<NamedRange>& statistics() const { return statistic_ranges_; }
 
+  /// FLOPs of matrix products in one forward pass.
   double forward_flops_per_image() const;
   double first_layer_flops_per_image() const { return layers_.front()->forward_flops_per_image(); }
-  /// Of a forward pass, one back to the input, a tangent, and back through both.
+  /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;
-  /// Whether it will be asked for tangents; before planning.
+  /// Whether tangent() will be called. To be set before planning.
   void keep_tangents(bool kept) { keeps_tangents_ = kept; }
-  /// How it keeps its activations; before planning. Not together with tangents.
-  /// `disturbed`: others use the shared memory between its forward and its backward pass.
-  void store_activations(ActivationStorage storage, bool disturbed) {
+  /// How activations are kept. To be set before planning; a network that keeps tangents must store plainly.
+  /// `memory_is_reused`: another network overwrites the shared memory between this one's forward and backward pass.
+  void store_activations(ActivationStorage storage, bool memory_is_reused) {
     storage_ = storage;
-    disturbed_ = disturbed;
+    memory_is_reused_ = memory_is_reused;
   }
-  /// Matrix work that a backward pass does again.
+  /// FLOPs of matrix products that a backward pass computes again (ActivationStorage::recompute).
   double recomputed_flops_per_image() const;
-  /// What it uses of shared memory. Only before prepare(), as the next: planning moves the layers' tensors.
-  SharedNeeds shared_needs(int batch);
-  /// What prepare(batch) will allocate for activations of its own.
+  /// Sizes of the shared memory that the network uses. To be called before prepare(), because planning moves the
+  /// layers' tensors; so is the next function.
+  SharedSizes shared_sizes(int batch);
+  /// Bytes that prepare(batch) will allocate for the network's own activations.
   std::size_t planned_activation_bytes(int batch);
-  /// What prepare() did allocate for them.
+  /// Bytes that prepare() allocated for them.
   std::size_t activation_bytes() const { return activation_memory_.bytes(); }
-  std::size_t workspace_bytes(const Ops& ops, int batch) const;
-  /// Gives the activations back: no more passes, until it is prepared anew.
+  std::size_t workspace_bytes(const TensorOps& ops, int batch) const;
+  /// Frees the activations. The network must be prepared again before its next pass.
   void release_activations() { activation_memory_ = {}; }
 
-  /// Allocates everything for `batch` images a step and draws the initial weights.
-  void prepare(Ops& ops, int batch, RandomStream& initial, const SharedMemory& shared);
-  /// With such memory of its own.
-  void prepare(Ops& ops, int batch, RandomStream& initial);
+  /// Allocates everything for batches of `batch` images and draws the initial weights. Infeasible if memory is short.
+  /// `shared` must outlive the network.
+  void prepare(TensorOps& ops, int batch, RandomStream& initial, const SharedMemory& shared);
+  /// The same with shared memory of its own.
+  void prepare(TensorOps& ops, int batch, RandomStream& initial);
 
   float* parameter_data() const { return parameter_memory_.floats(); }
   float* gradient_data() const { return gradient_memory_.floats(); }
   float* moment_data() const { return moment_memory_.floats(); }  ///< Adam's first moments, then the second
   float* statistic_data() const { return statistic_memory_.floats(); }
 
-  // The passes; gan_step calls them through the free functions below.
-  Tensor forward(Ops& ops, Tensor x, RandomStream& noise);
-  Tensor infer(Ops& ops, Tensor x);
-  /// `layer_done(i)`, if given, is called once layer i's gradients are final.
+  // The passes, as in Layer; gan_step calls them through the free functions below.
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise);
+  Tensor infer(TensorOps& ops, Tensor x);
+  /// Calls layer_done(i) after layer i's part, when the gradients of its parameters are computed.
   template <class LayerDone>
-  Tensor backward(Ops& ops, Tensor dy, const Want& want, const LayerDone& layer_done);
-  void update(Ops& ops, const AdamParameters& rule);
-  /// Of the last forward pass, along x_dot.
-  Tensor tangent(Ops& ops, Tensor x_dot);
-  /// Adds to the gradients those of a number with the derivatives dy_dot by the tangent (and none by the output).
+  Tensor backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done);
+  void update(TensorOps& ops, const AdamParameters& rule);
+  /// The tangent of the last forward pass along x_dot.
+  Tensor tangent(TensorOps& ops, Tensor x_dot);
+  /// Adds to the parameters' gradients those of a scalar whose derivative with respect to the tangent is dy_dot, and
+  /// with respect to the output zero.
   template <class LayerDone>
-  void tangent_backward(Ops& ops, Tensor dy_dot, const LayerDone& layer_done);
+  void tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done);
 
-  std::int64_t updates() const { return updates_; }  ///< so far, by which Adam corrects its bias
+  std::int64_t updates() const { return updates_; }  ///< since the initial weights; Adam's bias correction needs it
   void set_updates(std::int64_t updates) { updates_ = updates; }
 
  private:
-  /// Layers whose activations are kept, and lost, together.
+  /// Layers whose activations are kept, and overwritten, together.
   struct Segment {
-    std::size_t first, end;  ///< layers
-    Tensor input;            ///< a copy, in the segment's memory
-    std::size_t floats;      ///< of the segment's memory
-    std::uint8_t* kept;      ///< where it is while others use that memory; null: none do
-    RandomStream::State noise;
+    std::size_t first, end;     ///< range of layers
+    Tensor input;               ///< a copy; the segment's memory begins with it
+    std::size_t floats;         ///< size of the segment's memory
+    std::uint8_t* kept;         ///< where its content is kept while others use the memory; null: no others do
+    RandomStream::State noise;  ///< before the segment's forward pass
   };
 
   void plan(Arena& arena, int batch, const SharedMemory& shared);
   void plan_segments(Arena& arena, int batch, const SharedMemory& shared);
-  std::vector<Segment> cut_segments() const;
+  std::vector<Segment> make_segments() const;
   void plan_segment(Segment& segment, Arena memory, int batch);
   std::vector<std::size_t> segment_starts() const;
-  void restore(Ops& ops, Segment& segment);
-  void draw(Ops& ops, RandomStream& initial);
+  /// Brings the segment's activations back for the backward pass.
+  void restore(TensorOps& ops, Segment& segment);
+  void draw_initial_values(TensorOps& ops, RandomStream& initial);
 
   std::string name_;
   Layers layers_;
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
   std::size_t parameter_count_ = 0, statistic_count_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;
-  Tensor gradient_[2];  // of the activations, taking turns
-  Tensor gradient_dot_[2];
+  Tensor gradient_[2];      // of the activations; a layer reads one and writes the other
+  Tensor gradient_dot_[2];  // likewise, of the tangents
   bool keeps_tangents_ = false;
   ActivationStorage storage_;
-  bool disturbed_ = false;
-  Tensor output_;                  // a copy, where others use the segments' memory
-  std::vector<Segment> segments_;  // none: all activations have memory of their own
+  bool memory_is_reused_ = false;
+  Tensor output_;                  // a copy, if memory_is_reused_
+  std::vector<Segment> segments_;  // empty: activations are stored plainly
   std::int64_t updates_ = 0;
 };
 
 template <class LayerDone>
-Tensor Network::backward(Ops& ops, Tensor dy, const Want& want, const LayerDone& layer_done) {
+Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& request, const LayerDone& layer_done) {
   std::size_t segment = segments_.size();
   for (std::size_t i = layers_.size(); i-- > 0;) {
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
-    float* spare = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
-    dy = layers_[i]->backward(ops, dy, spare, {want.weights, want.accumulate, want.input || i > 0});
+    float* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
+    dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > 0});
     layer_done(i);
   }
   return dy;
 }
 
 template <class LayerDone>
-void Network::tangent_backward(Ops& ops, Tensor dy_dot, const LayerDone& layer_done) {
+void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done) {
   Adjoints d{{}, dy_dot};
   for (std::size_t i = layers_.size(); i-- > 0;) {
-    d = layers_[i]->tangent_backward(ops, d, spare_beside(d, gradient_, gradient_dot_), i > 0);
+    d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > 0);
     layer_done(i);
   }
 }
 
-// gan_step reads like the algorithm with these.
-inline Tensor forward(Network& network, Ops& ops, Tensor x, RandomStream& noise) {
+// With these gan_step reads like the algorithm.
+inline Tensor forward(Network& network, TensorOps& ops, Tensor x, RandomStream& noise) {
   return network.forward(ops, x, noise);
 }
 template <class LayerDone>
-Tensor backward(Network& network, Ops& ops, Tensor dy, const Want& want, const LayerDone& layer_done) {
-  return network.backward(ops, dy, want, layer_done);
+Tensor backward(Network& network, TensorOps& ops, Tensor dy, const GradientRequest& request,
+                const LayerDone& layer_done) {
+  return network.backward(ops, dy, request, layer_done);
 }
-inline void update(Network& network, Ops& ops, const AdamParameters& rule) { network.update(ops, rule); }
+inline void update(Network& network, TensorOps& ops, const AdamParameters& rule) { network.update(ops, rule); }
 
 }  // namespace ganymede::kernel

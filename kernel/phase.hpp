@@ -1,12 +1,12 @@
 #pragma once
-// The phases of a step: what the clock times and a trace lists.
+// The phases of a training step, which StepClock times and a step trace lists.
 
 #include <iterator>
 #include <string_view>
 
 namespace ganymede::kernel {
 
-/// In the order in which a step runs them; a phase that a training has not got is not in its trace.
+/// In the order of a step. A phase that a training does not have is missing in its trace.
 enum class Phase {
   load,
   copy,
@@ -23,12 +23,13 @@ enum class Phase {
   generator_update,
 };
 
-/// Those before are the discriminator's update, which a step may repeat.
+/// The phases before this one form the discriminator's update, which a step may repeat.
 inline constexpr Phase kFirstOfGenerator = Phase::generator_forward_through_discriminator;
 
 struct PhaseInfo {
   std::string_view name;
-  /// Whose update the phase serves. generator.forward serves both and counts as the generator's.
+  /// The network whose update the phase serves; empty: neither. generator.forward serves both, and counts here as the
+  /// generator's.
   std::string_view network;
   std::string_view stream;
 };

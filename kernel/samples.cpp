@@ -9,7 +9,7 @@ namespace {
 /// The average stands in for the generator's parameters while this lives.
 class WithAverage {
  public:
-  WithAverage(Gan& gan, Ops& ops) : gan_(gan), ops_(ops) {
+  WithAverage(Gan& gan, TensorOps& ops) : gan_(gan), ops_(ops) {
     if (!gan.has_average()) return;
     kept_ = ops.allocate(gan.generator.gradient_bytes());
     ops.copy(kept_.floats(), gan.generator.parameter_data(), gan.generator.parameter_count());
@@ -24,13 +24,13 @@ class WithAverage {
 
  private:
   Gan& gan_;
-  Ops& ops_;
+  TensorOps& ops_;
   Buffer kept_;
 };
 
 }  // namespace
 
-std::vector<float> sample_images(Gan& gan, Ops& ops, std::uint64_t seed, int images_wanted) {
+std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int images_wanted) {
   const auto count = static_cast<std::size_t>(images_wanted);
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const WithAverage average(gan, ops);

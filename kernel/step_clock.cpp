@@ -12,10 +12,10 @@ double to_seconds(Duration duration) {
 
 }  // namespace
 
-void StepClock::record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers,
+void StepClock::record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
                        int discriminator_updates) {
   ops_ = &ops;
-  on_device_ = ops.has_clock();
+  on_device_ = ops.timeline().has_clock();
   phases_.resize(kPhaseCount * static_cast<std::size_t>(discriminator_updates));
   ops.set_timed(true);
   generator_ready_.assign(generator_layers, 0);
@@ -41,13 +41,13 @@ void StepClock::begin_step() {
   in_step_ = true;
 }
 
-void StepClock::enter(Phase phase) {
+void StepClock::begin_phase(Phase phase) {
   if (!recording()) return;
   const auto now = Clock::now();
   close_phase(now);
   if (on_device_) {
-    phase_marks_.push_back({marks_, index(phase, update_)});
-    ops_->mark(marks_++);
+    phase_events_.push_back({events_, index(phase, update_)});
+    ops_->timeline().record_event(events_++);
   }
   phase_ = phase;
   update_of_phase_ = update_;
@@ -81,19 +81,19 @@ void StepClock::close_phase(Clock::time_point now) {
 }
 
 void StepClock::take_device_times() {
-  for (std::size_t i = 0; i < phase_marks_.size(); ++i) {
-    const auto [mark, phase] = phase_marks_[i];
-    if (phase % kPhaseCount == static_cast<std::size_t>(Phase::load)) continue;  // the host's own
-    const double begin = ops_->mark_s(mark),
-                 end = ops_->mark_s(i + 1 < phase_marks_.size() ? phase_marks_[i + 1].mark : marks_);
+  for (std::size_t i = 0; i < phase_events_.size(); ++i) {
+    const auto [event, phase] = phase_events_[i];
+    if (phase % kPhaseCount == static_cast<std::size_t>(Phase::load)) continue;  // timed by the host's clock
+    const double begin = ops_->timeline().elapsed_s(event),
+                 end = ops_->timeline().elapsed_s(i + 1 < phase_events_.size() ? phase_events_[i + 1].event : events_);
     phases_[phase].start_s.push_back(begin);
     phases_[phase].seconds.push_back(end - begin);
   }
-  for (const auto& [ready, layer, mark, phase_mark] : ready_marks_)
-    (*ready)[layer] += ops_->mark_s(mark) - ops_->mark_s(phase_mark);
-  phase_marks_.clear();
-  ready_marks_.clear();
-  marks_ = 0;
+  for (const auto& [ready, layer, event, phase_event] : ready_events_)
+    (*ready)[layer] += ops_->timeline().elapsed_s(event) - ops_->timeline().elapsed_s(phase_event);
+  phase_events_.clear();
+  ready_events_.clear();
+  events_ = 0;
 }
 
 void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
@@ -102,8 +102,8 @@ void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
     ready[layer] += to_seconds(Clock::now() - phase_begin_);
     return;
   }
-  ready_marks_.push_back({&ready, layer, marks_, phase_marks_.back().mark});
-  ops_->mark(marks_++);
+  ready_events_.push_back({&ready, layer, events_, phase_events_.back().event});
+  ops_->timeline().record_event(events_++);
 }
 
 }  // namespace ganymede::kernel

@@ -1,7 +1,7 @@
 #pragma once
-// Times the phases of steps. A phase ends where the next begins, so that phases tile the step; two clock readings a
-// phase. Where the device works beside the host, a phase's time is the device's, and host_s is how long the host took
-// to ask for it.
+// Times the phases of steps. A phase ends where the next begins, so phases cover the step without gaps, at two clock
+// readings for each. On a device with a clock of its own (see DeviceTimeline::has_clock) a phase's time is the
+// device's, and host_s is how long the host took to call the phase's operations.
 
 #include <chrono>
 #include <vector>
@@ -14,35 +14,39 @@ namespace ganymede::kernel {
 class StepClock {
  public:
   struct PhaseTimes {
-    std::vector<double> start_s, seconds, host_s;  ///< one a step
-    Work work;                                     ///< of the last step
+    /// One element for each step: start after the step's begin, duration, time of the host.
+    std::vector<double> start_s, seconds, host_s;
+    Work work;  ///< of the last step
   };
 
-  /// Records nothing until `record`.
+  /// A clock that records nothing until `record`.
   StepClock() = default;
-  /// Records from now on. `generator_layers`, `discriminator_layers`: how many layers report their gradients;
-  /// `discriminator_updates`: of a step.
-  void record(Ops& ops, std::size_t generator_layers, std::size_t discriminator_layers, int discriminator_updates);
+  /// Records from the next step on. `generator_layers`, `discriminator_layers`: how many layers report their gradients;
+  /// `discriminator_updates`: how many updates of the discriminator a step has. `ops` must outlive the clock.
+  void record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
+              int discriminator_updates);
   bool recording() const { return ops_ != nullptr; }
-  /// Room for so many more steps, so that recording them allocates nothing.
+  /// Reserves memory for so many more steps, so that recording them allocates nothing.
   void reserve(std::size_t steps);
 
   void begin_step();
-  /// Of the discriminator, from 0; its phases count by themselves. The generator's belong to 0.
+  /// Begins an update of the discriminator, numbered from 0 in each step; its phases are recorded apart from those of
+  /// other updates. The generator's phases belong to update 0.
   void begin_update(int update) { update_ = update; }
-  void enter(Phase phase);
-  /// The running step ends here; its wall time goes to here.
+  /// Ends the running phase and begins `phase`.
+  void begin_phase(Phase phase);
+  /// Ends the running step, if there is one; what follows is not part of its wall time.
   void end_step();
 
-  /// Called by the backward pass that completes a network's gradients: those of layer `layer` are final.
+  /// To be called by the backward pass that completes a network's gradients, when those of `layer` are final.
   void generator_layer_done(std::size_t layer) { layer_done(generator_ready_, layer); }
   void discriminator_layer_done(std::size_t layer) { layer_done(discriminator_ready_, layer); }
 
   const std::vector<double>& wall_s() const { return wall_s_; }
   int discriminator_updates() const { return static_cast<int>(phases_.size() / kPhaseCount); }
   const PhaseTimes& times(Phase phase, int update = 0) const { return phases_[index(phase, update)]; }
-  /// By layer, summed over all steps and updates: the time from the start of the phase until the layer's gradients were
-  /// final.
+  /// For each layer, summed over all steps and updates: seconds from the start of the phase until the layer's gradients
+  /// were final.
   const std::vector<double>& generator_ready_s() const { return generator_ready_; }
   const std::vector<double>& discriminator_ready_s() const { return discriminator_ready_; }
 
@@ -53,12 +57,12 @@ class StepClock {
     return static_cast<std::size_t>(update) * kPhaseCount + static_cast<std::size_t>(phase);
   }
   void close_phase(Clock::time_point now);
-  /// What the device's clock says of the step that is over.
+  /// Reads the device's times of the step that has ended.
   void take_device_times();
   void layer_done(std::vector<double>& ready, std::size_t layer);
 
-  Ops* ops_ = nullptr;
-  std::vector<PhaseTimes> phases_;  // of the first update, then of the second
+  TensorOps* ops_ = nullptr;
+  std::vector<PhaseTimes> phases_;  // see index()
   std::vector<double> wall_s_;
   std::vector<double> generator_ready_, discriminator_ready_;
   Clock::time_point step_begin_, phase_begin_;
@@ -67,18 +71,18 @@ class StepClock {
   int update_ = 0, update_of_phase_ = 0;
   Work work_at_begin_;
 
-  // Readings of the device's clock in this step.
-  struct Mark {
-    std::size_t mark, phase;  ///< phase: by index()
+  // Events that were recorded on the device's timeline in this step.
+  struct PhaseEvent {
+    std::size_t event, phase;  ///< phase: see index()
   };
-  struct ReadyMark {
+  struct ReadyEvent {
     std::vector<double>* ready;
-    std::size_t layer, mark, phase_mark;
+    std::size_t layer, event, phase_event;
   };
   bool on_device_ = false;
-  std::size_t marks_ = 0;
-  std::vector<Mark> phase_marks_;
-  std::vector<ReadyMark> ready_marks_;
+  std::size_t events_ = 0;
+  std::vector<PhaseEvent> phase_events_;
+  std::vector<ReadyEvent> ready_events_;
 };
 
 }  // namespace ganymede::kernel

@@ -1,7 +1,7 @@
 #pragma once
-// Tensors are views; buffers own device memory. Every activation is [features x batch], feature-major: the images of a
-// batch lie side by side. The features of an image are [channels x height x width]. Weights are as in PyTorch:
-// [outputs x inputs] of nn.Linear, [outputs x inputs x height x width] of nn.Conv2d.
+// Tensors are views; buffers own device memory. Every activation is [features x batch]; the features of an image are
+// [channels x frames x height x width]. The backend decides the order in memory (see MemoryLayout). Weights have
+// PyTorch's shapes: [outputs x inputs] as in nn.Linear, [outputs x inputs x height x width] as in nn.Conv2d.
 
 #include <algorithm>
 #include <cstddef>
@@ -19,7 +19,7 @@ struct Tensor {
   std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
 };
 
-/// A view of bytes in device memory, [features x batch]: which units a dropout kept (1) or dropped (0).
+/// A view of bytes in device memory, [features x batch]: 1 for each unit that dropout keeps, 0 for each that it drops.
 struct Mask {
   std::uint8_t* data = nullptr;
   int features = 0;
@@ -28,23 +28,24 @@ struct Mask {
   std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
 };
 
-/// Device memory in use, in bytes.
+/// Device memory in use, now and at most, in bytes.
 struct MemoryCount {
   std::size_t now = 0, peak = 0;
   void add(std::size_t bytes) { peak = std::max(peak, now += bytes); }
 };
 
+/// Frees a Buffer's memory.
 struct BufferRelease {
   void (*release)(void* data, std::size_t bytes) = nullptr;
   std::size_t bytes = 0;
-  std::shared_ptr<MemoryCount> count = {};  ///< which holds these bytes
+  std::shared_ptr<MemoryCount> count = {};  ///< includes these bytes until they are released; null: not counted
   void operator()(void* data) const {
     release(data, bytes);
     if (count) count->now -= bytes;
   }
 };
 
-/// Device memory that a backend allocated, zeroed, aligned to 64 bytes at least. Moves only.
+/// Owns device memory that a backend allocated: zeroed, aligned to at least 64 bytes.
 struct Buffer {
   std::unique_ptr<void, BufferRelease> memory;
 

@@ -135,40 +135,41 @@ StepOptions step_options_of(const TrainOptions& options) {
   return step;
 }
 
-std::unique_ptr<Ops> make_ops(const TrainOptions& options) {
+std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   const bool on_gpu = options.backend == "cuda" || (options.backend == "auto" && count_gpus().count > 0);
-  if (!on_gpu) return make_eigen_ops(options.threads > 0 ? options.threads : usable_cores());
+  if (!on_gpu) return make_eigen_backend(options.threads > 0 ? options.threads : usable_cores());
   CudaOptions cuda{.device = options.gpu,
                    .graph = options.graph && !options.host_random,
                    .host_random = options.host_random,
                    .loads_a_step = options.discriminator_steps};
   if (!options.precision.empty()) cuda.precision = Precision(index_of(kPrecisionNames, options.precision));
-  return open_cuda_ops(cuda);
+  return open_cuda_backend(cuda);
 }
 
 std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kWarmupMost, steps / 10); }
 
-Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::unique_ptr<Ops> ops)
+Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::unique_ptr<Backend> backend)
     : options_(checked(options)),
       step_options_(step_options_of(options)),
-      ops_(ops != nullptr ? std::move(ops) : make_ops(options)),
+      backend_(backend != nullptr ? std::move(backend) : make_backend(options)),
+      ops_(backend_->ops.get()),
       model_(find_model(options.model)),
       image_(image_of(options)),
       dataset_(open_checked(options, image_)),
       random_(options.seed),
       communicator_(communicator) {
   if (communicator != nullptr) {
-    if (ops_->reduces()) join_on_device(*communicator);
+    if (backend_->gradient_reducer != nullptr) join_on_device(*communicator);
     ops_->set_shard(communicator->shard());
-    if (options.synchronized_norm) ops_->set_synchronized(communicator);
+    if (options.synchronized_norm) ops_->set_norm_communicator(communicator);
     if (dataset_.images.count < global_batch())
       refuse("--batch", options.batch,
              fmt::format("at most {} for each of {} processes: {} has {} images", dataset_.images.count / shard().ranks,
                          shard().ranks, dataset_.name, dataset_.images.count));
   }
   check_memory(options_, *ops_, ops_->available_bytes());
-  ops_->set_while_waiting([this] {
-    if (const auto ahead = batches_->peek()) ops_->stage_images(*ahead);
+  ops_->timeline().set_while_waiting([this] {
+    if (const auto ahead = batches_->peek()) ops_->timeline().prefetch_images(*ahead);
   });
   enter(place_now());
 }
@@ -181,7 +182,7 @@ void Trainer::join_on_device(Communicator& communicator) {
         "--sync-batch-norm: found it with GPUs, expected --backend cpu: theirs are of each GPU's own batch");
   if (options_.compression != "none")
     refuse("--compression", options_.compression, "none with GPUs: NCCL sums fp32, which NVLink carries in no time");
-  ops_->join(communicator);
+  backend_->gradient_reducer->join(communicator);
 }
 
 Place Trainer::place_now() const { return place_at(model_, image_, steps_done_, options_.stage_steps); }
@@ -191,7 +192,7 @@ void Trainer::enter(const Place& place) {
   const GanOptions gan_options = gan_options_of(options_);
   memory_bytes_ = next.planned_memory_bytes(*ops_, options_.batch, gan_options);
   const auto& judges = next.discriminator.layers();
-  if (ops_->synchronized() != nullptr && gan_options.gradient_penalty &&
+  if (ops_->norm_communicator() != nullptr && gan_options.gradient_penalty &&
       std::any_of(judges.begin(), judges.end(), [](const auto& layer) { return !layer->statistics().empty(); }))
     throw ConfigError(fmt::format(
         "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
@@ -207,8 +208,8 @@ void Trainer::enter(const Place& place) {
   place_ = place;
   if (communicator_ != nullptr) {
     const Compression compression = compression_of(options_.compression);
-    generator_reducer_.emplace(gan_->generator, *ops_, *communicator_, compression);
-    discriminator_reducer_.emplace(gan_->discriminator, *ops_, *communicator_, compression);
+    generator_reducer_.emplace(gan_->generator, backend_->gradient_reducer.get(), *communicator_, compression);
+    discriminator_reducer_.emplace(gan_->discriminator, backend_->gradient_reducer.get(), *communicator_, compression);
   }
 
   const bool whole = gan_->image == image_;
@@ -246,7 +247,7 @@ void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   batches_.emplace(dataset_.images.count, bytes, whole ? Loader::Read(read_whole) : Loader::Read(read_small),
                    options_.batch, options_.seed, options_.loader, shard());
   batches_->seek(epoch, position);
-  ops_->forget_step();
+  ops_->timeline().discard_step();
 }
 
 void Trainer::grow() {
@@ -259,15 +260,15 @@ void Trainer::grow() {
 }
 
 void Trainer::load_real() {
-  clock_.enter(Phase::load);
+  clock_.begin_phase(Phase::load);
   const auto pixels = batches_->next();
-  clock_.enter(Phase::copy);
+  clock_.begin_phase(Phase::copy);
   ops_->load_images(gan_->real, pixels, gan_->darkest, gan_->channels());
   if (!gan_->fading) return;
   // As the generator's images fade, so do the real ones.
   const BlockShape halves = gan_->image.halves(gan_->image.channels);
   ops_->pool(gan_->coarse, gan_->real, halves, 1.0F / static_cast<float>(halves.elements()));
-  ops_->spread(gan_->blurred, gan_->coarse, halves, 1);
+  ops_->upsample(gan_->blurred, gan_->coarse, halves, 1);
   ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);
 }
 
@@ -291,7 +292,7 @@ Losses Trainer::step() {
     *gan_->share = place_now().share;
   }
   clock_.begin_step();
-  ops_->begin_step();
+  ops_->timeline().begin_step();
   const Losses losses = over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
                                                 {generator_reducer_ ? &*generator_reducer_ : nullptr,
                                                  discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
@@ -308,7 +309,7 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   std::optional<UtilizationSampler> sampler;
   if (clock_.recording()) {
     clock_.reserve(static_cast<std::size_t>(steps));
-    sampler.emplace(kSampleInterval, GpuMeter::open(ops_->bus_id()));
+    sampler.emplace(kSampleInterval, GpuMeter::open(backend_->info.bus_id));
   }
   RunResult result;
   result.steps = steps;
@@ -334,10 +335,10 @@ StepTrace Trainer::trace(std::int64_t warmup) {
   assert(clock_.recording() && warmup < steps_done_);
   clock_.end_step();
   StepTrace trace;
-  trace.device = measure_device(*ops_);
-  trace.software = {"ganymede", GANYMEDE_VERSION, ops_->backend()};
+  trace.device = measure_device(*backend_);
+  trace.software = {"ganymede", GANYMEDE_VERSION, backend_->info.backend};
   trace.model = options_.model;
-  trace.precision = ops_->precision();
+  trace.precision = backend_->info.precision;
   trace.seed = options_.seed;
   trace.recorded_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
   // Of a growing model each stage has steps of its own, and settles anew.

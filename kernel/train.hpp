@@ -11,6 +11,7 @@
 #include "kernel/data/loader.hpp"
 #include "kernel/gan_step.hpp"
 #include "kernel/models/models.hpp"
+#include "kernel/ops/backend.hpp"
 #include "kernel/safetensors.hpp"
 #include "kernel/utilization.hpp"
 #include "traces/step_trace.hpp"
@@ -87,9 +88,9 @@ class Trainer {
   /// Checks the options, opens the data set, allocates everything. ConfigError, Infeasible.
   /// One of the communicator's processes, if there is one: `options.batch` images of each step's are its own. It must
   /// outlive the trainer.
-  /// `ops`: not those of the options' backend but these.
+  /// `backend`: used instead of the options' one.
   explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr,
-                   std::unique_ptr<Ops> ops = nullptr);
+                   std::unique_ptr<Backend> backend = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
@@ -127,8 +128,9 @@ class Trainer {
   /// Seconds that communication of gradients took and nothing hid.
   double waited_s() const { return waited_s_ + reducers_waited_s(); }
   Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
-  Ops& ops() { return *ops_; }
-  const Ops& ops() const { return *ops_; }
+  TensorOps& ops() { return *ops_; }
+  const TensorOps& ops() const { return *ops_; }
+  const Backend& backend() const { return *backend_; }
 
  private:
   void join_on_device(Communicator& communicator);
@@ -144,7 +146,8 @@ class Trainer {
 
   TrainOptions options_;
   StepOptions step_options_;
-  std::unique_ptr<Ops> ops_;
+  std::unique_ptr<Backend> backend_;
+  TensorOps* ops_;  ///< backend_'s
   const Model& model_;
   ImageShape image_;
   Dataset dataset_;
@@ -156,7 +159,7 @@ class Trainer {
   StepRandom random_;
   StepClock clock_;
   Communicator* communicator_ = nullptr;
-  std::optional<Reducer> generator_reducer_, discriminator_reducer_;
+  std::optional<BucketReducer> generator_reducer_, discriminator_reducer_;
   bool stop_asked_ = false, stopping_ = false;
   double waited_s_ = 0;  ///< of the stages before
   std::vector<TraceBatch> finished_stages_;
@@ -166,6 +169,6 @@ class Trainer {
 };
 
 /// The backend that was asked for, or the error that says why it is not there.
-std::unique_ptr<Ops> make_ops(const TrainOptions& options);
+std::unique_ptr<Backend> make_backend(const TrainOptions& options);
 
 }  // namespace ganymede::kernel

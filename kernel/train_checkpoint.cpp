@@ -67,7 +67,7 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   }
   set_tensors(*gan_, *ops_, checkpoint, true, file);
   steps_done_ = steps;
-  ops_->forget_step();
+  ops_->timeline().discard_step();
   batches_->seek(epoch, static_cast<std::size_t>(position));
   random_.latent.restore(latent);
   random_.dropout.restore(dropout);

@@ -51,7 +51,7 @@ std::size_t floats_of(const Extents& shape) {
 
 }  // namespace
 
-SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments) {
+SafeTensors tensors_of(const Gan& gan, TensorOps& ops, bool moments) {
   SafeTensors content;
   content.metadata = {{"format", "pt"}, {"model", gan.model}};
   for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, float* data, const Ranges& ranges) {
@@ -63,7 +63,7 @@ SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments) {
   return content;
 }
 
-void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, const std::string& file) {
+void set_tensors(Gan& gan, TensorOps& ops, const SafeTensors& content, bool moments, const std::string& file) {
   std::size_t known = 0;
   // All is checked before anything is written: a wrong file leaves the GAN as it was.
   for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, const float*, const Ranges&) {
@@ -84,9 +84,9 @@ void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, c
   });
 }
 
-std::string write_weights(const Gan& gan, Ops& ops) { return write_safetensors(tensors_of(gan, ops, false)); }
+std::string write_weights(const Gan& gan, TensorOps& ops) { return write_safetensors(tensors_of(gan, ops, false)); }
 
-void read_weights(Gan& gan, Ops& ops, const std::filesystem::path& file) {
+void read_weights(Gan& gan, TensorOps& ops, const std::filesystem::path& file) {
   set_tensors(gan, ops, read_safetensors(file), false, file.string());
 }
 

@@ -14,20 +14,20 @@ namespace ganymede::kernel {
 
 /// Parameters and moving statistics; with `moments` also Adam's, as "<network>.adam.first" and ".second", [parameters],
 /// and "generator.average" where there is one.
-SafeTensors tensors_of(const Gan& gan, Ops& ops, bool moments);
+SafeTensors tensors_of(const Gan& gan, TensorOps& ops, bool moments);
 
 /// Whether they are of a GAN with an average.
 bool holds_average(const SafeTensors& content);
 
 /// Into a prepared GAN; only if all fit. ConfigError naming `file` when a tensor is missing, unknown or of another
 /// shape.
-void set_tensors(Gan& gan, Ops& ops, const SafeTensors& content, bool moments, const std::string& file);
+void set_tensors(Gan& gan, TensorOps& ops, const SafeTensors& content, bool moments, const std::string& file);
 
 /// The file's bytes.
-std::string write_weights(const Gan& gan, Ops& ops);
+std::string write_weights(const Gan& gan, TensorOps& ops);
 
 /// Into a prepared GAN. ConfigError when a tensor is missing, unknown or of another shape. Adam's moments are not in
 /// the file.
-void read_weights(Gan& gan, Ops& ops, const std::filesystem::path& file);
+void read_weights(Gan& gan, TensorOps& ops, const std::filesystem::path& file);
 
 }  // namespace ganymede::kernel

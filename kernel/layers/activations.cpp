@@ -5,7 +5,7 @@
 namespace ganymede::kernel {
 namespace {
 
-/// An activation that works in place and needs only its output to go back.
+/// An activation that works in place and whose backward pass needs only its output.
 class InPlace : public Layer {
  public:
   InPlace(std::string name, int features) : Layer(std::move(name)), features_(features) {}
@@ -14,7 +14,7 @@ class InPlace : public Layer {
   bool is_in_place() const override { return true; }
   int outputs() const override { return features_; }
   void plan(Arena&, int) override {}
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
 
  protected:
   Tensor y_;
@@ -29,17 +29,17 @@ class Leaky final : public InPlace {
   Leaky(std::string name, int features, float slope) : InPlace(std::move(name), features), slope_(slope) {}
 
   std::string kind() const override { return slope_ > 0 ? fmt::format("leaky relu {:g}", slope_) : "relu"; }
-  Tensor infer(Ops& ops, Tensor x) override {
-    ops.leaky_forward(x, slope_);
+  Tensor infer(TensorOps& ops, Tensor x) override {
+    ops.activate(x, leaky_relu(slope_));
     return x;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
-    ops.leaky_backward(dy, y_, slope_);
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest&) override {
+    ops.activate_backward(dy, y_, leaky_relu(slope_));
     return dy;
   }
-  // Between the kinks a linear map that equals its own transpose.
-  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+  // The layer is piecewise linear, and its matrix is diagonal: tangent, backward pass and adjoints are the same map.
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch, bool) override {
     if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {});
     backward(ops, dy.tangent, nullptr, {});
     return dy;
@@ -49,7 +49,7 @@ class Leaky final : public InPlace {
   float slope_;
 };
 
-/// y = leaky(factor x + bias), a bias a channel
+/// y = leaky(factor x + bias), one bias for each channel
 class BiasLeaky final : public InPlace {
  public:
   BiasLeaky(std::string name, int channels, int positions, float factor, float slope)
@@ -64,54 +64,51 @@ class BiasLeaky final : public InPlace {
     bias_ = parameters;
     d_bias_ = gradients;
   }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.bias_leaky_forward(x, bias_, channels_, factor_, slope_);
     return x;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want& want) override {
-    // Only the signs of y are asked for, which a pixel norm in place leaves.
-    ops.bias_leaky_backward(dy, y_, want.weights ? d_bias_ : nullptr, channels_, factor_, slope_, want.accumulate);
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+    // The operation reads only the signs of y. A pixel norm may have overwritten y in place, but leaves the signs.
+    ops.bias_leaky_backward(dy, y_, request.weights ? d_bias_ : nullptr, channels_, factor_, slope_,
+                            request.accumulate);
     return dy;
   }
-  // A tangent has no bias; but for that the same as leaky's.
-  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, kNoWeights); }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+  // As for Leaky; the bias does not enter the tangent.
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, kNoWeights); }
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch, bool) override {
     if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {.weights = true, .accumulate = true});
     backward(ops, dy.tangent, nullptr, kNoWeights);
     return dy;
   }
 
  private:
-  static constexpr Want kNoWeights{.weights = false};
+  static constexpr GradientRequest kNoWeights{.weights = false};
   int channels_;
   float factor_, slope_;
   const float* bias_ = nullptr;
   float* d_bias_ = nullptr;
 };
 
-/// One without parameters, named by its operations.
+/// tanh or sigmoid
 class Smooth final : public InPlace {
  public:
-  using Forward = void (Ops::*)(Tensor x);
-  using Backward = void (Ops::*)(Tensor dy, Tensor y);
-
-  Smooth(std::string name, int features, const char* kind, Forward there, Backward back)
-      : InPlace(std::move(name), features), kind_(kind), there_(there), back_(back) {}
+  Smooth(std::string name, int features, const char* kind, Activation activation)
+      : InPlace(std::move(name), features), kind_(kind), activation_(activation) {}
 
   std::string kind() const override { return kind_; }
-  Tensor infer(Ops& ops, Tensor x) override {
-    (ops.*there_)(x);
+  Tensor infer(TensorOps& ops, Tensor x) override {
+    ops.activate(x, activation_);
     return x;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
-    (ops.*back_)(dy, y_);
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest&) override {
+    ops.activate_backward(dy, y_, activation_);
     return dy;
   }
 
  private:
   const char* kind_;
-  Forward there_;
-  Backward back_;
+  Activation activation_;
 };
 
 }  // namespace
@@ -125,11 +122,11 @@ std::unique_ptr<Layer> bias_leaky(std::string name, int channels, int positions,
 }
 
 std::unique_ptr<Layer> tanh_image(std::string name, int features) {
-  return std::make_unique<Smooth>(std::move(name), features, "tanh", &Ops::tanh_forward, &Ops::tanh_backward);
+  return std::make_unique<Smooth>(std::move(name), features, "tanh", kTanh);
 }
 
 std::unique_ptr<Layer> sigmoid(std::string name, int features) {
-  return std::make_unique<Smooth>(std::move(name), features, "sigmoid", &Ops::sigmoid_forward, &Ops::sigmoid_backward);
+  return std::make_unique<Smooth>(std::move(name), features, "sigmoid", kSigmoid);
 }
 
 }  // namespace ganymede::kernel

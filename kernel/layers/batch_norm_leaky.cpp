@@ -9,7 +9,7 @@ namespace {
 constexpr float kMomentum = 0.1F;
 constexpr float kEpsilon = 1e-5F;
 
-/// y [channels x positions x batch] = leaky(scale * (x - mean) / deviation + shift), a channel at a time
+/// y [channels x positions x batch] = leaky(scale * (x - mean) / deviation + shift), each channel by itself
 class BatchNormLeaky final : public Layer {
  public:
   BatchNormLeaky(std::string name, BatchNormShape shape, float slope)
@@ -31,7 +31,7 @@ class BatchNormLeaky final : public Layer {
 
   void plan(Arena& arena, int batch) override {
     y_ = arena.tensor(inputs(), batch);
-    saved_ = arena.exact(2 * shape_.channels, 1);
+    saved_ = arena.persistent_tensor(2 * shape_.channels, 1);
   }
   void bind(float* parameters, float* gradients, float* statistics) override {
     normal_ = {.scale = parameters,
@@ -47,41 +47,41 @@ class BatchNormLeaky final : public Layer {
     d_shift_ = gradients + shape_.channels;
   }
 
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
     ops.batch_norm_leaky_forward(by_channel(y_), by_channel(x), normal_);
     return y_;
   }
-  Tensor forward_again(Ops& ops, Tensor x, RandomStream&) override {
+  Tensor forward_again(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
     BatchNormParameters still = normal_;
     still.momentum = 0;
     ops.batch_norm_leaky_forward(by_channel(y_), by_channel(x), still);
     return y_;
   }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.batch_norm_leaky_inference(by_channel(y_), by_channel(x), normal_);
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want& want) override {
-    ops.batch_norm_leaky_backward(by_channel(dy), by_channel(x_), normal_, want.weights ? d_scale_ : nullptr,
-                                  want.weights ? d_shift_ : nullptr, want.accumulate);
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+    ops.batch_norm_leaky_backward(by_channel(dy), by_channel(x_), normal_, request.weights ? d_scale_ : nullptr,
+                                  request.weights ? d_shift_ : nullptr, request.accumulate);
     return dy;
   }
 
   bool is_curved() const override { return true; }
   void plan_tangent(Arena& arena, int batch) override {
     y_dot_ = arena.tensor(inputs(), batch);
-    d_zero_ = arena.tensor(inputs(), batch);
+    d_value_ = arena.tensor(inputs(), batch);
   }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     x_dot_ = x_dot;
     ops.batch_norm_leaky_tangent(by_channel(y_dot_), by_channel(x_dot), by_channel(x_), normal_);
     return y_dot_;
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
-    // An output that nothing depends on has an input that something does: the tangent's mean and deviation.
-    const Tensor dx = dy.value.data != nullptr ? dy.value : d_zero_;
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch, bool) override {
+    // Even if no number depends on y, one depends on x: the tangent contains the mean and the deviation of x.
+    const Tensor dx = dy.value.data != nullptr ? dy.value : d_value_;
     const Adjoints from{dy.value.data != nullptr ? by_channel(dy.value) : Tensor{}, by_channel(dy.tangent)};
     ops.batch_norm_leaky_tangent_backward({by_channel(dx), by_channel(dy.tangent)}, from, by_channel(x_dot_),
                                           by_channel(x_), normal_, d_scale_, d_shift_, true);
@@ -89,14 +89,14 @@ class BatchNormLeaky final : public Layer {
   }
 
  private:
-  /// A channel's positions count as more of its batch.
+  /// View of x as [channels x (positions x batch)]: a channel's positions count as more images.
   Tensor by_channel(Tensor x) const { return {x.data, shape_.channels, shape_.positions * x.batch}; }
 
   BatchNormShape shape_;
   float slope_;
   BatchNormParameters normal_{};
   float *d_scale_ = nullptr, *d_shift_ = nullptr;
-  Tensor x_, y_, saved_, x_dot_, y_dot_, d_zero_;
+  Tensor x_, y_, saved_, x_dot_, y_dot_, d_value_;
 };
 
 }  // namespace

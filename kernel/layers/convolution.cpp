@@ -5,7 +5,7 @@
 namespace ganymede::kernel {
 namespace {
 
-/// "64 -> 32, 3x3x3 to 8x16x16"; from the shape's inputs to its outputs or back.
+/// For example "64 -> 32, 3x3x3 to 8x16x16". `back`: from the shape's outputs to its inputs.
 std::string extent_of(const ConvolutionShape& s, bool back) {
   const auto frames = [](int count) { return count > 1 ? fmt::format("{}x", count) : ""; };
   return fmt::format("{} -> {}, {}{}x{}{} to {}{}x{}", back ? s.out_channels : s.in_channels,
@@ -15,7 +15,7 @@ std::string extent_of(const ConvolutionShape& s, bool back) {
                      back ? s.in_width : s.out_width());
 }
 
-/// What both directions share: parameters and what the backward pass needs.
+/// What convolution and transposed convolution share: parameters, and the tensors that the backward pass needs.
 class Convolving : public Layer {
  public:
   Convolving(std::string name, const ConvolutionShape& shape, float deviation)
@@ -28,7 +28,7 @@ class Convolving : public Layer {
     return {{"weight", extents, 0, 0, deviation_}};
   }
   double forward_flops_per_image() const override { return shape_.flops(); }
-  std::size_t workspace_bytes(const Ops& ops, int batch) const override {
+  std::size_t workspace_bytes(const TensorOps& ops, int batch) const override {
     return ops.convolution_workspace_bytes(shape_, batch);
   }
   void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs(), batch); }
@@ -36,7 +36,7 @@ class Convolving : public Layer {
     weight_ = parameters;
     d_weight_ = gradients;
   }
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
     return infer(ops, x);
   }
@@ -58,36 +58,36 @@ class Convolution final : public Convolving {
   int inputs() const override { return shape_.in_features(); }
   int outputs() const override { return shape_.out_features(); }
 
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.convolve(y_, x, shape_, weight_);
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    if (want.weights) ops.convolve_backward_weights(d_weight_, dy, x_, shape_, want.accumulate);
-    const Tensor dx{spare, inputs(), dy.batch};
-    if (want.input) ops.convolve_backward_data(dx, dy, shape_, weight_);
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    if (request.weights) ops.convolve_backward_weights(d_weight_, dy, x_, shape_, request.accumulate);
+    const Tensor dx{scratch, inputs(), dy.batch};
+    if (request.input) ops.convolve_backward_data(dx, dy, shape_, weight_);
     return dx;
   }
 
   void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs(), batch); }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     x_dot_ = x_dot;
     ops.convolve(y_dot_, x_dot, shape_, weight_);
     return y_dot_;
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
     ops.convolve_backward_weights(d_weight_, dy.tangent, x_dot_, shape_, true);
-    const Tensor dx_dot{spare.tangent, inputs(), dy.tangent.batch};
-    if (want_input) ops.convolve_backward_data(dx_dot, dy.tangent, shape_, weight_);
+    const Tensor dx_dot{scratch.tangent, inputs(), dy.tangent.batch};
+    if (needs_input) ops.convolve_backward_data(dx_dot, dy.tangent, shape_, weight_);
     if (dy.value.data == nullptr) return {{}, dx_dot};
-    return {backward(ops, dy.value, spare.value, {true, true, want_input}), dx_dot};
+    return {backward(ops, dy.value, scratch.value, {true, true, needs_input}), dx_dot};
   }
 
  private:
   Tensor x_dot_, y_dot_;
 };
 
-/// y such that x is a convolution's gradient of its output, and y that of its input
+/// y = what the convolution's backward pass makes of x
 class TransposedConvolution final : public Convolving {
  public:
   using Convolving::Convolving;
@@ -96,14 +96,14 @@ class TransposedConvolution final : public Convolving {
   int inputs() const override { return shape_.out_features(); }
   int outputs() const override { return shape_.in_features(); }
 
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.convolve_backward_data(y_, x, shape_, weight_);
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    if (want.weights) ops.convolve_backward_weights(d_weight_, x_, dy, shape_, want.accumulate);
-    const Tensor dx{spare, inputs(), dy.batch};
-    if (want.input) ops.convolve(dx, dy, shape_, weight_);
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    if (request.weights) ops.convolve_backward_weights(d_weight_, x_, dy, shape_, request.accumulate);
+    const Tensor dx{scratch, inputs(), dy.batch};
+    if (request.input) ops.convolve(dx, dy, shape_, weight_);
     return dx;
   }
 };

@@ -22,7 +22,7 @@ class Dense final : public Layer {
     return {{"weight", {outputs_, inputs_}, -bound, bound}, {"bias", {outputs_}, -bound, bound}};
   }
   double forward_flops_per_image() const override { return 2.0 * inputs_ * outputs_; }
-  std::size_t workspace_bytes(const Ops& ops, int batch) const override {
+  std::size_t workspace_bytes(const TensorOps& ops, int batch) const override {
     return ops.dense_workspace_bytes(inputs_, outputs_, batch);
   }
 
@@ -35,35 +35,35 @@ class Dense final : public Layer {
     d_bias_ = gradients + weights;
   }
 
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
     return infer(ops, x);
   }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.dense_forward(y_, x, {weight_, bias_});
     return y_;
   }
 
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    // Weights first: their reduction between replicas can then begin while the gradient goes on.
-    if (want.weights) ops.dense_backward_weights(d_weight_, d_bias_, dy, x_, want.accumulate);
-    const Tensor dx{spare, inputs_, dy.batch};
-    if (want.input) ops.dense_backward_data(dx, dy, weight_);
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    // Weights first, so that their reduction over the processes runs beside the rest of the backward pass.
+    if (request.weights) ops.dense_backward_weights(d_weight_, d_bias_, dy, x_, request.accumulate);
+    const Tensor dx{scratch, inputs_, dy.batch};
+    if (request.input) ops.dense_backward_data(dx, dy, weight_);
     return dx;
   }
 
   void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs_, batch); }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     x_dot_ = x_dot;
     ops.dense_forward(y_dot_, x_dot, {weight_, nullptr});
     return y_dot_;
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
     ops.dense_backward_weights(d_weight_, nullptr, dy.tangent, x_dot_, true);
-    const Tensor dx_dot{spare.tangent, inputs_, dy.tangent.batch};
-    if (want_input) ops.dense_backward_data(dx_dot, dy.tangent, weight_);
+    const Tensor dx_dot{scratch.tangent, inputs_, dy.tangent.batch};
+    if (needs_input) ops.dense_backward_data(dx_dot, dy.tangent, weight_);
     if (dy.value.data == nullptr) return {{}, dx_dot};
-    return {backward(ops, dy.value, spare.value, {true, true, want_input}), dx_dot};
+    return {backward(ops, dy.value, scratch.value, {true, true, needs_input}), dx_dot};
   }
 
  private:

@@ -19,13 +19,13 @@ class PixelNorm final : public Layer {
   int outputs() const override { return inputs(); }
   bool is_in_place() const override { return true; }
   void plan(Arena& arena, int batch) override { scale_ = arena.tensor(positions_, batch); }
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
+  Tensor infer(TensorOps& ops, Tensor x) override {
     ops.pixel_norm_forward(x, scale_, channels_);
     return x;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want& want) override {
-    if (want.input) ops.pixel_norm_backward(dy, y_, scale_, channels_);
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+    if (request.input) ops.pixel_norm_backward(dy, y_, scale_, channels_);
     return dy;
   }
 
@@ -34,7 +34,7 @@ class PixelNorm final : public Layer {
   Tensor y_, scale_;
 };
 
-/// Blocks of pixels become one, their mean; or, upwards, a pixel becomes a block.
+/// Downsampling: a pixel is the mean of a block. Upsampling: a block repeats its pixel.
 class Resampling final : public Layer {
  public:
   Resampling(std::string name, const BlockShape& shape, bool up) : Layer(std::move(name)), shape_(shape), up_(up) {}
@@ -46,34 +46,34 @@ class Resampling final : public Layer {
   int inputs() const override { return up_ ? shape_.coarse_features() : shape_.fine_features(); }
   int outputs() const override { return up_ ? shape_.fine_features() : shape_.coarse_features(); }
   void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs(), batch); }
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override { return infer(ops, x); }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return infer(ops, x); }
+  Tensor infer(TensorOps& ops, Tensor x) override {
     if (up_)
-      ops.spread(y_, x, shape_, 1);
+      ops.upsample(y_, x, shape_, 1);
     else
       ops.pool(y_, x, shape_, 1.0F / static_cast<float>(shape_.elements()));
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    const Tensor dx{spare, inputs(), dy.batch};
-    if (!want.input) return dx;
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    const Tensor dx{scratch, inputs(), dy.batch};
+    if (!request.input) return dx;
     if (up_)
       ops.pool(dx, dy, shape_, 1);
     else
-      ops.spread(dx, dy, shape_, 1.0F / static_cast<float>(shape_.elements()));
+      ops.upsample(dx, dy, shape_, 1.0F / static_cast<float>(shape_.elements()));
     return dx;
   }
 
   void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs(), batch); }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     assert(!up_);
     ops.pool(y_dot_, x_dot, shape_, 1.0F / static_cast<float>(shape_.elements()));
     return y_dot_;
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
-    const Want want{.weights = false, .accumulate = false, .input = want_input};
-    Adjoints dx{{}, backward(ops, dy.tangent, spare.tangent, want)};
-    if (dy.value.data != nullptr) dx.value = backward(ops, dy.value, spare.value, want);
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
+    const GradientRequest request{.weights = false, .accumulate = false, .input = needs_input};
+    Adjoints dx{{}, backward(ops, dy.tangent, scratch.tangent, request)};
+    if (dy.value.data != nullptr) dx.value = backward(ops, dy.value, scratch.value, request);
     return dx;
   }
 
@@ -83,41 +83,41 @@ class Resampling final : public Layer {
   Tensor y_, y_dot_;
 };
 
-/// One more channel: the mean deviation of the features over the batch
-class MinibatchDeviation final : public Layer {
+/// Appends a channel that holds the mean standard deviation of the features over the batch.
+class MinibatchStddev final : public Layer {
  public:
-  MinibatchDeviation(std::string name, int channels, int positions)
+  MinibatchStddev(std::string name, int channels, int positions)
       : Layer(std::move(name)), channels_(channels), positions_(positions) {}
 
   std::string kind() const override { return fmt::format("minibatch deviation {} + 1", channels_); }
   int inputs() const override { return channels_ * positions_; }
   int outputs() const override { return (channels_ + 1) * positions_; }
   void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs(), batch); }
-  Tensor forward(Ops& ops, Tensor x, RandomStream&) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
     return infer(ops, x);
   }
-  Tensor infer(Ops& ops, Tensor x) override {
-    ops.append_deviation_forward(y_, x, positions_);
+  Tensor infer(TensorOps& ops, Tensor x) override {
+    ops.minibatch_stddev_forward(y_, x, positions_);
     return y_;
   }
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    const Tensor dx{spare, inputs(), dy.batch};
-    if (want.input) ops.append_deviation_backward(dx, dy, x_, positions_);
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    const Tensor dx{scratch, inputs(), dy.batch};
+    if (request.input) ops.minibatch_stddev_backward(dx, dy, x_, positions_);
     return dx;
   }
 
   bool is_curved() const override { return true; }
   void plan_tangent(Arena& arena, int batch) override { y_dot_ = arena.tensor(outputs(), batch); }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     x_dot_ = x_dot;
-    ops.append_deviation_tangent(y_dot_, x_dot, x_, positions_);
+    ops.minibatch_stddev_tangent(y_dot_, x_dot, x_, positions_);
     return y_dot_;
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool) override {
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool) override {
     const int batch = dy.tangent.batch;
-    const Adjoints dx{{spare.value, inputs(), batch}, {spare.tangent, inputs(), batch}};
-    ops.append_deviation_tangent_backward(dx, dy, x_dot_, x_, positions_);
+    const Adjoints dx{{scratch.value, inputs(), batch}, {scratch.tangent, inputs(), batch}};
+    ops.minibatch_stddev_tangent_backward(dx, dy, x_dot_, x_, positions_);
     return dx;
   }
 
@@ -159,7 +159,7 @@ class Faded final : public Layer {
     for_each([&](const Layer& layer) { sum += layer.forward_flops_per_image(); });
     return sum;
   }
-  std::size_t workspace_bytes(const Ops& ops, int batch) const override {
+  std::size_t workspace_bytes(const TensorOps& ops, int batch) const override {
     std::size_t most = 0;
     for_each([&](const Layer& layer) { most = std::max(most, layer.workspace_bytes(ops, batch)); });
     return most;
@@ -185,7 +185,7 @@ class Faded final : public Layer {
     });
   }
 
-  Tensor forward(Ops& ops, Tensor x, RandomStream& noise) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise) override {
     const auto through = [&](const Layers& layers) {
       Tensor y = x;
       for (const auto& layer : layers) y = layer->forward(ops, y, noise);
@@ -193,7 +193,7 @@ class Faded final : public Layer {
     };
     return mix(ops, y_, through(main_), through(skip_));
   }
-  Tensor infer(Ops& ops, Tensor x) override {
+  Tensor infer(TensorOps& ops, Tensor x) override {
     const auto through = [&](const Layers& layers) {
       Tensor y = x;
       for (const auto& layer : layers) y = layer->infer(ops, y);
@@ -201,12 +201,12 @@ class Faded final : public Layer {
     };
     return mix(ops, y_, through(main_), through(skip_));
   }
-  Tensor backward(Ops& ops, Tensor dy, float* spare, const Want& want) override {
-    const Tensor skip = back(ops, skip_, dy, 1 - *share_, want);
-    if (want.input) ops.copy(d_skip_.data, skip.data, d_skip_.size());
-    const Tensor main = back(ops, main_, dy, *share_, want);
-    const Tensor dx{spare, inputs(), dy.batch};
-    if (want.input) {
+  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+    const Tensor skip = back(ops, skip_, dy, 1 - *share_, request);
+    if (request.input) ops.copy(d_skip_.data, skip.data, d_skip_.size());
+    const Tensor main = back(ops, main_, dy, *share_, request);
+    const Tensor dx{scratch, inputs(), dy.batch};
+    if (request.input) {
       ops.copy(dx.data, main.data, dx.size());
       ops.combine(dx, 1, d_skip_, 1);
     }
@@ -223,7 +223,7 @@ class Faded final : public Layer {
     for (Tensor& gradient : gradient_dot_) gradient = arena.tensor(widest, batch);
     d_skip_dot_ = arena.tensor(inputs(), batch);
   }
-  Tensor tangent(Ops& ops, Tensor x_dot) override {
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override {
     const auto through = [&](const Layers& layers) {
       Tensor y_dot = x_dot;
       for (const auto& layer : layers) y_dot = layer->tangent(ops, y_dot);
@@ -231,15 +231,15 @@ class Faded final : public Layer {
     };
     return mix(ops, y_dot_, through(main_), through(skip_));
   }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare spare, bool want_input) override {
-    const Adjoints skip = back(ops, skip_, dy, 1 - *share_, want_input);
-    const bool curved = want_input && skip.value.data != nullptr;
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
+    const Adjoints skip = back(ops, skip_, dy, 1 - *share_, needs_input);
+    const bool curved = needs_input && skip.value.data != nullptr;
     if (curved) ops.copy(d_skip_.data, skip.value.data, d_skip_.size());
-    if (want_input) ops.copy(d_skip_dot_.data, skip.tangent.data, d_skip_dot_.size());
-    const Adjoints main = back(ops, main_, dy, *share_, want_input);
+    if (needs_input) ops.copy(d_skip_dot_.data, skip.tangent.data, d_skip_dot_.size());
+    const Adjoints main = back(ops, main_, dy, *share_, needs_input);
     const int batch = dy.tangent.batch;
-    const Adjoints dx{{spare.value, inputs(), batch}, {spare.tangent, inputs(), batch}};
-    if (!want_input) return dx;
+    const Adjoints dx{{scratch.value, inputs(), batch}, {scratch.tangent, inputs(), batch}};
+    if (!needs_input) return dx;
     const auto add = [&](Tensor to, Tensor a, Tensor b) {
       ops.copy(to.data, a.data, to.size());
       ops.combine(to, 1, b, 1);
@@ -256,12 +256,12 @@ class Faded final : public Layer {
     for (const Layers* layers : {&main_, &skip_})
       for (const auto& layer : *layers) visit(*layer);
   }
-  Tensor mix(Ops& ops, Tensor y, Tensor main, Tensor skip) const {
+  Tensor mix(TensorOps& ops, Tensor y, Tensor main, Tensor skip) const {
     ops.combine(y, 1 - *share_, skip, 0);
     ops.combine(y, *share_, main, 1);
     return y;
   }
-  Adjoints back(Ops& ops, const Layers& layers, Adjoints dy, float share, bool want_input) {
+  Adjoints back(TensorOps& ops, const Layers& layers, Adjoints dy, float share, bool needs_input) {
     Adjoints d{{}, {gradient_dot_[0].data, dy.tangent.features, dy.tangent.batch}};
     ops.combine(d.tangent, share, dy.tangent, 0);
     if (dy.value.data != nullptr) {
@@ -269,15 +269,15 @@ class Faded final : public Layer {
       ops.combine(d.value, share, dy.value, 0);
     }
     for (std::size_t i = layers.size(); i-- > 0;)
-      d = layers[i]->tangent_backward(ops, d, spare_beside(d, gradient_, gradient_dot_), want_input || i > 0);
+      d = layers[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), needs_input || i > 0);
     return d;
   }
-  Tensor back(Ops& ops, const Layers& layers, Tensor dy, float share, const Want& want) {
+  Tensor back(TensorOps& ops, const Layers& layers, Tensor dy, float share, const GradientRequest& request) {
     Tensor d{gradient_[0].data, dy.features, dy.batch};
     ops.combine(d, share, dy, 0);
     for (std::size_t i = layers.size(); i-- > 0;) {
       float* other = gradient_[d.data == gradient_[0].data ? 1 : 0].data;
-      d = layers[i]->backward(ops, d, other, {want.weights, want.accumulate, want.input || i > 0});
+      d = layers[i]->backward(ops, d, other, {request.weights, request.accumulate, request.input || i > 0});
     }
     return d;
   }
@@ -302,8 +302,8 @@ std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape) {
   return std::make_unique<Resampling>(std::move(name), shape, false);
 }
 
-std::unique_ptr<Layer> minibatch_deviation(std::string name, int channels, int positions) {
-  return std::make_unique<MinibatchDeviation>(std::move(name), channels, positions);
+std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int positions) {
+  return std::make_unique<MinibatchStddev>(std::move(name), channels, positions);
 }
 
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share) {

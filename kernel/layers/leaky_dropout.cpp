@@ -18,23 +18,23 @@ class LeakyDropout final : public Layer {
 
   void plan(Arena& arena, int batch) override { mask_ = arena.mask(features_, batch); }
 
-  Tensor forward(Ops& ops, Tensor x, RandomStream& noise) override {
+  Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise) override {
     ops.leaky_dropout_forward(x, mask_, training_, noise);
     y_ = x;
     return x;
   }
-  Tensor infer(Ops& ops, Tensor x) override {
-    RandomStream unused(0, "kernel/no-dropout");  // everything is kept
+  Tensor infer(TensorOps& ops, Tensor x) override {
+    RandomStream unused(0, "kernel/no-dropout");  // keep = 1 drops nothing
     ops.leaky_dropout_forward(x, mask_, {training_.slope, 1}, unused);
     return x;
   }
-  Tensor backward(Ops& ops, Tensor dy, float*, const Want&) override {
+  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest&) override {
     ops.leaky_dropout_backward(dy, y_, mask_, training_);
     return dy;
   }
-  // Between the kinks a linear map that equals its own transpose.
-  Tensor tangent(Ops& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
-  Adjoints tangent_backward(Ops& ops, Adjoints dy, Spare, bool) override {
+  // The layer is piecewise linear, and its matrix is diagonal: tangent, backward pass and adjoints are the same map.
+  Tensor tangent(TensorOps& ops, Tensor x_dot) override { return backward(ops, x_dot, nullptr, {}); }
+  Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch, bool) override {
     if (dy.value.data != nullptr) backward(ops, dy.value, nullptr, {});
     backward(ops, dy.tangent, nullptr, {});
     return dy;

@@ -155,7 +155,7 @@ Network discriminator(const std::vector<Stage>& stages, bool fading, const std::
     built.add(faded(std::move(main.layers), std::move(skip.layers), share));
   }
   const Stage& last = stages.front();
-  built.add(minibatch_deviation("deviation", last.channels(), last.positions()));
+  built.add(minibatch_stddev("deviation", last.channels(), last.positions()));
   built.convolution("conv4.1", last.same(last.channels() + 1, last.channels()));
   built.convolution("conv4.2", whole(last.channels(), last.channels()));
   built.convolution("logit", {last.channels(), 1, 1, 1, 1, 1, 0}, kPlain);

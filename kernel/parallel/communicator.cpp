@@ -13,8 +13,8 @@
 namespace ganymede::kernel {
 
 int launched_processes() {
-  // Open MPI's and PMI's launchers, and Slurm where it starts the processes itself: a batch script's own shell has
-  // SLURM_NTASKS too, but no rank of a step.
+  // Set by Open MPI's and PMI's launchers, and by Slurm when it starts the processes itself. SLURM_NTASKS alone does
+  // not tell: a batch script's own shell has it too.
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char* value = std::getenv(variable)) return std::max(1, std::atoi(value));
   if (std::getenv("PMIX_RANK") != nullptr || std::getenv("SLURM_STEPID") != nullptr)
@@ -34,7 +34,7 @@ std::unique_ptr<Communicator> open_communicator() {
   std::error_code ignored;
   const std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
   const std::filesystem::path module = program.parent_path().parent_path() / "lib" / "ganymede" / "libganymede_mpi.so";
-  // Its own library's MPI calls before those of the same names that SimGrid brings for programs that it simulates.
+  // RTLD_DEEPBIND: SimGrid defines MPI functions of the same names; the module must call those of its own MPI library.
   void* handle = ::dlopen(module.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
   if (handle == nullptr)
     throw ConfigError(

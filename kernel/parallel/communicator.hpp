@@ -1,5 +1,6 @@
 #pragma once
-// The processes of one data-parallel training. Each has a replica of the model and its share of every batch.
+// Communication between the processes of one data-parallel training. Each has a replica of the model and an equal part
+// of every batch.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,14 +10,15 @@
 
 namespace ganymede::kernel {
 
-/// A process's place among those of a training: it has the images [rank * batch, (rank + 1) * batch) of each step's,
-/// and takes its share of random numbers that all draw alike.
+/// A process's part of a training: it has the images [rank * batch, (rank + 1) * batch) of each step, and of the random
+/// numbers, which all processes draw alike, those that belong to its images.
 struct Shard {
   int rank = 0, ranks = 1;
 };
 
-/// Every call is made by all processes, in the same order. The calls "of gradients" may go on beside the others: they
-/// are made by a thread of their own. Failure when the network fails.
+/// Every call must be made by all processes, in the same order, and returns when its result is there. The calls whose
+/// names end in _gradients may be made by another thread than the rest, concurrently with them. All throw Failure if
+/// the network fails.
 class Communicator {
  public:
   Communicator() = default;
@@ -24,29 +26,30 @@ class Communicator {
   Communicator& operator=(const Communicator&) = delete;
   virtual ~Communicator() = default;
 
-  virtual std::string name() const = 0;  ///< "MPI (Open MPI 4.1.4)"
+  virtual std::string name() const = 0;  ///< for example "MPI: Open MPI v4.1.4"
   virtual Shard shard() const = 0;
 
-  /// Each value becomes the sum over the processes, the same bits in all.
+  /// Replaces each value by the sum over the processes; all get the same bits.
   virtual void sum(std::span<double> values) = 0;
   virtual void sum_gradients(std::span<float> values) = 0;
-  /// Whether another has failed, so that whoever waits for it elsewhere need not wait for ever.
+  /// True if another process has failed: then waiting for it on the device would never end.
   virtual bool abandoned() { return false; }
-  /// all[r] of equal parts = what process r gives.
+  /// Divides `all` into one part of mine.size() bytes for each process and fills part r with the bytes of process r.
   virtual void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) = 0;
 };
 
-/// What the module of processes exports.
+/// The function that the MPI module exports.
 using MakeCommunicator = Communicator* (*)();
 inline constexpr const char* kMakeCommunicator = "ganymede_make_communicator";
 
-/// How many processes a launcher (mpirun, srun) started this program as; 1 without one.
+/// Number of processes that a launcher (mpirun, srun) started of this program; 1 without a launcher.
 int launched_processes();
 
-/// Of the processes on this machine, which this is; 0 without a launcher. Each takes a GPU of its own.
+/// This process's number among those on this machine, by which it chooses its GPU; 0 without a launcher.
 int local_rank();
 
-/// Null for one process. ConfigError when the program was started as several and cannot talk to them.
+/// The communicator of the processes that the launcher started; null for one process. ConfigError if there are several
+/// and the MPI module cannot be loaded.
 std::unique_ptr<Communicator> open_communicator();
 
 }  // namespace ganymede::kernel

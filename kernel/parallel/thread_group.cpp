@@ -23,12 +23,12 @@ class ThreadGroup::Member final : public Communicator {
     group_.sum(group_.gradients_, group_.gradients_.floats, rank_, values);
   }
   void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) override {
-    Place& place = group_.gradients_;
-    place.bytes[static_cast<std::size_t>(rank_)] = mine;
-    group_.meet(place);
+    Exchange& exchange = group_.gradients_;
+    exchange.bytes[static_cast<std::size_t>(rank_)] = mine;
+    group_.wait_for_all(exchange);
     auto to = all.begin();
-    for (const auto& part : place.bytes) to = std::copy(part.begin(), part.end(), to);
-    group_.meet(place);
+    for (const auto& part : exchange.bytes) to = std::copy(part.begin(), part.end(), to);
+    group_.wait_for_all(exchange);
   }
 
  private:
@@ -37,20 +37,20 @@ class ThreadGroup::Member final : public Communicator {
 };
 
 ThreadGroup::ThreadGroup(int ranks) : ranks_(ranks) {
-  for (Place* place : {&values_, &gradients_}) {
-    place->doubles.resize(static_cast<std::size_t>(ranks));
-    place->floats.resize(static_cast<std::size_t>(ranks));
-    place->bytes.resize(static_cast<std::size_t>(ranks));
+  for (Exchange* exchange : {&values_, &gradients_}) {
+    exchange->doubles.resize(static_cast<std::size_t>(ranks));
+    exchange->floats.resize(static_cast<std::size_t>(ranks));
+    exchange->bytes.resize(static_cast<std::size_t>(ranks));
   }
 }
 
 std::unique_ptr<Communicator> ThreadGroup::member(int rank) { return std::make_unique<Member>(*this, rank); }
 
 void ThreadGroup::abandon() {
-  for (Place* place : {&values_, &gradients_}) {
-    const std::lock_guard lock(place->mutex);
-    place->abandoned = true;
-    place->all_there.notify_all();
+  for (Exchange* exchange : {&values_, &gradients_}) {
+    const std::lock_guard lock(exchange->mutex);
+    exchange->abandoned = true;
+    exchange->complete.notify_all();
   }
 }
 
@@ -77,26 +77,27 @@ void ThreadGroup::run(int ranks, const std::function<void(Communicator&)>& work)
   if (first) std::rethrow_exception(first);
 }
 
-void ThreadGroup::meet(Place& place) const {
-  std::unique_lock lock(place.mutex);
-  const std::uint64_t meeting = place.meeting;
-  if (++place.arrived == ranks_) {
-    place.arrived = 0;
-    ++place.meeting;
-    place.all_there.notify_all();
+void ThreadGroup::wait_for_all(Exchange& exchange) const {
+  std::unique_lock lock(exchange.mutex);
+  const std::uint64_t round = exchange.round;
+  if (++exchange.arrived == ranks_) {
+    exchange.arrived = 0;
+    ++exchange.round;
+    exchange.complete.notify_all();
   }
-  place.all_there.wait(lock, [&] { return place.meeting != meeting || place.abandoned; });
-  if (place.meeting == meeting) throw Failure("another replica has failed");
+  exchange.complete.wait(lock, [&] { return exchange.round != round || exchange.abandoned; });
+  if (exchange.round == round) throw Failure("another replica has failed");
 }
 
 template <class Value>
-void ThreadGroup::sum(Place& place, std::vector<std::span<Value>>& given, int rank, std::span<Value> values) const {
+void ThreadGroup::sum(Exchange& exchange, std::vector<std::span<Value>>& given, int rank,
+                      std::span<Value> values) const {
   given[static_cast<std::size_t>(rank)] = values;
-  meet(place);
+  wait_for_all(exchange);
   std::vector<Value> sums(values.size());
   for (const auto& part : given)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
-  meet(place);  // all have read
+  wait_for_all(exchange);  // before the values change: all ranks have read them
   std::copy(sums.begin(), sums.end(), values.begin());
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Replicas that are threads of one process, one a GPU: what they tell each other passes through shared memory.
+// Replicas of a training that are threads of one process, one for each GPU. They communicate through shared memory.
 
 #include <condition_variable>
 #include <functional>
@@ -16,35 +16,38 @@ class ThreadGroup {
  public:
   explicit ThreadGroup(int ranks);
 
-  /// Of the thread that is replica `rank`; the group must outlive it.
+  /// The communicator of replica `rank`, for its thread; the group must outlive it.
   std::unique_ptr<Communicator> member(int rank);
-  /// One has failed: whoever waits for it, now or later, gets a Failure.
+  /// Tells that a replica has failed: those that wait for it, now or later, get a Failure.
   void abandon();
 
-  /// work(communicator) as each of `ranks` replicas, the first in this thread. Throws the first error of any.
+  /// Calls work(communicator) for each of `ranks` replicas, the first in this thread, the others in threads of their
+  /// own. Throws the first error of any of them.
   static void run(int ranks, const std::function<void(Communicator&)>& work);
 
  private:
   class Member;
 
-  /// Where the threads meet. Calls of gradients go on beside the others: they have a place of their own.
-  struct Place {
+  /// A barrier and the data that the threads exchange at it. Calls for gradients run concurrently with the others, so
+  /// they have an exchange of their own.
+  struct Exchange {
     std::mutex mutex;
-    std::condition_variable all_there;
+    std::condition_variable complete;
     int arrived = 0;
-    std::uint64_t meeting = 0;
+    std::uint64_t round = 0;
     bool abandoned = false;
     std::vector<std::span<double>> doubles;
     std::vector<std::span<float>> floats;
     std::vector<std::span<const std::uint8_t>> bytes;
   };
-  void meet(Place& place) const;
-  /// Each value becomes the sum over the ranks, in their order.
+  /// Waits until all ranks have arrived. Failure if the group is abandoned.
+  void wait_for_all(Exchange& exchange) const;
+  /// Replaces each value by the sum over the ranks, added in their order.
   template <class Value>
-  void sum(Place& place, std::vector<std::span<Value>>& given, int rank, std::span<Value> values) const;
+  void sum(Exchange& exchange, std::vector<std::span<Value>>& given, int rank, std::span<Value> values) const;
 
   int ranks_;
-  Place values_, gradients_;
+  Exchange values_, gradients_;
 };
 
 }  // namespace ganymede::kernel

@@ -88,7 +88,7 @@ std::vector<float> images_of(const Images& images, int first, int count) {
   return values;
 }
 
-FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, Ops& ops, FeatureForm form)
+FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, TensorOps& ops, FeatureForm form)
     : name_(std::move(name)),
       shape_{shape.height, shape.width, shape.channels},
       form_(completed(std::move(form), shape_)),
@@ -210,7 +210,7 @@ void FeatureNetwork::load(const std::filesystem::path& file) {
                                   file.string(), content.tensors.size(), known, to_string(shape_)));
 }
 
-FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, Ops& ops) {
+FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, TensorOps& ops) {
   const std::string bytes = read_file(file);
   const SafeTensors content = parse_safetensors(bytes, file.string());
   const auto outputs = [&](const std::string& name) {
@@ -230,7 +230,7 @@ FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape 
   return network;
 }
 
-FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::filesystem::path& cache) {
+FeatureNetwork feature_network(const Dataset& dataset, TensorOps& ops, const std::filesystem::path& cache) {
   const ImageShape shape = dataset.images.shape();
   const bool own = dataset.name != kBuiltinDataset && !dataset.labels.empty() && dataset.images.count >= kBatch &&
                    *std::max_element(dataset.labels.begin(), dataset.labels.end()) < FeatureForm{}.classes;

@@ -30,7 +30,7 @@ struct Judgement {
 class FeatureNetwork {
  public:
   /// For single images of `shape`; untrained.
-  FeatureNetwork(std::string name, ImageShape shape, Ops& ops, FeatureForm form = {});
+  FeatureNetwork(std::string name, ImageShape shape, TensorOps& ops, FeatureForm form = {});
 
   const std::string& name() const { return name_; }
   const FeatureForm& form() const { return form_; }
@@ -51,7 +51,7 @@ class FeatureNetwork {
   std::string name_;
   ImageShape shape_;
   FeatureForm form_;
-  Ops& ops_;
+  TensorOps& ops_;
   Network network_;
   Tensor images_, d_logits_;
   Buffer small_;
@@ -63,10 +63,10 @@ std::vector<float> images_of(const Images& images, int first, int count);
 
 /// The classifier for this data set's images: trained on its own labels where it has some, else on the built-in glyphs
 /// of the same shape, which the name says. Trained once and kept in `cache`.
-FeatureNetwork feature_network(const Dataset& dataset, Ops& ops, const std::filesystem::path& cache);
+FeatureNetwork feature_network(const Dataset& dataset, TensorOps& ops, const std::filesystem::path& cache);
 
 /// One that was trained elsewhere, for images of `shape`: its form is that of the file's tensors, its name the file's
 /// with a sum of the contents. ConfigError when the file holds no such network.
-FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, Ops& ops);
+FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, TensorOps& ops);
 
 }  // namespace ganymede::kernel

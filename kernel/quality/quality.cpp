@@ -38,7 +38,7 @@ void check(int images, int least, const Dataset& dataset) {
                                   dataset.images.count / 2, dataset.name));
 }
 
-FeatureNetwork network_of(int images, const Dataset& dataset, Ops& ops, const std::filesystem::path& cache,
+FeatureNetwork network_of(int images, const Dataset& dataset, TensorOps& ops, const std::filesystem::path& cache,
                           const std::filesystem::path& features) {
   // Before one is trained.
   if (features.empty()) check(images, least_quality_images({}), dataset);
@@ -95,7 +95,7 @@ std::map<std::string, double> Quality::figures() const {
           {fmt::format("real_inception_score[{}]", features), real_inception_score}};
 }
 
-QualityMeter::QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache,
+QualityMeter::QualityMeter(const Dataset& dataset, TensorOps& ops, int images, const std::filesystem::path& cache,
                            const std::filesystem::path& features)
     : images_(images), network_(network_of(images, dataset, ops, cache, features)) {
   const auto [widths, dimensions, classes] = network_.form();
@@ -106,7 +106,7 @@ QualityMeter::QualityMeter(const Dataset& dataset, Ops& ops, int images, const s
   of_real_.real_inception_score = inception_score(others.probabilities, classes);
 }
 
-Quality QualityMeter::measure(Gan& gan, Ops& ops, std::uint64_t seed) {
+Quality QualityMeter::measure(Gan& gan, TensorOps& ops, std::uint64_t seed) {
   const std::vector<float> samples = enlarge(sample_images(gan, ops, seed, images_), gan.image, gan.whole);
   const Judgement judged = network_.judge(frames_of(samples, gan.whole));
   Quality quality = of_real_;

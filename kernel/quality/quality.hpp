@@ -43,11 +43,11 @@ class QualityMeter {
   /// `images` generated ones are compared with as many real ones, of half the data set at most. ConfigError naming
   /// --quality otherwise. Trains the feature network unless `cache` has it.
   /// `features`: not empty: the feature network's file (feature_network_of).
-  QualityMeter(const Dataset& dataset, Ops& ops, int images, const std::filesystem::path& cache,
+  QualityMeter(const Dataset& dataset, TensorOps& ops, int images, const std::filesystem::path& cache,
                const std::filesystem::path& features = {});
 
   /// Of the generator's samples under `seed`, enlarged to gan.whole.
-  Quality measure(Gan& gan, Ops& ops, std::uint64_t seed);
+  Quality measure(Gan& gan, TensorOps& ops, std::uint64_t seed);
 
  private:
   int images_;

@@ -1,5 +1,5 @@
-// A step allocates nothing: neither through operator new, nor through malloc in our own objects and in Eigen's, which
-// are inlined there (the linker's --wrap leads those calls here).
+// A training step allocates nothing, neither with operator new nor with malloc. The linker's --wrap redirects the calls
+// of malloc in this project's object files, which include Eigen's inlined functions, to the counters below.
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ int __wrap_posix_memalign(void** out, std::size_t alignment, std::size_t size) {
 }
 // NOLINTEND(bugprone-reserved-identifier)
 
-// Not inlined, or the compiler takes the free() below for a mistake.
+// Not inlined, because the compiler would warn of new with free().
 __attribute__((noinline)) void* operator new(std::size_t size) {
   count();
   if (void* memory = __real_malloc(size)) return memory;
@@ -52,7 +52,7 @@ namespace {
 
 TEST(GanStep, AllocatesNothing) {
   const Scratch scratch;
-  Trainer trainer(small_training(scratch, 70));  // two batches an epoch: the reshuffling is in it
+  Trainer trainer(small_training(scratch, 70));  // two batches in an epoch, so that reshuffling is included
   allocations = 0;
   counting = true;
   for (int i = 0; i < 6; ++i) trainer.step();
@@ -60,7 +60,7 @@ TEST(GanStep, AllocatesNothing) {
   EXPECT_EQ(allocations.load(), 0);
   EXPECT_GT(trainer.epoch(), 2);
 
-  counting = true;  // the counter itself works
+  counting = true;  // checks that the counters work
   void* volatile raw = std::malloc(10);
   int* volatile object = new int(1);
   counting = false;

@@ -1,12 +1,12 @@
-// Convolutions and both of their gradients against their definition, evaluated in double precision, on shapes that fit
-// no vector and no tile.
+// Compares convolutions and both of their gradients with their definition in double precision, on shapes that are no
+// multiple of a vector or tile.
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
-#include "device.hpp"
-#include "kernel/ops.hpp"
+#include "kernel/ops/tensor_ops.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -16,8 +16,9 @@ struct Case {
   int batch;
 };
 
-// Kernel 4 with stride 2 and a whole image at once, as DCGAN uses; strides that leave a rest; padding wider than
-// needed; one channel, one pixel; more channels than a panel is deep; batches within, at and beyond a vector.
+// Kernel 4 with stride 2, and kernels as large as the image, as in DCGAN; strides that leave a remainder; padding
+// larger than needed; one channel, one pixel; more channels than a panel is deep; batches below, at and above a
+// vector's width.
 constexpr Case kCases[] = {
     {{3, 8, 8, 5, 4, 2, 1}, 7},
     {{2, 6, 10, 3, 4, 2, 1}, 16},
@@ -31,16 +32,16 @@ constexpr Case kCases[] = {
     {{16, 8, 8, 32, 4, 2, 1}, 80},
     {{1, 1, 1, 3, 1, 1, 0}, 33},
     {{6, 8, 8, 8, 8, 1, 0}, 4},
-    // Clips: as many frames as before, fewer, and one channel more than a panel is deep.
+    // Clips: the same number of frames, fewer frames, and one channel more than a panel is deep.
     {{3, 4, 5, 2, 3, 1, 1, 4, 3, 1}, 5},
     {{2, 6, 6, 5, 4, 2, 1, 5, 2, 0}, 9},
     {{130, 2, 2, 3, 3, 1, 1, 2, 3, 1}, 3},
 };
 
-class ConvolutionTest : public testing::TestWithParam<Backend> {
+class ConvolutionTest : public testing::TestWithParam<BackendCase> {
  protected:
-  Device device_{GetParam(), 7};
-  Ops& ops_ = device_.ops();
+  TestDevice device_{GetParam(), 7};
+  TensorOps& ops_ = device_.ops();
 
   /// Calls visit(weight, input, output) with the indices of every product of an image of the batch.
   static void products(const Case& item, const std::function<void(std::size_t, std::size_t, std::size_t)>& visit) {
@@ -112,12 +113,12 @@ TEST_P(ConvolutionTest, ForwardAndBothGradientsAreTheirDefinitions) {
   }
 }
 
-// The sum of an element runs over the same terms in the same order, whoever computes it.
+// An element's sum has the same terms in the same order whatever thread computes it.
 TEST(Convolution, ResultsDoNotDependOnThreads) {
   const ConvolutionShape shape{64, 8, 8, 96, 4, 2, 1};
   std::vector<std::vector<float>> results;
   for (const int threads : {1, 2, 3}) {
-    Device device({"eigen", [=] { return make_eigen_ops(threads); }}, 3);
+    TestDevice device({"eigen", [=] { return make_eigen_backend(threads); }}, 3);
     device.ops().reserve_workspace(device.ops().convolution_workspace_bytes(shape, 10));
     const Tensor x = device.tensor(shape.in_features(), 10), y = device.tensor(shape.out_features(), 10);
     float* w = device.floats(shape.weights());

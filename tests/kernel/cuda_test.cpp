@@ -1,5 +1,5 @@
-// The GPU backend: how its launches cover their work, that its steps are the CPU's, that a captured step repeats itself
-// as it ran. On the CPU (host_machine.hpp) everywhere, and on a GPU where there is one.
+// The GPU backend: launches cover their work, steps equal the CPU backend's, a replayed step equals one that runs call
+// by call. Its operations run on the CPU (host_device.hpp) and, if there is one, on a GPU.
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -7,7 +7,6 @@
 
 #include <cmath>
 
-#include "device.hpp"
 #include "kernel/gan_step.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
@@ -15,6 +14,7 @@
 #include "kernel/samples.hpp"
 #include "kernel/train.hpp"
 #include "kernel/weights.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -27,7 +27,7 @@ TEST(LaunchShape, EachElementHasAThreadOrATurn) {
       EXPECT_LE(blocks, multiprocessors * cuda::kBlocksPerMultiprocessor);
       EXPECT_TRUE(static_cast<std::size_t>(blocks) * cuda::kThreads >= count ||
                   blocks == multiprocessors * cuda::kBlocksPerMultiprocessor);
-      EXPECT_LT(static_cast<std::size_t>(blocks - 1) * cuda::kThreads, count);  // none idle
+      EXPECT_LT(static_cast<std::size_t>(blocks - 1) * cuda::kThreads, count);  // no block is idle
     }
 }
 
@@ -40,8 +40,8 @@ TEST(LaunchShape, ChunksOfColumnSumsCoverTheRowsOnceAndFitTheScratchMemory) {
           EXPECT_GE(shape.column_blocks * cuda::kBlockColumns, columns);
           EXPECT_LT((shape.column_blocks - 1) * cuda::kBlockColumns, columns);
           EXPECT_GE(std::int64_t{shape.chunks} * shape.rows_per_chunk, rows);
-          EXPECT_LT(std::int64_t{shape.chunks - 1} * shape.rows_per_chunk, rows);  // none empty
-          EXPECT_LE(shape.chunks, 65535);                                          // of a grid's second extent
+          EXPECT_LT(std::int64_t{shape.chunks - 1} * shape.rows_per_chunk, rows);  // no chunk is empty
+          EXPECT_LE(shape.chunks, 65535);  // the limit of a grid's second extent
           if (shape.chunks > 1) {
             EXPECT_LE(static_cast<std::size_t>(shape.chunks) * static_cast<std::size_t>(columns * sums),
                       cuda::kPartials);
@@ -60,7 +60,7 @@ TEST(LaunchShape, EachRowHasItsGroup) {
 
 TEST(Philox, GivesTheWordsOfItsAuthors) {
   // Random123's known answers for philox4x32-10: counter and key all zeros; all ones.
-  const cuda::Words zeros = cuda::philox(0, 0, 0);
+  const cuda::RandomWords zeros = cuda::philox(0, 0, 0);
   EXPECT_EQ(zeros.of[0], 0x6627e8d5U);
   EXPECT_EQ(zeros.of[1], 0xe169c58dU);
   EXPECT_EQ(zeros.of[2], 0xbc57ac4cU);
@@ -68,7 +68,8 @@ TEST(Philox, GivesTheWordsOfItsAuthors) {
 }
 
 TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
-  const auto ops = make_hosted_cuda_ops({.graph = false});
+  const auto backend = make_hosted_cuda_backend({.graph = false});
+  TensorOps* const ops = backend->ops.get();
   const int features = 40, batch = 1000;
   const Buffer memory = ops->allocate(sizeof(float) * features * batch);
   const Tensor x{memory.floats(), features, batch};
@@ -86,7 +87,7 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
   EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
   EXPECT_NEAR(squares / n, 1, 5 * std::sqrt(2 / n));
   EXPECT_NEAR(fourth / n, 3, 5 * std::sqrt(96 / n));
-  // The second of two processes.
+  // The second of two processes gets the second half.
   ops->set_shard({1, 2});
   RandomStream same(3, "tests/normal");
   ops->fill_normal({x.data, features, batch / 2}, same);
@@ -104,13 +105,14 @@ struct Steps {
 };
 void PrintTo(const Steps& steps, std::ostream* out) { *out << steps.model; }
 
-/// The losses of some steps on images made up, and the weights behind them.
+/// The losses of some steps on random images, and the weights and samples after them.
 struct Course {
   std::vector<double> losses;
   SafeTensors weights;
   std::vector<float> samples;
 };
-Course run(Ops& ops, const Steps& what, int steps) {
+Course run(const Backend& backend, const Steps& what, int steps) {
+  TensorOps& ops = *backend.ops;
   const Model& model = find_model(what.model);
   Gan gan = model.build(model.grows() ? ImageShape{8, 8, 3} : model.images.front(), what.growth);
   gan.prepare(ops, 3, 5,
@@ -120,14 +122,14 @@ Course run(Ops& ops, const Steps& what, int steps) {
   StepRandom random(7);
   StepOptions options{
       .loss = what.loss, .discriminator_steps = what.discriminator_steps, .adam = model.adam, .average_decay = 0.9F};
-  // Adam's first steps turn a gradient that is nearly zero into a whole step of either sign.
+  // With a small epsilon Adam's first steps turn a gradient near zero into a whole step of either sign.
   options.adam.epsilon = 1e-3F;
   StepClock clock;
   RandomStream pixels(9, "tests/pixels");
   Course course;
   for (int step = 0; step < steps; ++step) {
     if (what.growth.fading) *gan.share = 0.1F * static_cast<float>(step + 1);
-    ops.begin_step();
+    ops.timeline().begin_step();
     const Losses losses = gan_step(gan, ops, random, options, clock, [&] {
       std::vector<std::uint8_t> bytes(static_cast<std::size_t>(gan.image.pixels() * 3));
       for (auto& byte : bytes) byte = static_cast<std::uint8_t>(pixels.below(256));
@@ -155,7 +157,8 @@ std::string name_of_steps(const testing::TestParamInfo<Steps>& instance) {
   return name;
 }
 
-/// `growth`: by which rounding is amplified from one step to the next, whose two losses may so be further apart.
+/// `growth`: factor by which rounding errors grow from one step to the next; a step's two losses are compared with its
+/// power as tolerance.
 void expect_alike(const Course& found, const Course& expected, double tolerance, double growth = 1) {
   ASSERT_EQ(found.losses.size(), expected.losses.size());
   for (std::size_t i = 0; i < found.losses.size(); ++i)
@@ -163,7 +166,7 @@ void expect_alike(const Course& found, const Course& expected, double tolerance,
                 tolerance * std::pow(growth, static_cast<double>(i / 2)) * (1 + std::abs(expected.losses[i])))
         << i;
   for (const auto& [name, tensor] : expected.weights.tensors) {
-    if (name.find(".adam.") != std::string::npos) continue;  // without a first moment's memory, a gradient: of any size
+    if (name.find(".adam.") != std::string::npos) continue;  // with beta1 = 0 a moment is a gradient, of any size
     const auto& values = found.weights.tensors.at(name).values;
     double difference = 0, size = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
@@ -178,35 +181,37 @@ class CudaSteps : public testing::TestWithParam<Steps> {};
 INSTANTIATE_TEST_SUITE_P(OfModels, CudaSteps, testing::ValuesIn(kSteps), name_of_steps);
 
 TEST_P(CudaSteps, AreTheCpusWithTheSameRandomNumbers) {
-  const auto cpu = make_eigen_ops(2), hosted = make_hosted_cuda_ops({.graph = false, .host_random = true});
-  // The second derivatives of a gradient penalty amplify what the processor's products round, with AVX2 otherwise than
-  // with AVX-512.
+  const auto cpu = make_eigen_backend(2), hosted = make_hosted_cuda_backend({.graph = false, .host_random = true});
+  // The second derivatives of a gradient penalty amplify the rounding of products, which differs between AVX2 and
+  // AVX-512.
   const double growth = GetParam().loss == AdversarialLoss::wasserstein ? 10 : 1;
   expect_alike(run(*hosted, GetParam(), 4), run(*cpu, GetParam(), 4), 1e-5, growth);
 }
 
 TEST_P(CudaSteps, ReplayedAreThoseRunCallByCall) {
   const CudaOptions options{.loads_a_step = GetParam().discriminator_steps};
-  HostedCudaOps replayed(std::make_unique<HostMachine>(options.loads_a_step), options);
+  const auto replayed = std::make_shared<HostDevice>(options.loads_a_step);
   CudaOptions plain = options;
   plain.graph = false;
-  HostedCudaOps called(std::make_unique<HostMachine>(options.loads_a_step), plain);
-  const Course found = run(replayed, GetParam(), 3), expected = run(called, GetParam(), 3);
+  const auto called = std::make_shared<HostDevice>(options.loads_a_step);
+  const Course found = run(*cuda::make_backend(replayed, options), GetParam(), 3);
+  const Course expected = run(*cuda::make_backend(called, plain), GetParam(), 3);
   EXPECT_EQ(found.losses, expected.losses);
   for (const auto& [name, tensor] : expected.weights.tensors)
     EXPECT_EQ(found.weights.tensors.at(name).values, tensor.values) << name;
   EXPECT_EQ(found.samples, expected.samples);
-  EXPECT_EQ(replayed.machine().replays, 2);  // all but the first
-  EXPECT_EQ(called.machine().replays, 0);
+  EXPECT_EQ(replayed->replays, 2);  // all steps but the first
+  EXPECT_EQ(called->replays, 0);
 }
 
 TEST(CapturedStep, OfOtherOperationsIsNotReplayed) {
-  HostedCudaOps ops(std::make_unique<HostMachine>(1), {});
+  const auto backend = make_hosted_cuda_backend({});
+  TensorOps& ops = *backend->ops;
   const Buffer memory = ops.allocate(64);
   const Tensor x{memory.floats(), 4, 2};
   float host[8];
   const auto step = [&](bool twice) {
-    ops.begin_step();
+    ops.timeline().begin_step();
     ops.fill(x, 2);
     if (twice) ops.combine(x, 1, x, 1);
     ops.read(host, x.data);
@@ -215,13 +220,13 @@ TEST(CapturedStep, OfOtherOperationsIsNotReplayed) {
   step(false);
   EXPECT_EQ(host[3], 2);
   EXPECT_THROW(step(true), Failure);
-  ops.forget_step();
+  ops.timeline().discard_step();
   step(true);
   step(true);
   EXPECT_EQ(host[3], 4);
 }
 
-/// Trainers on the GPU backend's code.
+/// Options of a small training for the tests below, which run the GPU backend's code on the CPU.
 TrainOptions dcgan_options() {
   TrainOptions options;
   options.model = "dcgan-28";
@@ -234,14 +239,13 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
   TrainOptions options = dcgan_options();
   options.trace = true;
   options.discriminator_steps = 2;
-  auto made = std::make_unique<HostedCudaOps>(std::make_unique<HostMachine>(2), CudaOptions{.loads_a_step = 2});
-  const HostedCudaOps& ops = *made;
-  Trainer trainer(options, nullptr, std::move(made));
+  const auto device = std::make_shared<HostDevice>(2);
+  Trainer trainer(options, nullptr, cuda::make_backend(device, {.loads_a_step = 2}));
   trainer.run(6);
-  EXPECT_EQ(ops.machine().replays, 5);
-  // The first two of a step, and the next step's first while its losses were awaited.
-  EXPECT_GE(ops.machine().stagings, 12);
-  EXPECT_LE(ops.machine().stagings, 13);
+  EXPECT_EQ(device->replays, 5);
+  // Two for each step; the next step's first batch is staged while the losses are awaited.
+  EXPECT_GE(device->stagings, 12);
+  EXPECT_LE(device->stagings, 13);
   const StepTrace trace = trainer.trace(1);
   EXPECT_EQ(trace.device.kind, "gpu");
   EXPECT_EQ(trace.software.backend, "cuda");
@@ -253,12 +257,12 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
       ASSERT_EQ(phase.seconds.size(), batch.wall_s.size()) << phase.name;
       EXPECT_GE(phase.seconds[step], 0) << phase.name;
       if (phase.stream == "host") continue;
-      EXPECT_GE(phase.start_s[step], end - 2e-9) << phase.name;  // in their order
+      EXPECT_GE(phase.start_s[step], end - 2e-9) << phase.name;  // phases do not overlap
       end = phase.start_s[step] + phase.seconds[step];
       sum += phase.seconds[step];
     }
     EXPECT_LE(sum, batch.wall_s[step]);
-    EXPECT_GT(sum, 0.5 * batch.wall_s[step]);  // nearly all of it is the device's
+    EXPECT_GT(sum, 0.5 * batch.wall_s[step]);  // nearly all of a step is spent on the device
   }
   for (const TraceBucket& bucket : batch.buckets) EXPECT_GT(bucket.ready_fraction, 0);
 }
@@ -270,23 +274,23 @@ TEST(HostedTrainer, ResumesToTheSameLosses) {
     return losses;
   };
   const TrainOptions options = dcgan_options();
-  Trainer whole(options, nullptr, make_hosted_cuda_ops({})), again(options, nullptr, make_hosted_cuda_ops({}));
+  Trainer whole(options, nullptr, make_hosted_cuda_backend({})), again(options, nullptr, make_hosted_cuda_backend({}));
   losses_of(whole, 4);
   const SafeTensors checkpoint = whole.checkpoint();
   const auto expected = losses_of(whole, 4);
-  losses_of(again, 6);  // beyond, so that what was sent ahead is of another place in the data
+  losses_of(again, 6);  // two steps further, so that the prefetched images are those of another step
   again.restore(checkpoint, "memory");
   EXPECT_EQ(losses_of(again, 4), expected);
 }
 
 TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
-  // mlp-gan's only batch norms are the generator's; the losses of a step do not see its running statistics.
+  // A model without batch norm, whose statistics would be each replica's own.
   TrainOptions options = dcgan_options();
   options.model = "progressive-gan";
   options.image = "32x32x3";
   options.stage_steps = 100;
   const auto losses_of = [](const TrainOptions& asked, Communicator* communicator) {
-    Trainer trainer(asked, communicator, make_hosted_cuda_ops({}));
+    Trainer trainer(asked, communicator, make_hosted_cuda_backend({}));
     std::vector<double> losses;
     for (int i = 0; i < 4; ++i) {
       const Losses step = trainer.step();
@@ -301,7 +305,7 @@ TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
     found[static_cast<std::size_t>(communicator.shard().rank)] = losses_of(half, &communicator);
   });
   EXPECT_EQ(found[0], found[1]);
-  // The deviation over the minibatch is each replica's own, so only near.
+  // Not equal, because the minibatch standard deviation is each replica's own.
   const auto whole = losses_of(options, nullptr);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(found[0][i], whole[i], 0.02 * (1 + std::abs(whole[i])));
 }
@@ -314,7 +318,7 @@ TEST(HostedTrainer, RefusesWhatGpusDoNotDoTogether) {
     EXPECT_THAT(
         [&] {
           ThreadGroup::run(
-              2, [&](Communicator& communicator) { Trainer(options, &communicator, make_hosted_cuda_ops({})); });
+              2, [&](Communicator& communicator) { Trainer(options, &communicator, make_hosted_cuda_backend({})); });
         },
         testing::ThrowsMessage<ConfigError>(testing::HasSubstr(norm ? "--sync-batch-norm" : "--compression")));
   }
@@ -340,17 +344,17 @@ TEST(CudaModule, LoadsWhereItWasBuiltAndSaysWhetherThereIsAGpu) {
   if (std::string(GANYMEDE_CUDA_MODULE) == "none") GTEST_SKIP() << "configured without CUDA";
   void* handle = ::dlopen(GANYMEDE_CUDA_MODULE, RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(handle, nullptr) << ::dlerror();
-  EXPECT_NE(::dlsym(handle, kMakeCudaOps), nullptr);
+  EXPECT_NE(::dlsym(handle, kMakeCudaBackend), nullptr);
   const auto count = reinterpret_cast<CountGpus>(::dlsym(handle, kCountGpus));
   ASSERT_NE(count, nullptr);
   EXPECT_EQ(count(), count_gpus().count);
   if (count() == 0) {
-    EXPECT_THAT([] { open_cuda_ops({}); },
+    EXPECT_THAT([] { open_cuda_backend({}); },
                 testing::ThrowsMessage<ConfigError>(testing::HasSubstr("--backend: found cuda, expected cpu here: ")));
   }
 }
 
-// On a GPU; reported as skipped elsewhere.
+// Runs on a GPU; skipped where there is none.
 class GpuSteps : public testing::TestWithParam<Steps> {
  protected:
   void SetUp() override {
@@ -360,24 +364,24 @@ class GpuSteps : public testing::TestWithParam<Steps> {
 INSTANTIATE_TEST_SUITE_P(OfModels, GpuSteps, testing::ValuesIn(kSteps), name_of_steps);
 
 TEST_P(GpuSteps, AreTheCpusWithTheSameRandomNumbers) {
-  const auto cpu = make_eigen_ops(2);
-  const auto gpu = open_cuda_ops({.precision = Precision::fp32, .graph = false, .host_random = true});
+  const auto cpu = make_eigen_backend(2);
+  const auto gpu = open_cuda_backend({.precision = Precision::fp32, .graph = false, .host_random = true});
   expect_alike(run(*gpu, GetParam(), 4), run(*cpu, GetParam(), 4), 1e-4);
 }
 
 TEST_P(GpuSteps, ReplayedAreThoseRunCallByCall) {
   CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
-  const auto replayed = open_cuda_ops(options);
+  const auto replayed = open_cuda_backend(options);
   options.graph = false;
-  const auto called = open_cuda_ops(options);
+  const auto called = open_cuda_backend(options);
   expect_alike(run(*replayed, GetParam(), 5), run(*called, GetParam(), 5), 1e-5);
 }
 
 TEST_P(GpuSteps, InFewerBitsStayNear) {
-  const auto exact = open_cuda_ops({.precision = Precision::fp32, .host_random = false});
+  const auto exact = open_cuda_backend({.precision = Precision::fp32, .host_random = false});
   const Course expected = run(*exact, GetParam(), 1);
   for (const Precision precision : {Precision::tf32, Precision::bf16}) {
-    const auto ops = open_cuda_ops({.precision = precision});
+    const auto ops = open_cuda_backend({.precision = precision});
     const Course found = run(*ops, GetParam(), 1);
     for (std::size_t i = 0; i < found.losses.size(); ++i)
       EXPECT_NEAR(found.losses[i], expected.losses[i], 0.05 * (1 + std::abs(expected.losses[i])));

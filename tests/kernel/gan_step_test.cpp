@@ -36,11 +36,11 @@ TEST(GanStep, DoesTheCountedWork) {
   const Work before = trainer.ops().work();
   trainer.step();
   const Work work = trainer.ops().work() - before;
-  // 2 FLOPs a multiply-add, by layer.
+  // 2 FLOPs for each multiply-add, layer by layer.
   const double g1 = 2.0 * 50 * 1200, g = g1 + 2.0 * 1200 * 1000 + 2.0 * 1000 * 784;
   const double d1 = 2.0 * 784 * 256, d = d1 + 2.0 * 256 * 128 + 2.0 * 128;
-  // Forward, weights and data for the discriminator on two batches, but nothing into the images; the generator forward,
-  // through the frozen discriminator and back, then its weights and data, but nothing into the latents.
+  // The discriminator: forward pass, weights and data on two batches, but no gradient of the images. The generator:
+  // forward pass, through the frozen discriminator and back, weights and data, but no gradient of the latents.
   const double per_image = 2 * (3 * d - d1) + g + 2 * d + (2 * g - g1);
   EXPECT_EQ(work.flops, per_image * trainer.options().batch);
   EXPECT_NEAR(per_image / 1e9, 0.015079, 5e-7);
@@ -71,7 +71,7 @@ TEST(GanStep, StartsUndecidedAndTheDiscriminatorLearns) {
   TrainOptions options = small_training(scratch);
   options.learning_rate = 5e-4F;
   const auto losses = train(options, 25);
-  // A discriminator that knows nothing loses log 2 on each half.
+  // A discriminator that cannot tell real from fake has a loss of log 2 on each half.
   EXPECT_NEAR(losses.front().discriminator, 2 * std::log(2.0), 0.3);
   EXPECT_NEAR(losses.front().generator, std::log(2.0), 0.2);
   EXPECT_LT(losses.back().discriminator, 0.7 * losses.front().discriminator);
@@ -107,10 +107,10 @@ TEST(GanStep, TheGeneratorsUpdateLeavesTheDiscriminatorsGradients) {
   const std::size_t count = gan.discriminator.parameter_count();
   std::vector<float> before(count), after(count);
   trainer.ops().read(before, gan.discriminator.gradient_data());
-  // What gan_step does after the discriminator's update.
+  // The same calls as in gan_step after the discriminator's update.
   RandomStream noise(1, "tests/noise");
   const Tensor logits = forward(gan.discriminator, trainer.ops(), gan.real, noise);
-  trainer.ops().adversarial_loss(gan.losses, gan.d_logits, logits, LossTerm::cross_entropy_up);
+  trainer.ops().adversarial_loss(gan.losses, gan.d_logits, logits, LossTerm::cross_entropy_real);
   const Tensor dx = backward(gan.discriminator, trainer.ops(), gan.d_logits,
                              {.weights = false, .accumulate = false, .input = true}, [](std::size_t) {});
   trainer.ops().read(after, gan.discriminator.gradient_data());
@@ -120,7 +120,7 @@ TEST(GanStep, TheGeneratorsUpdateLeavesTheDiscriminatorsGradients) {
 
 TEST(GanStep, RepeatsTheDiscriminatorsUpdateOnBatchesOfTheirOwn) {
   const Scratch scratch;
-  TrainOptions options = small_training(scratch, 100);  // three batches an epoch
+  TrainOptions options = small_training(scratch, 100);  // three batches in an epoch
   options.discriminator_steps = 3;
   Trainer trainer(options);
   const Work before = trainer.ops().work();
@@ -133,7 +133,7 @@ TEST(GanStep, RepeatsTheDiscriminatorsUpdateOnBatchesOfTheirOwn) {
   EXPECT_EQ(trainer.epoch(), 2);
 }
 
-// What each loss is for a discriminator that says nothing: its last layer's weights and bias are zero.
+// The value of each loss if all logits are zero, because the last layer's weights and bias are.
 TEST(GanStep, LossesOfAnUndecidedDiscriminator) {
   const std::map<std::string, std::pair<double, double>> expected = {
       {"non-saturating", {2 * std::log(2.0), std::log(2.0)}},
@@ -143,7 +143,7 @@ TEST(GanStep, LossesOfAnUndecidedDiscriminator) {
     const Scratch scratch;
     TrainOptions options = small_training(scratch, 40);
     options.loss = loss;
-    options.learning_rate = 1e-6F;  // what the discriminator's update does before the generator's is nothing
+    options.learning_rate = 1e-6F;  // so small that the discriminator's update does not change the generator's loss
     Trainer trainer(options);
     const auto& last = trainer.gan().discriminator.parameters().end()[-2];
     trainer.ops().write(trainer.gan().discriminator.parameter_data() + last.offset, std::vector<float>(last.size + 1));
@@ -173,7 +173,7 @@ TEST(GanStep, TheAverageFollowsTheGenerator) {
   }
   const auto found = read(trainer.gan().average.floats());
   for (std::size_t i = 0; i < found.size(); i += 97) ASSERT_NEAR(found[i], expected[i], 1e-6) << i;
-  // It changes the pictures and not the training.
+  // The average changes the samples and not the training.
   options.average_decay = 0;
   Trainer without(options);
   without.run(12);
@@ -188,7 +188,7 @@ TEST(GanStep, EveryModelLearnsFromTheBuiltInImages) {
     options.model = model.name;
     options.batch = 8;
     if (model.grows())
-      options.stage_steps = 100;  // only the first images
+      options.stage_steps = 100;  // the run stays in the first stage
     else
       options.learning_rate = 2e-4F;
     Trainer trainer(options);

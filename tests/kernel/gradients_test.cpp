@@ -1,5 +1,5 @@
-// Every backward pass against finite differences of its forward pass. The loss is a fixed random projection of the
-// output, summed in double precision; central differences with a step of 2^-7 leave an error of about 1e-4 from the
+// Compares every backward pass with finite differences of its forward pass. The loss is a fixed random projection of
+// the output, summed in double precision; central differences with a step of 2^-7 leave an error of about 1e-4 from the
 // step and as much from single precision.
 
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <cmath>
 #include <functional>
 
-#include "device.hpp"
 #include "kernel/layer.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 constexpr float kStep = 1.0F / 128;
 constexpr double kTolerance = 2e-3;
 
-class GradientTest : public testing::TestWithParam<Backend> {
+class GradientTest : public testing::TestWithParam<BackendCase> {
  protected:
   /// d loss / d x[i] for `count` elements at `x`.
   std::vector<double> numeric(float* x, std::size_t count, const std::function<double()>& loss) {
@@ -77,7 +77,7 @@ class GradientTest : public testing::TestWithParam<Backend> {
     expect_near(d_parameters, numeric(values, parameters, loss), "parameter");
   }
 
-  Device device_{GetParam(), 2};
+  TestDevice device_{GetParam(), 2};
 };
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, GradientTest, testing::ValuesIn(backends()),
@@ -85,11 +85,11 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, GradientTest, testing::ValuesIn(backends()
 
 TEST_P(GradientTest, Dense) { check_layer(*dense("layer", 7, 9), 5); }
 
-// Away from the kink: with slope 1 the whole function is smooth, with 0.2 only its sign matters.
+// Slope 1: a leaky ReLU without a kink. Tests further below compare other slopes with this case.
 TEST_P(GradientTest, BatchNormAlone) { check_layer(*batch_norm_leaky("layer", {.channels = 4}, 1.0F), 19); }
 
 TEST_P(GradientTest, LeakyReluAndDropout) {
-  // Numbers within the step of zero would cross the kink.
+  // A number closer to zero than the step would cross the kink.
   const Tensor y = device_.tensor(6, 11), dy = device_.tensor(6, 11);
   const Mask mask = device_.mask(6, 11);
   const LeakyDropoutParameters parameters{.slope = 0.2F, .keep = 0.6F};
@@ -115,7 +115,7 @@ TEST_P(GradientTest, LeakyReluAndDropout) {
 }
 
 TEST_P(GradientTest, BatchNormThenLeakyRelu) {
-  // Against the smooth batch norm: where z < 0 the leaky ReLU only scales the incoming gradient.
+  // Compares with the smooth batch norm: where z < 0, the leaky ReLU only scales the incoming gradient.
   const int features = 3, batch = 17;
   const Tensor x = device_.tensor(features, batch), y = device_.tensor(features, batch),
                leaky_y = device_.tensor(features, batch);
@@ -177,7 +177,7 @@ TEST_P(GradientTest, Resampling) {
   check_layer(*upsample("layer", clip), 3);
   check_layer(*downsample("layer", clip), 3);
 }
-TEST_P(GradientTest, MinibatchDeviation) { check_layer(*minibatch_deviation("layer", 3, 4), 6); }
+TEST_P(GradientTest, MinibatchStddev) { check_layer(*minibatch_stddev("layer", 3, 4), 6); }
 TEST_P(GradientTest, Faded) {
   Layers main, skip;
   main.push_back(upsample("up", {.channels = 2, .height = 4, .width = 4}));
@@ -188,7 +188,7 @@ TEST_P(GradientTest, Faded) {
   check_layer(*faded(std::move(main), std::move(skip), std::make_shared<float>(0.3F)), 4);
 }
 
-// The sign decides, wherever a kink is: against the smooth layer with the gradient that the LeakyReLU lets through.
+// Compares with the smooth layer, given the gradient that the LeakyReLU passes on.
 TEST_P(GradientTest, BiasThenLeakyRelu) {
   const Tensor x = device_.tensor(6, 7), y = device_.tensor(6, 7), dy = device_.tensor(6, 7);
   const float* bias = device_.floats(3);
@@ -214,9 +214,9 @@ TEST_P(GradientTest, Leaky) {
   const auto xs = device_.singles(x), before = device_.singles(dy);
   for (const float slope : {0.0F, 0.2F}) {
     device_.ops().copy(y.data, x.data, x.size());
-    device_.ops().leaky_forward(y, slope);
+    device_.ops().activate(y, leaky_relu(slope));
     device_.ops().write(dy.data, before);
-    device_.ops().leaky_backward(dy, y, slope);
+    device_.ops().activate_backward(dy, y, leaky_relu(slope));
     const auto ys = device_.singles(y), after = device_.singles(dy);
     for (std::size_t i = 0; i < xs.size(); ++i) {
       EXPECT_EQ(ys[i], xs[i] > 0 ? xs[i] : slope * xs[i]);
@@ -231,13 +231,13 @@ TEST_P(GradientTest, Sigmoid) { check_layer(*sigmoid("layer", 5), 21); }
 TEST_P(GradientTest, AdversarialLosses) {
   const auto s = [](double l) { return 1 / (1 + std::exp(-l)); };
   const std::vector<std::pair<LossTerm, std::function<double(double)>>> terms = {
-      {LossTerm::cross_entropy_up, [&](double l) { return -std::log(s(l)); }},
-      {LossTerm::cross_entropy_down, [&](double l) { return -std::log(1 - s(l)); }},
+      {LossTerm::cross_entropy_real, [&](double l) { return -std::log(s(l)); }},
+      {LossTerm::cross_entropy_fake, [&](double l) { return -std::log(1 - s(l)); }},
       {LossTerm::log_probability_fake, [&](double l) { return std::log(1 - s(l)); }},
-      {LossTerm::hinge_up, [](double l) { return std::max(0.0, 1 - l); }},
-      {LossTerm::hinge_down, [](double l) { return std::max(0.0, 1 + l); }},
-      {LossTerm::logit_up, [](double l) { return -l; }},
-      {LossTerm::logit_down, [](double l) { return l; }},
+      {LossTerm::hinge_real, [](double l) { return std::max(0.0, 1 - l); }},
+      {LossTerm::hinge_fake, [](double l) { return std::max(0.0, 1 + l); }},
+      {LossTerm::negative_logit, [](double l) { return -l; }},
+      {LossTerm::logit, [](double l) { return l; }},
   };
   for (const auto& [term, of] : terms) {
     const Tensor logits = device_.tensor(1, 13, -3, 3), gradient = device_.tensor(1, 13);

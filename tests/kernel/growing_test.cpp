@@ -1,5 +1,5 @@
-// Growing models: where a training stands, what it keeps from stage to stage, what its traces and checkpoints say; and
-// the gradient penalty that they are trained with.
+// Progressively growing models: the stages of a training, what it keeps from stage to stage, what its traces and
+// checkpoints contain; and the gradient penalty with which they are trained.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,6 @@
 #include <cstdint>
 
 #include "common/errors.hpp"
-#include "device.hpp"
 #include "kernel/data/clips.hpp"
 #include "kernel/data/images.hpp"
 #include "kernel/data/picture_store.hpp"
@@ -18,6 +17,7 @@
 #include "kernel/train.hpp"
 #include "kernel/weights.hpp"
 #include "scratch.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -49,7 +49,7 @@ TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
   EXPECT_EQ(at(1'000'000'000).growth, (Growth{2, false}));
   EXPECT_EQ(at(10).until, 20);
   EXPECT_EQ(at(40).until, -1);
-  // The new layers' share goes up from little to nearly all.
+  // The share of the new layers rises from near 0 to near 1.
   EXPECT_FLOAT_EQ(at(10).share, 1.0F / 11);
   EXPECT_FLOAT_EQ(at(19).share, 10.0F / 11);
   EXPECT_FLOAT_EQ(at(20).share, 1);
@@ -73,7 +73,7 @@ TEST(MovingClips, GlideAndComeBackAtTheOtherEdge) {
       const auto begin = clips.pixels.begin() + static_cast<std::ptrdiff_t>(((clip * 3 + channel) * 4 + f) * plane);
       return std::vector<std::uint8_t>(begin, begin + static_cast<std::ptrdiff_t>(plane));
     };
-    // The first frame is the image, the last has the same pixels elsewhere.
+    // The first frame is the image; the last has the same pixels at other places.
     const auto still = images.pixels.begin() + static_cast<std::ptrdiff_t>((clip % 4) * 3 * plane);
     auto first = frame(0, 0), last = frame(0, 3);
     EXPECT_TRUE(std::equal(first.begin(), first.end(), still));
@@ -98,7 +98,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
     trainer.ops().read({&value, 1}, trainer.gan().average.floats());
     return value;
   }();
-  trainer.restore(trainer.checkpoint(), "memory");  // stays in the stage of the last step
+  trainer.restore(trainer.checkpoint(), "memory");  // which is in the stage of the last step
   EXPECT_EQ(trainer.gan().image, (ImageShape{4, 4, 3}));
 
   Gan grown = find_model("progressive-gan").build({32, 32, 3}, {1, true});
@@ -112,7 +112,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
   EXPECT_EQ(average, first_average);
   EXPECT_EQ(grown.generator.updates(), 2);
 
-  // With no share of the new layers the larger images are the smaller ones, enlarged.
+  // If the share of the new layers is 0, the larger images are the smaller ones, enlarged.
   *grown.share = 0;
   EXPECT_EQ(sample_images(grown, trainer.ops(), 5, 4),
             enlarge(sample_images(trainer.gan(), trainer.ops(), 5, 4), {4, 4, 3}, {8, 8, 3}));
@@ -126,7 +126,7 @@ TEST(GrowingTrainer, ResumesToTheSameLossesInEveryStage) {
     std::vector<Losses> losses;
     Trainer whole(options);
     for (int i = 0; i < 7; ++i) losses.push_back(whole.step());
-    // Within a stay, at its end, within a fading in, at its end.
+    // Inside a stage, at its end, inside a fading, at its end.
     const bool clips = options.dataset == kBuiltinDataset;
     for (const std::size_t stop : clips ? std::vector<std::size_t>{4} : std::vector<std::size_t>{1, 2, 3, 4, 5}) {
       Trainer first(options), second(options);
@@ -188,7 +188,7 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
   for (int i = 0; i < 2; ++i) write("Diving/v2/frame" + std::to_string(i) + ".png", static_cast<float>(100 + i));
   write("Rowing/v3/frame0.png", 200);
   const Images clips = PictureStore(clip_files(scratch.path(), 2), {6, 6, 1, 2}, true).decode_all();
-  ASSERT_EQ(clips.count, 3);  // two and a frame left over, one, none
+  ASSERT_EQ(clips.count, 3);  // clips of the folders: two (one frame is left over), one, none
   const auto middle = [&](std::size_t clip, std::size_t frame) {
     return int{clips.pixels[(clip * 2 + frame) * 36 + 14]};
   };
@@ -202,22 +202,22 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
               ThrowsMessage<ConfigError>(HasSubstr("found no directory")));
 }
 
-class PenaltyTest : public testing::TestWithParam<Backend> {};
+class PenaltyTest : public testing::TestWithParam<BackendCase> {};
 INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(backends()),
                          [](const auto& instance) { return instance.param.name; });
 
-// The gradient of the penalty by the weights against finite differences of the penalty itself, through layers that are
-// curved (batch norm, deviation) and some that are not, before and behind them.
+// Compares the gradient of the penalty with respect to the weights with finite differences of the penalty, for curved
+// layers (batch norm, minibatch standard deviation) between layers that are not.
 TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
-  Device device(GetParam(), 4);
-  Ops& ops = device.ops();
+  TestDevice device(GetParam(), 4);
+  TensorOps& ops = device.ops();
   const int batch = 5;
   const auto check = [&](Layers layers, const char* what) {
     Network critic("critic", std::move(layers));
     critic.keep_tangents(true);
     RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
     critic.prepare(ops, batch, initial);
-    // Large weights, beside which the steps are small.
+    // Weights that are large compared with the steps.
     ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
     const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
                  ones = device.tensor(1, batch);
@@ -274,14 +274,14 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   grown.push_back(faded(std::move(main), std::move(skip), std::make_shared<float>(0.4F)));
   grown.push_back(convolution("conv", {3, 2, 2, 3, 3, 1, 1}, 0.3F));
   grown.push_back(bias_leaky("conv", 3, 4, 0.5F, 1));
-  grown.push_back(minibatch_deviation("deviation", 3, 4));
+  grown.push_back(minibatch_stddev("deviation", 3, 4));
   grown.push_back(convolution("last", {4, 2, 2, 1, 2, 1, 0}, 0.4F));
   check(std::move(grown), "deviation");
 }
 
-// Where the critic is linear the penalty is weight (|w| - 1)^2, whatever the images.
+// For a linear critic the penalty is weight (|w| - 1)^2, whatever the images.
 TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
-  Device device(GetParam(), 4);
+  TestDevice device(GetParam(), 4);
   const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);
   float* loss = device.floats(1);
   device.ops().gradient_penalty(loss, direction, gradient, 10);

@@ -1,5 +1,4 @@
-// What a training keeps: less on request, with the same losses where activations are computed again; and as much as was
-// predicted.
+// The memory of a training: less if activations are recomputed, with the same losses; and as much as predicted.
 
 #include "kernel/memory.hpp"
 
@@ -24,7 +23,7 @@ TrainOptions options_of(const Model& model) {
   options.model = model.name;
   options.batch = 4;
   options.threads = 2;
-  // The smallest that the model is made for, which is quick.
+  // The model's smallest images, so that the test is quick.
   const auto smallest = std::min_element(model.images.begin(), model.images.end(),
                                          [](ImageShape a, ImageShape b) { return a.pixels() < b.pixels(); });
   options.image = to_string(*smallest);
@@ -41,7 +40,7 @@ double activations_of(const TrainOptions& options) {
 TEST(Recomputation, ChangesNoLossOfAnyModelNorItsMovingStatistics) {
   for (const Model& model : models()) {
     TrainOptions options = options_of(model);
-    if (model.grows()) options.stage_steps = 1;  // through fadings in
+    if (model.grows()) options.stage_steps = 1;  // so that the run passes through all stages
     Trainer plain(options);
     options.recompute = true;
     Trainer again(options);
@@ -103,7 +102,7 @@ TEST(MemoryInUse, IsLargestWhereBothNetworksHoldActivations) {
   };
   double total = 0;
   for (const auto& [kind, bytes] : plain.memory_bytes) total += bytes;
-  EXPECT_EQ(plain.memory_in_use_bytes.size(), kPhaseCount - 1);  // no penalty
+  EXPECT_EQ(plain.memory_in_use_bytes.size(), kPhaseCount - 1);  // without the gradient penalty's phase
   const double most = of(plain, "discriminator.backward_fake"), least = of(plain, "load");
   for (const auto& [phase, bytes] : plain.memory_in_use_bytes) {
     EXPECT_LE(bytes, most) << phase;
@@ -111,7 +110,7 @@ TEST(MemoryInUse, IsLargestWhereBothNetworksHoldActivations) {
   }
   EXPECT_LE(most, total);
   EXPECT_EQ(of(plain, "discriminator.backward_fake"), of(plain, "generator.backward_through_discriminator"));
-  // What both hold, without what both share and scratch memory.
+  // What both networks hold, without the shared memory and the workspace.
   EXPECT_EQ(of(plain, "generator.forward") - of(plain, "discriminator.update"),
             of(plain, "generator.backward") - of(plain, "discriminator.update") - plain.memory_bytes.at("shared"));
   options.loss = "wgan-gp";
@@ -127,7 +126,8 @@ TEST(PredictedMemory, IsWhatIsAllocated) {
       const auto predicted = describe(options).memory_bytes;
       const double total = std::accumulate(predicted.begin(), predicted.end(), 0.0,
                                            [](double sum, const auto& kind) { return sum + kind.second; });
-      const auto ops = make_ops(options);
+      const auto backend = make_backend(options);
+      TensorOps* const ops = backend->ops.get();
       Gan gan = build_gan(options);
       gan.prepare(*ops, options.batch, 1, gan_options_of(options));
       EXPECT_NEAR(static_cast<double>(ops->peak_allocated_bytes()), total, 1e-9 * total) << model.name;
@@ -150,7 +150,8 @@ TEST(PredictedMemory, OfAGrowingModelIsThatOfItsLargestForm) {
 
 TEST(CheckMemory, NamesTheLargestBatchThatFits) {
   TrainOptions options = options_of(find_model("dcgan-28"));
-  const auto ops = make_ops(options);
+  const auto backend = make_backend(options);
+  TensorOps* const ops = backend->ops.get();
   const auto of_batch = [&](int batch) {
     TrainOptions other = options;
     other.batch = batch;

@@ -62,7 +62,8 @@ TEST(Models, FitTheirImagesAndTheirLatents) {
 }
 
 TEST(Models, HoldWhatWasPlanned) {
-  const auto ops = make_eigen_ops(1);
+  const auto backend = make_eigen_backend(1);
+  TensorOps* const ops = backend->ops.get();
   for (const auto& model : models()) {
     Gan gan = model.build_default();
     const auto planned = gan.planned_memory_bytes(*ops, 16);

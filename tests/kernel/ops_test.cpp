@@ -1,12 +1,11 @@
-// Each operation against its definition, evaluated in double precision, on shapes that fit no vector and no tile.
-
-#include "kernel/ops.hpp"
+// Compares each operation with its definition in double precision, on shapes that are no multiple of a vector or tile.
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "device.hpp"
+#include "kernel/ops/tensor_ops.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -15,10 +14,10 @@ struct Shape {
   int outputs, inputs, batch;
 };
 
-class OpsTest : public testing::TestWithParam<Backend> {
+class OpsTest : public testing::TestWithParam<BackendCase> {
  protected:
-  Device device_{GetParam(), 1};
-  Ops& ops_ = device_.ops();
+  TestDevice device_{GetParam(), 1};
+  TensorOps& ops_ = device_.ops();
 };
 
 INSTANTIATE_TEST_SUITE_P(AllBackends, OpsTest, testing::ValuesIn(backends()),
@@ -26,7 +25,7 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, OpsTest, testing::ValuesIn(backends()),
 
 constexpr Shape kShapes[] = {{1, 1, 2}, {7, 5, 3}, {6, 16, 16}, {13, 300, 37}, {100, 50, 64}, {257, 129, 70}};
 
-/// Sums of `terms` products of numbers within 1 in single precision, in any order.
+/// Error bound for a sum of `terms` products of numbers within 1, in single precision and in any order.
 double tolerance(int terms) { return 2e-7 * terms + 1e-6; }
 
 std::size_t at(int row, int column, int columns) {
@@ -68,7 +67,7 @@ TEST_P(OpsTest, DenseBackwardWeightsSumsOverTheBatchAndAccumulates) {
   for (const auto [outputs, inputs, batch] : kShapes) {
     const Tensor dy = device_.tensor(outputs, batch), x = device_.tensor(inputs, batch);
     const Tensor dw = device_.tensor(outputs, inputs), db = device_.tensor(outputs, 1);
-    for (const int times : {1, 2}) {  // the first overwrites what was there, the second adds the same again
+    for (const int times : {1, 2}) {  // the first call overwrites, the second adds the same again
       ops_.dense_backward_weights(dw.data, db.data, dy, x, times == 2);
       const auto dys = device_.rows(dy), xs = device_.rows(x), dws = device_.values(dw), dbs = device_.values(db);
       for (int o = 0; o < outputs; ++o) {
@@ -167,7 +166,7 @@ TEST_P(OpsTest, SigmoidHoldsForLargeArguments) {
   device_.set(x.data, 0, 90.0F);
   device_.set(x.data, 1, -80.0F);
   const auto before = device_.values(x);
-  ops_.sigmoid_forward(x);
+  ops_.activate(x, kSigmoid);
   const auto after = device_.values(x);
   for (std::size_t i = 0; i < before.size(); ++i) EXPECT_NEAR(after[i], 1 / (1 + std::exp(-before[i])), 1e-6);
 }
@@ -177,7 +176,7 @@ TEST_P(OpsTest, CrossEntropyIsFiniteForAnyLogit) {
   float* loss = device_.floats(1);
   device_.set(logits.data, 0, 1e4F);
   device_.set(logits.data, 1, -1e4F);
-  ops_.adversarial_loss(loss, gradient, logits, LossTerm::cross_entropy_up);
+  ops_.adversarial_loss(loss, gradient, logits, LossTerm::cross_entropy_real);
   // -log sigmoid(1e4) = 0 and -log sigmoid(-1e4) = 1e4, on average half of it.
   EXPECT_NEAR(device_.values(loss, 1)[0], 1e4 / 2, 1e-3);
   EXPECT_NEAR(device_.values(gradient)[0], 0, 1e-7);
@@ -236,7 +235,7 @@ TEST_P(OpsTest, WorkIsCountedPerOperation) {
   EXPECT_EQ(work.flops, 2.0 * 3 * 5 * 8);
   EXPECT_EQ(work.bytes_read, 4.0 * (3 * 5 + 3 + 5 * 8));
   EXPECT_EQ(work.bytes_written, 4.0 * (3 * 8));
-  EXPECT_EQ(work.seconds, 0);  // nobody asked for times
+  EXPECT_EQ(work.seconds, 0);  // times are measured only on request
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Gradients between processes, which are threads here: tests/cli/processes_test.cpp starts real ones.
+// Reduction of gradients between processes. Here they are threads; tests/cli/processes_test.cpp starts real processes.
 
 #include <gtest/gtest.h>
 
@@ -7,11 +7,11 @@
 #include <limits>
 #include <thread>
 
-#include "device.hpp"
 #include "kernel/compression.hpp"
 #include "kernel/network.hpp"
-#include "kernel/parallel/reducer.hpp"
+#include "kernel/parallel/bucket_reducer.hpp"
 #include "kernel/parallel/thread_group.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -27,11 +27,11 @@ TEST(Compression, HalvesAreRoundedToNearestEven) {
   for (const float exact : {0.0F, 1.0F, -2.5F, 0.09375F, 65504.0F, 0x1p-24F, -0x1.8p-20F}) {
     EXPECT_EQ(there_and_back(Compression::fp16, exact), exact);
   }
-  EXPECT_EQ(there_and_back(Compression::fp16, 1 + 0x1p-11F), 1);  // half way: to even
+  EXPECT_EQ(there_and_back(Compression::fp16, 1 + 0x1p-11F), 1);  // a tie rounds to even
   EXPECT_EQ(there_and_back(Compression::fp16, 1 + 0x1.8p-10F), 1 + 0x1p-9F);
-  EXPECT_EQ(there_and_back(Compression::fp16, 1e9F), 65504);  // the largest that there is
+  EXPECT_EQ(there_and_back(Compression::fp16, 1e9F), 65504);  // the largest number
   EXPECT_EQ(there_and_back(Compression::fp16, 1e-9F), 0);
-  EXPECT_EQ(there_and_back(Compression::fp16, 0x1.fffp-15F), 0x1p-14F);  // from subnormal to normal
+  EXPECT_EQ(there_and_back(Compression::fp16, 0x1.fffp-15F), 0x1p-14F);  // a subnormal number rounds up to a normal one
   EXPECT_EQ(there_and_back(Compression::bf16, 1 + 0x1p-8F), 1);
   EXPECT_EQ(there_and_back(Compression::bf16, 1 + 0x1.8p-7F), 1 + 0x1p-6F);
   EXPECT_EQ(there_and_back(Compression::bf16, 3e38F), 0x1.c4p+127F);
@@ -67,7 +67,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
  protected:
   static constexpr int kRanks = 3;
 
-  /// What each of the processes has after so many passes, summed over them; and what the mean would have been.
+  /// The gradients of each process, summed over so many passes; and the exact means.
   struct Sums {
     std::vector<std::vector<float>> reduced{kRanks};
     std::vector<double> expected;
@@ -81,8 +81,9 @@ class ReducerTest : public testing::TestWithParam<Compression> {
     for (int rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
         const auto me = static_cast<std::size_t>(rank);
-        const auto ops = make_eigen_ops(1);
-        Layers layers;  // several buckets of 4 MiB, one of them of two layers
+        const auto backend = make_eigen_backend(1);
+        TensorOps* const ops = backend->ops.get();
+        Layers layers;  // several buckets of 4 MiB; one has two layers
         layers.push_back(dense("first", 700, 900));
         layers.push_back(leaky("leaky", 900, 0.2F));
         layers.push_back(dense("second", 900, 1300));
@@ -91,7 +92,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
         RandomStream initial(1, "tests/initial"), random(static_cast<std::uint64_t>(rank), "tests/gradients");
         network.prepare(*ops, 2, initial);
         const auto communicator = group.member(rank);
-        Reducer reducer(network, *ops, *communicator, compression);
+        BucketReducer reducer(network, nullptr, *communicator, compression);
         sums.reduced[me].assign(network.parameter_count(), 0);
         given[me].assign(network.parameter_count(), 0);
         for (int pass = 0; pass < count; ++pass) {
@@ -134,7 +135,8 @@ TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {
     void TestBody() override {}
   };
   const auto sums = Access::passes(Compression::int8, 20);
-  // Rounding alone would be off by about sqrt(20) times a pass's error; what is added up is off by one pass's.
+  // Independent rounding would add up to about sqrt(20) times the error of a pass; with the residual it stays one
+  // pass's.
   for (std::size_t i = 0; i < sums.expected.size(); ++i)
     ASSERT_NEAR(static_cast<double>(sums.reduced[0][i]), sums.expected[i], 4e-3) << i;
 }

@@ -10,10 +10,10 @@
 #include <numeric>
 
 #include "common/errors.hpp"
-#include "device.hpp"
 #include "kernel/samples.hpp"
 #include "kernel/train.hpp"
 #include "scratch.hpp"
+#include "test_device.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -55,12 +55,12 @@ TEST(InceptionScore, IsOneWithoutDifferencesAndTheClassesWhenSureAndEven) {
   EXPECT_NEAR(inception_score({1, 0, 1, 0}, 2), 1, 1e-12);  // sure, but always of the same
 }
 
-class LossTest : public testing::TestWithParam<Backend> {};
+class LossTest : public testing::TestWithParam<BackendCase> {};
 INSTANTIATE_TEST_SUITE_P(AllBackends, LossTest, testing::ValuesIn(backends()),
                          [](const auto& instance) { return instance.param.name; });
 
 TEST_P(LossTest, ClassificationLossAndItsGradient) {
-  Device device(GetParam(), 6);
+  TestDevice device(GetParam(), 6);
   const int classes = 4, batch = 5;
   const Tensor logits = device.tensor(classes, batch, -4, 4), gradient = device.tensor(classes, batch);
   float* loss = device.floats(1);
@@ -90,7 +90,8 @@ TEST_P(LossTest, ClassificationLossAndItsGradient) {
 
 TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
   const Scratch scratch;
-  const auto ops = make_eigen_ops(2);
+  const auto backend = make_eigen_backend(2);
+  TensorOps* const ops = backend->ops.get();
   const Glyphs seen = draw_glyphs(2000, 3), others = draw_glyphs(500, 4);
   const Dataset dataset{"seen", seen.images, seen.labels}, unseen{"unseen", others.images, others.labels};
   FeatureNetwork network = feature_network(dataset, *ops, scratch.path());
@@ -109,7 +110,8 @@ TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
 
 TEST(FeatureNetwork, OfAFileHasItsFormAndName) {
   const Scratch scratch;
-  const auto ops = make_eigen_ops(1);
+  const auto backend = make_eigen_backend(1);
+  TensorOps* const ops = backend->ops.get();
   const Glyphs glyphs = draw_glyphs(100, 3);
   FeatureNetwork given("given", {28, 28, 1}, *ops, {{8, 12}, 20, 5});
   const Dataset dataset{"few", glyphs.images, {}};
@@ -154,7 +156,8 @@ TEST(FeatureNetwork, OfAFileHasItsFormAndName) {
 
 TEST(QualityMeter, RefusesMoreImagesThanHalfTheDataAndTooFewForACovariance) {
   const Scratch scratch;
-  const auto ops = make_eigen_ops(1);
+  const auto backend = make_eigen_backend(1);
+  TensorOps* const ops = backend->ops.get();
   const Dataset dataset{"few", draw_glyphs(400, 3).images, {}};
   for (const int images : {-1, 1, least_quality_images({}) - 1, 201})
     EXPECT_THAT([&] { QualityMeter(dataset, *ops, images, scratch.path()); },

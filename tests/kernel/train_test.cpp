@@ -47,7 +47,7 @@ TEST(TrainOptions, TheCudaBackendIsAnErrorNotASilentFallback) {
   TrainOptions options;
   options.backend = "cuda";
   if (count_gpus().count == 0) {
-    EXPECT_THAT([&] { make_ops(options); }, ThrowsMessage<ConfigError>(HasSubstr("--backend: found cuda")));
+    EXPECT_THAT([&] { make_backend(options); }, ThrowsMessage<ConfigError>(HasSubstr("--backend: found cuda")));
   }
   options.backend = "tpu";
   EXPECT_THAT([&] { check(options); },

@@ -1,5 +1,6 @@
 #pragma once
-// Every call into CUDA's libraries passes through here: one that fails ends with itself, its file and line.
+// GANYMEDE_CUDA(call) throws Failure if a call into CUDA's libraries fails; the message has file, line, call and
+// reason.
 
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
@@ -19,7 +20,7 @@ inline const char* reason_of(ncclResult_t status) { return ncclGetErrorString(st
 
 template <class Status>
 void check(Status status, const char* call, const char* file, int line) {
-  // Success is 0 in all of them.
+  // Success is 0 in all of these libraries.
   if (static_cast<int>(status) == 0) return;
   const std::string path(file);
   throw Failure(path.substr(path.rfind('/') + 1) + ":" + std::to_string(line) + ": " + call + ": " + reason_of(status));

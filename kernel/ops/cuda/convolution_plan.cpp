@@ -7,17 +7,17 @@
 namespace ganymede::kernel::cuda {
 namespace {
 
-/// An algorithm that wants more scratch memory is not taken.
-constexpr std::size_t kWorkspaceMost = std::size_t{512} << 20;
+/// Algorithms that need more scratch memory are not used.
+constexpr std::size_t kMaxWorkspaceBytes = std::size_t{512} << 20;
 
-/// The fastest, as cuDNN's heuristics order them, that is there, fits and gives the same bits every time; null: none.
-/// In fp32 none that would round its operands.
+/// The fastest algorithm, in the order of cuDNN's heuristics, that is available, fits into memory, does not round fp32
+/// operands if the precision is fp32 and, if possible, gives the same bits every time; null: none.
 template <class Found>
 const Found* chosen(const std::vector<Found>& found, int count, Precision precision) {
   for (const bool must_repeat : {true, false})
     for (int i = 0; i < count; ++i) {
       const Found& one = found[static_cast<std::size_t>(i)];
-      if (one.status == CUDNN_STATUS_SUCCESS && one.memory <= kWorkspaceMost &&
+      if (one.status == CUDNN_STATUS_SUCCESS && one.memory <= kMaxWorkspaceBytes &&
           (precision != Precision::fp32 || one.mathType == CUDNN_FMA_MATH) &&
           (!must_repeat || one.determinism == CUDNN_DETERMINISTIC))
         return &one;
@@ -56,7 +56,7 @@ ConvolutionPlan::ConvolutionPlan(cudnnHandle_t handle, Pass pass, const Convolut
   }
   GANYMEDE_CUDA(cudnnSetConvolutionNdDescriptor(convolution_, rank - 2, padding.data(), stride.data(), dilation.data(),
                                                 CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  // Tensor cores round fp32 operands to TF32 by default.
+  // By default tensor cores round fp32 operands to TF32, which fp32 must not.
   GANYMEDE_CUDA(
       cudnnSetConvolutionMathType(convolution_, precision == Precision::fp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
 
@@ -92,7 +92,7 @@ void ConvolutionPlan::take(const Found* best) {
   found_ = true;
   algorithm_ = best->algo;
   workspace_bytes_ = best->memory;
-  // An algorithm is for one kind of arithmetic, which must be that of the descriptor.
+  // An algorithm is for one math type, which the descriptor must also have.
   GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_, best->mathType));
 }
 

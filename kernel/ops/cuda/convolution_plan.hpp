@@ -1,16 +1,17 @@
 #pragma once
-// cuDNN's descriptors and its choice of an algorithm for a pass of a convolution.
+// cuDNN's descriptors of one pass of a convolution, and the choice of its algorithm.
 
 #include <cudnn.h>
 
 #include <cstddef>
 
 #include "kernel/ops/cuda/cuda_backend.hpp"
-#include "kernel/ops/cuda/cuda_base.hpp"
+#include "kernel/ops/cuda/device_calls.hpp"
 
 namespace ganymede::kernel::cuda {
 
-/// Of one pass, shape and batch. Channels last; cuDNN's cross-correlation is what training calls a convolution.
+/// A plan for one pass, shape and batch. Memory is channels-last; what training calls a convolution is cuDNN's
+/// cross-correlation.
 class ConvolutionPlan {
  public:
   ConvolutionPlan(cudnnHandle_t handle, Pass pass, const ConvolutionShape& shape, int batch, Precision precision);
@@ -18,10 +19,11 @@ class ConvolutionPlan {
   ConvolutionPlan(const ConvolutionPlan&) = delete;
   ConvolutionPlan& operator=(const ConvolutionPlan&) = delete;
 
-  /// Whether cuDNN has an algorithm.
+  /// False if cuDNN has no algorithm for it; then run() must not be called.
   bool found() const { return found_; }
   std::size_t workspace_bytes() const { return workspace_bytes_; }
-  /// Operands of the precision's type; `beta` times what is there is added.
+  /// Computes the pass's operand from the other two, all of the precision's type, and adds `beta` times its old value.
+  /// `workspace` has workspace_bytes().
   void run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) const;
 
  private:

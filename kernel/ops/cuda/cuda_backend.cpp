@@ -12,7 +12,7 @@ namespace ganymede::kernel {
 namespace {
 
 struct Module {
-  MakeCudaOps make = nullptr;
+  MakeCudaBackend make = nullptr;
   CountGpus count = nullptr;
   std::string why_not;
 };
@@ -26,14 +26,14 @@ Module load_module() {
                 "this build has no CUDA module: it was configured where no CUDA toolkit with cuDNN and NCCL was"};
   void* handle = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) return {.why_not = fmt::format("its module cannot be loaded: {}", ::dlerror())};
-  Module module{reinterpret_cast<MakeCudaOps>(::dlsym(handle, kMakeCudaOps)),
+  Module module{reinterpret_cast<MakeCudaBackend>(::dlsym(handle, kMakeCudaBackend)),
                 reinterpret_cast<CountGpus>(::dlsym(handle, kCountGpus)), ""};
   if (module.make == nullptr || module.count == nullptr)
     return {.why_not = file.string() + " is no CUDA module of this program"};
   return module;
 }
 
-/// Whether a driver is there at all: the module takes a tenth of a second to load.
+/// False if there is no NVIDIA driver. Checked first, because the module takes a tenth of a second to load.
 bool has_driver() {
   std::error_code ignored;
   return std::filesystem::exists("/dev/nvidiactl", ignored) || std::filesystem::exists("/dev/dxg", ignored);
@@ -54,12 +54,12 @@ Gpus count_gpus() {
   return {count, count > 0 ? "" : "no GPU, or no driver that serves this CUDA runtime"};
 }
 
-std::unique_ptr<Ops> open_cuda_ops(const CudaOptions& options) {
+std::unique_ptr<Backend> open_cuda_backend(const CudaOptions& options) {
   const Gpus gpus = count_gpus();
   if (gpus.count == 0) throw ConfigError(fmt::format("--backend: found cuda, expected cpu here: {}", gpus.why_none));
   if (options.device < 0 || options.device >= gpus.count)
     throw ConfigError(fmt::format("--gpus: GPU {} is not there, expected fewer: {} found", options.device, gpus.count));
-  return std::unique_ptr<Ops>(loaded_module().make(options));
+  return std::unique_ptr<Backend>(loaded_module().make(options));
 }
 
 }  // namespace ganymede::kernel

@@ -1,43 +1,45 @@
 #pragma once
-// The GPU backend from outside: a module that is loaded when it is asked for, because a program linked to CUDA's
-// libraries could not start where they are not.
+// Access to the GPU backend. It is a module that is loaded on demand, because a program linked to CUDA's libraries
+// could not start on a machine without them.
 
 #include <memory>
 #include <optional>
 #include <string>
 
-#include "kernel/ops.hpp"
+#include "kernel/ops/backend.hpp"
 
 namespace ganymede::kernel {
 
-/// Of products and convolutions. Everything else is in fp32, and so are all weights and activations.
+/// Precision of matrix products and convolutions. Everything else is fp32, also all weights and activations.
 enum class Precision {
   fp32,
   tf32,  ///< operands rounded to 10 bits of mantissa (Ampere and later)
-  bf16,  ///< operands rounded to bf16, sums in fp32; the weights themselves stay fp32
+  bf16,  ///< operands rounded to bf16, sums in fp32; weights are stored as fp32
 };
 inline constexpr std::string_view kPrecisionNames[] = {"fp32", "tf32", "bf16"};
 
 struct CudaOptions {
   int device = 0;
-  std::optional<Precision> precision = {};  ///< not said: tf32 where the GPU has it
-  /// Captures a step as a CUDA graph and replays it: one launch a step instead of hundreds.
+  std::optional<Precision> precision = {};  ///< default: tf32 if the GPU has it, else fp32
+  /// Captures a step as a CUDA graph and replays it: one launch per step instead of hundreds.
   bool graph = true;
-  /// Random numbers drawn on the host, as the CPU backend draws them, so that both can be compared. Not with `graph`.
+  /// Draws random numbers on the host, as the CPU backend does, so that both can be compared. Not together with
+  /// `graph`.
   bool host_random = false;
-  int loads_a_step = 1;  ///< batches of images
+  int loads_a_step = 1;  ///< batches of images that a step loads
 };
 
-/// What the module exports. It throws ConfigError, Infeasible and Failure.
-using MakeCudaOps = Ops* (*)(const CudaOptions& options);
+/// The functions that the module exports. They throw ConfigError, Infeasible and Failure.
+using MakeCudaBackend = Backend* (*)(const CudaOptions& options);
 using CountGpus = int (*)();
-inline constexpr const char* kMakeCudaOps = "ganymede_make_cuda_ops";
+inline constexpr const char* kMakeCudaBackend = "ganymede_make_cuda_backend";
 inline constexpr const char* kCountGpus = "ganymede_count_gpus";
 
-/// ConfigError that says why there is none: no such build, a library that is missing, no GPU, no driver for it.
-std::unique_ptr<Ops> open_cuda_ops(const CudaOptions& options);
+/// Opens the GPU options.device. ConfigError with the reason if that is not possible: a build without CUDA, a missing
+/// library, no GPU, no driver.
+std::unique_ptr<Backend> open_cuda_backend(const CudaOptions& options);
 
-/// GPUs that open_cuda_ops can use; 0 and the reason when there are none.
+/// Number of GPUs that open_cuda_backend can use; if it is 0, the reason.
 struct Gpus {
   int count = 0;
   std::string why_none;

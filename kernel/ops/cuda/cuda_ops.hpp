@@ -1,120 +1,200 @@
 #pragma once
-// The GPU backend: which kernels, products and convolutions an operation is. The machine that runs them is a parameter,
-// so that the same code runs on the CPU in tests, where no GPU is.
+// The GPU backend: TensorOps and GradientReducer over a Timeline. Each operation is a free function in one of the
+// headers included here; this file only names them.
 //
-// Memory: activations are [batch x positions x channels] (cuDNN's NHWC, which tensor cores want); so a Tensor of
-// [features x batch] is a row-major matrix of a row an image. Weights of convolutions are [outputs x taps x inputs].
-// Nothing else of the kernel knows; what crosses to the host is turned there (Ops::read_rows and its like).
-//
-// A Machine has:
-//   each(count, body)                         body(i) for every i below count
-//   columns<N>(rows, columns, term, finish, apply)
-//                                             term(row, column) is a Sums<N>; finish(column, sums over the rows); then
-//                                             apply(row, column) for all
-//   rows<N>(rows, length, term, apply)        term(row, i) is a Sums<N>; apply(row, i, sums over the row)
-//   gemm(...)                                 as cublasSgemm, all column-major
-//   convolve(...)                             as cuDNN's three passes
-//   memory and copies between host and device; capture of a step and its replay; readings of its clock; averages of
-//   gradients between replicas
-// and runs what it is told in that order.
+// Activations are [batch x positions x channels] (cuDNN's NHWC, which tensor cores need), so a Tensor of [features x
+// batch] is a row-major matrix with one row for each image. Convolution weights are [outputs x taps x inputs].
+// TensorOps::read_rows, write_rows, read_array and write_array convert what crosses to the host.
 
-#include "kernel/loss_terms.hpp"
-#include "kernel/ops/cuda/cuda_elements.hpp"
+#include "kernel/ops/backend.hpp"
+#include "kernel/ops/cuda/blocks.hpp"
+#include "kernel/ops/cuda/cuda_backend.hpp"
+#include "kernel/ops/cuda/elements.hpp"
+#include "kernel/ops/cuda/losses.hpp"
+#include "kernel/ops/cuda/minibatch_stddev.hpp"
+#include "kernel/ops/cuda/norms.hpp"
+#include "kernel/ops/cuda/products.hpp"
+#include "kernel/ops/cuda/random_ops.hpp"
 
 namespace ganymede::kernel::cuda {
 
-template <class Machine>
-class CudaOps final : public CudaElements<Machine> {
+template <class Device>
+class CudaOps final : public TensorOps {
  public:
-  using Base = CudaElements<Machine>;
-  using Base::Base;
-  using Base::convolve;
-  using Base::each;
-  using Base::gemm;
-  using Base::machine_;
-  using Base::mean_into;
-  using Base::mode_;
-  using Base::scratch;
-  using Base::sum_columns;
+  /// `timeline` must outlive the operations.
+  CudaOps(Timeline<Device>& timeline, bool host_random)
+      : TensorOps(timeline, MemoryLayout::channels_innermost), t_(timeline), host_random_(host_random) {}
 
-  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override {
-    gemm({true, false, y.features, x.batch, x.features, p.weight, x.features, x.data, x.features, 0, y.data,
-          y.features});
-    if (p.bias == nullptr) return;
-    float* out = y.data;
-    const float* bias = p.bias;
-    const std::size_t features = size_of(y.features);
-    each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) { out[i] += bias[i % features]; });
+  double available_bytes() const override { return t_.device().available_bytes(); }
+  std::size_t dense_workspace_bytes(int, int, int) const override { return 0; }
+  std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const override {
+    return t_.device().convolution_workspace_bytes(shape, batch);
   }
+  void read(std::span<float> host, const float* from) override {
+    t_.finish_step();
+    if (!host.empty()) t_.device().to_host(host.data(), from, host.size_bytes());
+  }
+  void write(float* to, std::span<const float> host) override {
+    assert(t_.is_eager());
+    if (!host.empty()) t_.device().to_device(to, host.data(), host.size_bytes());
+  }
+
+ private:
+  Buffer do_allocate(std::size_t bytes) override { return t_.device().allocate(bytes); }
+
+  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override { cuda::dense_forward(t_, y, x, p); }
   void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) override {
-    gemm({false, false, dx.features, dx.batch, dy.features, weight, dx.features, dy.data, dy.features, 0, dx.data,
-          dx.features});
+    cuda::dense_backward_data(t_, dx, dy, weight);
   }
   void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
-    gemm({false, true, x.features, dy.features, x.batch, x.data, x.features, dy.data, dy.features,
-          accumulate ? 1.0F : 0.0F, d_weight, x.features});
-    if (d_bias != nullptr) sum_columns(d_bias, dy.data, dy.batch, dy.features, accumulate);
+    cuda::dense_backward_weights(t_, d_weight, d_bias, dy, x, accumulate);
   }
-
   void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) override {
-    convolve({Pass::forward, shape, x.batch, x.data, y.data, const_cast<float*>(weight), false});
+    t_.convolve({Pass::forward, shape, x.batch, x.data, y.data, const_cast<float*>(weight), false}, workspace());
   }
   void do_convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) override {
-    convolve({Pass::data, shape, dx.batch, dx.data, dy.data, const_cast<float*>(weight), false});
+    t_.convolve({Pass::data, shape, dx.batch, dx.data, dy.data, const_cast<float*>(weight), false}, workspace());
   }
   void do_convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
                                     bool accumulate) override {
-    convolve({Pass::weights, shape, x.batch, x.data, dy.data, d_weight, accumulate});
+    t_.convolve({Pass::weights, shape, x.batch, x.data, dy.data, d_weight, accumulate}, workspace());
   }
 
-  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
-    const float *g = gradient.data, many = static_cast<float>(gradient.batch);
-    float *to = direction.data, *terms = scratch(size_of(gradient.batch));
-    const std::size_t width = size_of(gradient.features);
-    this->template rows<1>(
-        gradient.batch, gradient.features,
-        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i) {
-          return Sums<1>{{g[row * width + i] * g[row * width + i]}};
-        },
-        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i, const Sums<1>& sums) {
-          const float norm = sqrtf(sums.of[0]);
-          // Where the norm is zero it has no gradient.
-          const float factor = norm > 0 ? 2 * weight / many * (norm - 1) / norm : 0;
-          to[row * width + i] = factor * g[row * width + i];
-          if (i == 0) terms[row] = weight * (norm - 1) * (norm - 1);
-        });
-    mean_into(loss, terms, gradient.batch);
+  void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& p) override {
+    cuda::batch_norm_leaky_forward(t_, y, x, p);
   }
+  void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& p) override {
+    cuda::batch_norm_leaky_inference(t_, y, x, p);
+  }
+  void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
+                                    bool accumulate) override {
+    cuda::batch_norm_leaky_backward(t_, dy, x, p, d_scale, d_shift, accumulate);
+  }
+  void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& p) override {
+    cuda::batch_norm_leaky_tangent(t_, y_dot, x_dot, x, p);
+  }
+  void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                            const BatchNormParameters& p, float* d_scale, float* d_shift,
+                                            bool accumulate) override {
+    cuda::batch_norm_leaky_tangent_backward(t_, dx, dy, x_dot, x, p, d_scale, d_shift, accumulate);
+  }
+  void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) override {
+    cuda::pixel_norm_forward(t_, x, scale, channels);
+  }
+  void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
+    cuda::pixel_norm_backward(t_, dy, y, scale, channels);
+  }
+  void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
+    cuda::minibatch_stddev_forward(t_, y, x, positions);
+  }
+  void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
+    cuda::minibatch_stddev_backward(t_, dx, dy, x, positions);
+  }
+  void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
+    cuda::minibatch_stddev_tangent(t_, y_dot, x_dot, x, positions);
+  }
+  void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
+    cuda::minibatch_stddev_tangent_backward(t_, dx, dy, x_dot, x, positions);
+  }
+
+  void do_activate(Tensor x, Activation activation) override { cuda::activate(t_, x, activation); }
+  void do_activate_backward(Tensor dy, Tensor y, Activation activation) override {
+    cuda::activate_backward(t_, dy, y, activation);
+  }
+  void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override {
+    cuda::leaky_dropout_forward(t_, draw(), x, mask, p, random);
+  }
+  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) override {
+    cuda::leaky_dropout_backward(t_, dy, y, mask, p);
+  }
+  void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override {
+    cuda::bias_leaky_forward(t_, x, bias, channels, factor, slope);
+  }
+  void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                              bool accumulate) override {
+    cuda::bias_leaky_backward(t_, dy, y, d_bias, channels, factor, slope, accumulate);
+  }
+
+  void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override {
+    cuda::pool(t_, coarse, fine, shape, factor);
+  }
+  void do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
+    cuda::upsample(t_, fine, coarse, shape, factor);
+  }
+  void do_combine(Tensor y, float a, Tensor x, float b) override { cuda::combine(t_, y, a, x, b); }
+  void do_fill(Tensor x, float value) override { cuda::fill(t_, x, value); }
+  void do_average(float* average, const float* values, std::size_t count, float decay) override {
+    cuda::average(t_, average, values, count, decay);
+  }
+  void do_copy(float* to, const float* from, std::size_t count) override { cuda::copy(t_, to, from, count); }
+  void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) override {
+    cuda::pack(t_, compression, to, from, count);
+  }
+  void do_unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) override {
+    cuda::unpack(t_, compression, to, from, count);
+  }
+  void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+               const AdamRule& rule) override {
+    cuda::adam(t_, parameters, gradients, first, second, count, rule);
+  }
+
+  void do_fill_normal(Tensor x, RandomStream& random) override { cuda::fill_normal(t_, draw(), x, random); }
+  void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) override {
+    cuda::load_images(t_, x, host_pixels, low, channels);
+  }
+  void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
+    cuda::interpolate(t_, draw(), between, real, fake, random);
+  }
+
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
-    const float *l = logits.data, many = static_cast<float>(logits.batch);
-    float* d = d_logits.data;
-    this->template rows<1>(
-        1, logits.batch,
-        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{loss_of_logit(l[i], term).value}}; },
-        [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
-          d[i] = loss_of_logit(l[i], term).slope / many;
-          if (i == 0) *loss = sums.of[0] / many;
-        });
+    cuda::adversarial_loss(t_, loss, d_logits, logits, term);
+  }
+  void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
+    cuda::gradient_penalty(t_, loss, direction, gradient, weight);
   }
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> host_labels) override {
-    assert(mode_ == Base::Mode::eager);
-    const std::size_t classes = size_of(logits.features);
-    const float *l = logits.data, many = static_cast<float>(logits.batch);
-    float *d = d_logits.data, *terms = scratch(2 * size_of(logits.batch));
-    auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
-    machine_->to_device(labels, host_labels.data(), host_labels.size());
-    each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
-      const float* row = l + image * classes;
-      float most = row[0], sum = 0;
-      for (std::size_t c = 1; c < classes; ++c) most = fmaxf(most, row[c]);
-      for (std::size_t c = 0; c < classes; ++c) sum += expf(row[c] - most);
-      terms[image] = most + logf(sum) - row[labels[image]];
-      for (std::size_t c = 0; c < classes; ++c)
-        d[image * classes + c] = (expf(row[c] - most) / sum - (c == labels[image] ? 1.0F : 0.0F)) / many;
-    });
-    mean_into(loss, terms, logits.batch);
+    cuda::classification_loss(t_, loss, d_logits, logits, host_labels);
   }
+
+  DrawOptions draw() const { return {shard(), host_random_}; }
+
+  Timeline<Device>& t_;
+  bool host_random_;
 };
+
+template <class Device>
+class CudaGradientReducer final : public GradientReducer {
+ public:
+  explicit CudaGradientReducer(Timeline<Device>& timeline) : timeline_(timeline) {}
+
+  void join(Communicator& communicator) override { timeline_.device().join(communicator); }
+  void reduce(float* gradients, std::size_t count) override {
+    if (timeline_.launch()) timeline_.device().reduce(gradients, count);
+  }
+  void finish() override {
+    if (timeline_.launch()) timeline_.device().finish_reductions();
+  }
+
+ private:
+  Timeline<Device>& timeline_;
+};
+
+/// The backend over `device`, which lives at least as long.
+template <class Device>
+std::unique_ptr<Backend> make_backend(std::shared_ptr<Device> device, const CudaOptions& options) {
+  auto backend = std::make_unique<Backend>();
+  backend->info = {.backend = "cuda",
+                   .device = device->name(),
+                   .instructions = device->instructions(),
+                   .threads = 1,
+                   .bus_id = device->bus_id(),
+                   .precision = device->precision()};
+  auto timeline = std::make_unique<Timeline<Device>>(std::move(device), options.graph);
+  backend->ops = std::make_unique<CudaOps<Device>>(*timeline, options.host_random);
+  backend->gradient_reducer = std::make_unique<CudaGradientReducer<Device>>(*timeline);
+  backend->timeline = std::move(timeline);
+  return backend;
+}
 
 }  // namespace ganymede::kernel::cuda

@@ -1,8 +1,8 @@
 #pragma once
-// Convolutions by their definition, an element of the result at a time: what stands in where cuDNN has no algorithm,
-// and what stands for cuDNN in tests on the CPU.
+// Convolutions by their definition, one element of the result at a time. Used on a GPU where cuDNN has no algorithm,
+// and in tests on the CPU in place of cuDNN.
 
-#include "kernel/ops/cuda/cuda_base.hpp"
+#include "kernel/ops/cuda/device_calls.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -37,16 +37,18 @@ struct DirectConvolution {
   GANYMEDE_DEVICE std::size_t y_size() const { return batch * out_frames * out_height * out_width * outputs; }
   GANYMEDE_DEVICE std::size_t weight_size() const { return outputs * kernel_frames * kernel * kernel * channels; }
 
-  /// Channel 0 of what a tap of an output's place sees; null: padding.
-  GANYMEDE_DEVICE const float* seen(std::size_t image, std::size_t frame, std::size_t row, std::size_t column,
-                                    std::size_t t, std::size_t r, std::size_t s) const {
-    // Below the padding the difference wraps round and is as far outside as beyond the edge.
+  /// Address in x of channel 0 of the pixel that tap (t, r, s) reads for an output at (frame, row, column); null:
+  /// padding.
+  GANYMEDE_DEVICE const float* input_of_tap(std::size_t image, std::size_t frame, std::size_t row, std::size_t column,
+                                            std::size_t t, std::size_t r, std::size_t s) const {
+    // Before the edge the unsigned difference wraps around to a large number, which is outside as well.
     const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
     const std::size_t x_in = column * stride + s - padding;
     if (f >= frames || y_in >= height || x_in >= width) return nullptr;
     return x + (((image * frames + f) * height + y_in) * width + x_in) * channels;
   }
 
+  /// Computes element i of y.
   GANYMEDE_DEVICE void forward(std::size_t i) const {
     const std::size_t o = i % outputs, column = i / outputs % out_width, above = i / outputs / out_width;
     const std::size_t row = above % out_height, frame = above / out_height % out_frames;
@@ -55,7 +57,7 @@ struct DirectConvolution {
     for (std::size_t t = 0; t < kernel_frames; ++t)
       for (std::size_t r = 0; r < kernel; ++r)
         for (std::size_t s = 0; s < kernel; ++s) {
-          const float* from = seen(image, frame, row, column, t, r, s);
+          const float* from = input_of_tap(image, frame, row, column, t, r, s);
           if (from == nullptr) continue;
           const float* w = weight + (((o * kernel_frames + t) * kernel + r) * kernel + s) * channels;
           for (std::size_t c = 0; c < channels; ++c) sum += w[c] * from[c];
@@ -63,6 +65,7 @@ struct DirectConvolution {
     y[i] = sum;
   }
 
+  /// Computes element i of x, its gradient.
   GANYMEDE_DEVICE void data(std::size_t i) const {
     const std::size_t c = i % channels, column = i / channels % width, above = i / channels / width;
     const std::size_t row = above % height, frame = above / height % frames, image = above / height / frames;
@@ -83,6 +86,7 @@ struct DirectConvolution {
     x[i] = sum;
   }
 
+  /// Computes element i of weight, its gradient.
   GANYMEDE_DEVICE void weights(std::size_t i) const {
     const std::size_t c = i % channels, s = i / channels % kernel, above = i / channels / kernel;
     const std::size_t r = above % kernel, t = above / kernel % kernel_frames, o = above / kernel / kernel_frames;
@@ -91,7 +95,7 @@ struct DirectConvolution {
       for (std::size_t frame = 0; frame < out_frames; ++frame)
         for (std::size_t row = 0; row < out_height; ++row)
           for (std::size_t column = 0; column < out_width; ++column) {
-            const float* from = seen(image, frame, row, column, t, r, s);
+            const float* from = input_of_tap(image, frame, row, column, t, r, s);
             if (from == nullptr) continue;
             sum += from[c] * y[(((image * out_frames + frame) * out_height + row) * out_width + column) * outputs + o];
           }
@@ -99,17 +103,17 @@ struct DirectConvolution {
   }
 };
 
-/// By the machine's own `each`.
-template <class Machine>
-void convolve_directly(Machine& machine, const ConvolutionCall& call) {
+/// Runs the convolution with the device's `each`.
+template <class Device>
+void convolve_directly(Device& device, const ConvolutionCall& call) {
   const DirectConvolution direct(call);
   switch (call.pass) {
     case Pass::forward:
-      return machine.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });
+      return device.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });
     case Pass::data:
-      return machine.each(direct.x_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.data(i); });
+      return device.each(direct.x_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.data(i); });
     case Pass::weights:
-      return machine.each(direct.weight_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.weights(i); });
+      return device.each(direct.weight_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.weights(i); });
   }
 }
 

@@ -1,48 +1,49 @@
 #pragma once
-// How many threads the kernels run with, and which of them does what: plain arithmetic, tested on the CPU.
+// How many blocks and threads the kernels of launches.hpp run with. Plain arithmetic, tested on the CPU.
 
 #include <algorithm>
 #include <cstddef>
 
 namespace ganymede::kernel::cuda {
 
-inline constexpr int kThreads = 256;  ///< of a block
+inline constexpr int kThreads = 256;  ///< threads of a block
 inline constexpr int kWarp = 32;
-/// A block of a column sum: 32 columns side by side, so that a warp reads whole cache lines, and 8 rows.
+/// A block of a column sum has 32 columns, so that a warp reads whole cache lines, and 8 rows of threads.
 inline constexpr int kBlockColumns = kWarp, kBlockRows = kThreads / kWarp;
-/// Blocks that keep a multiprocessor busy.
+/// So many blocks keep a multiprocessor busy.
 inline constexpr int kBlocksPerMultiprocessor = 8;
-/// Rows that a thread of a column sum takes before another chunk is opened.
+/// A column sum gets another chunk of rows when a thread would have more rows than this.
 inline constexpr int kRowsPerThread = 32;
-/// Partial sums of all chunks, in floats: the machine's scratch memory.
+/// Floats of scratch memory for the partial sums of all chunks.
 inline constexpr std::size_t kPartials = std::size_t{1} << 20;
 
 constexpr int divide_up(std::size_t value, std::size_t by) { return static_cast<int>((value + by - 1) / by); }
 
-/// One thread an element, or several elements a thread once the GPU is full.
+/// Blocks for one thread per element, or for several elements per thread once the GPU is full.
 constexpr int blocks_of_each(std::size_t count, int multiprocessors) {
   const std::size_t wanted = (count + kThreads - 1) / kThreads;
   return static_cast<int>(
       std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(multiprocessors) * kBlocksPerMultiprocessor));
 }
 
-/// Column sums of [rows x columns]: chunks of rows, whose partial sums a second kernel adds. One chunk: no second.
+/// Column sums of [rows x columns]: the rows are divided into chunks, whose partial sums a second kernel adds. With one
+/// chunk there is no second kernel.
 struct ColumnShape {
   int column_blocks, chunks, rows_per_chunk;
 };
 constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int multiprocessors) {
   const int column_blocks = divide_up(static_cast<std::size_t>(columns), kBlockColumns);
-  const int most = std::max(1, multiprocessors * kBlocksPerMultiprocessor / column_blocks);
+  const int chunks_max = std::max(1, multiprocessors * kBlocksPerMultiprocessor / column_blocks);
   const int fitting =
       static_cast<int>(kPartials / (static_cast<std::size_t>(columns) * static_cast<std::size_t>(sums)));
   const int wanted = divide_up(static_cast<std::size_t>(rows), std::size_t{kBlockRows} * kRowsPerThread);
-  const int chunks = std::max(1, std::min({wanted, most, fitting}));
+  const int chunks = std::max(1, std::min({wanted, chunks_max, fitting}));
   const int rows_per_chunk = divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunks));
   return {column_blocks, divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(rows_per_chunk)),
           rows_per_chunk};
 }
 
-/// Sums of rows: a warp a row, or a block where rows are long.
+/// Row sums: one warp for each row, or one block if the rows are long.
 struct RowShape {
   bool block_a_row;
   int blocks;

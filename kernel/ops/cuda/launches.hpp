@@ -1,5 +1,6 @@
 #pragma once
-// The kernels: how function objects are spread over a GPU's threads. See launch_shape.hpp for how many.
+// The kernels: each spreads the calls of a function object over a GPU's threads. launch_shape.hpp says how many there
+// are.
 
 #include <cuda_runtime.h>
 
@@ -14,7 +15,8 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::size_t count, Body 
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += stride) body(i);
 }
 
-/// A block of 32 columns by 8 rows sums its chunk of rows. A single chunk is also finished and applied.
+/// A block of 32 columns by 8 rows of threads sums its chunk of rows. If there is a single chunk, it also calls
+/// `finish` and `apply`.
 template <int N, class Term, class Finish, class Apply>
 __global__ void __launch_bounds__(kThreads)
     columns_kernel(int rows, int columns, int rows_per_chunk, Sums<N>* partial, Term term, Finish finish, Apply apply) {
@@ -37,12 +39,12 @@ __global__ void __launch_bounds__(kThreads)
       partial[std::size_t{blockIdx.y} * columns + column] = sum;
   }
   if (!last) return;
-  __syncthreads();  // what was finished is seen by the block's other threads
+  __syncthreads();  // now the block's other threads see what `finish` wrote
   if (column < columns)
     for (int row = threadIdx.y; row < rows; row += kBlockRows) apply(std::size_t(row), std::size_t(column));
 }
 
-/// Adds the chunks of a column.
+/// Adds the partial sums of the chunks of each column and calls `finish`.
 template <int N, class Finish>
 __global__ void __launch_bounds__(kThreads)
     finish_kernel(int columns, int chunks, const Sums<N>* partial, Finish finish) {
@@ -53,6 +55,7 @@ __global__ void __launch_bounds__(kThreads)
   finish(std::size_t(column), sum);
 }
 
+/// The sum over the threads of a warp, in each of them.
 template <int N>
 __device__ Sums<N> sum_of_warp(Sums<N> sum) {
   for (int offset = kWarp / 2; offset > 0; offset /= 2)
@@ -60,11 +63,11 @@ __device__ Sums<N> sum_of_warp(Sums<N> sum) {
   return sum;
 }
 
-/// A group of `Threads` threads a row: a warp or a block.
+/// One group of `Threads` threads, a warp or a block, for each row.
 template <int N, int Threads, class Term, class Apply>
 __global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Term term, Apply apply) {
   const int row = blockIdx.x * (kThreads / Threads) + threadIdx.x / Threads, lane = threadIdx.x % Threads;
-  if (row >= rows) return;  // whole warps, and never some of a block that is one group
+  if (row >= rows) return;  // whole groups leave together, so the synchronisations below are complete
   Sums<N> sum;
   for (int i = lane; i < length; i += Threads) sum += term(std::size_t(row), std::size_t(i));
   sum = sum_of_warp(sum);

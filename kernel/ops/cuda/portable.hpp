@@ -1,22 +1,13 @@
 #pragma once
-// What GPU kernels are written in: the same code runs as a thread of a GPU and, in tests, as a turn of a loop on the
-// CPU. A kernel is a function object; how its calls are spread over threads is the machine's business (see Machine in
-// cuda_ops.hpp).
+// What GPU kernels are written with. The same code runs as a thread of a GPU and, in tests, as an iteration of a loop
+// on the CPU. A kernel is a function object; the Device (see timeline.hpp) decides how its calls are spread over
+// threads.
 
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-#ifdef __CUDACC__
-#define GANYMEDE_DEVICE __host__ __device__
-#else
-#define GANYMEDE_DEVICE
-#endif
+#include "kernel/device_code.hpp"
 
 namespace ganymede::kernel::cuda {
 
-/// Numbers that a kernel sums up together.
+/// N numbers that a kernel sums at the same time.
 template <int N>
 struct Sums {
   float of[N] = {};
@@ -27,33 +18,24 @@ struct Sums {
   }
 };
 
-GANYMEDE_DEVICE inline float float_of(std::uint32_t bits) {
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-GANYMEDE_DEVICE inline std::uint32_t bits_of(float value) {
-  std::uint32_t bits;
-  memcpy(&bits, &value, sizeof bits);
-  return bits;
-}
-
-/// A word that changes from step to step while the captured step that uses it stays: then it stands in device memory.
-struct Dynamic {
-  const std::uint32_t* at;  ///< null: `bits` itself
+/// A word of 32 bits that differs from step to step. A captured step is replayed unchanged, so there the word is read
+/// from device memory, which is rewritten before each replay.
+struct StepWord {
+  const std::uint32_t* at;  ///< in device memory; null: the word is `bits`
   std::uint32_t bits;
 
   GANYMEDE_DEVICE std::uint32_t word() const { return at == nullptr ? bits : *at; }
   GANYMEDE_DEVICE float number() const { return float_of(word()); }
 };
 
-struct Words {
+/// 128 random bits.
+struct RandomWords {
   std::uint32_t of[4];
 };
 
-/// The i-th block of 128 random bits under a key: Philox4x32-10 (Salmon et al. 2011). Any thread finds its own.
-GANYMEDE_DEVICE inline Words philox(std::uint32_t key0, std::uint32_t key1, std::uint64_t i) {
+/// The i-th block of 128 random bits under a key: Philox4x32-10 (Salmon et al. 2011). A thread computes its own block
+/// without the blocks before it.
+GANYMEDE_DEVICE inline RandomWords philox(std::uint32_t key0, std::uint32_t key1, std::uint64_t i) {
   std::uint32_t c0 = static_cast<std::uint32_t>(i), c1 = static_cast<std::uint32_t>(i >> 32), c2 = 0, c3 = 0;
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t a = std::uint64_t{0xD2511F53U} * c0, b = std::uint64_t{0xCD9E8D57U} * c2;
@@ -69,13 +51,14 @@ GANYMEDE_DEVICE inline Words philox(std::uint32_t key0, std::uint32_t key1, std:
   return {{c0, c1, c2, c3}};
 }
 
-struct Key {
-  Dynamic low, high;
+/// The key of one random draw, for example of one dropout mask.
+struct PhiloxKey {
+  StepWord low, high;
 
-  GANYMEDE_DEVICE Words words(std::uint64_t i) const { return philox(low.word(), high.word(), i); }
+  GANYMEDE_DEVICE RandomWords words(std::uint64_t i) const { return philox(low.word(), high.word(), i); }
 };
 
-/// (0, 1]
+/// A uniform number in (0, 1] from a random word.
 GANYMEDE_DEVICE inline float uniform_of(std::uint32_t word) {
   return (static_cast<float>(word >> 8) + 1.0F) * (1.0F / 16777216.0F);
 }
@@ -88,7 +71,7 @@ GANYMEDE_DEVICE inline void normals_of(std::uint32_t a, std::uint32_t b, float (
 }
 
 GANYMEDE_DEVICE inline float leaky(float x, float slope) { return x > 0 ? x : slope * x; }
-/// The derivative by what stood there before, which has the same sign.
+/// Derivative of leaky at x, from its output y = leaky(x, slope), which has the sign of x.
 GANYMEDE_DEVICE inline float leaky_slope(float y, float slope) { return y > 0 ? 1.0F : slope; }
 
 }  // namespace ganymede::kernel::cuda

@@ -1,9 +1,12 @@
-// The batch norm's tangent and the gradient of that: what a gradient penalty needs. Part of kernels.cpp.
+// The tangent of batch norm and its backward pass, for the gradient penalty. Part of kernels.cpp.
 //
-// With n = (x - mean) / s and P v = v - mean(v) - n mean(n v), the tangent of y = leaky(scale n + shift) is
-// y_dot = leaky' scale / s P x_dot. For an adjoint v of y_dot (the leaky' in it), q = v . y_dot = scale / s v . P x_dot
-// has the derivatives  by x_dot: scale / s P v;  by scale: q / scale;
-// by x: -q n / (s N) - scale / (s^2 N) P (v (n . x_dot) + x_dot (n . v)), because ds/dx = n / N and dn = P dx / s.
+// Let s be the deviation, N the batch, n = (x - mean) / s and P v = v - mean(v) - n mean(n v). The tangent of y =
+// leaky(scale n + shift) is y_dot = leaky' scale / s P x_dot. For an adjoint v of y_dot, already multiplied by leaky',
+// the number q = v . y_dot = scale / s v . P x_dot has the derivatives
+//   with respect to x_dot: scale / s P v
+//   with respect to scale: q / scale
+//   with respect to x: -q n / (s N) - scale / (s^2 N) P (v (n . x_dot) + x_dot (n . v))
+// because ds/dx = n / N and dn = P dx / s.
 
 void batch_norm_tangent(float* y_dot, const float* x_dot, const float* x, const BatchNormRows& rows, int batch,
                         int begin, int end) {
@@ -46,7 +49,7 @@ void batch_norm_tangent_backward(const BatchNormTangents& t, const float* x, con
     }
     const double many = batch;
     const auto q = static_cast<float>(double{factor} * (v_dot - sum_v * sum_dot / many - n_v * n_dot / many));
-    // w = v (n . x_dot) + x_dot (n . v), of which P takes mean and n's share.
+    // P subtracts from w = v (n . x_dot) + x_dot (n . v) its mean and its component along n.
     const auto nv = static_cast<float>(n_v), nd = static_cast<float>(n_dot);
     const auto mean_w = static_cast<float>((sum_v * n_dot + sum_dot * n_v) / many);
     const auto along_w = static_cast<float>(2 * n_v * n_dot / many);

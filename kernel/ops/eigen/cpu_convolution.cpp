@@ -6,22 +6,22 @@
 namespace ganymede::kernel {
 namespace {
 
-/// The pool counts fewer chunks than 2^20.
-constexpr int kMostChunks = 1 << 18;
+/// Most chunks of one loop; ThreadPool counts them with 20 bits.
+constexpr int kMaxChunks = 1 << 18;
 constexpr int kTileRows = 6;
 
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 
-/// Of one thread, in floats: two panels and a tile's results of as many rows as a pass can have.
+/// Floats of one thread's scratch memory: two panels, and a tile's results for as many rows as a pass can have.
 std::size_t scratch_floats(const ConvolutionShape& shape, const CpuKernels& kernels) {
   const int rows = std::max(shape.in_channels, shape.out_channels);
   return std::size_t{2} * kPanelScratch +
          static_cast<std::size_t>(rows) * static_cast<std::size_t>(kernels.tile_columns);
 }
 
-/// The taps of a kernel of the convolution itself.
-std::array<Tap, kMostTaps> taps_of(const ConvolutionShape& shape) {
-  std::array<Tap, kMostTaps> taps{};
+/// The taps of the forward pass.
+std::array<Tap, kMaxTaps> taps_of(const ConvolutionShape& shape) {
+  std::array<Tap, kMaxTaps> taps{};
   const int plane = shape.kernel * shape.kernel;
   for (int i = 0; i < shape.taps(); ++i)
     taps[static_cast<std::size_t>(i)] = {i / plane - shape.padding_frames, i % plane / shape.kernel - shape.padding,
@@ -57,7 +57,7 @@ Gather CpuConvolution::gather_of(Tensor x, const Tap* taps) const {
 void CpuConvolution::over_tiles(const Gather& gather, const GatherProduct& product) const {
   const int tiles =
       divide_up(gather.grid_frames * gather.grid_height * gather.grid_width * gather.batch, kernels_.tile_columns);
-  const int chunk = divide_up(tiles, kMostChunks);
+  const int chunk = divide_up(tiles, kMaxChunks);
   pool_.run(divide_up(tiles, chunk), [&](int i, int thread) {
     kernels_.gather_product(gather, product, i * chunk, std::min(tiles, (i + 1) * chunk), scratch_of(thread));
   });
@@ -78,12 +78,13 @@ void CpuConvolution::forward(Tensor y, Tensor x, const float* weight) const {
                       .y_column = 0});
 }
 
-// The pixels of dx fall into stride x stride classes, by their place in a stride: all of a class are reached by the
-// same taps. So nothing is scattered, and nothing multiplied with the zeros that a stride would put between.
+// The pixels of dx are divided into stride x stride classes by their coordinates modulo the stride. The same taps reach
+// all pixels of a class, so each class is a convolution of its own: without scattered writes, and without products with
+// the zeros that a strided convolution would insert.
 void CpuConvolution::backward_data(Tensor dx, Tensor dy, const float* weight) const {
-  // Each class takes its taps' weights, of all output channels in a row: [in_channels x taps x out_channels].
+  // Transposes the weights to [in_channels x taps x out_channels], so that a tap's output channels are contiguous.
   const int columns = shape_.in_channels * shape_.taps();
-  constexpr int kBlock = 16;  // the widest vector: shorter ones are turned an element at a time
+  constexpr int kBlock = 16;  // the widest vector; narrower blocks are transposed element by element
   pool_.run(divide_up(shape_.out_channels, kBlock), [&](int i, int) {
     kernels_.transpose(weight, workspace_, shape_.out_channels, columns, i * kBlock,
                        std::min(shape_.out_channels, (i + 1) * kBlock));
@@ -94,9 +95,9 @@ void CpuConvolution::backward_data(Tensor dx, Tensor dy, const float* weight) co
 }
 
 void CpuConvolution::backward_class(Tensor dx, Tensor dy, int row, int column) const {
-  std::array<Tap, kMostTaps> taps{};
+  std::array<Tap, kMaxTaps> taps{};
   int count = 0;
-  // Pixel i * stride + row is fed by output i + (row + padding - k) / stride, for the k that leave no remainder.
+  // Pixel i * stride + row receives from output i + (row + padding - k) / stride for each k where that is an integer.
   const auto reaches = [&](int place, int k) { return (place + shape_.padding - k) % shape_.stride == 0; };
   for (int f = 0; f < shape_.kernel_frames; ++f)
     for (int i = 0; i < shape_.kernel; ++i)
@@ -135,7 +136,7 @@ void CpuConvolution::backward_weights(float* d_weight, Tensor dy, Tensor x, bool
   const Gather gather = gather_of(x, taps.data());
   const GatherWeights weights{dy.data, d_weight, accumulate};
   const int across = divide_up(shape_.in_channels * gather.taps, kernels_.tile_columns);
-  // Few tiles are shared out by rows too, though each piece gathers anew.
+  // Few tiles are divided by rows too, so that all threads work, although each part gathers again.
   const int pieces = 2 * pool_.threads(), all = shape_.out_channels;
   const int rows = across >= pieces ? all : std::min(all, divide_up(all, pieces * kTileRows) * kTileRows);
   const int down = divide_up(all, rows);

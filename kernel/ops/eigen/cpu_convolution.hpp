@@ -1,11 +1,12 @@
 #pragma once
-// A convolution on the CPU: which gathered products its three passes are, and how threads share them.
+// Convolutions on the CPU: expresses the three passes as gathered products (see kernels.hpp) and divides them among
+// threads.
 
 #include <cstddef>
 
-#include "kernel/ops.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/ops/eigen/thread_pool.hpp"
+#include "kernel/ops/tensor_ops.hpp"
 
 namespace ganymede::kernel {
 
@@ -13,11 +14,11 @@ class CpuConvolution {
  public:
   static std::size_t workspace_floats(const ConvolutionShape& shape, const CpuKernels& kernels, int threads);
 
-  /// `workspace` holds workspace_floats.
+  /// `workspace` has workspace_floats() floats; all references must outlive the object.
   CpuConvolution(const ConvolutionShape& shape, const CpuKernels& kernels, ThreadPool& pool, float* workspace)
       : shape_(shape), kernels_(kernels), pool_(pool), workspace_(workspace) {}
 
-  // As Ops::convolve and its gradients.
+  // As TensorOps::convolve, convolve_backward_data and convolve_backward_weights.
   void forward(Tensor y, Tensor x, const float* weight) const;
   void backward_data(Tensor dx, Tensor dy, const float* weight) const;
   void backward_weights(float* d_weight, Tensor dy, Tensor x, bool accumulate) const;
@@ -31,7 +32,7 @@ class CpuConvolution {
   const ConvolutionShape& shape_;
   const CpuKernels& kernels_;
   ThreadPool& pool_;
-  float* workspace_;  // the weights, turned; then each thread's scratch
+  float* workspace_;  // the transposed weights, then each thread's scratch
 };
 
 }  // namespace ganymede::kernel

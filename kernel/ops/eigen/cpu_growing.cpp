@@ -7,14 +7,14 @@
 namespace ganymede::kernel {
 namespace {
 
-/// Floats that outweigh handing a chunk to a thread.
+/// Floats of a chunk, enough to make handing it to a thread worthwhile.
 constexpr double kChunkElements = 16384;
 
 Blocks blocks_of(const BlockShape& shape, int batch) {
   return {shape.frames, shape.height, shape.width, batch, shape.block_frames, shape.block};
 }
 
-/// The moments of one feature over the batch.
+/// Mean and standard deviation of one feature over the batch.
 struct Moments {
   double mean, deviation;
 };
@@ -24,7 +24,7 @@ Moments moments_of(const float* row, int batch) {
   for (int i = 0; i < batch; ++i) sum += double{row[i]};
   const double mean = sum / batch;
   for (int i = 0; i < batch; ++i) squares += (double{row[i]} - mean) * (double{row[i]} - mean);
-  return {mean, std::sqrt(squares / batch + double{kDeviationEpsilon})};
+  return {mean, std::sqrt(squares / batch + double{kStddevEpsilon})};
 }
 
 }  // namespace
@@ -70,14 +70,14 @@ void CpuGrowing::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float
   });
 }
 
-void CpuGrowing::spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const {
+void CpuGrowing::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const {
   const int width = shape.width / shape.block;
   over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
-    kernels_.spread(fine.data, coarse.data, blocks_of(shape, fine.batch), factor, begin, end);
+    kernels_.upsample(fine.data, coarse.data, blocks_of(shape, fine.batch), factor, begin, end);
   });
 }
 
-void CpuGrowing::append_deviation_forward(Tensor y, Tensor x, int positions) {
+void CpuGrowing::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   std::memcpy(y.data, x.data, x.size() * sizeof(float));
   double sum = 0;
   for (int f = 0; f < x.features; ++f) sum += moments_of(x.data + std::ptrdiff_t{f} * x.batch, x.batch).deviation;
@@ -85,9 +85,9 @@ void CpuGrowing::append_deviation_forward(Tensor y, Tensor x, int positions) {
   std::fill_n(y.data + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
-void CpuGrowing::append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+void CpuGrowing::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
-  double d_mean = 0;  // of the mean deviation, which every image and position was given
+  double d_mean = 0;  // gradient of the mean deviation, which all images and positions received
   for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.data[x.size() + i]};
   for (int f = 0; f < x.features; ++f) {
     const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
@@ -98,7 +98,7 @@ void CpuGrowing::append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int p
   }
 }
 
-void CpuGrowing::append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+void CpuGrowing::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
   std::memcpy(y_dot.data, x_dot.data, x.size() * sizeof(float));
   double sum = 0;
   for (int f = 0; f < x.features; ++f) {
@@ -112,9 +112,9 @@ void CpuGrowing::append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, 
   std::fill_n(y_dot.data + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
-// The mean deviation is curved: with n = (x - mean) / deviation of a feature, its derivative is n / (features batch),
-// and that one's along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
-void CpuGrowing::append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
+// With n = (x - mean) / deviation of a feature, the derivative of the mean deviation is n / (features batch). The
+// derivative of that along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
+void CpuGrowing::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   const auto sum_of = [&](Tensor adjoint) {
     double sum = 0;
@@ -162,7 +162,7 @@ void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient
       squares += double{gradient.data[at]} * double{gradient.data[at]};
     const double norm = std::sqrt(squares);
     sum += (norm - 1) * (norm - 1);
-    // Where the norm is zero it has no gradient.
+    // A norm of zero has no gradient.
     const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * (norm - 1) / norm : 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
       direction.data[at] = static_cast<float>(factor * double{gradient.data[at]});

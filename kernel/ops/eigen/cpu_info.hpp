@@ -1,11 +1,11 @@
 #pragma once
-// What the system says of itself.
+// What the operating system tells about the processor and its memory.
 
 #include <string>
 
 namespace ganymede::kernel {
 
-std::string cpu_name();      ///< "AMD EPYC"; "CPU" where the system does not say
-double free_memory_bytes();  ///< that it can give without swapping; 0: not known
+std::string cpu_name();      ///< for example "AMD EPYC"; "CPU" if the system does not tell
+double free_memory_bytes();  ///< bytes available without swapping; 0: not known
 
 }  // namespace ganymede::kernel

@@ -21,13 +21,13 @@ void cpu_classification_loss(float* loss, Tensor d_logits, Tensor logits, std::s
   const auto stride = std::ptrdiff_t{logits.batch};
   double sum = 0;
   for (int i = 0; i < logits.batch; ++i) {
-    double most = double{logits.data[i]}, all = 0;
-    for (int c = 1; c < logits.features; ++c) most = std::max(most, double{logits.data[c * stride + i]});
-    for (int c = 0; c < logits.features; ++c) all += std::exp(double{logits.data[c * stride + i]} - most);
+    double largest = double{logits.data[i]}, all = 0;
+    for (int c = 1; c < logits.features; ++c) largest = std::max(largest, double{logits.data[c * stride + i]});
+    for (int c = 0; c < logits.features; ++c) all += std::exp(double{logits.data[c * stride + i]} - largest);
     const int label = labels[static_cast<std::size_t>(i)];
-    sum += most + std::log(all) - double{logits.data[label * stride + i]};
+    sum += largest + std::log(all) - double{logits.data[label * stride + i]};
     for (int c = 0; c < logits.features; ++c) {
-      const double p = std::exp(double{logits.data[c * stride + i]} - most) / all;
+      const double p = std::exp(double{logits.data[c * stride + i]} - largest) / all;
       d_logits.data[c * stride + i] = static_cast<float>((p - (c == label ? 1 : 0)) / logits.batch);
     }
   }

@@ -54,7 +54,7 @@ void CpuSynchronizedNorm::forward(Tensor y, Tensor x, const BatchNormParameters&
 void CpuSynchronizedNorm::backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
                                    bool accumulate) const {
   const auto features = static_cast<std::size_t>(x.features);
-  std::vector<double> sums(2 * features);  // of dz, then of dz n
+  std::vector<double> sums(2 * features);  // sums of dz, then of dz n
   over(x.features, [&](int f) {
     const float mean = p.mean[f], inverse = p.inverse_deviation[f];
     const float factor = p.scale[f] * inverse, offset = p.shift[f] - mean * factor;
@@ -69,7 +69,7 @@ void CpuSynchronizedNorm::backward(Tensor dy, Tensor x, const BatchNormParameter
     const auto at = static_cast<std::size_t>(f);
     sums[at] = sum;
     sums[features + at] = dot;
-    // These stay of this process: they are averaged with all gradients.
+    // These gradients are this process's own; like all gradients they are averaged later.
     if (d_shift != nullptr) {
       d_shift[f] = (accumulate ? d_shift[f] : 0.0F) + static_cast<float>(sum);
       d_scale[f] = (accumulate ? d_scale[f] : 0.0F) + static_cast<float>(dot);

@@ -24,26 +24,22 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-/// A chunk must outweigh handing it to a thread (about a microsecond): some ten microseconds of work.
+/// Work of one chunk. Handing a chunk to a thread takes about a microsecond, so a chunk takes some ten.
 constexpr double kChunkFlops = 2e6;
 constexpr std::size_t kChunkElements = 16384;
-/// Rows of one chunk of weights stay in the second-level cache while the batch passes over them.
+/// A chunk of weights of so many rows stays in the second-level cache while the batch passes over it.
 constexpr int kChunkRowsMax = 96;
 constexpr int kTileRows = 6;
 
 int divide_up(int value, int by) { return (value + by - 1) / by; }
 
-class EigenOps final : public Ops {
+class EigenOps final : public TensorOps {
  public:
-  EigenOps(int threads, const CpuKernels& kernels)
-      : kernels_(kernels), pool_(threads), scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
-
-  std::string backend() const override { return "eigen"; }
-  std::string device() const override {
-    return fmt::format("{}, {} thread{}", cpu_name(), threads(), threads() == 1 ? "" : "s");
-  }
-  std::string instructions() const override { return kernels_.name; }
-  int threads() const override { return pool_.threads(); }
+  EigenOps(DeviceTimeline& timeline, int threads, const CpuKernels& kernels)
+      : TensorOps(timeline, MemoryLayout::batch_innermost),
+        kernels_(kernels),
+        pool_(threads),
+        scratch_(static_cast<std::size_t>(threads) * kProductScratch) {}
 
   double available_bytes() const override { return free_memory_bytes(); }
   Buffer do_allocate(std::size_t bytes) override {
@@ -51,7 +47,7 @@ class EigenOps final : public Ops {
     const std::size_t rounded = std::max(alignment, (bytes + alignment - 1) / alignment * alignment);
     void* memory = std::aligned_alloc(alignment, rounded);
     if (memory == nullptr) throw Infeasible(fmt::format("no memory for {} bytes on the CPU", bytes));
-    // The weights are read down their columns too, which misses the TLB at every element with pages of 4 KiB.
+    // Weights are also read column by column, which misses the TLB at every element if pages have 4 KiB.
     if (alignment == kHugePage) ::madvise(memory, rounded, MADV_HUGEPAGE);
     std::memset(memory, 0, rounded);
     return {{memory, {[](void* data, std::size_t) { std::free(data); }, bytes}}};
@@ -61,15 +57,14 @@ class EigenOps final : public Ops {
     return static_cast<std::size_t>(inputs) * static_cast<std::size_t>(batch) * sizeof(float);  // the input, transposed
   }
   std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int /*batch*/) const override {
-    return CpuConvolution::workspace_floats(shape, kernels_, threads()) * sizeof(float);
+    return CpuConvolution::workspace_floats(shape, kernels_, pool_.threads()) * sizeof(float);
   }
 
   void read(std::span<float> host, const float* from) override { std::copy_n(from, host.size(), host.data()); }
   void write(float* to, std::span<const float> host) override { std::copy_n(host.data(), host.size(), to); }
-  void synchronize() override {}
 
  private:
-  /// Rows [begin, end) of `rows` in chunks of about equal work.
+  /// Calls function(begin, end, the thread's scratch memory) for chunks of the rows [0, rows) of about equal work.
   template <class Function>
   void over_rows(int rows, double flops_per_row, const Function& function) {
     const int wanted = static_cast<int>(std::min(kChunkFlops / std::max(1.0, flops_per_row), double{kChunkRowsMax}));
@@ -176,7 +171,8 @@ class EigenOps final : public Ops {
   }
 
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) override {
-    if (synchronized() != nullptr) return CpuSynchronizedNorm(*synchronized(), pool_).forward(y, x, parameters);
+    if (norm_communicator() != nullptr)
+      return CpuSynchronizedNorm(*norm_communicator(), pool_).forward(y, x, parameters);
     over_features(x, [&](int begin, int end) {
       kernels_.batch_norm_forward(x.data, y.data, rows_of(parameters), x.batch, begin, end);
     });
@@ -190,8 +186,8 @@ class EigenOps final : public Ops {
 
   void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
                                     float* d_shift, bool accumulate) override {
-    if (synchronized() != nullptr)
-      return CpuSynchronizedNorm(*synchronized(), pool_).backward(dy, x, parameters, d_scale, d_shift, accumulate);
+    if (norm_communicator() != nullptr)
+      return CpuSynchronizedNorm(*norm_communicator(), pool_).backward(dy, x, parameters, d_scale, d_shift, accumulate);
     over_features(x, [&](int begin, int end) {
       kernels_.batch_norm_backward(dy.data, x.data, rows_of(parameters), d_scale, d_shift, accumulate, x.batch, begin,
                                    end);
@@ -218,7 +214,7 @@ class EigenOps final : public Ops {
     // 16 bits decide about a unit: `keep` is met within 1 / 65536.
     const auto threshold = static_cast<std::uint64_t>(std::lround(p.keep * 65536.0F));
     std::uint64_t bits = 0;
-    // Of the images of all processes, this one's.
+    // Bits are drawn for the images of all processes; this one's are kept.
     const auto batch = static_cast<std::size_t>(mask.batch), ranks = static_cast<std::size_t>(shard().ranks);
     const std::size_t first = batch * static_cast<std::size_t>(shard().rank);
     std::uint8_t* kept = mask.data;
@@ -237,33 +233,30 @@ class EigenOps final : public Ops {
     });
   }
 
-  void do_leaky_forward(Tensor x, float slope) override {
-    over_elements(x.size(),
-                  [&](std::size_t begin, std::size_t end) { kernels_.leaky_forward(x.data, slope, begin, end); });
-  }
-
-  void do_leaky_backward(Tensor dy, Tensor y, float slope) override {
-    over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
-      kernels_.leaky_backward(dy.data, y.data, slope, begin, end);
+  void do_activate(Tensor x, Activation activation) override {
+    over_elements(x.size(), [&](std::size_t begin, std::size_t end) {
+      switch (activation.kind) {
+        case Activation::Kind::leaky_relu:
+          return kernels_.leaky_forward(x.data, activation.slope, begin, end);
+        case Activation::Kind::tanh:
+          return kernels_.tanh_forward(x.data, begin, end);
+        case Activation::Kind::sigmoid:
+          return kernels_.sigmoid_forward(x.data, begin, end);
+      }
     });
   }
 
-  void do_tanh_forward(Tensor x) override {
-    over_elements(x.size(), [&](std::size_t begin, std::size_t end) { kernels_.tanh_forward(x.data, begin, end); });
-  }
-
-  void do_tanh_backward(Tensor dy, Tensor y) override {
-    over_elements(dy.size(),
-                  [&](std::size_t begin, std::size_t end) { kernels_.tanh_backward(dy.data, y.data, begin, end); });
-  }
-
-  void do_sigmoid_forward(Tensor x) override {
-    over_elements(x.size(), [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_forward(x.data, begin, end); });
-  }
-
-  void do_sigmoid_backward(Tensor dy, Tensor y) override {
-    over_elements(dy.size(),
-                  [&](std::size_t begin, std::size_t end) { kernels_.sigmoid_backward(dy.data, y.data, begin, end); });
+  void do_activate_backward(Tensor dy, Tensor y, Activation activation) override {
+    over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
+      switch (activation.kind) {
+        case Activation::Kind::leaky_relu:
+          return kernels_.leaky_backward(dy.data, y.data, activation.slope, begin, end);
+        case Activation::Kind::tanh:
+          return kernels_.tanh_backward(dy.data, y.data, begin, end);
+        case Activation::Kind::sigmoid:
+          return kernels_.sigmoid_backward(dy.data, y.data, begin, end);
+      }
+    });
   }
 
   CpuGrowing growing() { return {kernels_, pool_}; }
@@ -280,23 +273,23 @@ class EigenOps final : public Ops {
   void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
     growing().pixel_norm_backward(dy, y, scale, channels);
   }
-  void do_append_deviation_forward(Tensor y, Tensor x, int positions) override {
-    CpuGrowing::append_deviation_forward(y, x, positions);
+  void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
+    CpuGrowing::minibatch_stddev_forward(y, x, positions);
   }
-  void do_append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
-    CpuGrowing::append_deviation_backward(dx, dy, x, positions);
+  void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
+    CpuGrowing::minibatch_stddev_backward(dx, dy, x, positions);
   }
-  void do_append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
-    CpuGrowing::append_deviation_tangent(y_dot, x_dot, x, positions);
+  void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
+    CpuGrowing::minibatch_stddev_tangent(y_dot, x_dot, x, positions);
   }
-  void do_append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
-    CpuGrowing::append_deviation_tangent_backward(dx, dy, x_dot, x, positions);
+  void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
+    CpuGrowing::minibatch_stddev_tangent_backward(dx, dy, x_dot, x, positions);
   }
   void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override {
     growing().pool(coarse, fine, shape, factor);
   }
-  void do_spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
-    growing().spread(fine, coarse, shape, factor);
+  void do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
+    growing().upsample(fine, coarse, shape, factor);
   }
   void do_combine(Tensor y, float a, Tensor x, float b) override {
     over_elements(y.size(),
@@ -355,30 +348,39 @@ class EigenOps final : public Ops {
     });
   }
 
-  // Chunks are whole blocks of a compression.
-  void do_pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) override {
+  // kChunkElements is a multiple of a compression's block, so that chunks are whole blocks.
+  void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
-      compress(bits, {from + begin, end - begin}, to + compressed_bytes(bits, begin));
+      compress(compression, {from + begin, end - begin}, to + compressed_bytes(compression, begin));
     });
   }
-  void do_unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) override {
+  void do_unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
-      decompress(bits, from + compressed_bytes(bits, begin), {to + begin, end - begin});
+      decompress(compression, from + compressed_bytes(compression, begin), {to + begin, end - begin});
     });
   }
 
   const CpuKernels& kernels_;
   ThreadPool pool_;
   std::vector<float> scratch_;
-  std::vector<float> drawn_;  // of the images of all processes
+  std::vector<float> drawn_;  // for the images of all processes
 };
 
 }  // namespace
 
-std::unique_ptr<Ops> make_eigen_ops(int threads) { return make_eigen_ops(threads, *available_cpu_kernels().front()); }
+std::unique_ptr<Backend> make_eigen_backend(int threads) {
+  return make_eigen_backend(threads, *available_cpu_kernels().front());
+}
 
-std::unique_ptr<Ops> make_eigen_ops(int threads, const CpuKernels& kernels) {
-  return std::make_unique<EigenOps>(threads, kernels);
+std::unique_ptr<Backend> make_eigen_backend(int threads, const CpuKernels& kernels) {
+  auto backend = std::make_unique<Backend>();
+  backend->info = {.backend = "eigen",
+                   .device = fmt::format("{}, {} thread{}", cpu_name(), threads, threads == 1 ? "" : "s"),
+                   .instructions = kernels.name,
+                   .threads = threads};
+  backend->timeline = std::make_unique<HostTimeline>();
+  backend->ops = std::make_unique<EigenOps>(*backend->timeline, threads, kernels);
+  return backend;
 }
 
 }  // namespace ganymede::kernel

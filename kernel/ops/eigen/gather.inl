@@ -1,19 +1,19 @@
-// Convolutions as matrix products whose operand B is gathered a panel at a time: no matrix of all columns exists. Part
-// of kernels.cpp.
+// Convolutions as matrix products whose operand B is gathered panel by panel, so that the matrix of all columns is
+// never stored. Part of kernels.cpp.
 //
-// A position's batch is contiguous ([channels x frames x height x width x batch]), so gathering copies runs of `batch` floats,
-// and a panel is read by as many rows as the product has: its cost is some percent.
+// The images of a position are contiguous ([channels x frames x height x width x batch]), so gathering copies runs of
+// `batch` floats. All rows of the product read the same panel; gathering takes a few percent of the time.
 
 constexpr int kTileColumns = kTileVectors * kWidth;
 static_assert(kDepth * kTileColumns <= kPanelScratch);
 
-/// The columns of a tile, in runs of one position each.
+/// The columns of a tile, divided into runs. A run is a range of images at one position.
 struct Runs {
   int count = 0;
-  int begin[kTileColumns], length[kTileColumns];  // in the tile
-  // Of the position:
+  int begin[kTileColumns], length[kTileColumns];  // place in the tile
+  // The run's position:
   int frame[kTileColumns], row[kTileColumns], column[kTileColumns];
-  int image[kTileColumns];                        // first of the batch
+  int image[kTileColumns];                        // the run's first image
 };
 
 Runs runs_of(const Gather& g, int first, int columns) {
@@ -42,7 +42,7 @@ inline void clear_run(float* to, int length) {
   for (int i = 0; i < length; ++i) to[i] = 0.0F;
 }
 
-/// Where a tap of a run begins within a channel of x; -1 in the padding.
+/// Index within a channel of x of what a run reads for a tap; -1: padding.
 inline std::ptrdiff_t source_of(const Gather& g, const Runs& runs, int run, const Tap& tap) {
   const int frame = runs.frame[run] + tap.frame;
   const int row = runs.row[run] * g.step + tap.row, column = runs.column[run] * g.step + tap.column;
@@ -50,7 +50,7 @@ inline std::ptrdiff_t source_of(const Gather& g, const Runs& runs, int run, cons
   return ((std::ptrdiff_t{frame} * g.height + row) * g.width + column) * g.batch + runs.image[run];
 }
 
-/// One row of a panel: a channel of x through a tap.
+/// Gathers one row of a panel: what the tile reads of one channel for one tap.
 inline void gather_row(float* to, const float* channel, const std::ptrdiff_t* sources, const Runs& runs) {
   for (int i = 0; i < runs.count; ++i) {
     if (sources[i] < 0)
@@ -72,7 +72,7 @@ void rows_by_panel(const float* a, std::ptrdiff_t a_row, const float* panel, int
   }
 }
 
-/// The least of 1, 2 and kTileVectors packets that holds the columns, in floats.
+/// Floats of the smallest of 1, 2 and kTileVectors packets that holds the columns.
 inline int stride_of(int columns) {
   return columns <= kWidth ? kWidth : columns <= 2 * kWidth ? 2 * kWidth : kTileColumns;
 }
@@ -81,11 +81,11 @@ void gather_product(const Gather& g, const GatherProduct& p, int tile_begin, int
   float *panel = scratch, *result = scratch + kPanelScratch;
   const int all = g.grid_frames * g.grid_height * g.grid_width * g.batch;
   const std::ptrdiff_t channel = std::ptrdiff_t{g.frames} * g.height * g.width * g.batch;
-  std::ptrdiff_t sources[kMostTaps * kTileColumns];
+  std::ptrdiff_t sources[kMaxTaps * kTileColumns];
   for (int tile = tile_begin; tile < tile_end; ++tile) {
     const int first = tile * kTileColumns, columns = std::min(kTileColumns, all - first), stride = stride_of(columns);
     const Runs runs = runs_of(g, first, columns);
-    bool inside[kMostTaps];
+    bool inside[kMaxTaps];
     for (int t = 0; t < g.taps; ++t) {
       inside[t] = false;
       for (int i = 0; i < runs.count; ++i)
@@ -99,7 +99,7 @@ void gather_product(const Gather& g, const GatherProduct& p, int tile_begin, int
       accumulate = true;
     };
     if (p.channels_outside) {
-      // Columns of A are (channel, tap), as PyTorch keeps a convolution's weights.
+      // Columns of A are (channel, tap), the order of a convolution's weights.
       const int depth_all = g.channels * g.taps;
       for (int k = 0; k < depth_all; k += kDepth) {
         const int depth = std::min(kDepth, depth_all - k);
@@ -142,13 +142,13 @@ void gather_weights(const Gather& g, const GatherWeights& p, int tile_begin, int
   const std::ptrdiff_t channel = std::ptrdiff_t{g.frames} * g.height * g.width * g.batch;
   const int rows = row_end - row_begin, all = g.channels * g.taps;
   static_assert(kDepth % kTileColumns == 0);
-  std::ptrdiff_t sources[kMostTaps * kTileColumns];
+  std::ptrdiff_t sources[kMaxTaps * kTileColumns];
   for (int tile = tile_begin; tile < tile_end; ++tile) {
     const int first = tile * kTileColumns, columns = std::min(kTileColumns, all - first), stride = stride_of(columns);
     bool accumulate = false;
     for (std::ptrdiff_t j = 0; j < positions; j += kDepth) {
       const int depth = static_cast<int>(std::min<std::ptrdiff_t>(kDepth, positions - j));
-      // Rows of weights by columns of positions first, as they lie; then turned.
+      // Gathers [weights x positions], the order in memory; transposes it below.
       for (int part = 0; part < depth; part += kTileColumns) {
         const int length = std::min(kTileColumns, depth - part);
         const Runs runs = runs_of(g, static_cast<int>(j) + part, length);

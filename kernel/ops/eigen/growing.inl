@@ -1,5 +1,5 @@
-// What growing networks need beside convolutions: biases with equalised learning rates, pixel norm, blocks of a grid.
-// Part of kernels.cpp.
+// The loops of progressively growing networks: biases with equalised learning rates, pixel norm, blocks of a grid. Part
+// of kernels.cpp.
 
 void bias_leaky_forward(float* x, const float* bias, float factor, float slope, int length, int begin, int end) {
   for (int r = begin; r < end; ++r) {
@@ -20,7 +20,7 @@ void bias_leaky_backward(float* dy, const float* y, float* d_bias, float factor,
   }
 }
 
-// Columns [begin, end) of [channels x length], a cache's worth at a time.
+// Columns that pixel_norm handles at a time, so that they stay in the cache.
 constexpr int kNormColumns = 1024;
 
 void pixel_norm_forward(float* x, float* scale, int channels, float epsilon, int length, int begin, int end) {
@@ -55,8 +55,8 @@ void pixel_norm_backward(float* dy, const float* y, const float* scale, int chan
   }
 }
 
-/// Calls visit(coarse run, fine run) for every element of every block of the coarse grid's rows [begin, end), a row
-/// being one of [channels x frames x height].
+/// Calls visit(coarse index, fine index, element) for every element of every block in rows [begin, end) of the coarse
+/// grid [channels x frames x height].
 template <class Visit>
 void for_each_of_block(const Blocks& b, int begin, int end, const Visit& visit) {
   const int frames = b.frames / b.block_frames, height = b.height / b.block, width = b.width / b.block;
@@ -85,7 +85,7 @@ void pool(float* coarse, const float* fine, const Blocks& blocks, float factor, 
   });
 }
 
-void spread(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end) {
+void upsample(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end) {
   for_each_of_block(blocks, begin, end, [&](std::ptrdiff_t from, std::ptrdiff_t to, int) {
     Rows(fine + to, blocks.batch) = factor * ConstRows(coarse + from, blocks.batch);
   });

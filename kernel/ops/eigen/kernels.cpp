@@ -1,6 +1,7 @@
-// Compiled once a level with GANYMEDE_LEVEL=baseline|v3|v4 and `Eigen` renamed to a namespace of the level's own:
-// Eigen's inline functions would otherwise be merged across levels by the linker, and an old processor would meet the
-// newest one's instructions. For the same reason nothing of the standard library that is not inlined may be used here.
+// Compiled once for each level with GANYMEDE_LEVEL=baseline|v3|v4 and with `Eigen` renamed to a namespace of that
+// level. Otherwise the linker would merge Eigen's inline functions across levels, and an old processor would run
+// instructions that it does not have. For the same reason only inlined functions of the standard library may be used
+// here.
 
 #include "kernel/ops/eigen/kernels.hpp"
 
@@ -17,7 +18,7 @@ using Rows = Eigen::Map<Eigen::ArrayXf>;
 using ConstRows = Eigen::Map<const Eigen::ArrayXf>;
 
 double multiply_add(std::int64_t repeats) {
-  constexpr int kRegisters = 12;  // latency times units, and no more than SSE and AVX2 have
+  constexpr int kRegisters = 12;  // at least latency x units, and not more than SSE and AVX2 have
   Packet sum[kRegisters];
   for (int i = 0; i < kRegisters; ++i) sum[i] = pset1<Packet>(static_cast<float>(i));
   Packet factor = pset1<Packet>(0.999F), addend = pset1<Packet>(0.001F);
@@ -27,7 +28,7 @@ double multiply_add(std::int64_t repeats) {
   }
   alignas(64) float kept[kRegisters * kWidth];
   for (int i = 0; i < kRegisters; ++i) pstoreu(kept + std::ptrdiff_t{i} * kWidth, sum[i]);
-  // What is stored must depend on the loop, or the compiler leaves it out.
+  // The result must depend on the loop, or the compiler removes it.
   return kept[0] > 1e30F ? 0 : 2.0 * kWidth * kRegisters * static_cast<double>(repeats);
 }
 
@@ -101,7 +102,7 @@ void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, f
   for (int r = begin; r < end; ++r) {
     const std::ptrdiff_t at = std::ptrdiff_t{r} * batch;
     const float mean = rows.mean[r], inverse = rows.inverse_deviation[r], scale = rows.scale[r];
-    // The very expression of the forward pass, so that both see the same sign.
+    // The same expression as in the forward pass, so that both get the same sign.
     const float factor = scale * inverse, offset = rows.shift[r] - mean * factor, slope = rows.slope;
     float* g = dy + at;
     const float* in = x + at;
@@ -206,7 +207,7 @@ constexpr CpuKernels kKernels = {GANYMEDE_INSTRUCTIONS,
                                  pixel_norm_forward,
                                  pixel_norm_backward,
                                  pool,
-                                 spread,
+                                 upsample,
                                  combine,
                                  average,
                                  adam};

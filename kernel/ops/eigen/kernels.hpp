@@ -1,11 +1,10 @@
 #pragma once
 // The inner loops of the CPU backend. The same sources are compiled once for each level of the instruction set, because
-// neither Eigen nor the compiler chooses at run time; the fastest that this processor has is picked when the backend is
-// made.
+// neither Eigen nor the compiler chooses at run time; the backend then uses the fastest level that the processor has.
 //
-// Every function works on a range of rows (or elements), so that the caller can hand ranges to threads. An element's
-// sum runs over the same terms in the same order whatever the range: results do not depend on the number of threads.
-// Tensors are [features x batch] with the batch contiguous ("row" = feature).
+// Every function works on a range of rows or elements, so that the caller can give ranges to threads. An element's sum
+// has the same terms in the same order whatever the range, so results do not depend on the number of threads. Tensors
+// are [features x batch] with the batch contiguous; a row is a feature.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace ganymede::kernel {
 
-/// C[m x n] = A[m x k] B[k x n] (+ C if accumulate). A(i, j) stands at a[i * a_row + j * a_column]; rows of B and C are
+/// C [m x n] = A [m x k] B [k x n] (+ C if accumulate). A(i, j) is a[i * a_row + j * a_column]; rows of B and C are
 /// contiguous.
 struct Product {
   const float* a;
@@ -28,16 +27,16 @@ struct Product {
   bool accumulate;
 };
 
-inline constexpr int kMostTaps = 64;
+inline constexpr int kMaxTaps = 64;
 
-/// Where a kernel's element reads, beside a position.
+/// One element of a convolution kernel: its offset from the position that is computed.
 struct Tap {
   int frame, row, column;
-  std::ptrdiff_t a;  ///< where its weights begin in A, unless channels are outside
+  std::ptrdiff_t a;  ///< first of its columns in A; not used with channels_outside
 };
 
-/// x [channels x frames x height x width x batch] seen from the positions of a grid through taps: position (f, i, j)
-/// reads x(f + tap.frame, i * step + tap.row, j * step + tap.column), zero beyond the edge.
+/// What a convolution reads. x is [channels x frames x height x width x batch]. For a tap, position (f, i, j) of the
+/// grid reads x(f + tap.frame, i * step + tap.row, j * step + tap.column), which is zero beyond the edge.
 struct Gather {
   const float* x;
   int channels, frames, height, width, batch;
@@ -46,74 +45,75 @@ struct Gather {
   int taps;
 };
 
-/// y(row, position) = sum over channels c and taps t of A(row, c, t) x(c, position through t)
+/// y(row, position) = sum over channels c and taps t of A(row, c, t) x(c, what the position reads for t)
 struct GatherProduct {
   const float* a;
   std::ptrdiff_t a_row;
-  bool channels_outside;  ///< columns of A: (channel, tap); else those of each tap stand together, at Tap::a
+  bool channels_outside;  ///< columns of A are ordered (channel, tap); else a tap's columns begin at Tap::a
   int rows;
   float* y;  ///< [rows x grid_frames x y_height x y_width x batch]
   int y_height, y_width;
-  int y_step, y_row, y_column;  ///< position (f, i, j) is y's (f, i * y_step + y_row, j * y_step + y_column)
+  int y_step, y_row,
+      y_column;  ///< position (f, i, j) of the grid is (f, i * y_step + y_row, j * y_step + y_column) of y
 };
 
-/// d_weight(row, c, t) (+)= sum over positions and batch of dy(row, position) x(c, position through t)
+/// d_weight(row, c, t) (+)= sum over positions and batch of dy(row, position) x(c, what the position reads for t)
 struct GatherWeights {
   const float* dy;  ///< [rows x positions x batch]
   float* d_weight;  ///< [rows x channels x taps]
   bool accumulate;
 };
 
-/// Floats of scratch space of a gathered panel; `gather_product` needs one and `gather_weights` two, and both
-/// tile_columns for each row.
+/// Floats of scratch memory for one gathered panel. gather_product needs one panel and gather_weights two; both also
+/// need tile_columns floats for each row.
 inline constexpr int kPanelScratch = 8192;
 
 struct BatchNormRows {
   const float *scale, *shift;              ///< [features]
-  float *mean, *inverse_deviation;         ///< [features], kept for the backward pass
+  float *mean, *inverse_deviation;         ///< [features], from the forward to the backward pass
   float *running_mean, *running_variance;  ///< [features]
   float momentum, epsilon, slope;
 };
 
-/// Adjoints (see Ops) of a batch norm's output and input, [features x batch]; dy may be null.
+/// Adjoints (see op_parameters.hpp) of a batch norm's output and input, [features x batch]; dy may be null (zero).
 struct BatchNormTangents {
   float *dx, *dx_dot;
   const float *dy, *dy_dot, *x_dot;
 };
 
-/// As BlockShape, with the batch.
+/// BlockShape with the batch, without channels.
 struct Blocks {
-  int frames, height, width, batch;  ///< of the finer grid
+  int frames, height, width, batch;  ///< of the fine grid
   int block_frames, block;
 };
 
-/// Floats of scratch space that `product` needs for each thread.
+/// Floats of scratch memory that `product` needs for each thread.
 inline constexpr int kProductScratch = 8192;
 
 struct CpuKernels {
-  const char* name;  ///< "AVX-512"
+  const char* name;  ///< for example "AVX-512"
 
-  /// `repeats` times a multiply-add on each of enough registers to hide its latency; how many FLOPs that was.
+  /// Repeats a multiply-add on as many registers as hide its latency; returns the number of FLOPs. Measures the peak.
   double (*multiply_add)(std::int64_t repeats);
   void (*product)(const Product& product, int row_begin, int row_end, float* scratch);
-  /// out[columns x rows] = in[rows x columns]^T for rows [begin, end) of `in`.
+  /// out [columns x rows] = in [rows x columns]^T for rows [begin, end) of `in`.
   void (*transpose)(const float* in, float* out, int rows, int columns, int begin, int end);
-  int tile_columns;  ///< of the two below
-  /// Tiles [begin, end) of the grid's positions x batch.
+  int tile_columns;  ///< columns of a tile in the next two functions
+  /// Computes tiles [begin, end) of y; columns are positions x batch.
   void (*gather_product)(const Gather& gather, const GatherProduct& product, int begin, int end, float* scratch);
-  /// Tiles [begin, end) of channels x taps, rows [row_begin, row_end).
+  /// Computes tiles [begin, end) of d_weight, whose columns are channels x taps, for rows [row_begin, row_end).
   void (*gather_weights)(const Gather& gather, const GatherWeights& product, int begin, int end, int row_begin,
                          int row_end, float* scratch);
   void (*add_bias)(float* x, const float* bias, int batch, int begin, int end);
   /// sums[r] = (accumulate ? sums[r] : 0) + sum over the batch of x[r].
   void (*row_sums)(const float* x, float* sums, int batch, bool accumulate, int begin, int end);
 
-  /// y = leaky(scale (x - mean) / deviation + shift) with the batch's statistics, which also enter the running ones.
+  /// y = leaky(scale (x - mean) / deviation + shift) with the batch's statistics, towards which the running ones move.
   void (*batch_norm_forward)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
   /// The same with the running statistics.
   void (*batch_norm_inference)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
-  /// Turns d loss / dy into d loss / dx in place; writes the gradients of scale and shift
-  /// unless they are null, adding them to what is there if `accumulate`.
+  /// In place: dy becomes dx. Writes the gradients of scale and shift unless they are null; adds them to the present
+  /// values if `accumulate`.
   void (*batch_norm_backward)(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
                               bool accumulate, int batch, int begin, int end);
 
@@ -132,7 +132,8 @@ struct CpuKernels {
   void (*tanh_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
   void (*sigmoid_forward)(float* x, std::size_t begin, std::size_t end);
   void (*sigmoid_backward)(float* dy, const float* y, std::size_t begin, std::size_t end);
-  // growing.inl: rows [begin, end) of [channels x length], columns [begin, end) of it, rows of the coarse grid.
+  // Ranges [begin, end): channels for bias_leaky, columns of [channels x length] for pixel_norm, rows of the coarse
+  // grid [channels x frames x height] for pool and upsample.
   void (*bias_leaky_forward)(float* x, const float* bias, float factor, float slope, int length, int begin, int end);
   void (*bias_leaky_backward)(float* dy, const float* y, float* d_bias, float factor, float slope, bool accumulate,
                               int length, int begin, int end);
@@ -140,17 +141,17 @@ struct CpuKernels {
   void (*pixel_norm_backward)(float* dy, const float* y, const float* scale, int channels, int length, int begin,
                               int end);
   void (*pool)(float* coarse, const float* fine, const Blocks& blocks, float factor, int begin, int end);
-  void (*spread)(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end);
+  void (*upsample)(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end);
   void (*combine)(float* y, float a, const float* x, float b, std::size_t begin, std::size_t end);
   void (*average)(float* average, const float* values, float decay, std::size_t begin, std::size_t end);
   void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
                std::size_t begin, std::size_t end);
 };
 
-/// The sets that this processor can run, the fastest first.
+/// The levels that this processor can run, the fastest first; never empty.
 std::vector<const CpuKernels*> available_cpu_kernels();
 
-// Defined once a compiled level (kernels.cpp); available_cpu_kernels asks the processor which may be called.
+// One definition for each compiled level (kernels.cpp). Call them only through available_cpu_kernels().
 namespace baseline {
 const CpuKernels& cpu_kernels();
 }

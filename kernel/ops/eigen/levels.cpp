@@ -1,4 +1,4 @@
-// Which of the compiled instruction sets this processor can run.
+// Finds the compiled levels that this processor can run.
 
 #include "kernel/ops/eigen/kernels.hpp"
 
@@ -8,7 +8,7 @@ std::vector<const CpuKernels*> available_cpu_kernels() {
   std::vector<const CpuKernels*> found;
 #ifdef GANYMEDE_X86_LEVELS
   __builtin_cpu_init();
-  // What x86-64-v4 and -v3 add and the inner loops may use.
+  // The extensions of x86-64-v4 and -v3 that the compiler may use in the inner loops.
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     found.push_back(&v4::cpu_kernels());

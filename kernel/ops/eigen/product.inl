@@ -1,8 +1,8 @@
 // Matrix product with a register tile of kTileRows x (kTileVectors packets). Part of kernels.cpp.
 //
-// The usual packing of both operands would cost a training step dearly: with a batch of 64 each weight takes part in 64
-// multiply-adds only. Here the weights (A) are read in place, one broadcast a multiply-add, and the batch (B) lies
-// contiguous already.
+// Operands are not packed, as matrix libraries do: with a batch of 64 each weight is used in 64 multiply-adds only, so
+// packing would take much of a training step. The weights (A) are read in place, one broadcast for each multiply-add,
+// and the batch (B) is contiguous anyway.
 
 using Eigen::internal::pload;
 using Eigen::internal::ploadu;
@@ -12,10 +12,10 @@ using Eigen::internal::pstoreu;
 
 using Packet = Eigen::internal::packet_traits<float>::type;
 constexpr int kWidth = Eigen::internal::unpacket_traits<Packet>::size;
-// 6 x 4 accumulators of AVX-512's 32 registers, 6 x 2 of the 16 of AVX2 and SSE.
+// Accumulators: 6 x 4 of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 and SSE.
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = kWidth == 16 ? 4 : 2;
-// A panel of B, depth x one tile's columns, stays in a 32 KiB first-level cache (16 KiB of floats at most here).
+// A panel of B, depth x one tile's columns, stays in a 32 KiB first-level cache (here it has at most 16 KiB).
 constexpr int kDepth = kWidth == 16 ? 128 : 256;
 static_assert(kDepth * kWidth + kTileRows * kWidth <= kProductScratch);
 

@@ -1,5 +1,5 @@
-// Processes that an MPI launcher started. A module of its own, loaded when there are several, so that the program runs
-// where no MPI is installed and starts quickly where one is.
+// Communication between processes that an MPI launcher started. It is a module, loaded only if there are several
+// processes, so that the program runs without MPI installed and otherwise starts quickly.
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -34,8 +34,8 @@ class MpiCommunicator final : public Communicator {
     check(MPI_Comm_size(MPI_COMM_WORLD, &shard_.ranks), "MPI_Comm_size");
   }
   ~MpiCommunicator() override {
-    // After an error the others may wait for messages that will not come. The launcher ends them when this process ends
-    // without MPI_Finalize, after it has said what happened.
+    // After an error the other processes may wait for messages that will not come. The launcher ends them if this
+    // process ends without MPI_Finalize; before that the program prints the error.
     if (std::uncaught_exceptions() > exceptions_) return;
     MPI_Comm_free(&gradients_);
     MPI_Finalize();

@@ -1,5 +1,5 @@
 #pragma once
-// Device memory filled with random numbers, and backends to try: what the tests of operations share.
+// For the tests of operations: the backends to test, and device memory filled with random numbers.
 
 #include <gtest/gtest.h>
 
@@ -10,44 +10,45 @@
 #include <string>
 #include <vector>
 
-#include "host_machine.hpp"
+#include "host_device.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 
 namespace ganymede::kernel {
 
 /// A backend to test.
-struct Backend {
+struct BackendCase {
   std::string name;
-  std::function<std::unique_ptr<Ops>()> make;
+  std::function<std::unique_ptr<Backend>()> make;
 };
 
-/// What GoogleTest prints for it.
-inline void PrintTo(const Backend& backend, std::ostream* out) { *out << backend.name; }
+/// GoogleTest prints a case with it.
+inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
-inline std::vector<Backend> backends() {
-  std::vector<Backend> all;
+inline std::vector<BackendCase> backends() {
+  std::vector<BackendCase> all;
   for (const CpuKernels* kernels : available_cpu_kernels())
     for (const int threads : {1, 3}) {
       std::string name = std::string("eigen_") + kernels->name + "_" + std::to_string(threads);
       std::replace(name.begin(), name.end(), '-', '_');
-      all.push_back({name, [=] { return make_eigen_ops(threads, *kernels); }});
+      all.push_back({name, [=] { return make_eigen_backend(threads, *kernels); }});
     }
-  // The GPU backend's own code, run on the CPU.
-  all.push_back({"cuda_on_host", [] { return make_hosted_cuda_ops({.graph = false}); }});
-  all.push_back({"cuda_on_host_alike", [] { return make_hosted_cuda_ops({.graph = false, .host_random = true}); }});
+  // The GPU backend's code, run on the CPU.
+  all.push_back({"cuda_on_host", [] { return make_hosted_cuda_backend({.graph = false}); }});
+  all.push_back({"cuda_on_host_alike", [] { return make_hosted_cuda_backend({.graph = false, .host_random = true}); }});
   if (count_gpus().count > 0)
-    all.push_back({"cuda", [] { return open_cuda_ops({.precision = Precision::fp32, .graph = false}); }});
+    all.push_back({"cuda", [] { return open_cuda_backend({.precision = Precision::fp32, .graph = false}); }});
   return all;
 }
 
-class Device {
+class TestDevice {
  public:
-  Device(const Backend& backend, std::uint64_t seed) : ops_(backend.make()), random_(seed, "tests/kernel") {
+  TestDevice(const BackendCase& backend, std::uint64_t seed)
+      : backend_(backend.make()), ops_(backend_->ops.get()), random_(seed, "tests/kernel") {
     ops_->reserve_workspace(std::size_t{4} << 20);
   }
 
-  Ops& ops() { return *ops_; }
+  TensorOps& ops() { return *ops_; }
 
   float* floats(std::size_t count, double low = -1, double high = 1) {
     buffers_.push_back(ops_->allocate(count * sizeof(float)));
@@ -72,20 +73,20 @@ class Device {
     return host;
   }
   std::vector<float> singles(Tensor x) { return singles(x.data, x.size()); }
-  /// In the order that Ops documents, [channels x positions x batch]; the others are as the device has them.
+  /// Values in the order [channels x positions x batch]; the functions above return them in the device's order.
   std::vector<double> rows(Tensor x, int channels) {
     std::vector<float> host(x.size());
     ops_->read_rows(host, x, channels);
     return {host.begin(), host.end()};
   }
   std::vector<double> rows(Tensor x) { return rows(x, x.features); }
-  /// As PyTorch orders a convolution's weights.
+  /// A convolution's weights in PyTorch's order.
   std::vector<double> weights(const float* from, const ConvolutionShape& shape) {
     std::vector<float> host(shape.weights());
     ops_->read_array(host, from, std::vector<int>{shape.out_channels, shape.in_channels, shape.taps()});
     return {host.begin(), host.end()};
   }
-  /// The same numbers in double precision, in which the tests reckon.
+  /// The same numbers in double precision, with which the tests compute.
   std::vector<double> values(const float* from, std::size_t count) {
     const auto host = singles(from, count);
     return {host.begin(), host.end()};
@@ -94,7 +95,8 @@ class Device {
   void set(float* to, std::size_t index, float value) { ops_->write(to + index, {&value, 1}); }
 
  private:
-  std::unique_ptr<Ops> ops_;
+  std::unique_ptr<Backend> backend_;
+  TensorOps* ops_;
   std::vector<Buffer> buffers_;
   RandomStream random_;
 };

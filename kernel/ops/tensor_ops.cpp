@@ -1,6 +1,7 @@
-#include "kernel/ops.hpp"
+#include "kernel/ops/tensor_ops.hpp"
 
 #include <cassert>
+#include <chrono>
 #include <cmath>
 #include <vector>
 
@@ -62,10 +63,10 @@ Work operator-(Work a, const Work& b) {
   return a;
 }
 
-class Ops::Counted {
+class TensorOps::Counted {
  public:
   /// `read` and `written` in floats.
-  Counted(Ops& ops, std::int64_t launches, double flops, double read, double written)
+  Counted(TensorOps& ops, std::int64_t launches, double flops, double read, double written)
       : ops_(ops), begin_(ops.timed_ ? Clock::now() : Clock::time_point{}) {
     ops.work_ += {.flops = flops, .bytes_read = kFloat * read, .bytes_written = kFloat * written, .launches = launches};
   }
@@ -76,11 +77,11 @@ class Ops::Counted {
   Counted& operator=(const Counted&) = delete;
 
  private:
-  Ops& ops_;
+  TensorOps& ops_;
   Clock::time_point begin_;
 };
 
-Buffer Ops::allocate(std::size_t bytes) {
+Buffer TensorOps::allocate(std::size_t bytes) {
   Buffer buffer = do_allocate(bytes);
   if (buffer.memory) {
     buffer.memory.get_deleter().count = memory_;
@@ -89,20 +90,27 @@ Buffer Ops::allocate(std::size_t bytes) {
   return buffer;
 }
 
-void Ops::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
+void TensorOps::reserve_workspace(std::size_t bytes) {
+  if (bytes <= workspace_.bytes()) return;
+  timeline_.discard_step();  // a captured step may refer to the old memory
+  workspace_ = {};
+  workspace_ = allocate(bytes);
+}
+
+void TensorOps::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
   assert(y.batch == x.batch);
   // The bias is an epilogue of the product.
   const Counted counted(*this, 1, dense_flops(y, x), dense_parameters(y, x) + y.features + elements(x), elements(y));
   do_dense_forward(y, x, parameters);
 }
 
-void Ops::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
+void TensorOps::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
   assert(dx.batch == dy.batch && dx.data != dy.data);
   const Counted counted(*this, 1, dense_flops(dy, dx), dense_parameters(dy, dx) + elements(dy), elements(dx));
   do_dense_backward_data(dx, dy, weight);
 }
 
-void Ops::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
+void TensorOps::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
   assert(x.batch == dy.batch);
   const double gradients = dense_parameters(dy, x) + dy.features;
   // The product, then the sums of dy that make the bias's gradient.
@@ -111,22 +119,22 @@ void Ops::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tens
   do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);
 }
 
-void Ops::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) {
+void TensorOps::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) {
   assert(y.batch == x.batch && x.features == shape.in_features() && y.features == shape.out_features());
   const Counted counted(*this, 1, shape.flops() * x.batch, static_cast<double>(shape.weights()) + elements(x),
                         elements(y));
   do_convolve(y, x, shape, weight);
 }
 
-void Ops::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
+void TensorOps::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
   assert(dy.batch == dx.batch && dx.features == shape.in_features() && dy.features == shape.out_features());
   const Counted counted(*this, 1, shape.flops() * dx.batch, static_cast<double>(shape.weights()) + elements(dy),
                         elements(dx));
   do_convolve_backward_data(dx, dy, shape, weight);
 }
 
-void Ops::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
-                                    bool accumulate) {
+void TensorOps::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
+                                          bool accumulate) {
   assert(dy.batch == x.batch && x.features == shape.in_features() && dy.features == shape.out_features());
   const auto weights = static_cast<double>(shape.weights());
   const Counted counted(*this, 1, shape.flops() * x.batch, elements(dy) + elements(x) + (accumulate ? weights : 0),
@@ -134,183 +142,162 @@ void Ops::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const 
   do_convolve_backward_weights(d_weight, dy, x, shape, accumulate);
 }
 
-void Ops::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
+void TensorOps::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x) && x.batch >= 2);
   const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
   do_batch_norm_leaky_forward(y, x, parameters);
 }
 
-void Ops::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) {
+void TensorOps::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x));
   const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y));
   do_batch_norm_leaky_inference(y, x, parameters);
 }
 
-void Ops::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
-                                    float* d_shift, bool accumulate) {
+void TensorOps::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
+                                          float* d_shift, bool accumulate) {
   assert(same_shape(dy, x) && (d_scale == nullptr) == (d_shift == nullptr));
   const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(dy) + 2.0 * x.features);
   do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift, accumulate);
 }
 
-void Ops::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
+void TensorOps::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
   assert(same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
   const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(x) / kFloat);
   do_leaky_dropout_forward(x, mask, parameters, random);
 }
 
-void Ops::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) {
+void TensorOps::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) {
   assert(same_shape(dy, y) && same_shape(dy, mask));
   const Counted counted(*this, 1, 0, 2 * elements(y) + elements(y) / kFloat, elements(dy));
   do_leaky_dropout_backward(dy, y, mask, parameters);
 }
 
-void Ops::leaky_forward(Tensor x, float slope) {
-  assert(slope >= 0);
+void TensorOps::activate(Tensor x, Activation activation) {
+  assert(activation.slope >= 0);
   const Counted counted(*this, 1, 0, elements(x), elements(x));
-  do_leaky_forward(x, slope);
+  do_activate(x, activation);
 }
 
-void Ops::leaky_backward(Tensor dy, Tensor y, float slope) {
-  assert(same_shape(dy, y) && slope >= 0);
+void TensorOps::activate_backward(Tensor dy, Tensor y, Activation activation) {
+  assert(same_shape(dy, y) && activation.slope >= 0);
   const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
-  do_leaky_backward(dy, y, slope);
+  do_activate_backward(dy, y, activation);
 }
 
-void Ops::tanh_forward(Tensor x) {
-  const Counted counted(*this, 1, 0, elements(x), elements(x));
-  do_tanh_forward(x);
-}
-
-void Ops::tanh_backward(Tensor dy, Tensor y) {
-  assert(same_shape(dy, y));
-  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
-  do_tanh_backward(dy, y);
-}
-
-void Ops::sigmoid_forward(Tensor x) {
-  const Counted counted(*this, 1, 0, elements(x), elements(x));
-  do_sigmoid_forward(x);
-}
-
-void Ops::sigmoid_backward(Tensor dy, Tensor y) {
-  assert(same_shape(dy, y));
-  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
-  do_sigmoid_backward(dy, y);
-}
-
-void Ops::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
+void TensorOps::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
   assert(slope >= 0 && x.features % channels == 0);
   const Counted counted(*this, 1, 0, elements(x) + channels, elements(x));
   do_bias_leaky_forward(x, bias, channels, factor, slope);
 }
 
-void Ops::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
-                              bool accumulate) {
+void TensorOps::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
+                                    bool accumulate) {
   assert(same_shape(dy, y) && slope > 0 && factor > 0 && y.features % channels == 0);
   const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy) + channels);
   do_bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
 }
 
-void Ops::pixel_norm_forward(Tensor x, Tensor scale, int channels) {
+void TensorOps::pixel_norm_forward(Tensor x, Tensor scale, int channels) {
   assert(x.features == channels * scale.features && x.batch == scale.batch);
   const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(scale));
   do_pixel_norm_forward(x, scale, channels);
 }
 
-void Ops::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) {
+void TensorOps::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) {
   assert(same_shape(dy, y) && y.features == channels * scale.features && y.batch == scale.batch);
   const Counted counted(*this, 1, 0, 2 * elements(y) + elements(scale), elements(dy));
   do_pixel_norm_backward(dy, y, scale, channels);
 }
 
-void Ops::append_deviation_forward(Tensor y, Tensor x, int positions) {
+void TensorOps::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   assert(y.features == x.features + positions && y.batch == x.batch);
   const Counted counted(*this, 2, 0, elements(x), elements(y));
-  do_append_deviation_forward(y, x, positions);
+  do_minibatch_stddev_forward(y, x, positions);
 }
 
-void Ops::append_deviation_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
+void TensorOps::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   assert(same_shape(dx, x) && dy.features == x.features + positions && dy.batch == x.batch);
   const Counted counted(*this, 2, 0, elements(x) + elements(dy), elements(dx));
-  do_append_deviation_backward(dx, dy, x, positions);
+  do_minibatch_stddev_backward(dx, dy, x, positions);
 }
 
-void Ops::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
+void TensorOps::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
   const Counted counted(*this, 1, 0, elements(fine), elements(coarse));
   do_pool(coarse, fine, shape, factor);
 }
 
-void Ops::spread(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
+void TensorOps::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
   const Counted counted(*this, 1, 0, elements(coarse), elements(fine));
-  do_spread(fine, coarse, shape, factor);
+  do_upsample(fine, coarse, shape, factor);
 }
 
-void Ops::combine(Tensor y, float a, Tensor x, float b) {
+void TensorOps::combine(Tensor y, float a, Tensor x, float b) {
   assert(same_shape(y, x));
   const Counted counted(*this, 1, 0, elements(x) + (b == 0 ? 0 : elements(y)), elements(y));
   do_combine(y, a, x, b);
 }
 
-void Ops::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
+void TensorOps::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
   assert(same_shape(between, real) && same_shape(real, fake));
   const Counted counted(*this, 1, 0, 2 * elements(real), elements(between));
   do_interpolate(between, real, fake, random);
 }
 
-void Ops::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
+void TensorOps::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
   assert(same_shape(direction, gradient));
   const Counted counted(*this, 2, 0, 2 * elements(gradient), elements(direction));
   do_gradient_penalty(loss, direction, gradient, weight);
 }
 
-void Ops::append_deviation_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+void TensorOps::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(x, x_dot) && y_dot.features == x.features + positions);
   const Counted counted(*this, 2, 0, 2 * elements(x), elements(y_dot));
-  do_append_deviation_tangent(y_dot, x_dot, x, positions);
+  do_minibatch_stddev_tangent(y_dot, x_dot, x, positions);
 }
 
-void Ops::append_deviation_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
+void TensorOps::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && dy.tangent.features == x.features + positions);
   const Counted counted(*this, 2, 0, 2 * elements(x) + 2 * elements(dy.tangent), 2 * elements(x));
-  do_append_deviation_tangent_backward(dx, dy, x_dot, x, positions);
+  do_minibatch_stddev_tangent_backward(dx, dy, x_dot, x, positions);
 }
 
-void Ops::batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters) {
+void TensorOps::batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y_dot, x) && same_shape(x_dot, x));
   const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(x));
   do_batch_norm_leaky_tangent(y_dot, x_dot, x, parameters);
 }
 
-void Ops::batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
-                                            const BatchNormParameters& parameters, float* d_scale, float* d_shift,
-                                            bool accumulate) {
+void TensorOps::batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                                  const BatchNormParameters& parameters, float* d_scale, float* d_shift,
+                                                  bool accumulate) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && same_shape(dy.tangent, x));
   const Counted counted(*this, 1, 0, 4 * elements(x) + 4.0 * x.features, 2 * elements(x) + 2.0 * x.features);
   do_batch_norm_leaky_tangent_backward(dx, dy, x_dot, x, parameters, d_scale, d_shift, accumulate);
 }
 
-void Ops::fill(Tensor x, float value) {
+void TensorOps::fill(Tensor x, float value) {
   const Counted counted(*this, 1, 0, 0, elements(x));
   do_fill(x, value);
 }
 
-void Ops::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
+void TensorOps::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
   const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
   do_adversarial_loss(loss, d_logits, logits, term);
 }
 
-void Ops::classification_loss(float* loss, Tensor d_logits, Tensor logits, std::span<const std::uint8_t> host_labels) {
+void TensorOps::classification_loss(float* loss, Tensor d_logits, Tensor logits,
+                                    std::span<const std::uint8_t> host_labels) {
   assert(same_shape(d_logits, logits) && host_labels.size() == static_cast<std::size_t>(logits.batch));
   const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
   do_classification_loss(loss, d_logits, logits, host_labels);
 }
 
-void Ops::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
-               const AdamParameters& rule, std::int64_t step) {
+void TensorOps::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
+                     const AdamParameters& rule, std::int64_t step) {
   assert(step >= 1);
   const auto n = static_cast<double>(count);
   const Counted counted(*this, 1, 0, 4 * n, 3 * n);
@@ -323,70 +310,70 @@ void Ops::adam(float* parameters, const float* gradients, float* first, float* s
            .epsilon = rule.epsilon});
 }
 
-void Ops::average(float* average, const float* values, std::size_t count, float decay) {
+void TensorOps::average(float* average, const float* values, std::size_t count, float decay) {
   assert(decay >= 0 && decay < 1);
   const auto n = static_cast<double>(count);
   const Counted counted(*this, 1, 0, 2 * n, n);
   do_average(average, values, count, decay);
 }
 
-void Ops::fill_normal(Tensor x, RandomStream& random) {
+void TensorOps::fill_normal(Tensor x, RandomStream& random) {
   const Counted counted(*this, 1, 0, 0, elements(x));
   do_fill_normal(x, random);
 }
 
-void Ops::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) {
+void TensorOps::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) {
   assert(host_pixels.size() == x.size() && x.features % channels == 0);
   const Counted counted(*this, 1, 0, elements(x) / kFloat, elements(x));
   do_load_images(x, host_pixels, low, channels);
 }
 
-void Ops::read_rows(std::span<float> host, Tensor from, int channels) {
+void TensorOps::read_rows(std::span<float> host, Tensor from, int channels) {
   assert(host.size() == from.size() && from.features % channels == 0);
-  if (!channels_last()) return read(host, from.data);
+  if (layout_ == MemoryLayout::batch_innermost) return read(host, from.data);
   std::vector<float> device(host.size());
   read(device, from.data);
   for_each_element(from, channels, [&](std::size_t row, std::size_t last) { host[row] = device[last]; });
 }
 
-void Ops::write_rows(Tensor to, std::span<const float> host, int channels) {
+void TensorOps::write_rows(Tensor to, std::span<const float> host, int channels) {
   assert(host.size() == to.size() && to.features % channels == 0);
-  if (!channels_last()) return write(to.data, host);
+  if (layout_ == MemoryLayout::batch_innermost) return write(to.data, host);
   std::vector<float> device(host.size());
   for_each_element(to, channels, [&](std::size_t row, std::size_t last) { device[last] = host[row]; });
   write(to.data, device);
 }
 
-void Ops::read_array(std::span<float> host, const float* from, std::span<const int> shape) {
-  if (!channels_last() || shape.size() < 3) return read(host, from);
+void TensorOps::read_array(std::span<float> host, const float* from, std::span<const int> shape) {
+  if (layout_ == MemoryLayout::batch_innermost || shape.size() < 3) return read(host, from);
   std::vector<float> device(host.size());
   read(device, from);
   for_each_weight(host.size(), shape, [&](std::size_t torch, std::size_t last) { host[torch] = device[last]; });
 }
 
-void Ops::write_array(float* to, std::span<const float> host, std::span<const int> shape) {
-  if (!channels_last() || shape.size() < 3) return write(to, host);
+void TensorOps::write_array(float* to, std::span<const float> host, std::span<const int> shape) {
+  if (layout_ == MemoryLayout::batch_innermost || shape.size() < 3) return write(to, host);
   std::vector<float> device(host.size());
   for_each_weight(host.size(), shape, [&](std::size_t torch, std::size_t last) { device[last] = host[torch]; });
   write(to, device);
 }
 
-void Ops::copy(float* to, const float* from, std::size_t count) {
+void TensorOps::copy(float* to, const float* from, std::size_t count) {
   const auto n = static_cast<double>(count);
   const Counted counted(*this, 1, 0, n, n);
   do_copy(to, from, count);
 }
 
-void Ops::pack(Compression bits, std::uint8_t* to, const float* from, std::size_t count) {
-  const auto packed = static_cast<double>(compressed_bytes(bits, count));
+void TensorOps::pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(compression, count));
   const Counted counted(*this, 1, 0, static_cast<double>(count), packed / kFloat);
-  do_pack(bits, to, from, count);
+  do_pack(compression, to, from, count);
 }
 
-void Ops::unpack(Compression bits, float* to, const std::uint8_t* from, std::size_t count) {
-  const auto packed = static_cast<double>(compressed_bytes(bits, count));
+void TensorOps::unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(compression, count));
   const Counted counted(*this, 1, 0, packed / kFloat, static_cast<double>(count));
-  do_unpack(bits, to, from, count);
+  do_unpack(compression, to, from, count);
 }
 
 }  // namespace ganymede::kernel

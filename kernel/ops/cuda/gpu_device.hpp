@@ -1,5 +1,5 @@
 #pragma once
-// A GPU as CudaOps sees it (see there): memory, streams, libraries, launches.
+// A GPU as the Device of Timeline (timeline.hpp): memory, streams, libraries, launches.
 
 #include <algorithm>
 #include <cstring>
@@ -13,23 +13,24 @@
 
 namespace ganymede::kernel::cuda {
 
-class GpuMachine {
+class GpuDevice {
  public:
-  /// Failure of CUDA; Infeasible when there is no memory.
-  explicit GpuMachine(const CudaOptions& options);
-  ~GpuMachine();
-  GpuMachine(const GpuMachine&) = delete;
-  GpuMachine& operator=(const GpuMachine&) = delete;
+  /// Opens options.device. Failure if CUDA fails; Infeasible if memory is short; ConfigError if the GPU does not have
+  /// the precision.
+  explicit GpuDevice(const CudaOptions& options);
+  ~GpuDevice();
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
 
   std::string name() const { return name_; }
   std::string instructions() const;
   std::string bus_id() const { return bus_id_; }
   std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(precision_)]); }
   double available_bytes() const;
-  /// Zeroed. Infeasible with what is free.
+  /// Zeroed memory. Infeasible if there is not enough; the message says how much is free.
   Buffer allocate(std::size_t bytes);
-  void to_host(void* to, const void* from, std::size_t bytes);  ///< waits
-  void to_device(void* to, const void* from, std::size_t bytes);
+  void to_host(void* to, const void* from, std::size_t bytes);    ///< waits until the data has arrived
+  void to_device(void* to, const void* from, std::size_t bytes);  ///< waits likewise
   void synchronize();
 
   template <class Body>
@@ -52,7 +53,7 @@ class GpuMachine {
     GANYMEDE_CUDA(cudaGetLastError());
     apply_to_all(rows, columns, apply);
   }
-  void apply_to_all(int, int, const Nothing&) {}
+  void apply_to_all(int, int, const NoApply&) {}
   template <class Apply>
   void apply_to_all(int rows, int columns, const Apply& apply) {
     const std::size_t width = static_cast<std::size_t>(columns);
@@ -72,17 +73,20 @@ class GpuMachine {
   void convolve(const ConvolutionCall& call, const Buffer& workspace);
   std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const;
 
-  /// Copies through pinned memory on a stream of its own; what is launched next waits for it.
-  Staged stage(const void* from, std::size_t bytes);
+  /// Copies to device memory through pinned memory, on a stream of its own. Kernels launched later wait for the copy.
+  StagedImages stage(const void* from, std::size_t bytes);
 
+  // A captured step is a CUDA graph. replay() first copies the words of the step to `device_words`.
   void begin_capture();
   void end_capture();
   void replay(void* device_words, const void* words, std::size_t bytes);
 
+  /// Records event i on the stream.
   void mark(std::size_t i);
+  /// Seconds from event 0 to event i.
   double mark_s(std::size_t i) const;
 
-  /// Collective: one NCCL rank a replica.
+  /// Makes this GPU one rank of an NCCL communicator; all replicas must call it.
   void join(Communicator& communicator);
   void reduce(float* gradients, std::size_t count);
   void finish_reductions();
@@ -99,7 +103,7 @@ class GpuMachine {
   Buffer partials_, cublas_workspace_;
   mutable std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
 
-  // Staging: slots in pinned memory and on the device.
+  // Staged images: slots of stride_ bytes in pinned memory and on the device.
   std::uint8_t* pinned_ = nullptr;
   Buffer staging_;
   std::vector<cudaEvent_t> staged_;

@@ -1,4 +1,4 @@
-#include "kernel/parallel/reducer.hpp"
+#include "kernel/parallel/bucket_reducer.hpp"
 
 #include <algorithm>
 #include <cassert>
@@ -9,9 +9,10 @@
 
 namespace ganymede::kernel {
 
-Reducer::Reducer(Network& network, Ops& ops, Communicator& communicator, Compression compression)
-    : network_(network), ops_(ops), communicator_(communicator), compression_(compression) {
-  assert(!ops.reduces() || compression == Compression::none);
+BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Communicator& communicator,
+                             Compression compression)
+    : network_(network), on_device_(on_device), communicator_(communicator), compression_(compression) {
+  assert(on_device == nullptr || compression == Compression::none);
   std::size_t end = network.parameter_count(), begin = end, widest = 0;
   for (std::size_t layer = network.layers().size(); layer-- > 0;) {
     const std::size_t floats = network.layer_parameters(layer);
@@ -24,17 +25,17 @@ Reducer::Reducer(Network& network, Ops& ops, Communicator& communicator, Compres
       buckets_.push_back({layer, begin, end});
   }
   for (const Bucket& bucket : buckets_) widest = std::max(widest, bucket.end - bucket.begin);
-  if (ops.reduces()) return;
+  if (on_device != nullptr) return;
   if (compression != Compression::none) {
     decoded_.resize(widest);
     mine_.resize(compressed_bytes(compression, widest));
     all_.resize(mine_.size() * static_cast<std::size_t>(communicator.shard().ranks));
-    if (compression == Compression::int8) lost_.resize(network.parameter_count());
+    if (compression == Compression::int8) residual_.resize(network.parameter_count());
   }
   thread_ = std::thread([this] { work(); });
 }
 
-Reducer::~Reducer() {
+BucketReducer::~BucketReducer() {
   if (!thread_.joinable()) return;
   {
     const std::lock_guard lock(mutex_);
@@ -44,23 +45,23 @@ Reducer::~Reducer() {
   thread_.join();
 }
 
-void Reducer::layer_done(std::size_t layer) {
+void BucketReducer::layer_done(std::size_t layer) {
   {
     const std::lock_guard lock(mutex_);
     if (ready_ == buckets_.size() || buckets_[ready_].first_layer != layer) return;
     ++ready_;
   }
-  if (ops_.reduces()) {
+  if (on_device_ != nullptr) {
     const Bucket& bucket = buckets_[ready_ - 1];
-    return ops_.reduce_gradients(network_.gradient_data() + bucket.begin, bucket.end - bucket.begin);
+    return on_device_->reduce(network_.gradient_data() + bucket.begin, bucket.end - bucket.begin);
   }
   wake_.notify_one();
 }
 
-void Reducer::wait() {
-  if (ops_.reduces()) {
+void BucketReducer::wait() {
+  if (on_device_ != nullptr) {
     ready_ = 0;
-    return ops_.finish_reductions();
+    return on_device_->finish();
   }
   const auto begin = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
@@ -70,7 +71,7 @@ void Reducer::wait() {
   waited_s_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void Reducer::work() {
+void BucketReducer::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [&] { return stop_ || done_ < ready_; });
@@ -90,7 +91,7 @@ void Reducer::work() {
   }
 }
 
-void Reducer::reduce(const Bucket& bucket) {
+void BucketReducer::reduce(const Bucket& bucket) {
   const std::span<float> gradients{network_.gradient_data() + bucket.begin, bucket.end - bucket.begin};
   const auto ranks = static_cast<std::size_t>(communicator_.shard().ranks);
   const float share = 1.0F / static_cast<float>(ranks);
@@ -99,17 +100,17 @@ void Reducer::reduce(const Bucket& bucket) {
     for (float& value : gradients) value *= share;
     return;
   }
-  float* lost = lost_.empty() ? nullptr : lost_.data() + bucket.begin;
-  for (std::size_t i = 0; lost != nullptr && i < gradients.size(); ++i) gradients[i] += lost[i];
+  float* residual = residual_.empty() ? nullptr : residual_.data() + bucket.begin;
+  for (std::size_t i = 0; residual != nullptr && i < gradients.size(); ++i) gradients[i] += residual[i];
   const std::size_t bytes = compressed_bytes(compression_, gradients.size());
   compress(compression_, gradients, mine_.data());
   const std::span<float> decoded{decoded_.data(), gradients.size()};
-  if (lost != nullptr) {
+  if (residual != nullptr) {
     decompress(compression_, mine_.data(), decoded);
-    for (std::size_t i = 0; i < gradients.size(); ++i) lost[i] = gradients[i] - decoded[i];
+    for (std::size_t i = 0; i < gradients.size(); ++i) residual[i] = gradients[i] - decoded[i];
   }
   communicator_.gather_gradients({mine_.data(), bytes}, {all_.data(), bytes * ranks});
-  // In the order of the ranks: all have the same bits.
+  // Summed in the order of the ranks, so that all processes have the same bits.
   std::fill(gradients.begin(), gradients.end(), 0.0F);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     decompress(compression_, all_.data() + rank * bytes, decoded);

@@ -3,7 +3,7 @@
 
 #include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
-#include "kernel/ops/cuda/gpu_machine.hpp"
+#include "kernel/ops/cuda/gpu_device.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -27,8 +27,9 @@ cublasComputeType_t compute_of(Precision precision) {
   return CUBLAS_COMPUTE_32F;
 }
 
+/// Numbers of elements of a convolution's operands.
 struct Operands {
-  std::size_t x, y, weight;  // elements
+  std::size_t x, y, weight;
 };
 
 Operands operands_of(const ConvolutionShape& shape, int batch) {
@@ -39,7 +40,7 @@ Operands operands_of(const ConvolutionShape& shape, int batch) {
 
 }  // namespace
 
-GpuMachine::GpuMachine(const CudaOptions& options) {
+GpuDevice::GpuDevice(const CudaOptions& options) {
   GANYMEDE_CUDA(cudaSetDevice(options.device));
   cudaDeviceProp properties;
   GANYMEDE_CUDA(cudaGetDeviceProperties(&properties, options.device));
@@ -60,17 +61,17 @@ GpuMachine::GpuMachine(const CudaOptions& options) {
   cublas_workspace_ = allocate(kCublasWorkspace);
   GANYMEDE_CUDA(cublasCreate(&cublas_));
   GANYMEDE_CUDA(cublasSetStream(cublas_, stream_));
-  // Of its own, because a captured step must not allocate.
+  // Without a workspace cuBLAS would allocate, which a captured step must not.
   GANYMEDE_CUDA(cublasSetWorkspace(cublas_, cublas_workspace_.memory.get(), kCublasWorkspace));
   GANYMEDE_CUDA(cudnnCreate(&cudnn_));
   GANYMEDE_CUDA(cudnnSetStream(cudnn_, stream_));
-  GANYMEDE_CUDA(cudaMallocHost(&pinned_words_, kDynamicMost * sizeof(std::uint32_t)));
+  GANYMEDE_CUDA(cudaMallocHost(&pinned_words_, kMaxStepWords * sizeof(std::uint32_t)));
   staged_.resize(static_cast<std::size_t>(options.loads_a_step) + 1);
   for (cudaEvent_t& event : staged_) GANYMEDE_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 }
 
-// Errors have no way out of here.
-GpuMachine::~GpuMachine() {
+// Errors are ignored: a destructor cannot report them.
+GpuDevice::~GpuDevice() {
   if (reductions_ != nullptr) {
     if (nccl_ != nullptr && communicator_->abandoned()) {
       ncclCommAbort(nccl_);
@@ -95,22 +96,22 @@ GpuMachine::~GpuMachine() {
   cudaStreamDestroy(stream_);
 }
 
-std::string GpuMachine::instructions() const {
+std::string GpuDevice::instructions() const {
   return "sm_" + std::to_string(major_) + std::to_string(minor_) + ", " + precision();
 }
 
-double GpuMachine::available_bytes() const {
+double GpuDevice::available_bytes() const {
   std::size_t free = 0, total = 0;
   GANYMEDE_CUDA(cudaMemGetInfo(&free, &total));
   return static_cast<double>(free);
 }
 
-Buffer GpuMachine::allocate(std::size_t bytes) {
+Buffer GpuDevice::allocate(std::size_t bytes) {
   void* memory = nullptr;
   const std::size_t wanted = std::max<std::size_t>(bytes, 1);
   const cudaError_t status = cudaMalloc(&memory, wanted);
   if (status == cudaErrorMemoryAllocation) {
-    cudaGetLastError();  // it would come back with the next launch
+    cudaGetLastError();  // clears the error, which the next launch would report
     throw Infeasible(name_ + " has not got " + text_of(bytes) + " of memory: " +
                      text_of(static_cast<std::size_t>(available_bytes())) + " are free; a smaller --batch would fit");
   }
@@ -119,22 +120,22 @@ Buffer GpuMachine::allocate(std::size_t bytes) {
   return {{memory, {[](void* data, std::size_t) { cudaFree(data); }, bytes, nullptr}}};
 }
 
-void GpuMachine::to_host(void* to, const void* from, std::size_t bytes) {
+void GpuDevice::to_host(void* to, const void* from, std::size_t bytes) {
   GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
   synchronize();
 }
 
-void GpuMachine::to_device(void* to, const void* from, std::size_t bytes) {
+void GpuDevice::to_device(void* to, const void* from, std::size_t bytes) {
   GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
-  synchronize();  // `from` may go
+  synchronize();  // the caller may now free `from`
 }
 
-void GpuMachine::synchronize() {
+void GpuDevice::synchronize() {
   if (nccl_ == nullptr) {
     GANYMEDE_CUDA(cudaStreamSynchronize(stream_));
     return;
   }
-  // A replica that has failed never comes to the reduction that the others' streams wait in.
+  // If a replica has failed, the stream would wait for ever in a reduction.
   for (;;) {
     const cudaError_t status = cudaStreamQuery(stream_);
     if (status != cudaErrorNotReady) {
@@ -150,7 +151,7 @@ void GpuMachine::synchronize() {
   }
 }
 
-void GpuMachine::gemm(const Gemm& g) {
+void GpuDevice::gemm(const Gemm& g) {
   const float one = 1;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   GANYMEDE_CUDA(cublasGemmEx(cublas_, operation(g.transpose_a), operation(g.transpose_b), g.m, g.n, g.k, &one, g.a,
@@ -158,7 +159,7 @@ void GpuMachine::gemm(const Gemm& g) {
                              compute_of(precision_), CUBLAS_GEMM_DEFAULT));
 }
 
-const ConvolutionPlan& GpuMachine::plan_of(Pass pass, const ConvolutionShape& s, int batch) const {
+const ConvolutionPlan& GpuDevice::plan_of(Pass pass, const ConvolutionShape& s, int batch) const {
   const std::vector<int> key{static_cast<int>(pass), batch,           s.in_channels, s.in_height, s.in_width,
                              s.out_channels,         s.kernel,        s.stride,      s.padding,   s.in_frames,
                              s.kernel_frames,        s.padding_frames};
@@ -173,22 +174,22 @@ const ConvolutionPlan& GpuMachine::plan_of(Pass pass, const ConvolutionShape& s,
   return *plan;
 }
 
-std::size_t GpuMachine::convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const {
-  std::size_t most = 0;
+std::size_t GpuDevice::convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const {
+  std::size_t largest = 0;
   for (const Pass pass : {Pass::forward, Pass::data, Pass::weights})
-    most = std::max(most, plan_of(pass, shape, batch).workspace_bytes());
-  if (precision_ != Precision::bf16) return most;
+    largest = std::max(largest, plan_of(pass, shape, batch).workspace_bytes());
+  if (precision_ != Precision::bf16) return largest;
   const Operands operands = operands_of(shape, batch);
-  return aligned(most) + aligned(2 * operands.x) + aligned(2 * operands.y) + aligned(2 * operands.weight);
+  return aligned(largest) + aligned(2 * operands.x) + aligned(2 * operands.y) + aligned(2 * operands.weight);
 }
 
-void GpuMachine::convolve(const ConvolutionCall& call, const Buffer& workspace) {
+void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
   const ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
   if (!plan.found()) return convolve_directly(*this, call);
   auto* free = static_cast<std::byte*>(workspace.memory.get());
   if (precision_ != Precision::bf16)
     return plan.run(cudnn_, call.x, call.y, call.weight, call.accumulate ? 1.0F : 0.0F, free);
-  // Operands are rounded on their way; the result comes back as fp32.
+  // Rounds the operands to bf16 in the workspace; the result is converted back to fp32.
   const Operands operands = operands_of(call.shape, call.batch);
   std::byte* at = free + aligned(plan.workspace_bytes());
   const auto take = [&](const float* from, std::size_t count, bool is_operand) {
@@ -209,7 +210,7 @@ void GpuMachine::convolve(const ConvolutionCall& call, const Buffer& workspace) 
   if (call.pass == Pass::weights) back(call.weight, weight, operands.weight, call.accumulate);
 }
 
-Staged GpuMachine::stage(const void* from, std::size_t bytes) {
+StagedImages GpuDevice::stage(const void* from, std::size_t bytes) {
   if (bytes > stride_) {
     if (capturing_) throw Failure("a captured step cannot load larger images than the one before it");
     GANYMEDE_CUDA(cudaStreamSynchronize(copies_));
@@ -224,13 +225,13 @@ Staged GpuMachine::stage(const void* from, std::size_t bytes) {
   }
   const std::size_t slot = next_slot_++ % staged_.size();
   auto* device = static_cast<std::uint8_t*>(staging_.memory.get());
-  // A slot comes round only after a step's losses were read, so nothing on the device still needs it.
+  // A slot is used again only after a step's losses were read, so no kernel still reads it.
   GANYMEDE_CUDA(cudaEventSynchronize(staged_[slot]));
   std::memcpy(pinned_ + slot * stride_, from, bytes);
   GANYMEDE_CUDA(
       cudaMemcpyAsync(device + slot * stride_, pinned_ + slot * stride_, bytes, cudaMemcpyHostToDevice, copies_));
   GANYMEDE_CUDA(cudaEventRecord(staged_[slot], copies_));
-  // A stream that is captured cannot wait for one that is not; and the graph runs later.
+  // A captured stream cannot wait for one that is not captured, so the host waits; the graph runs later.
   if (capturing_)
     GANYMEDE_CUDA(cudaEventSynchronize(staged_[slot]));
   else
@@ -238,13 +239,13 @@ Staged GpuMachine::stage(const void* from, std::size_t bytes) {
   return {device, slot, stride_};
 }
 
-void GpuMachine::begin_capture() {
+void GpuDevice::begin_capture() {
   synchronize();
   GANYMEDE_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
   capturing_ = true;
 }
 
-void GpuMachine::end_capture() {
+void GpuDevice::end_capture() {
   capturing_ = false;
   cudaGraph_t graph = nullptr;
   GANYMEDE_CUDA(cudaStreamEndCapture(stream_, &graph));
@@ -254,33 +255,33 @@ void GpuMachine::end_capture() {
   GANYMEDE_CUDA(cudaGraphDestroy(graph));
 }
 
-void GpuMachine::replay(void* device_words, const void* words, std::size_t bytes) {
-  // The copy before was over when the last step's losses were read.
+void GpuDevice::replay(void* device_words, const void* words, std::size_t bytes) {
+  // pinned_words_ is free: its last copy was done when the last step's losses were read.
   std::memcpy(pinned_words_, words, bytes);
   if (bytes > 0) GANYMEDE_CUDA(cudaMemcpyAsync(device_words, pinned_words_, bytes, cudaMemcpyHostToDevice, stream_));
   GANYMEDE_CUDA(cudaGraphLaunch(graph_, stream_));
 }
 
-void GpuMachine::mark(std::size_t i) {
+void GpuDevice::mark(std::size_t i) {
   while (marks_.size() <= i) GANYMEDE_CUDA(cudaEventCreate(&marks_.emplace_back()));
-  // Of a captured step the event shall be recorded at each replay, to be read from outside.
+  // In a captured step an external event is recorded at each replay and can be read afterwards.
   GANYMEDE_CUDA(
       cudaEventRecordWithFlags(marks_[i], stream_, capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
-double GpuMachine::mark_s(std::size_t i) const {
+double GpuDevice::mark_s(std::size_t i) const {
   float milliseconds = 0;
   GANYMEDE_CUDA(cudaEventElapsedTime(&milliseconds, marks_[0], marks_[i]));
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
-void GpuMachine::join(Communicator& communicator) {
+void GpuDevice::join(Communicator& communicator) {
   const Shard shard = communicator.shard();
   ncclUniqueId id{};
   if (shard.rank == 0) GANYMEDE_CUDA(ncclGetUniqueId(&id));
   std::vector<std::uint8_t> all(sizeof id * static_cast<std::size_t>(shard.ranks));
   communicator.gather_gradients({reinterpret_cast<const std::uint8_t*>(&id), sizeof id}, all);
-  std::memcpy(&id, all.data(), sizeof id);  // the first replica's
+  std::memcpy(&id, all.data(), sizeof id);  // the id of the first replica
   communicator_ = &communicator;
   GANYMEDE_CUDA(ncclCommInitRank(&nccl_, shard.ranks, id, shard.rank));
   GANYMEDE_CUDA(cudaStreamCreateWithFlags(&reductions_, cudaStreamNonBlocking));
@@ -288,13 +289,13 @@ void GpuMachine::join(Communicator& communicator) {
   GANYMEDE_CUDA(cudaEventCreateWithFlags(&reduced_, cudaEventDisableTiming));
 }
 
-void GpuMachine::reduce(float* gradients, std::size_t count) {
+void GpuDevice::reduce(float* gradients, std::size_t count) {
   GANYMEDE_CUDA(cudaEventRecord(computed_, stream_));
   GANYMEDE_CUDA(cudaStreamWaitEvent(reductions_, computed_, 0));
   GANYMEDE_CUDA(ncclAllReduce(gradients, gradients, count, ncclFloat, ncclAvg, nccl_, reductions_));
 }
 
-void GpuMachine::finish_reductions() {
+void GpuDevice::finish_reductions() {
   GANYMEDE_CUDA(cudaEventRecord(reduced_, reductions_));
   GANYMEDE_CUDA(cudaStreamWaitEvent(stream_, reduced_, 0));
 }
@@ -303,6 +304,6 @@ void GpuMachine::finish_reductions() {
 
 extern "C" int ganymede_count_gpus() {
   int count = 0;
-  // No driver, or none for this runtime: no GPU, which is no error.
+  // Without a driver, or with one too old for this runtime, there is no GPU; that is no error.
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }

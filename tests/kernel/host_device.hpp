@@ -1,7 +1,7 @@
 #pragma once
-// The GPU backend's operations on the CPU: each kernel's threads as the turns of a loop, products by their
-// definition. So what the backend computes, where it finds it and what it replays is tested without a GPU; not
-// the libraries, nor the launches themselves.
+// A Device (see kernel/ops/cuda/timeline.hpp) that runs the GPU backend's operations on the CPU: a kernel's threads are
+// iterations of a loop, products follow their definition. It tests without a GPU what the backend computes, in which
+// memory, and what it replays; it does not test CUDA's libraries and the launches.
 
 #include <chrono>
 #include <cstdlib>
@@ -12,9 +12,9 @@
 
 namespace ganymede::kernel {
 
-class HostMachine {
+class HostDevice {
  public:
-  explicit HostMachine(int loads_a_step) : slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
+  explicit HostDevice(int loads_a_step) : slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
   std::string name() const { return "host"; }
   std::string instructions() const { return "none"; }
   std::string precision() const { return "fp32"; }
@@ -77,7 +77,7 @@ class HostMachine {
   }
   void convolve(const cuda::ConvolutionCall& call, const Buffer&) { cuda::convolve_directly(*this, call); }
 
-  cuda::Staged stage(const void* from, std::size_t bytes) {
+  cuda::StagedImages stage(const void* from, std::size_t bytes) {
     stride_ = std::max(stride_, bytes);
     if (staged_.size() != slots_ * stride_) staged_.resize(slots_ * stride_);
     slot_ = (slot_ + 1) % slots_;
@@ -144,10 +144,8 @@ class HostMachine {
   std::size_t stride_ = 0, slot_ = 0, slots_;
 };
 
-using HostedCudaOps = cuda::CudaOps<HostMachine>;
-
-inline std::unique_ptr<Ops> make_hosted_cuda_ops(CudaOptions options) {
-  return std::make_unique<HostedCudaOps>(std::make_unique<HostMachine>(options.loads_a_step), options);
+inline std::unique_ptr<Backend> make_hosted_cuda_backend(CudaOptions options) {
+  return cuda::make_backend(std::make_shared<HostDevice>(options.loads_a_step), options);
 }
 
 }  // namespace ganymede::kernel

@@ -1,0 +1,20 @@
+#pragma once
+// What means and variances of columns share.
+
+#include "kernel/ops/cuda/timeline.hpp"
+
+namespace ganymede::kernel::cuda {
+
+/// Sums for the mean and variance of columns, taken around the first row's values: one pass over the data, without
+/// cancellation where the mean is large.
+struct AroundFirstRow {
+  const float* in;
+  std::size_t width;
+
+  GANYMEDE_DEVICE Sums<2> operator()(std::size_t row, std::size_t c) const {
+    const float d = in[row * width + c] - in[c];
+    return {{d, d * d}};
+  }
+};
+
+}  // namespace ganymede::kernel::cuda

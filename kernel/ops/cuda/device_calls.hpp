@@ -1,0 +1,54 @@
+#pragma once
+// What a Device of the GPU backend is asked to compute: products, convolutions, staged images. See timeline.hpp.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernel/ops/cuda/portable.hpp"
+#include "kernel/ops/op_parameters.hpp"
+
+namespace ganymede::kernel::cuda {
+
+/// Most StepWords of one step.
+inline constexpr std::size_t kMaxStepWords = 65536;
+
+/// c [m x n] = op(a) op(b) + beta c with the arguments of cublasSgemm; all matrices are column-major.
+struct Gemm {
+  bool transpose_a, transpose_b;
+  int m, n, k;
+  const float* a;
+  int a_lead;
+  const float* b;
+  int b_lead;
+  float beta;
+  float* c;
+  int c_lead;
+};
+
+/// Which operand of a convolution is computed from the other two: y, x or weight.
+enum class Pass { forward, data, weights };
+
+/// x [batch x in_frames x in_height x in_width x in_channels], y likewise, weight [out_channels x taps x in_channels].
+struct ConvolutionCall {
+  Pass pass;
+  ConvolutionShape shape;
+  int batch;
+  float *x, *y, *weight;
+  bool accumulate;  ///< Pass::weights: add to the gradients that are there
+};
+
+/// Images that were copied from the host to device memory. They begin at base + slot * stride bytes; a captured step
+/// keeps base and stride and reads the slot from a StepWord.
+struct StagedImages {
+  const std::uint8_t* base;
+  std::size_t slot, stride;
+};
+
+/// The `apply` of column sums that need no second pass over the elements.
+struct NoApply {
+  GANYMEDE_DEVICE void operator()(std::size_t, std::size_t) const {}
+};
+
+inline std::size_t size_of(int value) { return static_cast<std::size_t>(value); }
+
+}  // namespace ganymede::kernel::cuda

@@ -1,0 +1,165 @@
+#pragma once
+// Element-wise operations on a GPU: activations, optimizer, images, compression. Arguments as in TensorOps.
+
+#include "kernel/adam_rule.hpp"
+#include "kernel/compression.hpp"
+#include "kernel/compression_codes.hpp"
+#include "kernel/ops/cuda/timeline.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class Device>
+void activate(Timeline<Device>& timeline, Tensor x, Activation activation) {
+  float* v = x.data;
+  const float slope = activation.slope;
+  switch (activation.kind) {
+    case Activation::Kind::leaky_relu:
+      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i], slope); });
+    case Activation::Kind::tanh:
+      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = tanhf(v[i]); });
+    case Activation::Kind::sigmoid:
+      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = 1 / (1 + expf(-v[i])); });
+  }
+}
+
+template <class Device>
+void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation activation) {
+  float* g = dy.data;
+  const float *out = y.data, slope = activation.slope;
+  switch (activation.kind) {
+    case Activation::Kind::leaky_relu:
+      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= leaky_slope(out[i], slope); });
+    case Activation::Kind::tanh:
+      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= 1 - out[i] * out[i]; });
+    case Activation::Kind::sigmoid:
+      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= out[i] * (1 - out[i]); });
+  }
+}
+
+template <class Device>
+void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) {
+  float* g = dy.data;
+  const float *out = y.data, inverse = 1.0F / p.keep, slope = p.slope;
+  const std::uint8_t* kept = mask.data;
+  timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    g[i] *= (static_cast<float>(kept[i]) * inverse) * leaky_slope(out[i], slope);
+  });
+}
+
+template <class Device>
+void bias_leaky_forward(Timeline<Device>& timeline, Tensor x, const float* bias, int channels, float factor,
+                        float slope) {
+  float* v = x.data;
+  const std::size_t width = size_of(channels);
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i] * factor + bias[i % width], slope); });
+}
+
+template <class Device>
+void bias_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, float* d_bias, int channels, float factor,
+                         float slope, bool accumulate) {
+  float* g = dy.data;
+  const float* out = y.data;
+  const std::size_t width = size_of(channels);
+  if (d_bias == nullptr)
+    return timeline.each(dy.size(),
+                         [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= factor * leaky_slope(out[i], slope); });
+  timeline.template columns<1>(
+      static_cast<int>(dy.size() / width), channels,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        return Sums<1>{{g[row * width + c] * leaky_slope(out[row * width + c], slope)}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) {
+        d_bias[c] = (accumulate ? d_bias[c] : 0.0F) + sums.of[0];
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        g[row * width + c] *= factor * leaky_slope(out[row * width + c], slope);
+      });
+}
+
+template <class Device>
+void combine(Timeline<Device>& timeline, Tensor y, float a, Tensor x, float b) {
+  const float* from = x.data;
+  float* to = y.data;
+  const StepWord first = timeline.step_word(a), second = timeline.step_word(b);
+  timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const float scaled = first.number() * from[i], old = second.number();
+    to[i] = old == 0 ? scaled : scaled + old * to[i];
+  });
+}
+
+template <class Device>
+void fill(Timeline<Device>& timeline, Tensor x, float value) {
+  float* v = x.data;
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = value; });
+}
+
+template <class Device>
+void adam(Timeline<Device>& timeline, float* parameters, const float* gradients, float* first, float* second,
+          std::size_t count, const AdamRule& by_value) {
+  const AdamRule rule = by_value;
+  const StepWord rate = timeline.step_word(rule.rate), root = timeline.step_word(rule.inverse_root);
+  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
+    const float g = gradients[i];
+    const float m = rule.beta1 * first[i] + (1 - rule.beta1) * g;
+    const float v = rule.beta2 * second[i] + (1 - rule.beta2) * g * g;
+    first[i] = m;
+    second[i] = v;
+    parameters[i] -= rate.number() * m / (sqrtf(v) * root.number() + rule.epsilon);
+  });
+}
+
+template <class Device>
+void average(Timeline<Device>& timeline, float* average, const float* values, std::size_t count, float decay) {
+  const StepWord kept = timeline.step_word(decay);
+  timeline.each(count,
+                [=] GANYMEDE_DEVICE(std::size_t i) { average[i] += (1 - kept.number()) * (values[i] - average[i]); });
+}
+
+template <class Device>
+void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint8_t> host_pixels, float low,
+                 int channels) {
+  const StagedImages images = timeline.staged(host_pixels);
+  const std::uint8_t* base = images.base;
+  const StepWord slot = timeline.step_word(static_cast<std::uint32_t>(images.slot));
+  const std::size_t stride = images.stride, width = size_of(x.features), depth = size_of(channels);
+  const float factor = (1.0F - low) / 255.0F;
+  float* out = x.data;
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
+    const std::uint8_t* from = base + slot.word() * stride;
+    const std::size_t pixel = image * width + channel * (width / depth) + position;
+    out[i] = static_cast<float>(from[pixel]) * factor + low;
+  });
+}
+
+template <class Device>
+void copy(Timeline<Device>& timeline, float* to, const float* from, std::size_t count) {
+  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = from[i]; });
+}
+
+template <class Device>
+void pack(Timeline<Device>& timeline, Compression compression, std::uint8_t* to, const float* from, std::size_t count) {
+  if (compression == Compression::none) return copy(timeline, reinterpret_cast<float*>(to), from, count);
+  if (compression == Compression::int8) {
+    timeline.each((count + kInt8Block - 1) / kInt8Block,
+                  [=] GANYMEDE_DEVICE(std::size_t block) { pack_bytes(to, from, count, block); });
+    return;
+  }
+  auto* halves = reinterpret_cast<std::uint16_t*>(to);
+  const bool ieee = compression == Compression::fp16;
+  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { halves[i] = ieee ? to_fp16(from[i]) : to_bf16(from[i]); });
+}
+
+template <class Device>
+void unpack(Timeline<Device>& timeline, Compression compression, float* to, const std::uint8_t* from,
+            std::size_t count) {
+  if (compression == Compression::none) return copy(timeline, to, reinterpret_cast<const float*>(from), count);
+  if (compression == Compression::int8)
+    return timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = unpack_byte(from, i); });
+  const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
+  const bool ieee = compression == Compression::fp16;
+  timeline.each(count,
+                [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = ieee ? from_fp16(halves[i]) : from_bf16(halves[i]); });
+}
+
+}  // namespace ganymede::kernel::cuda

@@ -1,0 +1,63 @@
+#pragma once
+// Losses on a GPU. Arguments as in TensorOps.
+
+#include "kernel/loss_terms.hpp"
+#include "kernel/ops/cuda/timeline.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class Device>
+void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction, Tensor gradient, float weight) {
+  const float *g = gradient.data, many = static_cast<float>(gradient.batch);
+  float *to = direction.data, *terms = timeline.scratch(size_of(gradient.batch));
+  const std::size_t width = size_of(gradient.features);
+  timeline.template rows<1>(
+      gradient.batch, gradient.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i) {
+        return Sums<1>{{g[row * width + i] * g[row * width + i]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i, const Sums<1>& sums) {
+        const float norm = sqrtf(sums.of[0]);
+        // A norm of zero has no gradient.
+        const float factor = norm > 0 ? 2 * weight / many * (norm - 1) / norm : 0;
+        to[row * width + i] = factor * g[row * width + i];
+        if (i == 0) terms[row] = weight * (norm - 1) * (norm - 1);
+      });
+  mean_into(timeline, loss, terms, gradient.batch);
+}
+
+template <class Device>
+void adversarial_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
+  const float *l = logits.data, many = static_cast<float>(logits.batch);
+  float* d = d_logits.data;
+  timeline.template rows<1>(
+      1, logits.batch,
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{loss_of_logit(l[i], term).value}}; },
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
+        d[i] = loss_of_logit(l[i], term).slope / many;
+        if (i == 0) *loss = sums.of[0] / many;
+      });
+}
+
+template <class Device>
+void classification_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits,
+                         std::span<const std::uint8_t> host_labels) {
+  assert(timeline.is_eager());
+  const std::size_t classes = size_of(logits.features);
+  const float *l = logits.data, many = static_cast<float>(logits.batch);
+  float *d = d_logits.data, *terms = timeline.scratch(2 * size_of(logits.batch));
+  auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
+  timeline.device().to_device(labels, host_labels.data(), host_labels.size());
+  timeline.each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
+    const float* row = l + image * classes;
+    float largest = row[0], sum = 0;
+    for (std::size_t c = 1; c < classes; ++c) largest = fmaxf(largest, row[c]);
+    for (std::size_t c = 0; c < classes; ++c) sum += expf(row[c] - largest);
+    terms[image] = largest + logf(sum) - row[labels[image]];
+    for (std::size_t c = 0; c < classes; ++c)
+      d[image * classes + c] = (expf(row[c] - largest) / sum - (c == labels[image] ? 1.0F : 0.0F)) / many;
+  });
+  mean_into(timeline, loss, terms, logits.batch);
+}
+
+}  // namespace ganymede::kernel::cuda

@@ -1,0 +1,136 @@
+#pragma once
+// The minibatch standard deviation on a GPU. Arguments as in TensorOps.
+
+#include "kernel/ops/cuda/column_moments.hpp"
+
+namespace ganymede::kernel::cuda {
+
+/// Mean and standard deviation of each feature over the batch, in scratch memory.
+struct FeatureMoments {
+  float *mean, *deviation;
+  float* free;  ///< the rest of the scratch memory: 3 features + 8 floats
+};
+
+template <class Device>
+FeatureMoments feature_moments(Timeline<Device>& timeline, Tensor x) {
+  const std::size_t width = size_of(x.features);
+  float* memory = timeline.scratch(5 * width + 8);
+  const FeatureMoments f{memory, memory + width, memory + 2 * width};
+  const float *in = x.data, many = static_cast<float>(x.batch);
+  timeline.template columns<2>(
+      x.batch, x.features, AroundFirstRow{in, width},
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+        const float around = sums.of[0] / many, variance = fmaxf(0.0F, sums.of[1] / many - around * around);
+        f.mean[c] = in[c] + around;
+        f.deviation[c] = sqrtf(variance + kStddevEpsilon);
+      },
+      NoApply{});
+  return f;
+}
+
+/// The mean of `count` values, written to the place behind them.
+template <class Device>
+const float* mean_of(Timeline<Device>& timeline, float* values, int count) {
+  float* mean = values + count;
+  mean_into(timeline, mean, values, count);
+  return mean;
+}
+
+/// y = x with one more channel that is *value everywhere.
+template <class Device>
+void append_channel(Timeline<Device>& timeline, Tensor y, Tensor x, int positions, const float* value) {
+  const float* from = x.data;
+  float* to = y.data;
+  const std::size_t channels = size_of(x.features / positions);
+  timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const std::size_t c = i % (channels + 1);
+    to[i] = c == channels ? *value : from[i / (channels + 1) * channels + c];
+  });
+}
+
+/// *to = the sum of the last channel of dy, which is the appended one. Returns `to`.
+template <class Device>
+const float* sum_appended_channel(Timeline<Device>& timeline, Tensor dy, int positions, float* to) {
+  const float* from = dy.data;
+  const std::size_t width = size_of(dy.features / positions);
+  timeline.template rows<1>(
+      1, positions * dy.batch,
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{from[(i + 1) * width - 1]}}; },
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
+        if (i == 0) *to = sums.of[0];
+      });
+  return to;
+}
+
+template <class Device>
+void minibatch_stddev_forward(Timeline<Device>& timeline, Tensor y, Tensor x, int positions) {
+  const float* stddev = mean_of(timeline, feature_moments(timeline, x).deviation, x.features);
+  append_channel(timeline, y, x, positions, stddev);
+}
+
+template <class Device>
+void minibatch_stddev_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, int positions) {
+  const FeatureMoments f = feature_moments(timeline, x);
+  const float* d_mean = sum_appended_channel(timeline, dy, positions, f.free);
+  const float *in = x.data, *from = dy.data, all = static_cast<float>(x.size());
+  float* to = dx.data;
+  const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const std::size_t feature = i % width;
+    to[i] = from[i / channels * (channels + 1) + i % channels] +
+            *d_mean / (all * f.deviation[feature]) * (in[i] - f.mean[feature]);
+  });
+}
+
+template <class Device>
+void minibatch_stddev_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
+  const FeatureMoments f = feature_moments(timeline, x);
+  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
+  float* along = f.free;
+  const std::size_t width = size_of(x.features);
+  timeline.template columns<1>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        return Sums<1>{{(in[row * width + c] - f.mean[c]) * dot[row * width + c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { along[c] = sums.of[0] / (f.deviation[c] * many); },
+      NoApply{});
+  append_channel(timeline, y_dot, x_dot, positions, mean_of(timeline, along, x.features));
+}
+
+// For the formulas see cpu_growing.cpp.
+template <class Device>
+void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                       int positions) {
+  const FeatureMoments f = feature_moments(timeline, x);
+  const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
+  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
+  const float all = static_cast<float>(x.size());
+  float *mean_dot = f.free, *along = f.free + width, *next = f.free + 2 * width;
+  timeline.template columns<2>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float d = dot[row * width + c];
+        return Sums<2>{{d, d * (in[row * width + c] - f.mean[c]) / f.deviation[c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+        mean_dot[c] = sums.of[0] / many;
+        along[c] = sums.of[1] / many;
+      },
+      NoApply{});
+  const float* of_value =
+      dy.value.data == nullptr ? nullptr : sum_appended_channel(timeline, dy.value, positions, next++);
+  const float* of_tangent = sum_appended_channel(timeline, dy.tangent, positions, next++);
+  const float *by_value = dy.value.data, *by_tangent = dy.tangent.data;
+  float *to_value = dx.value.data, *to_tangent = dx.tangent.data;
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const std::size_t c = i % width, from = i / channels * (channels + 1) + i % channels;
+    const float n = (in[i] - f.mean[c]) / f.deviation[c];
+    const float bent = (dot[i] - mean_dot[c] - n * along[c]) / f.deviation[c];
+    const float passed = of_value == nullptr ? 0.0F : by_value[from] + *of_value / all * n;
+    to_value[i] = passed + *of_tangent / all * bent;
+    to_tangent[i] = by_tangent[from] + *of_tangent / all * n;
+  });
+}
+
+}  // namespace ganymede::kernel::cuda

@@ -1,0 +1,168 @@
+#pragma once
+// Batch norm and pixel norm on a GPU. Arguments as in TensorOps.
+
+#include "kernel/ops/cuda/column_moments.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class Device>
+void batch_norm_leaky_forward(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
+  const float *in = x.data, many = static_cast<float>(x.batch);
+  float* out = y.data;
+  const std::size_t width = size_of(x.features);
+  timeline.template columns<2>(
+      x.batch, x.features, AroundFirstRow{in, width},
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+        const float around = sums.of[0] / many, mean = in[c] + around;
+        const float variance = fmaxf(0.0F, sums.of[1] / many - around * around);
+        p.mean[c] = mean;
+        p.inverse_deviation[c] = 1.0F / sqrtf(variance + p.epsilon);
+        p.running_mean[c] += p.momentum * (mean - p.running_mean[c]);
+        p.running_variance[c] += p.momentum * (variance * many / (many - 1) - p.running_variance[c]);
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+        out[row * width + c] = leaky(in[row * width + c] * factor + offset, p.slope);
+      });
+}
+
+template <class Device>
+void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
+  const float* in = x.data;
+  float* out = y.data;
+  const std::size_t width = size_of(x.features);
+  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    const std::size_t c = i % width;
+    const float factor = p.scale[c] / sqrtf(p.running_variance[c] + p.epsilon);
+    out[i] = leaky(in[i] * factor + (p.shift[c] - p.running_mean[c] * factor), p.slope);
+  });
+}
+
+template <class Device>
+void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, const BatchNormParameters& p,
+                               float* d_scale, float* d_shift, bool accumulate) {
+  const float *in = x.data, many = static_cast<float>(x.batch);
+  float *g = dy.data, *sums_of = timeline.scratch(2 * size_of(x.features));
+  const std::size_t width = size_of(x.features);
+  timeline.template columns<2>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+        const float value = in[row * width + c];
+        const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
+        return Sums<2>{{dz, dz * (value - p.mean[c]) * p.inverse_deviation[c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+        sums_of[2 * c] = sums.of[0];
+        sums_of[2 * c + 1] = sums.of[1];
+        if (d_shift == nullptr) return;
+        d_shift[c] = (accumulate ? d_shift[c] : 0.0F) + sums.of[0];
+        d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[1];
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+        const float value = in[row * width + c], n = (value - p.mean[c]) * p.inverse_deviation[c];
+        const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
+        g[row * width + c] = factor * (dz - sums_of[2 * c] / many - n * sums_of[2 * c + 1] / many);
+      });
+}
+
+// For the formulas see kernel/ops/eigen/batch_norm_tangent.inl.
+template <class Device>
+void batch_norm_leaky_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x_dot, Tensor x,
+                              const BatchNormParameters& p) {
+  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
+  float *out = y_dot.data, *means = timeline.scratch(2 * size_of(x.features));
+  const std::size_t width = size_of(x.features);
+  timeline.template columns<2>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float d = dot[row * width + c];
+        return Sums<2>{{d, d * (in[row * width + c] - p.mean[c]) * p.inverse_deviation[c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+        means[2 * c] = sums.of[0] / many;
+        means[2 * c + 1] = sums.of[1] / many;
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+        const float value = in[row * width + c], n = (value - p.mean[c]) * p.inverse_deviation[c];
+        out[row * width + c] = factor * leaky_slope(value * factor + offset, p.slope) *
+                               (dot[row * width + c] - means[2 * c] - n * means[2 * c + 1]);
+      });
+}
+
+template <class Device>
+void batch_norm_leaky_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
+                                       const BatchNormParameters& p, float* d_scale, float* d_shift, bool accumulate) {
+  const float *in = x.data, *dot = x_dot.data, *by_value = dy.value.data, *by_tangent = dy.tangent.data;
+  const float many = static_cast<float>(x.batch);
+  float *to_value = dx.value.data, *to_tangent = dx.tangent.data, *kept = timeline.scratch(7 * size_of(x.features));
+  const std::size_t width = size_of(x.features);
+  timeline.template columns<7>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+        const float mask = leaky_slope(in[i] * factor + offset, p.slope);
+        const float n = (in[i] - p.mean[c]) * p.inverse_deviation[c], v = mask * by_tangent[i];
+        const float y = by_value == nullptr ? 0.0F : mask * by_value[i];
+        return Sums<7>{{v, n * v, dot[i], n * dot[i], v * dot[i], y, n * y}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<7>& sums) {
+        for (std::size_t k = 0; k < 7; ++k) kept[7 * c + k] = sums.of[k];
+        if (d_shift == nullptr) return;
+        const float q =
+            p.inverse_deviation[c] * (sums.of[4] - sums.of[0] * sums.of[2] / many - sums.of[1] * sums.of[3] / many);
+        d_shift[c] = (accumulate ? d_shift[c] : 0.0F) + sums.of[5];
+        d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[6] + q;
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        const float inverse = p.inverse_deviation[c], factor = p.scale[c] * inverse;
+        const float mask = leaky_slope(in[i] * factor + (p.shift[c] - p.mean[c] * factor), p.slope);
+        const float n = (in[i] - p.mean[c]) * inverse, v = mask * by_tangent[i], d = dot[i];
+        const float y = by_value == nullptr ? 0.0F : mask * by_value[i];
+        const float* s = kept + 7 * c;
+        const float q = factor * (s[4] - s[0] * s[2] / many - s[1] * s[3] / many);
+        const float mean_w = (s[0] * s[3] + s[2] * s[1]) / many, along_w = 2 * s[1] * s[3] / many;
+        to_tangent[i] = factor * (v - s[0] / many - n * s[1] / many);
+        to_value[i] = factor * (y - s[5] / many - n * s[6] / many) - q * inverse / many * n -
+                      factor * inverse / many * (v * s[3] + d * s[1] - mean_w - n * along_w);
+      });
+}
+
+template <class Device>
+void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, Tensor scale, int channels) {
+  float *v = x.data, *factors = scale.data;
+  const std::size_t width = size_of(channels);
+  const float many = static_cast<float>(channels);
+  timeline.template rows<1>(
+      static_cast<int>(scale.size()), channels,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        return Sums<1>{{v[row * width + c] * v[row * width + c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c, const Sums<1>& sums) {
+        const float factor = 1.0F / sqrtf(sums.of[0] / many + kPixelNormEpsilon);
+        v[row * width + c] *= factor;
+        if (c == 0) factors[row] = factor;
+      });
+}
+
+template <class Device>
+void pixel_norm_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Tensor scale, int channels) {
+  float* g = dy.data;
+  const float *out = y.data, *factors = scale.data, many = static_cast<float>(channels);
+  const std::size_t width = size_of(channels);
+  timeline.template rows<1>(
+      static_cast<int>(scale.size()), channels,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        return Sums<1>{{g[row * width + c] * out[row * width + c]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c, const Sums<1>& sums) {
+        const std::size_t i = row * width + c;
+        g[i] = (g[i] - out[i] * (sums.of[0] / many)) * factors[row];
+      });
+}
+
+}  // namespace ganymede::kernel::cuda

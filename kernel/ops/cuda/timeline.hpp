@@ -1,0 +1,191 @@
+#pragma once
+// The timeline of a GPU: every kernel, product and copy passes through it, so that it can capture a step and replay it.
+//
+// The device is a template parameter, so that the same operations run on a GPU (gpu_device.hpp) and, in tests, on the
+// CPU (tests/kernel/host_device.hpp). A Device runs in order what it is told and has:
+//   each(count, body)                         calls body(i) for every i below count
+//   columns<N>(rows, columns, term, finish, apply)
+//                                             sums term(row, column), a Sums<N>, over the rows; calls finish(column,
+//                                             sums) for each column, then apply(row, column) for each element
+//   rows<N>(rows, length, term, apply)        sums term(row, i), a Sums<N>, over i; calls apply(row, i, sums) for each
+//                                             element
+//   gemm(Gemm), convolve(ConvolutionCall, workspace)
+//   allocate, to_host, to_device, stage       memory, and copies between host and device
+//   begin_capture, end_capture, replay        of a step
+//   mark, mark_s                              timestamps
+//   join, reduce, finish_reductions           averages of gradients between replicas
+
+#include <cassert>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "common/errors.hpp"
+#include "common/random.hpp"
+#include "kernel/ops/cuda/device_calls.hpp"
+#include "kernel/ops/device_timeline.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class Device>
+class Timeline final : public DeviceTimeline {
+ public:
+  /// `graph`: captures a step and replays it.
+  Timeline(std::shared_ptr<Device> device, bool graph)
+      : device_(std::move(device)), graph_(graph), scratch_(device_->allocate(kScratchFloats * sizeof(float))) {
+    if (!graph) return;
+    device_words_ = device_->allocate(kMaxStepWords * sizeof(std::uint32_t));
+    words_.reserve(kMaxStepWords);
+  }
+
+  Device& device() const { return *device_; }
+
+  void synchronize() override { device_->synchronize(); }
+
+  // The first step runs call by call, so that libraries load and choose their algorithms. The second is captured. From
+  // then on a step's calls only collect its StepWords, and the captured step is replayed when its losses are read.
+  void begin_step() override {
+    in_step_ = true;
+    events_ = 0;
+    if (!graph_) return;
+    assert(mode_ == Mode::eager);
+    words_.clear();
+    launches_ = 0;
+    if (!warm_) return;
+    mode_ = captured_launches_ > 0 ? Mode::replay : Mode::capture;
+    if (mode_ == Mode::capture) device_->begin_capture();
+  }
+  void discard_step() override {
+    assert(mode_ == Mode::eager);
+    warm_ = false;
+    captured_launches_ = 0;
+    prefetched_.host_pixels = nullptr;
+  }
+  void prefetch_images(std::span<const std::uint8_t> host_pixels) override {
+    prefetched_ = {host_pixels.data(), device_->stage(host_pixels.data(), host_pixels.size())};
+  }
+
+  bool has_clock() const override { return true; }
+  void record_event(std::size_t i) override {
+    events_ = i + 1;
+    if (launch()) device_->mark(i);
+  }
+  double elapsed_s(std::size_t i) const override { return device_->mark_s(i); }
+
+  // ---- For the operations ----
+
+  /// Counts a call. False while a step is replayed: then the call must not reach the device.
+  bool launch() {
+    ++launches_;
+    return mode_ != Mode::replay;
+  }
+  template <class Body>
+  void each(std::size_t count, const Body& body) {
+    if (launch()) device_->each(count, body);
+  }
+  template <int N, class Term, class Finish, class Apply>
+  void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
+    if (launch()) device_->template columns<N>(rows, columns, term, finish, apply);
+  }
+  template <int N, class Term, class Apply>
+  void rows(int rows, int length, const Term& term, const Apply& apply) {
+    if (launch()) device_->template rows<N>(rows, length, term, apply);
+  }
+  void gemm(const Gemm& call) {
+    if (launch()) device_->gemm(call);
+  }
+  void convolve(const ConvolutionCall& call, const Buffer& workspace) {
+    if (launch()) device_->convolve(call, workspace);
+  }
+
+  /// Ends the running step, if there is one: its capture is complete, or its replay is due. The host's other work runs
+  /// while the device computes.
+  void finish_step() {
+    if (!std::exchange(in_step_, false)) return;
+    if (events_ > 0) record_event(events_);
+    warm_ = true;
+    const Mode mode = std::exchange(mode_, Mode::eager);
+    if (mode == Mode::capture) {
+      device_->end_capture();
+      captured_launches_ = launches_;
+      captured_words_ = words_.size();
+    }
+    if (mode != Mode::eager) {
+      // The captured step is fixed, so this one must have made the same calls.
+      if (launches_ != captured_launches_ || words_.size() != captured_words_)
+        throw Failure("the step has changed since it was captured; --no-graph runs it call by call");
+      device_->replay(device_words_.memory.get(), words_.data(), words_.size() * sizeof(std::uint32_t));
+    }
+    run_while_waiting();
+  }
+  /// True if calls reach the device at once, so that host memory may be copied to it.
+  bool is_eager() const { return mode_ == Mode::eager; }
+
+  /// A number that may differ from step to step.
+  StepWord step_word(std::uint32_t word) {
+    if (mode_ == Mode::eager) return {nullptr, word};
+    assert(words_.size() < kMaxStepWords);
+    words_.push_back(word);
+    return {static_cast<const std::uint32_t*>(device_words_.memory.get()) + words_.size() - 1, 0};
+  }
+  StepWord step_word(float number) { return step_word(bits_of(number)); }
+  /// The key of one draw. Takes one number of `random` whatever the size of the draw, so that all processes draw alike.
+  PhiloxKey draw_key(RandomStream& random) {
+    const std::uint64_t bits = random.next();
+    const StepWord low = step_word(static_cast<std::uint32_t>(bits));
+    return {low, step_word(static_cast<std::uint32_t>(bits >> 32))};
+  }
+
+  /// The images in device memory; copies them unless they were prefetched.
+  StagedImages staged(std::span<const std::uint8_t> host_pixels) {
+    if (prefetched_.host_pixels != host_pixels.data()) prefetch_images(host_pixels);
+    prefetched_.host_pixels = nullptr;
+    return prefetched_.images;
+  }
+
+  /// Scratch memory for the intermediate results of one operation; the next operation overwrites it.
+  float* scratch([[maybe_unused]] std::size_t floats) {
+    assert(floats <= kScratchFloats);
+    return scratch_.floats();
+  }
+
+ private:
+  enum class Mode { eager, capture, replay };
+  static constexpr std::size_t kScratchFloats = std::size_t{1} << 20;
+
+  std::shared_ptr<Device> device_;
+  bool graph_;
+  Buffer scratch_, device_words_;
+  Mode mode_ = Mode::eager;
+  std::vector<std::uint32_t> words_;  ///< the StepWords of the running step
+  bool in_step_ = false;
+  bool warm_ = false;  ///< a step has run call by call
+  std::size_t launches_ = 0, captured_launches_ = 0, captured_words_ = 0, events_ = 0;
+  struct {
+    const std::uint8_t* host_pixels = nullptr;  ///< null: nothing was prefetched
+    StagedImages images = {};
+  } prefetched_;
+};
+
+/// to [columns] = sums over the rows of from [rows x columns], added to the present values if `accumulate`.
+template <class Device>
+void sum_columns(Timeline<Device>& timeline, float* to, const float* from, int rows, int columns, bool accumulate) {
+  const std::size_t width = size_of(columns);
+  timeline.template columns<1>(
+      rows, columns, [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) { return Sums<1>{{from[row * width + c]}}; },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { to[c] = (accumulate ? to[c] : 0.0F) + sums.of[0]; },
+      NoApply{});
+}
+
+/// *to = mean of `count` terms.
+template <class Device>
+void mean_into(Timeline<Device>& timeline, float* to, const float* terms, int count) {
+  const float many = static_cast<float>(count);
+  timeline.template rows<1>(
+      1, count, [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{terms[i]}}; },
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
+        if (i == 0) *to = sums.of[0] / many;
+      });
+}
+
+}  // namespace ganymede::kernel::cuda

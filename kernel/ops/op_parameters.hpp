@@ -1,0 +1,103 @@
+#pragma once
+// The shapes and constants that tensor operations take. Plain data: host and device code both include this file.
+
+#include <cstddef>
+
+#include "kernel/tensor.hpp"
+
+namespace ganymede::kernel {
+
+/// The parameters of a dense layer, y = weight x + bias.
+struct DenseParameters {
+  const float* weight;  ///< [outputs x inputs]
+  const float* bias;    ///< [outputs]; null: no bias
+};
+
+/// The shape of a convolution without bias, counted as in PyTorch's nn.Conv2d (nn.Conv3d for clips of several frames):
+/// x [in_channels x in_frames x in_height x in_width], y [out_channels x out_frames x out_height x out_width],
+/// weights [out_channels x in_channels x kernel_frames x kernel x kernel].
+struct ConvolutionShape {
+  int in_channels = 1, in_height = 1, in_width = 1;
+  int out_channels = 1;
+  int kernel = 1, stride = 1, padding = 0;                   ///< the same in height and width
+  int in_frames = 1, kernel_frames = 1, padding_frames = 0;  ///< the stride between frames is 1
+
+  int out_height() const { return (in_height + 2 * padding - kernel) / stride + 1; }
+  int out_width() const { return (in_width + 2 * padding - kernel) / stride + 1; }
+  int out_frames() const { return in_frames + 2 * padding_frames - kernel_frames + 1; }
+  int in_features() const { return in_channels * in_frames * in_height * in_width; }
+  int out_features() const { return out_channels * out_frames() * out_height() * out_width(); }
+  int taps() const { return kernel_frames * kernel * kernel; }  ///< at most 64
+  std::size_t weights() const {
+    return static_cast<std::size_t>(out_channels) * static_cast<std::size_t>(in_channels) *
+           static_cast<std::size_t>(taps());
+  }
+  /// FLOPs of one pass over one image. Products with padding are counted, as is usual.
+  double flops() const { return 2.0 * out_features() * in_channels * taps(); }
+};
+
+/// The blocks of a fine grid that correspond to one element of a coarse grid, for `pool` and `upsample`. For example
+/// frames = 1, height = width = 8, block = 2 is a grid of 8 x 8 pixels over one of 4 x 4.
+struct BlockShape {
+  int channels = 1;
+  int frames = 1, height = 1, width = 1;  ///< of the fine grid
+  int block_frames = 1, block = 2;        ///< a block is block_frames x block x block; it must divide the grid
+
+  int fine_features() const { return channels * frames * height * width; }
+  int coarse_features() const { return fine_features() / elements(); }
+  int elements() const { return block_frames * block * block; }
+};
+
+/// Batch normalisation over the batch (Ioffe and Szegedy 2015), followed by LeakyReLU.
+struct BatchNormParameters {
+  const float *scale, *shift;              ///< [features]
+  float *running_mean, *running_variance;  ///< [features], moved towards the batch's statistics by `momentum`
+  float *mean, *inverse_deviation;         ///< [features], of the batch; the forward pass leaves them for the backward
+  float momentum, epsilon;
+  float slope;  ///< of the LeakyReLU below zero
+};
+
+/// LeakyReLU, followed by dropout that keeps a unit with probability `keep` and scales it by 1 / keep.
+struct LeakyDropoutParameters {
+  float slope;
+  float keep;  ///< above 0, at most 1
+};
+
+/// An activation that works in place and whose derivative follows from its output.
+struct Activation {
+  enum class Kind { leaky_relu, tanh, sigmoid };
+  Kind kind;
+  float slope = 0;  ///< of leaky_relu below zero, not negative; 0: ReLU
+};
+inline constexpr Activation kTanh{Activation::Kind::tanh}, kSigmoid{Activation::Kind::sigmoid};
+constexpr Activation leaky_relu(float slope) { return {Activation::Kind::leaky_relu, slope}; }
+
+/// The loss of one logit l of the discriminator; s is the sigmoid.
+enum class LossTerm {
+  cross_entropy_real,  ///< -log s(l): low if l says "real" (Goodfellow et al. 2014; also the non-saturating generator)
+  cross_entropy_fake,  ///< -log(1 - s(l)): low if l says "fake"
+  log_probability_fake,  ///< log(1 - s(l)): the saturating generator of the minimax game
+  hinge_real,            ///< max(0, 1 - l) (Lim and Ye 2017)
+  hinge_fake,            ///< max(0, 1 + l)
+  negative_logit,        ///< -l: the generator of hinge and Wasserstein loss; the critic on real images
+  logit,                 ///< l: the critic on fake images (Arjovsky et al. 2017)
+};
+
+struct AdamParameters {
+  float learning_rate = 1e-4F;
+  float beta1 = 0.9F;
+  float beta2 = 0.999F;
+  float epsilon = 1e-8F;
+};
+
+/// For a layer y = f(x) with tangent y_dot = f'(x) x_dot: the derivatives of one scalar with respect to y and to y_dot.
+/// The backward pass of a gradient's gradient hands them from layer to layer.
+struct Adjoints {
+  Tensor value;    ///< with respect to y; data is null: zero
+  Tensor tangent;  ///< with respect to y_dot
+};
+
+inline constexpr float kPixelNormEpsilon = 1e-8F;
+inline constexpr float kStddevEpsilon = 1e-8F;  ///< added to the variance in minibatch_stddev
+
+}  // namespace ganymede::kernel
