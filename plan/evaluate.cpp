@@ -119,7 +119,7 @@ struct Steps {
 };
 
 Steps steps_of(const Request& request, PlanCandidate candidate) {
-  static const RequestPolicy kAll{{{"name", "fixed"}}, find_policy("fixed")};
+  static const RequestPolicy kAll{{{"name", default_policy().name}}, &default_policy()};
   candidate.policy = &kAll;
   candidate.on_demand_nodes = 0;
   const Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""));
