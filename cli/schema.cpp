@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "cli/command.hpp"
+#include "cli/names.hpp"
+#include "cli/schema_bundle.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 
@@ -30,7 +32,7 @@ void add_schema(CLI::App& app, Shared& shared) {
   add_output(*command, shared);
   command->callback([what, &shared] {
     for (const EmbeddedText& schema : embedded_schemas())
-      if (schema.name == *what) emit(shared, std::string(schema.text));
+      if (schema.name == *what) emit(shared, bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
   });
 }
 

@@ -19,13 +19,14 @@ inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
 }
 
 // All sorted by name, which is a file's without its extension.
-std::span<const EmbeddedText> embedded_catalogs();     ///< platforms/catalog
-std::span<const EmbeddedText> embedded_spot();         ///< platforms/spot
-std::span<const EmbeddedText> embedded_traces();       ///< traces/recorded
-std::span<const EmbeddedText> embedded_layers();       ///< traces/layers
-std::span<const EmbeddedText> embedded_schemas();      ///< docs/schemas
-std::span<const EmbeddedText> embedded_validations();  ///< studies/*/study.json, by folder
-std::span<const EmbeddedText> embedded_report_page();  ///< report/page, by whole name
-std::span<const EmbeddedText> embedded_serve_page();   ///< serve/page, likewise
+std::span<const EmbeddedText> embedded_catalogs();            ///< platforms/catalog
+std::span<const EmbeddedText> embedded_spot();                ///< platforms/spot
+std::span<const EmbeddedText> embedded_traces();              ///< traces/recorded
+std::span<const EmbeddedText> embedded_layers();              ///< traces/layers
+std::span<const EmbeddedText> embedded_schemas();             ///< docs/schemas
+std::span<const EmbeddedText> embedded_schema_definitions();  ///< docs/schemas/common
+std::span<const EmbeddedText> embedded_validations();         ///< studies/*/study.json, by folder
+std::span<const EmbeddedText> embedded_report_page();         ///< report/page, by whole name
+std::span<const EmbeddedText> embedded_serve_page();          ///< serve/page, likewise
 
 }  // namespace ganymede

@@ -110,7 +110,7 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
   const double images = static_cast<double>(request.images) * kRounding;
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   const double each = candidate.gpus_per_node;
-  const bool joined = policy.name == "fixed" && candidate.nodes > 1;
+  const bool joined = policy.never_changes && candidate.nodes > 1;
   Bounds bounds;
   bounds.time_s = joined      ? work.joined_s / (nodes * each)
                   : nodes > 1 ? std::min(work.alone_s / each, work.joined_s / (nodes * each))
@@ -130,7 +130,7 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
                                       std::span<const double> step_s, double images) {
   const auto has = [&](const char* pointer) { return request.common.contains(nlohmann::json::json_pointer(pointer)); };
   // A straggler or a slow network is another configuration, whose mean step is sampled by itself.
-  if (candidate.policy->policy->name != "fixed" || has("/faults") || has("/storage/dataset") || has("/fidelity"))
+  if (!candidate.policy->policy->never_changes || has("/faults") || has("/storage/dataset") || has("/fidelity"))
     return {};
   double seconds = 0;
   for (std::size_t i = 0; i < step_s.size(); ++i)

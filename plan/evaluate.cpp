@@ -119,7 +119,7 @@ struct MeanSteps {
 };
 
 MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
-  static const RequestPolicy kFixed{{{"name", "fixed"}}, find_policy("fixed")};
+  static const RequestPolicy kFixed{{{"name", default_policy().name}}, &default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
   const Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "common/errors.hpp"
+#include "policies/policy_helpers.hpp"
+#include "policies/q_learning.hpp"
 #include "sim/run/life.hpp"
 
 namespace ganymede {

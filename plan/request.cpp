@@ -9,6 +9,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/providers.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/scenario/scenario.hpp"
 #include "traces/recorded.hpp"
@@ -199,9 +200,9 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
     }
     if (request.catalogs.empty()) node->expected("at least one catalog");
   } else {
-    // The catalog "private" describes machines that the user does not have.
+    // The catalog of owned machines is an example: nobody but their owner can use them.
     for (const std::string& name : provider_names())
-      if (name != "private") request.catalogs.push_back({name, catalog(name)});
+      if (!provider_of(name).owned) request.catalogs.push_back({name, catalog(name)});
   }
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
@@ -217,8 +218,7 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
 }
 
 std::vector<RequestPolicy> read_policies(const JsonNode& node) {
-  std::vector<std::string> names;
-  for (const Policy& policy : policies()) names.emplace_back(policy.name);
+  const std::vector<std::string> names = policy_names();
   std::vector<RequestPolicy> all;
   for (const JsonNode& entry : node.as_array()) {
     RequestPolicy one;
@@ -236,8 +236,13 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   return all;
 }
 
-/// A policy with its default settings.
-RequestPolicy named_policy(const char* name) { return {Json{{"name", name}}, find_policy(name)}; }
+/// What is tried on the two markets if the request names no policies.
+std::vector<RequestPolicy> default_policies() {
+  std::vector<RequestPolicy> chosen;
+  for (const Policy& policy : policies())
+    if (policy.plan_default) chosen.push_back({Json{{"name", policy.name}}, &policy});
+  return chosen;
+}
 
 /// Reads up to which age prices are not doubtful. Ages are counted to the day that the request names, otherwise to the
 /// newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
@@ -276,14 +281,11 @@ void read_search(const JsonNode& node, Request& request) {
     for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(read_scheme(entry).name());
     if (request.schemes.empty()) schemes->expected("at least one scheme");
   }
-  request.on_demand_policies = {named_policy("fixed")};
-  request.spot_policies = {named_policy("fixed"), named_policy("spot-first")};
-  if (const auto list = in.optional("policies")) {
-    request.on_demand_policies.clear();
-    request.spot_policies = read_policies(*list);
-    for (const RequestPolicy& one : request.spot_policies)
-      if (one.policy->name != "spot-first") request.on_demand_policies.push_back(one);
-  }
+  const auto chosen = in.optional("policies");
+  request.spot_policies = chosen ? read_policies(*chosen) : default_policies();
+  request.on_demand_policies.clear();
+  for (const RequestPolicy& one : request.spot_policies)
+    if (!one.policy->spot_only) request.on_demand_policies.push_back(one);
   const auto mixed = in.optional("mixed");
   const auto searched = [&](Market market) {
     return std::find(request.markets.begin(), request.markets.end(), market) != request.markets.end();

@@ -1,5 +1,5 @@
 #pragma once
-// What a provider charges for besides its instances' hours, and how it meters them: rules as data.
+// How a provider meters the hours of instances, and what it charges for besides: rules as data.
 
 #include <optional>
 #include <string>
@@ -9,72 +9,74 @@
 
 namespace ganymede {
 
-/// Where a fact came from. A catalog's entries carry it; a user's file may leave it out.
+/// Where a fact comes from. Every entry of a catalog states it; a user's file may leave it out.
 struct Origin {
   std::string source;       ///< who published it and when, or "assumption: ..."
-  std::string unconfirmed;  ///< not empty: why the value must not be trusted yet; a result repeats it as a warning
+  std::string unconfirmed;  ///< not empty: why the value is not confirmed; results repeat it as a warning
   std::string notes;        ///< anything else worth knowing
 };
 
-/// Default: each second is billed, from the first, once an instance is granted.
+/// How instances are metered. The default bills each second from the grant on.
 struct Billing {
   enum class Start {
-    request,  ///< from the request on, a provider's queue included
+    request,  ///< from the request on, the provider's queue included
     boot,     ///< from the grant on
-    ready,    ///< once the host runs: its boot is not metered, the pull of the container image is
+    ready,    ///< when the host runs: its boot is not metered, the pull of the container image is
   };
   Seconds granularity{1};
   Seconds minimum{0};
   Start start = Start::boot;
-  /// A spot instance that the provider takes back within so long is not charged. 0: all are.
+  /// A spot instance that is taken back within this time is not charged. 0: all are charged.
   Seconds free_if_interrupted{0};
   Origin origin;
 };
 
-/// What data is priced by: a GB of 1e9 bytes, or a GiB of 2^30. Providers write "GB" for either.
+/// The unit in which data is priced: a GB of 1e9 bytes or a GiB of 2^30. Providers write "GB" for both.
 enum class VolumeUnit { gb, gib };
 constexpr double bytes_of(VolumeUnit unit) { return unit == VolumeUnit::gib ? 1073741824.0 : 1e9; }
 constexpr const char* unit_name(VolumeUnit unit) { return unit == VolumeUnit::gib ? "GiB" : "GB"; }
 
-/// A price for volume: it holds for the units from the last tier's end up to `up_to`, none: for all that follow.
+/// One tier of a price: it holds from the end of the tier before up to `up_to`, or for all units beyond if that is
+/// absent.
 struct PriceTier {
   std::optional<double> up_to;  ///< units a month
   MicroUsd price;               ///< for one unit
 };
 
-/// Data that leaves a place, for each 1e9 bytes where nothing else is said. Absent: not known, which a result says
-/// where it is used.
+/// Prices of data that leaves a zone, a region or the provider, for each 1e9 bytes unless another unit is stated. An
+/// absent price is not known; a result that would need it says so.
 struct EgressPrices {
   std::optional<MicroUsd> zone;  ///< between zones of one region, in one direction
-  /// The zone that receives is charged as well as the zone that sends: what crosses costs twice `zone`.
+  /// True if the receiving zone is charged as well as the sending one, so that transferred data costs twice `zone`.
   bool zone_charged_at_both_ends = true;
   std::optional<MicroUsd> region;  ///< to another region of the provider
   std::vector<PriceTier> internet;
   VolumeUnit internet_unit = VolumeUnit::gb;  ///< of the tiers
-  double free_gb_month = 0;                   ///< to the internet, where a scenario counts free tiers; 1e9 bytes each
+  double free_gb_month = 0;  ///< to the internet, counted if a scenario asks for free tiers; 1e9 bytes each
   Origin origin;
 };
 
-/// Around the instances.
+/// Prices of services around the instances.
 struct Services {
   std::optional<MicroUsdPerHour> control_plane;  ///< of a managed Kubernetes cluster
-  Seconds control_plane_free{0};                 ///< a month, where a scenario counts free tiers
+  Seconds control_plane_free{0};                 ///< free time a month, counted if a scenario asks for free tiers
   std::optional<MicroUsdPerHour> load_balancer;
   Origin origin;
 };
 
-/// What a private cloud's machine costs whoever owns it: its price is worked out from this, without electricity, which
-/// a run pays for as it is used.
+/// What a machine costs its owner. Its price follows from this, without electricity, which a run pays for as it uses
+/// it.
 struct Ownership {
-  MicroUsd capital;        ///< bought for
-  double life_years = 1;   ///< written off over, at 8766 h each
-  double utilization = 1;  ///< share of that life in which somebody uses it
-  double overcommit = 1;   ///< instances sold on hardware for one
-  MicroUsdPerHour staff;   ///< share of the people who run it
+  MicroUsd capital;        ///< price at which it was bought
+  double life_years = 1;   ///< years over which it is written off, 8766 h each
+  double utilization = 1;  ///< share of its life in which it is used
+  double overcommit = 1;   ///< instances that share the hardware of one
+  MicroUsdPerHour staff;   ///< its share of the cost of operators
 
-  /// capital / (life x utilization x overcommit) + staff / overcommit, of an hour in use, to the nearest micro-dollar.
+  /// Price of an hour in use, to the nearest micro-dollar: capital / (life x utilization x overcommit) + staff /
+  /// overcommit.
   MicroUsdPerHour per_hour() const;
-  /// "12000 USD over 4 years at 60 % use, staff 0.35 USD/h": what `per_hour` assumes.
+  /// The assumptions of `per_hour`: "12000 USD over 4 years at 60 % use, staff 0.35 USD/h".
   std::string terms() const;
 };
 

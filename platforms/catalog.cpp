@@ -17,7 +17,7 @@ const EmbeddedText* find_embedded(std::string_view provider) {
   return found == all.end() ? nullptr : &*found;
 }
 
-/// "lab.json" and "clusters/lab" are paths; "aws" and a misspelt "asw" are names.
+/// True for "lab.json" and "clusters/lab"; false for names, such as "aws" or a misspelt "asw".
 bool looks_like_path(std::string_view text) {
   return text.find('/') != std::string_view::npos || text.ends_with(".json");
 }

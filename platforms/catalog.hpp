@@ -1,5 +1,5 @@
 #pragma once
-// The catalogs that come with the program: platforms/catalog/*.json, embedded when it is built.
+// The catalogs that come with the program: platforms/catalog/*.json, embedded in it by the build.
 
 #include <filesystem>
 #include <string>
@@ -10,22 +10,22 @@
 
 namespace ganymede {
 
-/// "aws", "azure", ...: one for each file of platforms/catalog, sorted.
+/// Names of the catalogs, sorted: "aws", "azure", … for each file of platforms/catalog.
 const std::vector<std::string>& provider_names();
 
-/// Whether it is one of provider_names().
+/// True for one of provider_names().
 bool is_provider(std::string_view name);
 
-/// Precondition: is_provider(provider). Parsed once, on first use.
+/// The catalog of a provider, parsed on first use. Precondition: is_provider(provider).
 const Platform& catalog(std::string_view provider);
 
-/// What a "catalog" names: one of provider_names(), or a platform file, whose path starts at `relative_to` (where the
-/// naming file lies; "." for a name from the command line). A word without '/' and ".json" that names no provider:
-/// ConfigError with the list and the nearest, placed at `at` if given.
+/// Loads what a "catalog" names: one of provider_names(), or a platform file, whose path is relative to `relative_to`
+/// (the folder of the file that names it; "." for a name from the command line). ConfigError with the list and the
+/// nearest, placed at `at` if given, for a word without '/' and ".json" that is not a provider's name.
 Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to,
                       const JsonNode* at = nullptr);
 
-/// The text of an embedded catalog, for `example` and tests.
+/// The text of an embedded catalog. Precondition: is_provider(provider).
 std::string_view catalog_text(std::string_view provider);
 
 }  // namespace ganymede

@@ -6,17 +6,19 @@
 
 #include "common/dates.hpp"
 #include "platforms/price_doubt.hpp"
+#include "platforms/providers.hpp"
 
 namespace ganymede {
 namespace {
 
-constexpr int kOldDays = 365;
-// What has been sold as a training device lies well within these: from the K80 to the B200 and TPUs.
-constexpr double kLeastBandwidth = 50e9, kMostBandwidth = 20e12;
-constexpr double kLeastFlops = 1e12, kMostFlops = 5e15;
-constexpr double kLeastMemory = 4e9, kMostMemory = 600e9;
-// Dollars an hour of one device: a hundredth of the cheapest on any market, ten times the dearest.
-constexpr double kLeastPrice = 0.005, kMostPrice = 150;
+constexpr int kMaxPriceDays = 365;
+// Bounds of a training device: bytes a second, FLOP a second, bytes. All that were sold lie well within them, from the
+// K80 to the B200 and TPUs.
+constexpr double kMinBandwidth = 50e9, kMaxBandwidth = 20e12;
+constexpr double kMinFlops = 1e12, kMaxFlops = 5e15;
+constexpr double kMinMemory = 4e9, kMaxMemory = 600e9;
+// Dollars an hour of one device: a hundredth of the cheapest on any market, and ten times the dearest.
+constexpr double kMinPrice = 0.005, kMaxPrice = 150;
 
 class Check {
  public:
@@ -31,7 +33,7 @@ class Check {
     }
     for (const Storage& storage : platform_.storage) {
       origin(storage.name, storage.origin);
-      if (!storage.rates.per_month && platform_.provider != "private")
+      if (!storage.rates.per_month && !provider_of(platform_.provider).owned)
         add("no price", storage.name, "no price of a GB-month or GiB-month is known");
     }
     origin("fabric", platform_.fabric.origin);
@@ -64,10 +66,10 @@ class Check {
     const auto range = [&](double value, double low, double high, const std::string& what) {
       if (value < low || value > high) add("implausible", gpu.name, what);
     };
-    range(gpu.memory_bandwidth.si, kLeastBandwidth, kMostBandwidth,
+    range(gpu.memory_bandwidth.si, kMinBandwidth, kMaxBandwidth,
           "memory bandwidth of " + to_string(gpu.memory_bandwidth));
-    range(gpu.fp32.si, kLeastFlops, kMostFlops, "fp32 rate of " + to_string(gpu.fp32));
-    range(gpu.memory.si, kLeastMemory, kMostMemory, "memory of " + to_string(gpu.memory));
+    range(gpu.fp32.si, kMinFlops, kMaxFlops, "fp32 rate of " + to_string(gpu.fp32));
+    range(gpu.memory.si, kMinMemory, kMaxMemory, "memory of " + to_string(gpu.memory));
     if (gpu.tensor && *gpu.tensor < gpu.fp32) add("implausible", gpu.name, "tensor cores slower than fp32");
   }
 
@@ -88,11 +90,11 @@ class Check {
     if (price.as_of == "undated") add("undated", where, "the source has no date");
     if (price.as_of != "undated" && price.as_of > today_)
       add("in the future", where, "dated " + price.as_of);
-    else if (price.as_of != "undated" && days_between(price.as_of, today_) > kOldDays)
+    else if (price.as_of != "undated" && days_between(price.as_of, today_) > kMaxPriceDays)
       add("old price", where, fmt::format("of {}, {} days ago", price.as_of, days_between(price.as_of, today_)));
     const double each = static_cast<double>(price.per_hour.value) * 1e-6 / instance.gpus;
     const Gpu::Kind kind = platform_.gpu_of(instance).kind;
-    if ((each < kLeastPrice && !price.ownership) || each > kMostPrice)
+    if ((each < kMinPrice && !price.ownership) || each > kMaxPrice)
       add("absurd price", where,
           fmt::format("{:g} USD/h for each {}", each, kind == Gpu::Kind::cpu ? "node" : "device"));
     if (const std::string deep = implausible_discount(instance, price); !deep.empty())

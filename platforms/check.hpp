@@ -1,5 +1,5 @@
 #pragma once
-// What in a catalog should be looked at before it is believed.
+// Finds what in a catalog should be checked before it is used.
 
 #include <string>
 #include <vector>
@@ -15,12 +15,15 @@ struct Finding {
   std::string what;
 };
 
-/// In the order of the platform's lists. `today` as YYYY-MM-DD.
-///
-/// Flagged: facts without a source of the file's table, or unconfirmed; prices without a date, older than a year, in
-/// the future or absurd for what they rent; spot above on-demand; reserved not below on-demand of the same date, or of
-/// another date, which does not compare; discounts beyond 75 %; three years dearer than one; GPUs outside what has been
-/// sold; instances retired or without a price; regions without carbon intensity.
+/// Findings in the order of the platform's lists; `today` is YYYY-MM-DD. It reports
+///  - facts that are unconfirmed or whose source is not in the file's table;
+///  - prices without a date, older than a year, in the future, or out of range for a device;
+///  - spot prices above on demand, discounts beyond 75 %;
+///  - reserved prices that are not below on demand of the same date, or cannot be compared because the dates differ,
+///  and
+///    three years dearer than one;
+///  - GPUs whose data is out of the range of what has been sold;
+///  - instances that are retired or have no price, and regions without carbon intensity.
 std::vector<Finding> check_platform(const Platform& platform, const std::string& today);
 
 }  // namespace ganymede

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-/// Every entry that the patch changes must exist, with the nearest name where it does not.
+/// ConfigError, with the nearest name, for an entry of the patch that the platform does not have.
 void check_names(const JsonNode& patch, const nlohmann::json& platform) {
   for (const auto& [section, entries] : patch.as_map()) {
     if (section != "gpus" && section != "instances" && section != "regions" && section != "storage") continue;
@@ -27,7 +27,7 @@ void check_names(const JsonNode& patch, const nlohmann::json& platform) {
   }
 }
 
-/// Of what `import nccl-tests` writes; a file of people's own need not have it.
+/// Smallest and largest message of the measured rows; none in an overlay that states no rows.
 std::optional<std::pair<double, double>> sizes_of(const nlohmann::json& fit) {
   std::optional<std::pair<double, double>> sizes;
   if (!fit.is_object() || !fit.contains("rows") || !fit["rows"].is_array()) return sizes;
@@ -44,7 +44,8 @@ std::optional<std::pair<double, double>> sizes_of(const nlohmann::json& fit) {
 
 Platform load_overlaid(std::string_view catalog, const std::filesystem::path& relative_to, const JsonNode& overlay,
                        const JsonNode* at) {
-  const std::string below = load_catalog(catalog, relative_to, at).file;  // and its own mistakes first
+  const std::string below =
+      load_catalog(catalog, relative_to, at).file;  // reports mistakes of the catalog itself first
   JsonObject in(overlay);
   check_schema(in, "ganymede.overlay/1");
   in.optional("source");
@@ -65,7 +66,7 @@ Platform load_overlaid(std::string_view catalog, const std::filesystem::path& re
 PlatformChoice read_platform_choice(JsonObject& in) {
   PlatformChoice choice;
   const JsonNode catalog = in.required("catalog");
-  if (catalog.is_object()) {  // the platform itself
+  if (catalog.is_object()) {  // the platform in full
     choice.platform = read_platform(catalog);
     choice.catalog = choice.platform.name;
     choice.inline_platform = true;

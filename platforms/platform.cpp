@@ -22,7 +22,7 @@ std::vector<std::string> names_of(const std::vector<Item>& items) {
   return names;
 }
 
-/// "; did you mean "x"?", or what there is. A catalog has dozens of instances: more than a dozen are not listed.
+/// The end of an error message: the nearest name, or a list of at most a dozen names.
 std::string hint(std::string_view name, const std::vector<std::string>& names) {
   constexpr std::size_t kListed = 12;
   if (names.empty()) return "; it has none";
@@ -38,7 +38,7 @@ std::string hint(std::string_view name, const std::vector<std::string>& names) {
   throw ConfigError(message);
 }
 
-/// Regions, or markets, in which `instance` has a price: without repetition, in file order.
+/// Regions in which `instance` has a price, each once and in file order.
 std::vector<std::string> priced_regions(const Instance& instance) {
   std::vector<std::string> regions;
   for (const Price& price : instance.prices)

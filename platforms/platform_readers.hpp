@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of reading a platform file, shared by the files that do it.
+// Functions that the readers of platform files share, and those that read one kind of object each.
 
 #include <optional>
 #include <string_view>
@@ -9,8 +9,9 @@
 
 namespace ganymede {
 
-inline constexpr int kMaxNodes = 65536;  ///< the design's limit on a pool
+inline constexpr int kMaxNodes = 65536;  ///< nodes of a pool, at most
 
+/// Reads "source", "unconfirmed" and "notes".
 Origin read_origin(JsonObject& in);
 
 template <class Q>
@@ -19,9 +20,9 @@ std::optional<Q> optional_positive(JsonObject& in, std::string_view key) {
   return node ? std::optional<Q>(node->as_positive<Q>()) : std::nullopt;
 }
 
-inline Seconds seconds_or(JsonObject& in, std::string_view key, Seconds otherwise) {
+inline Seconds seconds_or(JsonObject& in, std::string_view key, Seconds default_value) {
   const auto node = in.optional(key);
-  return node ? node->as_quantity<Seconds>() : otherwise;
+  return node ? node->as_quantity<Seconds>() : default_value;
 }
 
 // read_links.cpp
@@ -31,8 +32,9 @@ Nic read_nic(const JsonNode& node);
 Fabric read_fabric(const JsonNode& node);
 
 // read_prices.cpp
-/// The file with its amounts in dollars where it has a "currency" ({ "code": "EUR", "usd": 1.08, "as_of": … }): "2EUR"
-/// becomes "2.16USD", to the micro-dollar. Fills in `note`.
+/// Converts the amounts of a file with a "currency", such as { "code": "EUR", "usd": 1.08, "as_of": "2026-11-01" }:
+/// "2EUR" becomes "2.16USD", to the micro-dollar. Sets `note` to "EUR at 1.08 USD of 2026-11-01". Files without one are
+/// unchanged.
 JsonNode in_dollars(const JsonNode& root, std::string& note);
 std::vector<Price> read_prices(const JsonNode& node);
 Storage read_storage(const std::string& name, const JsonNode& node);

@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of reading price lists, shared by the files that do it.
+// Collects the prices of a list; the readers of all kinds of lists use it.
 
 #include <map>
 #include <optional>
@@ -13,17 +13,18 @@
 
 namespace ganymede {
 
-/// The whole text as a number, NaN and infinity included; none if it is not one.
+/// The number that the whole text states, which may be NaN or infinite; none if the text is not a number.
 std::optional<double> decimal_number(std::string_view text);
 
-/// Takes prices one by one and refuses what cannot be.
+/// Takes prices one by one; ConfigError for one that cannot be (see read_price_list).
 class PriceCollector {
  public:
   PriceCollector(const std::vector<std::string>& known, const PriceListOptions& options, std::string source)
       : known_(known.begin(), known.end()), options_(options), source_(std::move(source)) {}
 
   bool knows(const std::string& instance) const { return known_.contains(instance); }
-  void pass_over(const std::string& instance) { ++unknown_[instance]; }
+  /// Counts a row of an instance that is not known.
+  void skip(const std::string& instance) { ++unknown_[instance]; }
   void add(const std::string& instance, const std::string& where, std::string region, std::string zone, Market market,
            double per_hour, std::string as_of, const std::string& currency);
   const std::map<std::string, int>& unknown() const { return unknown_; }
@@ -40,7 +41,7 @@ class PriceCollector {
 };
 
 // price_list_json.cpp
-/// Returns the list's kind.
+/// Reads AWS's and Azure's lists and platform files into `out`. Returns the kind of the list.
 std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
                              PriceCollector& out);
 

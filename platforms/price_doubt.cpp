@@ -37,7 +37,7 @@ std::string implausible_discount(const Instance& instance, const Price& price) {
   const Price* list = list_price(instance, price);
   if (list == nullptr || list->per_hour.value == 0) return "";
   const double discount = 1 - dollars(price) / dollars(*list);
-  return discount > kMostDiscount
+  return discount > kMaxDiscount
              ? fmt::format("{:.0f} % below {} USD/h on demand", 100 * discount, decimal(list->per_hour))
              : "";
 }
@@ -50,7 +50,7 @@ PriceDoubt price_doubt(const Instance& instance, const Price& price, const Price
   PriceDoubt doubt{1 / move, move, old + (old.empty() || deep.empty() ? "" : ", ") + deep};
   if (const Price* list = list_price(instance, price)) {
     const double most = dollars(*list) / dollars(price);
-    if (!deep.empty()) doubt.high = std::max(doubt.high, (1 - kMostDiscount) * most);
+    if (!deep.empty()) doubt.high = std::max(doubt.high, (1 - kMaxDiscount) * most);
     doubt.high = std::max(1.0, std::min(doubt.high, most));
   }
   return doubt;

@@ -13,7 +13,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
-#include "platforms/price_list_parts.hpp"
+#include "platforms/price_collector.hpp"
 
 namespace ganymede {
 
@@ -70,7 +70,7 @@ void PriceCollector::add(const std::string& instance, const std::string& where, 
 
 namespace {
 
-/// A price of a CSV, none where the cell is empty.
+/// A price of a CSV; none if the cell is empty.
 std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row, const char* column) {
   const std::string& cell = table.at(row, column);
   if (cell.empty()) return std::nullopt;
@@ -81,14 +81,14 @@ std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row
 }
 
 void read_skypilot(const CsvTable& table, const PriceListOptions& options, PriceCollector& out) {
-  // A region's spot price is that of its cheapest zone.
+  // The spot price of a region is that of its cheapest zone.
   std::map<std::pair<std::string, std::string>, std::pair<double, std::string>> lowest;
   for (const CsvTable::Row& row : table.rows()) {
     const std::string& instance = table.at(row, "InstanceType");
     const std::string& region = table.at(row, "Region");
     const std::string where = fmt::format("{}: line {}", table.file(), row.line);
     if (instance.empty()) {
-      out.pass_over(table.has("AcceleratorName") ? table.at(row, "AcceleratorName") : "");
+      out.skip(table.has("AcceleratorName") ? table.at(row, "AcceleratorName") : "");
       continue;
     }
     const std::string zone = table.has("AvailabilityZone") ? table.at(row, "AvailabilityZone") : "";
@@ -136,7 +136,7 @@ void read_csv(const CsvTable& table, const PriceListOptions& options, PriceColle
   }
 }
 
-/// The first character that is not white space.
+/// The first character that is not white space; 0 if there is none.
 char first_of(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   return at == std::string_view::npos ? '\0' : text[at];
@@ -164,7 +164,7 @@ PriceList read_price_list(const std::filesystem::path& file, const std::vector<s
 
 namespace {
 
-/// None where it is worked out from what owning the machine costs.
+/// The stated price; none if it follows from what owning the machine costs.
 std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
   const auto amount = price.find("per_hour");
   return amount == price.end() ? std::nullopt

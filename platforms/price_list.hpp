@@ -1,5 +1,5 @@
 #pragma once
-// Prices as providers and tools publish them, merged into a platform file.
+// Reads price lists as providers and tools publish them, and merges them into a platform file.
 
 #include <cstddef>
 #include <filesystem>
@@ -24,32 +24,32 @@ struct PriceList {
 };
 
 struct PriceListOptions {
-  std::string today;                       ///< YYYY-MM-DD: no price may be from later
-  std::string as_of = "undated";           ///< of lists that carry no date
+  std::string today;                       ///< YYYY-MM-DD; a later price is an error
+  std::string as_of = "undated";           ///< date of the prices of a list that has none
   std::map<std::string, double> exchange;  ///< dollars for one unit of another currency, such as "EUR"
 };
 
-/// Reads a list of any of these forms, told apart by what stands in it:
+/// Reads a list in one of these forms, which is recognized by its content:
 ///  - `ganymede.platform/1`, for its prices;
 ///  - a CSV with the columns instance, region, market, usd_per_hour, as_of and perhaps zone and source, as
 ///    `ganymede catalog --format csv` prints;
 ///  - SkyPilot's vms.csv;
 ///  - the JSON of AWS's price list of EC2 (Linux, shared tenancy, no software; reserved: standard, no upfront);
 ///  - the JSON of Azure's retail prices (virtual machines, Linux; a reservation's price is of its whole term).
-/// Rows of other services and systems are passed over, and so are instances that are not among `known`, after counting
-/// them in `unknown` (if given). A price below zero or not a number, a date in the future, another currency without its
-/// exchange rate, the same price twice with two values: ConfigError with the place.
+/// Rows of other services and systems are skipped; so are rows of instances that are not among `known`, which are
+/// counted in `unknown` (if given). ConfigError with the place for a price that is negative or not a number, a date in
+/// the future, a currency without exchange rate, or two values for one price.
 PriceList read_price_list(const std::filesystem::path& file, const std::vector<std::string>& known,
                           const PriceListOptions& options, std::map<std::string, int>* unknown = nullptr);
 
-/// What merging has done.
+/// The result of merging.
 struct Merged {
   std::string text;  ///< the platform file with the prices in it
   std::size_t changed = 0, added = 0, same = 0;
 };
 
-/// `platform` is the text of a platform file that has all the instances. A listed price takes the place of the one of
-/// its instance, region, zone and market, with date and source; all else stays.
+/// Merges the list into the text of a platform file, which must have all its instances. A listed price, with date and
+/// source, replaces that of the same instance, region, zone and market; everything else stays.
 Merged merge_prices(std::string_view platform, const PriceList& list);
 
 }  // namespace ganymede

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
-#include "platforms/price_list_parts.hpp"
+#include "platforms/price_collector.hpp"
 
 namespace ganymede {
 namespace {
@@ -17,14 +17,14 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// A number, or a text that is one; not a number: NaN.
+/// A number, or the number that a text states; NaN for anything else.
 double number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   const auto number = value.is_string() ? decimal_number(value.get<std::string>()) : std::nullopt;
   return number.value_or(std::nan(""));
 }
 
-/// Only what is wanted of AWS's list stays in memory: the whole list of one region is some hundred megabytes of text.
+/// Keeps in memory only the needed part of AWS's list: the list of one region has some hundred megabytes of text.
 class AwsFilter {
  public:
   explicit AwsFilter(const PriceCollector& known) : known_(known) {}
@@ -94,7 +94,7 @@ void read_aws(const Json& list, const std::string& file, PriceCollector& out) {
   }
 }
 
-/// Hours of a reservation's term; 0: none.
+/// Hours of a reservation's term; 0 if it is none.
 double term_hours(const Json& item) {
   const std::string term = text_of(item, "reservationTerm");
   return term == "1 Year" ? 8760 : term == "3 Years" ? 3 * 8760 : 0;
@@ -108,7 +108,7 @@ void read_azure(const Json& list, const std::string& file, const PriceListOption
     if (!item.is_object()) throw ConfigError(where + ": found no object, expected a price");
     const std::string type = text_of(item, "type");
     const std::string meter = text_of(item, "skuName");
-    // Low priority is the older name of another product; savings plans and development rates need a contract.
+    // Low priority is an older product than spot; savings plans and development rates need a contract.
     if ((type != "Consumption" && type != "Reservation") || text_of(item, "productName").ends_with("Windows") ||
         meter.ends_with("Low Priority") || text_of(item, "unitOfMeasure") != "1 Hour")
       continue;

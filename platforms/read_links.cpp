@@ -1,16 +1,16 @@
-// Reading of what joins GPUs and nodes.
+// Reads the links between GPUs and between nodes.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <set>
 
-#include "platforms/read_parts.hpp"
+#include "platforms/platform_readers.hpp"
 
 namespace ganymede {
 namespace {
 
-// Upper limits only catch slips of the keyboard; they are far above anything that is sold.
+// The upper limits catch typing errors; they are far above anything that is sold.
 constexpr int kMaxLinks = 1024;
 constexpr int kMaxNics = 1024;
 constexpr double kMaxOversubscription = 1e6;
@@ -28,12 +28,12 @@ void read_link(JsonObject& in, Link& link) {
   link.origin = read_origin(in);
 }
 
-int integer_or(JsonObject& in, std::string_view key, int otherwise, int high) {
+int integer_or(JsonObject& in, std::string_view key, int default_value, int high) {
   const auto node = in.optional(key);
-  return node ? static_cast<int>(node->as_integer(1, high)) : otherwise;
+  return node ? static_cast<int>(node->as_integer(1, high)) : default_value;
 }
 
-/// [[0, 1], [2, 3]]: each GPU at most once.
+/// Reads groups of GPUs, [[0, 1], [2, 3]]; each GPU may be in one group at most.
 std::vector<std::vector<int>> read_groups(const JsonNode& node, int gpus) {
   std::vector<std::vector<int>> groups;
   std::set<int> seen;
@@ -47,7 +47,7 @@ std::vector<std::vector<int>> read_groups(const JsonNode& node, int gpus) {
   return groups;
 }
 
-/// [[0, 1, 2], …]: GPU, GPU, number of links between them.
+/// Reads the edges of a mesh, [[0, 1, 2], …]: two GPUs and the number of links between them.
 std::vector<MeshEdge> read_mesh(const JsonNode& node, int gpus) {
   std::vector<MeshEdge> edges;
   std::set<std::pair<int, int>> seen;

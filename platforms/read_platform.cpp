@@ -1,16 +1,16 @@
-// Reading of `ganymede.platform/1`: one function an object of the file, so that each reads like the format's
-// description.
+// Reads `ganymede.platform/1`, with one function for each object of the file.
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "platforms/read_parts.hpp"
+#include "platforms/platform_readers.hpp"
+#include "platforms/providers.hpp"
 
 namespace ganymede {
 namespace {
 
-// Upper limits only catch slips of the keyboard; they are far above anything that is sold.
+// The upper limits catch typing errors; they are far above anything that is sold.
 constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMaxVcpus = 65536;
 constexpr double kMaxPue = 10;
@@ -121,7 +121,7 @@ Provisioning read_provisioning(const JsonNode& node) {
   return provisioning;
 }
 
-/// A map whose keys are the file's: each member through `read`.
+/// Reads a map whose keys are names that the file chooses; `read` reads each member.
 template <class Item, class Read>
 std::vector<Item> read_map(const JsonNode& node, Read read) {
   std::vector<Item> items;
@@ -163,7 +163,7 @@ Platform read_platform(const JsonNode& file) {
   in.optional("currency");
   platform.file = root.file();
   const auto provider = in.optional("provider");
-  platform.provider = provider ? provider->as_string() : "private";
+  platform.provider = provider ? provider->as_string() : std::string(owned_provider().name);
   const auto name = in.optional("name");
   platform.name = name ? name->as_string() : platform.provider;
   if (const auto sources = in.optional("sources"))

@@ -1,4 +1,4 @@
-// Reading of what things cost: prices, storage, billing rules, transfer and services.
+// Reads prices of instances, storage, transfer and services, and the billing rules.
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include <tuple>
 
 #include "common/dates.hpp"
-#include "platforms/read_parts.hpp"
+#include "platforms/platform_readers.hpp"
 
 namespace ganymede {
 namespace {
@@ -61,7 +61,7 @@ std::optional<MicroUsdPerHour> optional_rate(JsonObject& in, std::string_view ke
   return node ? std::optional<MicroUsdPerHour>(node->as_quantity<MicroUsdPerHour>()) : std::nullopt;
 }
 
-/// A price that may be stated for a decimal or for a binary unit: what stands there, and for which.
+/// Reads a price that is stated for a decimal or a binary unit, and which of them; none if neither key is there.
 std::optional<std::pair<MicroUsd, VolumeUnit>> money_for(JsonObject& in, std::string_view decimal_key,
                                                          std::string_view binary_key) {
   const auto decimal = in.optional(decimal_key), binary = in.optional(binary_key);
@@ -71,23 +71,23 @@ std::optional<std::pair<MicroUsd, VolumeUnit>> money_for(JsonObject& in, std::st
   return std::nullopt;
 }
 
-/// What stands there instead of `otherwise`.
-StorageRates read_rates(JsonObject& in, StorageRates otherwise) {
+/// Reads the rates that are stated; the others are those of `rates`.
+StorageRates read_rates(JsonObject& in, StorageRates rates) {
   if (const auto price = money_for(in, "per_gb_month", "per_gib_month")) {
-    otherwise.per_month = price->first;
-    otherwise.unit = price->second;
+    rates.per_month = price->first;
+    rates.unit = price->second;
   }
-  if (const auto money = optional_money(in, "per_iops_month")) otherwise.per_iops_month = money;
+  if (const auto money = optional_money(in, "per_iops_month")) rates.per_iops_month = money;
   if (const auto price = money_for(in, "per_mbps_month", "per_mibps_month")) {
-    otherwise.per_rate_month = price->first;
-    otherwise.rate_in_mib = price->second == VolumeUnit::gib;
+    rates.per_rate_month = price->first;
+    rates.rate_in_mib = price->second == VolumeUnit::gib;
   }
-  if (const auto money = optional_money(in, "per_1000_put")) otherwise.per_1000_put = money;
-  if (const auto money = optional_money(in, "per_1000_get")) otherwise.per_1000_get = money;
-  return otherwise;
+  if (const auto money = optional_money(in, "per_1000_put")) rates.per_1000_put = money;
+  if (const auto money = optional_money(in, "per_1000_get")) rates.per_1000_get = money;
+  return rates;
 }
 
-/// All tiers are by the GB, or all by the GiB: `unit` says which.
+/// Reads tiers, which are all by the GB or all by the GiB; sets `unit` accordingly.
 std::vector<PriceTier> read_tiers(const JsonNode& node, VolumeUnit& unit) {
   std::vector<PriceTier> tiers;
   for (const JsonNode& row : node.as_array()) {
@@ -148,7 +148,7 @@ MicroUsd read_money(const JsonNode& node) {
 
 namespace {
 
-/// "2EUR" and "2EUR/h" in dollars; every other text as it is.
+/// "2EUR" and "2EUR/h" in dollars; any other text unchanged.
 std::string converted(const std::string& text, const std::string& code, double usd) {
   const bool rate = text.ends_with("/h");
   const std::string_view amount = std::string_view(text).substr(0, text.size() - (rate ? 2 : 0));

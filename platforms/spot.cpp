@@ -10,8 +10,8 @@
 namespace ganymede {
 namespace {
 
-constexpr double kLongestDuration_s = 1e8;  // three years: no run waits so long
-constexpr double kShortestDuration_s = 1;
+constexpr double kMaxDuration_s = 1e8;  // three years: longer than any run
+constexpr double kMinDuration_s = 1;
 
 SpotClass read_class(const std::string& name, const JsonNode& node) {
   JsonObject in(node);
@@ -41,7 +41,7 @@ SpotModel read_spot_model(const JsonNode& root) {
   return model;
 }
 
-Seconds bounded(double seconds) { return Seconds{std::clamp(seconds, kShortestDuration_s, kLongestDuration_s)}; }
+Seconds bounded(double seconds) { return Seconds{std::clamp(seconds, kMinDuration_s, kMaxDuration_s)}; }
 
 }  // namespace
 
@@ -80,7 +80,8 @@ Seconds draw_duration(Seconds mean, double spread, RandomStream& random) {
 }
 
 Seconds draw_rest(Seconds mean, double spread, RandomStream& random) {
-  // Weighted by its length a lognormal duration is lognormal again, its median greater by exp(spread squared).
+  // A lognormal duration weighted by its length is lognormal too, with a median that is exp(spread squared) times as
+  // long.
   const double whole = mean.si * portable_exp(spread * random.normal() + spread * spread / 2);
   return bounded(whole * random.uniform());
 }

@@ -1,7 +1,7 @@
 #pragma once
-// How spot capacity comes and goes: platforms/spot/measured.json, embedded when the program is built. tools/fit_spot.py
-// wrote it and says how it was fitted. A zone alternates between up (a node is to be had, and is kept) and down; zones
-// differ in how long a node is kept and how often one is to be had.
+// A model of how spot capacity comes and goes. Its numbers are in platforms/spot/measured.json, which is embedded in
+// the program; tools/fit_spot.py wrote it and says how it was fitted. A zone alternates between up (a node is granted
+// and kept) and down. Zones differ in how long they are up and in which share of the time.
 
 #include <string>
 #include <string_view>
@@ -12,42 +12,44 @@
 
 namespace ganymede {
 
-/// One zone's capacity of one kind of instance.
+/// The capacity of one zone for one kind of instance.
 struct SpotZone {
   Seconds mean_up{0}, mean_down{0};
   double availability() const { return mean_up.si / (mean_up + mean_down).si; }
 };
 
-/// Zones of one class of GPU. Spreads are standard deviations of a logarithm and of a logit.
+/// The distribution of zones for one class of GPU. The spread of mean up-times is the standard deviation of their
+/// logarithm, that of the availability the standard deviation of its logit.
 struct SpotClass {
-  std::string name;  ///< a GPU's family, or "other": what nobody measured
+  std::string name;  ///< family of a GPU, or "other" for those that were not measured
   Seconds mean_up{0};
   double mean_up_spread = 0;
   double availability = 0;
   double availability_spread = 0;
-  int zones = 0;  ///< that were measured; 0: assumed
+  int zones = 0;  ///< zones that were measured; 0: the class is assumed
 
-  /// The zone that lies so many standard deviations above the middle, in both respects.
+  /// The zone whose mean up-time and availability lie so many standard deviations above the median.
   SpotZone zone(double up_normal, double availability_normal) const;
 };
 
 struct SpotModel {
-  double up_spread = 0, down_spread = 0;  ///< of the logarithm of one zone's durations, which are lognormal
-  double correlation = 0;                 ///< between zones: of mean up-times and availability
-  double together = 0;                    ///< chance that a node follows its zone's state, not one of its own
-  std::vector<SpotClass> classes;         ///< sorted by name
+  double up_spread = 0, down_spread = 0;  ///< of the logarithm of the lognormal durations of one zone
+  double correlation = 0;                 ///< over zones, of mean up-time and availability
+  double together = 0;             ///< probability that a node follows the state of its zone and not one of its own
+  std::vector<SpotClass> classes;  ///< sorted by name
 
   const SpotClass& of(std::string_view gpu_family) const;
-  /// One of the zones that there may be.
+  /// Draws a zone of the class.
   SpotZone draw(const SpotClass& of, RandomStream& random) const;
 };
 
-/// Parsed once, on first use.
+/// The embedded model, parsed on first use.
 const SpotModel& spot_model();
 
-/// A lognormal duration of that mean.
+/// Draws a lognormal duration with that mean, from 1 s to 1e8 s.
 Seconds draw_duration(Seconds mean, double spread, RandomStream& random);
-/// What is left of such a duration at a moment that falls into it: long ones hold more moments.
+/// Draws what is left of such a duration at a random moment. The moment falls into a long duration with a probability
+/// in proportion to its length.
 Seconds draw_rest(Seconds mean, double spread, RandomStream& random);
 
 }  // namespace ganymede

@@ -1,39 +1,56 @@
 #include <algorithm>
 #include <limits>
 
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
+namespace {
 
-// Wait awhile or go elsewhere, as in Wiesner et al., "Let's Wait Awhile", Middleware 2021: to where a kWh is cleanest,
-// and not at all while it is dirty and the deadline allows.
-// settings: saving, pause_above
+constexpr PolicySetting kCarbonAwareSettings[] = {
+    {"saving", 0.1, 0, 0.99, "share of the rest's emissions that a move must save"},
+    {"pause_above", 0, 0, 1e6, "g/kWh above which it waits if the deadline allows; 0: never"}};
+
+// Rents all nodes in the pool whose work emits least. A move must save the share `saving` of the emissions. While the
+// cleanest pool is above `pause_above` and the deadline leaves time, nothing is rented.
 Decision decide_carbon_aware(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  learn_rate(seen, call.memory);
-  const int nodes = asked_nodes(seen);
-  const std::size_t now = place_now(seen);
-  const bool started = seen.pools[now].held() + seen.pools[now].waiting > 0;
+  const Observation& observation = call.observation;
+  learn_rate(observation, call.memory);
+  const int nodes = total_requested_nodes(observation);
+  const std::size_t now = current_pool(observation);
+  const bool started = observation.pools[now].held() + observation.pools[now].waiting > 0;
   std::size_t best = now;
   double cleanest = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < seen.pools.size(); ++i) {
-    const PoolView& pool = seen.pools[i];
-    if (!pool.g_per_kwh || refused(pool) || pool.most < 1) continue;
+  for (std::size_t i = 0; i < observation.pools.size(); ++i) {
+    const PoolView& pool = observation.pools[i];
+    if (!pool.g_per_kwh || is_refusing(pool) || pool.most < 1) continue;
     double grams = *pool.g_per_kwh * std::max(1.0, pool.gpu_watts) / pool.speed;
     if (started && i != now) grams /= 1 - call.settings[0];
     if (grams < cleanest) best = i, cleanest = grams;
   }
-  Decision decision = all_in(seen, static_cast<int>(best), nodes);
+  Decision decision = rent_in_one_pool(observation, static_cast<int>(best), nodes);
   const double threshold = call.settings[1];
-  if (threshold > 0 && seen.pools[best].g_per_kwh && *seen.pools[best].g_per_kwh > threshold && seen.deadline) {
+  if (threshold > 0 && observation.pools[best].g_per_kwh && *observation.pools[best].g_per_kwh > threshold &&
+      observation.deadline) {
     // The rate is that of all that is asked for, even if less of it trains now.
-    const double rate = predicted_rate(seen, call.memory, nodes * seen.pools[now].gpus_per_node);
-    const double need = rate > 0 ? time_left(seen, rate) : 0;
-    const double slack = seen.deadline->si - seen.now.si - need - 2 * (seen.restart + seen.boot).si;
+    const double rate = predicted_rate(call.memory, nodes * observation.pools[now].gpus_per_node);
+    const double need = rate > 0 ? seconds_left(observation, rate) : 0;
+    const double slack =
+        observation.deadline->si - observation.now.si - need - 2 * (observation.restart + observation.boot).si;
     // Nothing is rented while it waits.
     if (need > 0 && slack > 0.1 * need) std::fill(decision.nodes.begin(), decision.nodes.end(), 0);
   }
   return decision;
+}
+
+}  // namespace
+
+Policy carbon_aware_policy() {
+  return {.name = "carbon-aware",
+          .summary = "where a kWh is cleanest, and later if the deadline allows",
+          .source = "after Let's Wait Awhile (Wiesner et al., Middleware 2021)",
+          .settings = kCarbonAwareSettings,
+          .other_regions = true,
+          .decide = decide_carbon_aware};
 }
 
 }  // namespace ganymede

@@ -1,25 +1,30 @@
 #include <limits>
 
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
+namespace {
 
-// settings: saving
+constexpr PolicySetting kCheapestRegionSettings[] = {
+    {"saving", 0.1, 0, 0.99, "share of the rest's cost that a move must save"}};
+
+// Rents all nodes in the pool where the rest of the training costs least. A move costs the time of a restart and the
+// transfer of the data, and must save the share `saving` of the rest's cost.
 Decision decide_cheapest_region(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  learn_rate(seen, call.memory);
-  const int nodes = asked_nodes(seen);
-  const std::size_t now = place_now(seen);
-  const bool started = seen.pools[now].held() + seen.pools[now].waiting > 0;
+  const Observation& observation = call.observation;
+  learn_rate(observation, call.memory);
+  const int nodes = total_requested_nodes(observation);
+  const std::size_t now = current_pool(observation);
+  const bool started = observation.pools[now].held() + observation.pools[now].waiting > 0;
   // The rate is that of all that is asked for, even if less of it trains now.
-  const double rate = predicted_rate(seen, call.memory, nodes * seen.pools[now].gpus_per_node);
-  const double hours = rate > 0 ? time_left(seen, rate) / 3600 : 1;
-  const double moving = (seen.restart + seen.boot).si / 3600;
+  const double rate = predicted_rate(call.memory, nodes * observation.pools[now].gpus_per_node);
+  const double hours = rate > 0 ? seconds_left(observation, rate) / 3600 : 1;
+  const double moving = (observation.restart + observation.boot).si / 3600;
   std::size_t best = now;
   double best_usd = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < seen.pools.size(); ++i) {
-    const PoolView& pool = seen.pools[i];
-    if (refused(pool) || pool.most < 1) continue;
+  for (std::size_t i = 0; i < observation.pools.size(); ++i) {
+    const PoolView& pool = observation.pools[i];
+    if (is_refusing(pool) || pool.most < 1) continue;
     const bool stay = started && i == now;
     double usd = (hours / pool.speed + (stay || !started ? 0 : moving)) * nodes * pool.usd_per_hour;
     if (!stay) usd += pool.usd_to_enter;
@@ -27,7 +32,18 @@ Decision decide_cheapest_region(const PolicyCall& call) {
     if (started && !stay) usd /= 1 - call.settings[0];
     if (usd < best_usd) best = i, best_usd = usd;
   }
-  return all_in(seen, static_cast<int>(best), nodes);
+  return rent_in_one_pool(observation, static_cast<int>(best), nodes);
+}
+
+}  // namespace
+
+Policy cheapest_region_policy() {
+  return {.name = "cheapest-region",
+          .summary = "where the rest costs least, moving the data counted",
+          .source = "after SkyPilot (Yang et al., NSDI 2023)",
+          .settings = kCheapestRegionSettings,
+          .other_regions = true,
+          .decide = decide_cheapest_region};
 }
 
 }  // namespace ganymede

@@ -1,41 +1,57 @@
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
+namespace {
 
-// As many nodes as the deadline needs and no more, by the speed that is measured; on spot while there is time to fall
-// back.
-// settings: margin
+constexpr PolicySetting kDeadlineSettings[] = {kMarginSetting};
+
+// Rents as many nodes as the deadline needs by the rate that is measured, and no more; on spot while there is time to
+// fall back to on demand.
 Decision decide_deadline(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  learn_rate(seen, call.memory);
-  const int sure = cheapest(seen, false);
-  const int spot = cheapest(seen, true);
-  if (!seen.deadline) return all_in(seen, sure < 0 ? spot : sure, asked_nodes(seen));
-  const double left = seen.deadline->si - seen.now.si;
+  const Observation& observation = call.observation;
+  learn_rate(observation, call.memory);
+  const int sure = cheapest_pool(observation, false);
+  const int spot = cheapest_pool(observation, true);
+  if (!observation.deadline)
+    return rent_in_one_pool(observation, sure < 0 ? spot : sure, total_requested_nodes(observation));
+  const double left = observation.deadline->si - observation.now.si;
   const auto enough = [&](int pool, double pause) {
-    const PoolView& view = seen.pools[static_cast<std::size_t>(pool)];
+    const PoolView& view = observation.pools[static_cast<std::size_t>(pool)];
     for (int nodes = 1; nodes < view.most; ++nodes) {
-      const double rate = predicted_rate(seen, call.memory, nodes * view.gpus_per_node);
-      if (rate > 0 && time_left(seen, rate) * (1 + call.settings[0]) + pause <= left) return nodes;
+      const double rate = predicted_rate(call.memory, nodes * view.gpus_per_node);
+      if (rate > 0 && seconds_left(observation, rate) * (1 + call.settings[0]) + pause <= left) return nodes;
     }
     return view.most;
   };
-  if (!call.memory.contains("rate/rate")) return all_in(seen, spot >= 0 ? spot : sure, asked_nodes(seen));
-  const double change = (seen.restart + seen.boot).si;
+  if (!call.memory.contains("rate/rate"))
+    return rent_in_one_pool(observation, spot >= 0 ? spot : sure, total_requested_nodes(observation));
+  const double change = (observation.restart + observation.boot).si;
   int pool = sure;
   // Spot has to leave room for one loss: its restart, and the work since the last durable checkpoint.
-  if (spot >= 0 && !refuses(call, spot)) {
-    const PoolView& view = seen.pools[static_cast<std::size_t>(spot)];
-    const double rate = predicted_rate(seen, call.memory, view.most * view.gpus_per_node);
-    const double slack = left - time_left(seen, rate) * (1 + call.settings[0]);
-    if (sure < 0 || slack > 3 * change + seen.since_durable.si) pool = spot;
+  if (spot >= 0 && !refused_recently(call, spot)) {
+    const PoolView& view = observation.pools[static_cast<std::size_t>(spot)];
+    const double rate = predicted_rate(call.memory, view.most * view.gpus_per_node);
+    const double slack = left - seconds_left(observation, rate) * (1 + call.settings[0]);
+    if (sure < 0 || slack > 3 * change + observation.since_durable.si) pool = spot;
   }
   if (pool < 0) pool = spot;
-  const int now = current_nodes(seen)[static_cast<std::size_t>(pool)];
+  const int now = current_nodes(observation)[static_cast<std::size_t>(pool)];
   const int need = enough(pool, change);
   // One node fewer is not worth a restart; what is needed is.
   const bool keep = now > 0 && need <= now && need > now / 2;
-  return all_in(seen, pool, keep ? now : need);
+  return rent_in_one_pool(observation, pool, keep ? now : need);
+}
+
+}  // namespace
+
+Policy deadline_policy() {
+  return {.name = "deadline",
+          .summary = "the fewest nodes that meet the deadline, on spot while there is time to fall back",
+          .source = "our own",
+          .settings = kDeadlineSettings,
+          .other_market = true,
+          .needs_deadline = true,
+          .decide = decide_deadline};
 }
 
 }  // namespace ganymede

@@ -1,41 +1,57 @@
+#include "policies/q_learning.hpp"
+
 #include <algorithm>
 
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
-
-std::string q_state(const Observation& seen) {
+std::string q_state(const Observation& observation) {
   const auto bucket = [](double share) { return std::clamp(static_cast<int>(share * 5), 0, 4); };
   int doublings = 0;
-  for (int nodes = nodes_now(seen); nodes > 1; nodes /= 2) ++doublings;
-  const bool at_most = nodes_now(seen) >= seen.pools[0].most;
-  // What is left, in restarts: late changes are not earned back.
-  const double left = time_left(seen, seen.rate);
-  const double restarts = left / std::max(1.0, (seen.restart + seen.boot).si);
+  for (int nodes = first_pool_nodes(observation); nodes > 1; nodes /= 2) ++doublings;
+  const bool at_most = first_pool_nodes(observation) >= observation.pools[0].most;
+  // The rest of the training in units of a restart: a late change does not pay for its restart.
+  const double left = seconds_left(observation, observation.rate);
+  const double restarts = left / std::max(1.0, (observation.restart + observation.boot).si);
   const int horizon = restarts < 3 ? 0 : restarts < 30 ? 1 : 2;
-  return "useful" + std::to_string(bucket(useful(seen))) + "/nodes2^" + std::to_string(doublings) +
+  return "useful" + std::to_string(bucket(useful_share(observation))) + "/nodes2^" + std::to_string(doublings) +
          (at_most ? "max" : "") + "/left" + std::to_string(horizon);
 }
 
-int q_nodes(const Observation& seen, std::size_t action) {
-  const int now = nodes_now(seen);
-  const int most = std::max(1, seen.pools[0].most);
+int q_nodes(const Observation& observation, std::size_t action) {
+  const int now = first_pool_nodes(observation);
+  const int most = std::max(1, observation.pools[0].most);
   return action == 0 ? std::max(1, now / 2) : action == 1 ? now : std::min(most, now * 2);
 }
 
-// settings: explore
+namespace {
+
+constexpr PolicySetting kQLearningSettings[] = {{"explore", 0, 0, 1, "share of random decisions, for training"}};
+
+// Takes the action that the table values most for the observed state; keeps the nodes in a state that the table does
+// not have.
 Decision decide_q_learning(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  if (unsettled(seen)) return with_first(seen, nodes_now(seen));
+  const Observation& observation = call.observation;
+  if (is_unsettled(observation)) return resize_first_pool(observation, first_pool_nodes(observation));
   if (call.settings[0] > 0 && call.random.uniform() < call.settings[0])
-    return with_first(seen, q_nodes(seen, call.random.below(kQActions)));
-  const auto row = call.table->find(q_state(seen));
-  // What was never seen in training is left as it is.
-  if (row == call.table->end()) return with_first(seen, nodes_now(seen));
+    return resize_first_pool(observation, q_nodes(observation, call.random.below(kQActions)));
+  const auto row = call.table->find(q_state(observation));
+  if (row == call.table->end()) return resize_first_pool(observation, first_pool_nodes(observation));
   std::size_t best = 1;
   for (std::size_t action = 0; action < kQActions; ++action)
     if (row->second[action] > row->second[best]) best = action;
-  return with_first(seen, q_nodes(seen, best));
+  return resize_first_pool(observation, q_nodes(observation, best));
+}
+
+}  // namespace
+
+Policy q_learning_policy() {
+  return {.name = "q-learning",
+          .summary = "halves, keeps or doubles the nodes by a table that `ganymede learn` trained",
+          .source = "Watkins & Dayan, Machine Learning 8, 1992",
+          .settings = kQLearningSettings,
+          .learns = true,
+          .decide = decide_q_learning};
 }
 
 }  // namespace ganymede

@@ -1,64 +1,78 @@
 #include <algorithm>
 #include <cmath>
 
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
 namespace {
 
-/// Seconds between two changes, at least: what a change costs must be earned back.
-bool too_early(const PolicyCall& call, double cooldown) {
+constexpr PolicySetting kResourceAwareSettings[] = {
+    {"low", 0.55, 0, 1, "below this share of useful GPU time the nodes are halved"},
+    {"high", 0.85, 0, 1, "above it they are doubled"},
+    {"cooldown_s", 900, 0, 1e9, "seconds between two changes"}};
+
+/// True within `cooldown` seconds of the last change: a change must pay for its restart first.
+bool is_too_early(const PolicyCall& call, double cooldown) {
   const auto last = call.memory.find("changed_at");
-  return last != call.memory.end() && call.seen.now.si - last->second < cooldown;
+  return last != call.memory.end() && call.observation.now.si - last->second < cooldown;
 }
 
-/// Of processors and memory, what is used and half as much again, in eighths; never less than one.
+/// Share of processors or memory to reserve: 1.5 times the used share, rounded up to eighths; from 1/8 to 1.
 double reserve(double used) { return std::clamp(std::ceil(1.5 * used * 8) / 8, 0.125, 1.0); }
 
-/// Waiting for input so long means too few processors.
-constexpr double kStall = 0.02;
+/// If training waits for input for a larger share of its time, all processors are reserved.
+constexpr double kMaxInputStall = 0.02;
 
-Decision nodes_for(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  const int now = nodes_now(seen);
-  if (unsettled(seen) || too_early(call, call.settings[2])) return with_first(seen, now);
-  // A change that would not be earned back before the end is none.
-  if (time_left(seen, seen.rate) < 10 * (seen.restart + seen.boot).si) return with_first(seen, now);
-  if (useful(seen) < call.settings[0] && now > 1) {
+/// Halves the nodes below the setting `low` of the useful share and doubles them above `high`.
+Decision decide_nodes(const PolicyCall& call) {
+  const Observation& observation = call.observation;
+  const int now = first_pool_nodes(observation);
+  if (is_unsettled(observation) || is_too_early(call, call.settings[2])) return resize_first_pool(observation, now);
+  // Near the end a change would not pay for its restart.
+  if (seconds_left(observation, observation.rate) < 10 * (observation.restart + observation.boot).si)
+    return resize_first_pool(observation, now);
+  if (useful_share(observation) < call.settings[0] && now > 1) {
     call.memory["too_many"] = now;
     call.memory.erase("step_s");
-    return change(call, std::max(1, now / 2));
+    return resize_and_remember(call, std::max(1, now / 2));
   }
-  // What turned out to be too many stays so until the steps change: until the model has grown.
-  const double step_s = call.memory.try_emplace("step_s", seen.step_s).first->second;
-  if (std::abs(seen.step_s / step_s - 1) > 0.15) {
+  // A number of nodes that was too many stays too many until the time of a step changes, as when the model grows.
+  const double step_s = call.memory.try_emplace("step_s", observation.step_s).first->second;
+  if (std::abs(observation.step_s / step_s - 1) > 0.15) {
     call.memory.erase("too_many");
-    call.memory["step_s"] = seen.step_s;
+    call.memory["step_s"] = observation.step_s;
   }
   const auto too_many = call.memory.find("too_many");
-  const int more = std::min(seen.pools[0].most, now * 2);
+  const int more = std::min(observation.pools[0].most, now * 2);
   const bool known = too_many != call.memory.end() && more >= too_many->second;
-  if (useful(seen) > call.settings[1] && more > now && !known) {
+  if (useful_share(observation) > call.settings[1] && more > now && !known) {
     call.memory.erase("step_s");
-    return change(call, more);
+    return resize_and_remember(call, more);
   }
-  return with_first(seen, now);
+  return resize_first_pool(observation, now);
+}
+
+Decision decide_resource_aware(const PolicyCall& call) {
+  const Observation& observation = call.observation;
+  Decision decision = decide_nodes(call);
+  // The last reservation holds until there is a new measurement.
+  const auto recall = [&](const char* name) { return call.memory.try_emplace(name, 1).first->second; };
+  decision.cpus = recall("cpus");
+  decision.memory = recall("memory");
+  if (is_unsettled(observation)) return decision;
+  decision.cpus = call.memory["cpus"] = observation.input_stall > kMaxInputStall ? 1 : reserve(observation.cpu);
+  decision.memory = call.memory["memory"] = observation.host_memory > 0 ? reserve(observation.host_memory) : 1;
+  return decision;
 }
 
 }  // namespace
 
-// settings: low, high, cooldown
-Decision decide_resource_aware(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  Decision decision = nodes_for(call);
-  // What was reserved before there is anything new to see.
-  const auto recall = [&](const char* name) { return call.memory.try_emplace(name, 1).first->second; };
-  decision.cpus = recall("cpus");
-  decision.memory = recall("memory");
-  if (unsettled(seen)) return decision;
-  decision.cpus = call.memory["cpus"] = seen.input_stall > kStall ? 1 : reserve(seen.cpu);
-  decision.memory = call.memory["memory"] = seen.host_memory > 0 ? reserve(seen.host_memory) : 1;
-  return decision;
+Policy resource_aware_policy() {
+  return {.name = "resource-aware",
+          .summary = "halves or doubles the nodes by the share of useful GPU time, as the model grows",
+          .source = "Resource-Aware GAN Training on Cloud Infrastructure, IJPREMS 2025; thresholds are our own",
+          .settings = kResourceAwareSettings,
+          .decide = decide_resource_aware};
 }
 
 }  // namespace ganymede

@@ -1,35 +1,53 @@
 #include <algorithm>
 
-#include "policies/choices.hpp"
+#include "policies/policy_helpers.hpp"
 
 namespace ganymede {
+namespace {
 
-// settings: patience, retry
+constexpr PolicySetting kSpotFirstSettings[] = {
+    {"patience_s", 300, 0, 1e9, "seconds after which a spot request counts as refused"},
+    {"retry_s", 3600, 0, 1e9, "seconds until spot alone is asked again"}};
+
+// Asks for spot nodes. When a request has waited for longer than `patience_s`, the missing nodes are rented on demand;
+// `retry_s` later spot alone is asked for again.
 Decision decide_spot_first(const PolicyCall& call) {
-  const Observation& seen = call.seen;
-  const int nodes = asked_nodes(seen);
-  const int spot = cheapest(seen, true);
-  const int sure = cheapest(seen, false);
-  if (spot < 0) return all_in(seen, sure, nodes);
-  if (sure < 0) return all_in(seen, spot, nodes);
-  const PoolView& pool = seen.pools[static_cast<std::size_t>(spot)];
-  Decision decision = all_in(seen, spot, nodes);
-  // A request that was not met in time is met on demand; spot is asked again after a while.
+  const Observation& observation = call.observation;
+  const int nodes = total_requested_nodes(observation);
+  const int spot = cheapest_pool(observation, true);
+  const int on_demand = cheapest_pool(observation, false);
+  if (spot < 0) return rent_in_one_pool(observation, on_demand, nodes);
+  if (on_demand < 0) return rent_in_one_pool(observation, spot, nodes);
+  const PoolView& pool = observation.pools[static_cast<std::size_t>(spot)];
+  Decision decision = rent_in_one_pool(observation, spot, nodes);
   const auto fell_back = call.memory.find("fell_back_at");
   const bool waited = pool.waiting > 0 && pool.refused_for.si > call.settings[0];
-  if (waited && fell_back == call.memory.end()) call.memory["fell_back_at"] = seen.now.si;
+  if (waited && fell_back == call.memory.end()) call.memory["fell_back_at"] = observation.now.si;
   const auto since = call.memory.find("fell_back_at");
   if (since == call.memory.end()) return decision;
-  if (seen.now.si - since->second > call.settings[1] && pool.waiting == 0) {
+  if (observation.now.si - since->second > call.settings[1] && pool.waiting == 0) {
     call.memory.erase(since);
     return decision;
   }
   const int have = std::min(nodes, pool.held());
-  // One request stays open, so that spot capacity is noticed when it comes back.
+  // One spot request stays open, so that returning capacity is noticed.
   decision.nodes[static_cast<std::size_t>(spot)] = std::min(nodes, have + 1);
-  decision.nodes[static_cast<std::size_t>(sure)] = nodes - have;
+  decision.nodes[static_cast<std::size_t>(on_demand)] = nodes - have;
   if (have == nodes) call.memory.erase("fell_back_at");
   return decision;
+}
+
+}  // namespace
+
+Policy spot_first_policy() {
+  return {.name = "spot-first",
+          .summary = "spot nodes, and on-demand ones for what spot does not give",
+          .source = "common practice",
+          .settings = kSpotFirstSettings,
+          .other_market = true,
+          .plan_default = true,
+          .spot_only = true,
+          .decide = decide_spot_first};
 }
 
 }  // namespace ganymede

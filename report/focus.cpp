@@ -9,6 +9,7 @@
 
 #include "common/dates.hpp"
 #include "common/units.hpp"
+#include "platforms/providers.hpp"
 #include "report/table.hpp"
 
 namespace ganymede {
@@ -40,15 +41,6 @@ std::string unit_of(const std::string& unit) {
 std::string pricing_of(const std::string& market) {
   if (market == "spot") return "Dynamic";
   return market.starts_with("reserved") ? "Committed" : "Standard";
-}
-
-std::string provider_name(const std::string& provider) {
-  if (provider == "aws") return "AWS";
-  if (provider == "gcp") return "Google Cloud";
-  if (provider == "azure") return "Microsoft";
-  if (provider == "ibm") return "IBM Cloud";
-  if (provider == "genesis") return "Genesis Cloud";
-  return provider;
 }
 
 /// The first second of the month of a time, or of the next one.
@@ -179,7 +171,7 @@ class RunRows {
 
   void add(const Json& item, const Period& period, const Charge& charge) {
     const auto name = item.at("item").get<std::string>();
-    const std::string provider = provider_name(item.at("provider").get<std::string>());
+    const std::string provider = vendor_of(item.at("provider").get<std::string>());
     const Service service = service_of(name);
     table_.add({decimal(MicroUsd{charge.billed}),
                 options_.account,

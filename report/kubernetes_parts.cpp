@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "platforms/providers.hpp"
+
 namespace ganymede::kubernetes {
 namespace {
 
@@ -25,38 +27,28 @@ OrderedJson variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", literal(value)}};
 }
 
-/// Labels by which a provider's nodes are told: EKS, GKE and AKS set the standard ones. IBM's and private clusters'
-/// instance labels are not called as in our catalogs.
+/// Labels by which the nodes of the launch are told in a cluster of its provider.
 OrderedJson node_selector(const Launch& launch) {
   OrderedJson out = OrderedJson::object();
-  const bool known = launch.provider == "aws" || launch.provider == "gcp" || launch.provider == "azure";
-  if (known) out["node.kubernetes.io/instance-type"] = launch.instance.substr(0, launch.instance.find('+'));
-  if ((known || launch.provider == "ibm") && !launch.region.empty())
-    out["topology.kubernetes.io/region"] = launch.region;
-  if (known && launch.zone.starts_with(launch.region) && launch.zone.size() > launch.region.size())
+  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  if (nodes.type_labels) out["node.kubernetes.io/instance-type"] = launch.instance.substr(0, launch.instance.find('+'));
+  if (nodes.region_label && !launch.region.empty()) out["topology.kubernetes.io/region"] = launch.region;
+  if (nodes.type_labels && launch.zone.starts_with(launch.region) && launch.zone.size() > launch.region.size())
     out["topology.kubernetes.io/zone"] = launch.zone;
-  // GKE's names of the GPUs that are attached to a machine; other machines have their GPUs by type.
-  constexpr std::pair<const char*, const char*> kAttached[] = {
-      {"V100", "nvidia-tesla-v100"}, {"T4", "nvidia-tesla-t4"}, {"P100", "nvidia-tesla-p100"}};
-  if (launch.provider == "gcp" && launch.instance.find('+') != std::string::npos)
-    for (const auto& [ours, theirs] : kAttached)
-      if (launch.gpu == ours) out["cloud.google.com/gke-accelerator"] = theirs;
-  if (launch.spot()) {
-    if (launch.provider == "aws") out["eks.amazonaws.com/capacityType"] = "SPOT";
-    if (launch.provider == "gcp") out["cloud.google.com/gke-spot"] = "true";
-    if (launch.provider == "azure") out["kubernetes.azure.com/scalesetpriority"] = "spot";
-  }
+  if (!nodes.attached_gpu.empty() && launch.instance.find('+') != std::string::npos)
+    for (const auto& [ours, theirs] : nodes.attached_gpus)
+      if (launch.gpu == ours) out[std::string(nodes.attached_gpu)] = theirs;
+  if (launch.spot() && !nodes.spot.key.empty()) out[std::string(nodes.spot.key)] = nodes.spot.value;
   return out;
 }
 
 OrderedJson tolerations(const Launch& launch) {
   OrderedJson out = OrderedJson::array();
   if (!launch.cpu) out.push_back({{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
-  const auto spot = [&](const char* key, const char* value) {
-    out.push_back({{"key", key}, {"operator", "Equal"}, {"value", value}, {"effect", "NoSchedule"}});
-  };
-  if (launch.spot() && launch.provider == "gcp") spot("cloud.google.com/gke-spot", "true");
-  if (launch.spot() && launch.provider == "azure") spot("kubernetes.azure.com/scalesetpriority", "spot");
+  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  if (launch.spot() && nodes.spot_taint)
+    out.push_back(
+        {{"key", nodes.spot.key}, {"operator", "Equal"}, {"value", nodes.spot.value}, {"effect", "NoSchedule"}});
   return out;
 }
 
@@ -114,13 +106,11 @@ std::string head(const Launch& launch, const KubernetesOptions& options, const N
         "  ssh-keygen -q -t ed25519 -N '' -f key\n"
         "  kubectl create secret generic {} --from-file=id_ed25519=key --from-file=authorized_keys=key.pub\n",
         names.keys());
-  if (node_selector(launch).empty() || launch.provider == "ibm")
+  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  if (!nodes.type_labels)
     out +=
         fmt::format("Which nodes are {} only your cluster knows: add their label to nodeSelector.\n", launch.instance);
-  if (launch.spot() && launch.provider == "aws")
-    out +=
-        "Spot nodes are told by the label of EKS's managed node groups; Karpenter's is karpenter.sh/capacity-type: "
-        "spot.\n";
+  if (launch.spot()) out += nodes.spot_remark;
   return out;
 }
 

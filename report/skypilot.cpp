@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
+#include "platforms/providers.hpp"
 #include "report/yaml.hpp"
 
 namespace ganymede {
@@ -17,12 +18,6 @@ using OrderedJson = nlohmann::ordered_json;
 constexpr std::size_t kNameMost = 40;
 constexpr const char* kData = "/data/dataset";
 constexpr const char* kCheckpoints = "/data/checkpoints";
-
-/// The clouds of our catalogs that SkyPilot rents from, and its store of objects there.
-struct Cloud {
-  const char *provider, *store;
-};
-constexpr Cloud kClouds[] = {{"aws", "s3"}, {"gcp", "gcs"}, {"azure", "azure"}, {"ibm", "ibm"}};
 
 /// Our names and those of `sky show-gpus`; a GPU that is not here is left to the instance type.
 struct Accelerator {
@@ -42,14 +37,22 @@ constexpr Accelerator kAccelerators[] = {{"K80", "K80"},
                                          {"A100-80GB-PCIE", "A100-80GB"},
                                          {"H200", "H200"}};
 
-const Cloud& cloud_of(const Launch& launch) {
-  for (const Cloud& cloud : kClouds)
-    if (launch.provider == cloud.provider) return cloud;
+/// SkyPilot's name for the object store of the provider. ConfigError if SkyPilot does not rent from it.
+std::string store_of(const Launch& launch) {
+  const std::string_view store = provider_of(launch.provider).store;
+  if (!store.empty()) return std::string(store);
+  std::string known;
+  std::string last;
+  for (const Provider& provider : providers()) {
+    if (provider.store.empty()) continue;
+    if (!last.empty()) known += (known.empty() ? "" : ", ") + last;
+    last = provider.name;
+  }
   throw ConfigError(
-      fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows aws, gcp, azure and ibm); "
+      fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows {} and {}); "
                   "`ganymede export kubernetes` writes manifests for a cluster of your own, which SkyPilot can use as "
                   "infra: k8s, and of a sweep --run takes another run",
-                  launch.source, yaml_string(launch.provider)));
+                  launch.source, yaml_string(launch.provider), known, last));
 }
 
 /// "aws/us-east-1"; the zone too where it is called as the provider's API does: AWS's zone ids (use1-az1) are not.
@@ -94,7 +97,7 @@ OrderedJson file_mounts(const Launch& launch, const SkypilotOptions& options, co
   out["#checkpoints"] =
       "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
       "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
-  out[kCheckpoints] = {{"name", name + "-checkpoints"}, {"store", cloud_of(launch).store}, {"mode", "MOUNT_CACHED"}};
+  out[kCheckpoints] = {{"name", name + "-checkpoints"}, {"store", store_of(launch)}, {"mode", "MOUNT_CACHED"}};
   if (options.dataset != "builtin") out[kData] = options.dataset;
   return out;
 }
@@ -142,7 +145,7 @@ std::string setup_script(const SkypilotOptions& options) {
 }  // namespace
 
 std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) {
-  cloud_of(launch);
+  store_of(launch);  // before anything else is checked
   if (!options.name.empty()) check_label("--name", options.name, kNameMost);
   const std::string name =
       options.name.empty() ? label_of(launch.model + "-" + launch.instance, kNameMost) : options.name;

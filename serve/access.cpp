@@ -50,7 +50,7 @@ std::string Gate::key_of(std::string_view path) const {
 }
 
 Verdict Gate::judge(const Caller& caller) const {
-  const std::string port = port_ == 80 ? "" : fmt::format(":{}", port_);  // which browsers leave out
+  const std::string port = port_ == 80 ? "" : fmt::format(":{}", port_);  // browsers leave out the default port
   if (caller.host != "127.0.0.1" + port && caller.host != "localhost" + port) return Verdict::wrong_host;
   const bool reads = caller.method == "GET" || caller.method == "HEAD";
   if (!reads && !caller.origin.empty() && caller.origin != "http://" + caller.host) return Verdict::wrong_origin;

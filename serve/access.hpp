@@ -1,13 +1,13 @@
 #pragma once
-// Who may talk to the server: whoever has the token, at the address that the server has told.
+// Decides who may use the server: a caller with the token, at the address that the server has printed.
 //
-// A page of another site that this machine's browser shows can send requests to any local port. It cannot read the
-// token, which the page sends in a header: a browser adds no header of that kind by itself, while it would send a
-// cookie to every port of 127.0.0.1, and so to programs of other users of the machine. A name that the other site lets
-// point to 127.0.0.1 (DNS rebinding) shows in Host, and what it posts shows in Origin.
+// A page of another site in the user's browser can send requests to any local port, but it cannot read the token. The
+// token travels in a header, which a browser never adds by itself; a cookie would be sent to every port of 127.0.0.1,
+// and so to programs of other users of the machine. A foreign name that resolves to 127.0.0.1 (DNS rebinding) shows in
+// Host, and a request that another site's page posts shows it in Origin.
 //
-// What a browser fetches without a script, a picture, a frame or a file behind a link, has a key in its address instead
-// that is good for this one path.
+// Pictures, frames and linked files are fetched without a script that could add a header. Their addresses have a key
+// instead, which is valid for one path.
 
 #include <string>
 #include <string_view>
@@ -17,14 +17,14 @@ namespace ganymede::serve {
 /// 256 bits of the system's randomness, as 64 hexadecimal digits. Failure if there is none.
 std::string random_token();
 
-/// Whether they are equal; how long it takes depends on the lengths alone.
+/// True if the texts are equal. The time it takes depends on their lengths alone.
 bool same_secret(std::string_view a, std::string_view b);
 
-/// What a request shows of who sends it; "" for what it does not have.
+/// What a request says about its sender; "" for what is missing.
 struct Caller {
   std::string method, host, origin, authorization;
-  std::string token;      ///< of the address, "?token="
-  std::string path, key;  ///< the address and its "?key="
+  std::string token;      ///< "?token=" of the address
+  std::string path, key;  ///< of the address, and its "?key="
 };
 
 enum class Verdict { welcome, wrong_host, wrong_origin, no_token };
@@ -34,9 +34,9 @@ class Gate {
   Gate(std::string token, int port);
 
   Verdict judge(const Caller& caller) const;
-  /// The address to open.
+  /// The address to open in a browser, with the token.
   std::string address() const;
-  /// What reads this path, and no other, without the token: 64 hexadecimal digits.
+  /// The key that opens this path, and no other, without the token: 64 hexadecimal digits.
   std::string key_of(std::string_view path) const;
 
  private:

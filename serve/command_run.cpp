@@ -28,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr auto kGrace = std::chrono::seconds(2);
 constexpr int kProgressFd = 3;
-/// Above all that the child gets, so that giving it one descriptor cannot overwrite another.
+/// Higher than the descriptors that the child gets, so that dup2 of one cannot overwrite another.
 constexpr int kFirstFree = 10;
 
 Failure system_failure(const char* what) { return Failure(fmt::format("{}: {}", what, std::strerror(errno))); }
@@ -36,7 +36,7 @@ Failure system_failure(const char* what) { return Failure(fmt::format("{}: {}", 
 class Descriptor {
  public:
   Descriptor() = default;
-  /// Takes over `fd`, a new one.
+  /// Owns `fd` from now on.
   Descriptor(int fd, const char* what) {
     if (fd < 0) throw system_failure(what);
     fd_ = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstFree);
@@ -61,8 +61,8 @@ Descriptor open_file(const std::filesystem::path& path) {
   return {::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600), path.c_str()};
 }
 
-/// All that the child needs, made before the fork: between fork and exec, a process that had several threads may only
-/// make system calls.
+/// Everything that the child needs, made before the fork: a process that had several threads may only make system calls
+/// between fork and exec.
 struct Prepared {
   std::vector<char*> arguments;
   std::array<int, 4> descriptors{-1, -1, -1, -1};
@@ -112,7 +112,7 @@ class Child {
     pid_ = ::fork();
     if (pid_ < 0) throw system_failure("cannot start a child process");
     if (pid_ == 0) be_child(prepared);
-    ::setpgid(pid_, pid_);  // here too: whoever kills the group must not come before the child has made it
+    ::setpgid(pid_, pid_);  // in both processes: the group must exist before it is killed
     try {
       handle_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)), "cannot watch a child process");
     } catch (const Failure&) {
@@ -126,7 +126,7 @@ class Child {
 
   int handle() const { return handle_.get(); }
   int pipe() const { return pipe_.get(); }
-  /// To its process group. Precondition: it is not reaped.
+  /// Sends a signal to the child's process group. Precondition: the child is not reaped.
   void signal(int number) const { ::kill(-pid_, number); }
 
   CommandEnd reap() const {
@@ -138,7 +138,7 @@ class Child {
             std::int64_t{usage.ru_maxrss} * 1024};
   }
 
-  /// What has come through the pipe; none: nothing new that is whole.
+  /// The last whole line of progress; none if there is no new one.
   std::optional<Progress> read_progress() {
     char buffer[4096];
     for (ssize_t got; (got = ::read(pipe_.get(), buffer, sizeof buffer)) > 0;)
@@ -201,7 +201,7 @@ CommandEnd run_command(const CommandRun& run, const StopSignal& stop, Clock::tim
       next = Clock::now() + kGrace;
     }
   }
-  child.signal(SIGKILL);  // whatever it has left behind in its group, which is there until it is reaped
+  child.signal(SIGKILL);  // what it left in its group; the group exists until the child is reaped
   CommandEnd end = child.reap();
   end.why = why;
   return end;

@@ -1,6 +1,6 @@
 #pragma once
-// One run of the program itself as a child: its own process group, no shell, output into files, progress over a pipe,
-// an end when it is told to stop or takes too long.
+// Runs the program itself as a child process: in a process group of its own, without a shell, with its output in files
+// and its progress over a pipe; it is ended when it is told to stop or takes too long.
 
 #include <atomic>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace ganymede::serve {
 
-/// Tells a run to stop, from any thread, also before it has begun.
+/// Tells a run to stop. It may be raised from any thread, also before the run begins.
 class StopSignal {
  public:
   StopSignal();
@@ -21,7 +21,7 @@ class StopSignal {
   ~StopSignal();
   void raise();
   bool raised() const { return raised_; }
-  int descriptor() const { return descriptor_; }  ///< readable once raised
+  int descriptor() const { return descriptor_; }  ///< becomes readable when the signal is raised
 
  private:
   int descriptor_;
@@ -30,25 +30,25 @@ class StopSignal {
 
 struct CommandRun {
   std::vector<std::string> arguments;  ///< behind the program's name
-  std::filesystem::path folder;        ///< it runs there …
-  std::string output, log;             ///< … and these files of it take its standard output and its standard error
-  bool progress = false;               ///< it knows --progress-fd
+  std::filesystem::path folder;        ///< the working directory
+  std::string output, log;             ///< files in `folder` for its standard output and standard error
+  bool progress = false;               ///< the command has the option --progress-fd
 };
 
 struct Progress {
-  std::uint64_t done = 0, count = 0;  ///< count 0: nothing is known
+  std::uint64_t done = 0, count = 0;  ///< count 0: not known
   std::string what;                   ///< "runs"
 };
 
 struct CommandEnd {
   enum class Why { exited, stopped, too_long } why = Why::exited;
-  int code = 0;                        ///< as a shell says it: 128 + the signal that ended it
-  std::int64_t peak_memory_bytes = 0;  ///< of its largest process
+  int code = 0;                        ///< as a shell states it: 128 + signal if a signal ended the program
+  std::int64_t peak_memory_bytes = 0;  ///< of the largest process of its group
 };
 
-/// Runs it to its end, or until `stop` is raised or `until` has come: then its whole process group is asked to end
-/// (SIGTERM) and, two seconds later, killed. Nothing of it runs when this returns. It also dies with the thread that
-/// called. Failure if it cannot be started.
+/// Runs the command until it ends, `stop` is raised or `until` has passed. In the last two cases its whole process
+/// group is asked to end (SIGTERM) and killed two seconds later. No process of the group is left when this returns, and
+/// the child is killed if the calling thread ends. Failure if it cannot be started.
 CommandEnd run_command(const CommandRun& run, const StopSignal& stop, std::chrono::steady_clock::time_point until,
                        const std::function<void(const Progress&)>& progress);
 

@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr auto kFarewell = std::chrono::seconds(1);
-constexpr std::size_t kMostForgotten = 1 << 20;  ///< bytes of a caller who is refused and goes on sending
+constexpr std::size_t kMaxDiscarded = 1 << 20;  ///< bytes of a refused caller who goes on sending
 constexpr int kAnswerBuffer = 256 << 10;  ///< bytes: every page of the program fits, so that no reader holds a thread
-constexpr int kAcceptedAtOnce = 64;       ///< then those who are there are read from
+constexpr int kAcceptedAtOnce = 64;       ///< then the open connections are read
 
 }  // namespace
 
 Doorkeeper::Doorkeeper(int listener, int wake, const Bounds& bounds, Clock::duration patience)
     : listener_(listener), wake_(wake), bounds_(bounds), patience_(patience) {
   ::fcntl(listener_, F_SETFL, ::fcntl(listener_, F_GETFL) | O_NONBLOCK);
-  // The library lets five wait; who comes sixth tries again after a second.
+  // With the library's backlog of five, the sixth caller would wait for a second before it tries again.
   ::listen(listener_, SOMAXCONN);
 }
 
@@ -36,12 +36,12 @@ Doorkeeper::~Doorkeeper() {
 }
 
 void Doorkeeper::close(Visitor& visitor) {
-  if (!visitor.gone) ::close(visitor.socket);
-  visitor.gone = true;
+  if (!visitor.closed) ::close(visitor.socket);
+  visitor.closed = true;
 }
 
 bool Doorkeeper::turn(const std::atomic<std::size_t>& answering, const std::function<void(Arrival)>& hand_over) {
-  // Where all that are open are being answered, new ones wait in the system's queue.
+  // If all open connections are being answered, new ones wait in the queue of the system.
   const bool full = answering >= bounds_.connections;
   std::vector<pollfd> polled{{wake_, POLLIN, 0}, {full ? -1 : listener_, POLLIN, 0}};
   auto next = Clock::now() + std::chrono::hours(1);
@@ -61,7 +61,7 @@ bool Doorkeeper::turn(const std::atomic<std::size_t>& answering, const std::func
     if (polled[i + 2].revents != 0) read_from(visitors_[i], hand_over);
     if (visitors_[i].end <= now) close(visitors_[i]);
   }
-  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.gone; });
+  std::erase_if(visitors_, [](const Visitor& visitor) { return visitor.closed; });
   return polled[1].revents == 0 || accept_all(answering);
 }
 
@@ -79,7 +79,7 @@ bool Doorkeeper::accept_all(const std::atomic<std::size_t>& answering) {
       close(visitors_.front());
       visitors_.pop_front();
     } else if (too_many) {
-      ::usleep(10'000);  // nothing of ours to close: others must end first
+      ::usleep(10'000);  // there is no connection to close: other programs hold the descriptors
       return true;
     }
   }
@@ -92,8 +92,8 @@ void Doorkeeper::read_from(Visitor& visitor, const std::function<void(Arrival)>&
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (got <= 0) return close(visitor);
   if (visitor.refused) {
-    visitor.forgotten += static_cast<std::size_t>(got);
-    if (visitor.forgotten > kMostForgotten) close(visitor);
+    visitor.discarded += static_cast<std::size_t>(got);
+    if (visitor.discarded > kMaxDiscarded) close(visitor);
     return;
   }
   const std::size_t before = visitor.received.size();
@@ -103,7 +103,7 @@ void Doorkeeper::read_from(Visitor& visitor, const std::function<void(Arrival)>&
   if (whole ? end + kHeadEnd.size() > bounds_.head : visitor.received.size() >= bounds_.head)
     return refuse_head(visitor);
   if (!whole) return;
-  visitor.gone = true;
+  visitor.closed = true;
   hand_over({visitor.socket, std::move(visitor.received), visitor.end});
 }
 
@@ -113,7 +113,7 @@ void Doorkeeper::refuse_head(Visitor& visitor) {
       "Connection: close\r\n\r\n{\"error\":\"the headers are too large\"}\r\n";
   [[maybe_unused]] const auto sent =
       ::send(visitor.socket, kAnswer.data(), kAnswer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-  // Closing at once would take the answer back from a caller who is still sending.
+  // If the socket were closed now, a caller who is still sending would lose the answer.
   ::shutdown(visitor.socket, SHUT_WR);
   visitor.refused = true;
   visitor.received = {};

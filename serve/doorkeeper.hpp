@@ -1,5 +1,5 @@
 #pragma once
-// Connections until the head of their request has come, all in one thread.
+// Holds all connections in one thread until the head of their request has been received.
 
 #include <atomic>
 #include <chrono>
@@ -10,31 +10,32 @@
 
 namespace ganymede::serve {
 
-/// What all connections together may take. With the defaults their heads take some 40 MiB at most.
+/// Bounds on all connections together. With the defaults, the heads of requests take about 40 MiB at most.
 struct Bounds {
-  std::size_t head = 64 << 10;    ///< bytes of the request line and the headers; more is answered by 431
-  std::size_t connections = 512;  ///< open at once; one more ends the one that has waited longest for its head
+  std::size_t head = 64 << 10;    ///< bytes of request line and headers; status 431 beyond
+  std::size_t connections = 512;  ///< open at once; one more closes the one that has waited longest for its head
 };
 
-/// A connection whose head has come, to be closed by who gets it.
+/// A connection whose head has been received. The receiver of this closes the socket.
 struct Arrival {
   int socket;
   std::string received;                       ///< begins with the head
-  std::chrono::steady_clock::time_point end;  ///< when the whole request must have come
+  std::chrono::steady_clock::time_point end;  ///< by which the whole request must have been received
 };
 
 class Doorkeeper {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `listener` and `wake`, whose reading ends a turn, must outlive this. A request must have come within `patience`.
+  /// `listener` and `wake` must outlive this; a readable `wake` ends a turn. A request must be received within
+  /// `patience`.
   Doorkeeper(int listener, int wake, const Bounds& bounds, Clock::duration patience);
   Doorkeeper(const Doorkeeper&) = delete;
   Doorkeeper& operator=(const Doorkeeper&) = delete;
   ~Doorkeeper();
 
-  /// Waits until something happens, accepts who is new, reads what has come and hands over each whose head is there;
-  /// `answering` of those handed over are still open. False: `listener` cannot accept any more.
+  /// Waits for an event, accepts new connections, reads from all, and hands over each whose head is complete.
+  /// `answering` counts those handed over that are still open. Returns false if `listener` cannot accept any more.
   bool turn(const std::atomic<std::size_t>& answering, const std::function<void(Arrival)>& hand_over);
 
  private:
@@ -42,9 +43,9 @@ class Doorkeeper {
     int socket;
     Clock::time_point end;
     std::string received{};
-    bool refused = false;       ///< answered already; what still comes is read and forgotten
-    std::size_t forgotten = 0;  ///< bytes
-    bool gone = false;
+    bool refused = false;       ///< answered already; the rest of its request is read and discarded
+    std::size_t discarded = 0;  ///< bytes
+    bool closed = false;
   };
 
   bool accept_all(const std::atomic<std::size_t>& answering);
@@ -55,7 +56,7 @@ class Doorkeeper {
   int listener_, wake_;
   Bounds bounds_;
   Clock::duration patience_;
-  std::deque<Visitor> visitors_;  ///< who has waited longest comes first
+  std::deque<Visitor> visitors_;  ///< the one that has waited longest first
 };
 
 }  // namespace ganymede::serve

@@ -14,11 +14,11 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-constexpr std::int64_t kMostImages = 1'000'000'000'000;
-constexpr std::int64_t kMostGpus = 65'536;
-constexpr std::int64_t kMostGenerated = 10'000;
-/// Of one list of the form; what they multiply to, the time limit bounds.
-constexpr std::size_t kMostEntries = 200;
+constexpr std::int64_t kMaxImages = 1'000'000'000'000;
+constexpr std::int64_t kMaxGpus = 65'536;
+constexpr std::int64_t kMaxGenerated = 10'000;
+/// Entries of one list of the form, at most. The time limit of a job bounds the number of their combinations.
+constexpr std::size_t kMaxEntries = 200;
 
 const std::vector<std::string>& kind_names() {
   static const std::vector<std::string> names = {"compare", "plan", "generate"};
@@ -28,12 +28,12 @@ const std::vector<std::string>& kind_names() {
 std::vector<JsonNode> entries(const JsonNode& list) {
   auto all = list.as_array();
   if (all.empty()) list.expected("at least one");
-  if (all.size() > kMostEntries)
-    list.fail(fmt::format("found {} entries, expected at most {}", all.size(), kMostEntries));
+  if (all.size() > kMaxEntries)
+    list.fail(fmt::format("found {} entries, expected at most {}", all.size(), kMaxEntries));
   return all;
 }
 
-/// A list of names, of which `check` refuses those that are not offered.
+/// The names of an optional list; `check` throws ConfigError for one that is not offered.
 template <class Check>
 std::vector<std::string> names(JsonObject& in, const char* key, const Check& check) {
   std::vector<std::string> all;
@@ -43,9 +43,9 @@ std::vector<std::string> names(JsonObject& in, const char* key, const Check& che
 }
 
 std::string provider(const JsonNode& node) { return node.as_choice(provider_names()); }
-std::string policy(const JsonNode& node) { return node.as_choice(policy_choices()); }
+std::string policy(const JsonNode& node) { return node.as_choice(policy_options()); }
 std::string scheme(const JsonNode& node) { return read_scheme(node).name(); }
-/// Passed on as text to where it can only be looked up or read as a quantity.
+/// A text that the command only looks up or reads as a quantity.
 std::string text(const JsonNode& node) { return node.as_string(); }
 
 void copy_text(JsonObject& in, const char* key, OrderedJson& to) {
@@ -61,7 +61,7 @@ Workload read_workload(const JsonNode& node, bool steps_allowed) {
   JsonObject in(node);
   Workload workload;
   std::vector<std::string> traces;
-  for (const WorkloadChoice& choice : workload_choices()) traces.push_back(choice.trace);
+  for (const WorkloadOption& option : workload_options()) traces.push_back(option.trace);
   const std::string trace = in.required("trace").as_choice(traces);
   workload.content["trace"] = trace;
   const std::int64_t batch = in.required("batch_per_gpu").as_integer(1, 1 << 24);
@@ -69,7 +69,7 @@ Workload read_workload(const JsonNode& node, bool steps_allowed) {
   if (const auto dataset = in.optional("dataset")) {
     JsonObject of(*dataset);
     workload.content["dataset"] = {{"name", of.required("name").as_string()},
-                                   {"images", of.required("images").as_integer(1, kMostImages)},
+                                   {"images", of.required("images").as_integer(1, kMaxImages)},
                                    {"bytes_per_image", of.required("bytes_per_image").as_number(1, 1e12)}};
     of.finish();
   }
@@ -82,8 +82,8 @@ Workload read_workload(const JsonNode& node, bool steps_allowed) {
     if (!steps_allowed && unit == std::string_view("steps"))
       amount->fail("a plan compares allocations of different sizes; expected \"images\" or \"epochs\"");
     target = unit;
-    workload.content[unit] = amount->as_integer(1, kMostImages);
-    workload.title += fmt::format(", {} {}", amount->as_integer(1, kMostImages), unit);
+    workload.content[unit] = amount->as_integer(1, kMaxImages);
+    workload.title += fmt::format(", {} {}", amount->as_integer(1, kMaxImages), unit);
   }
   if (target == nullptr) node.expected("a target: \"epochs\", \"images\" or \"steps\"");
   in.finish();
@@ -100,8 +100,8 @@ OrderedJson platform_entry(const JsonNode& node) {
   return platform;
 }
 
-/// Checkpoints go to the object store, else the first storage: one name for all platforms of a study, so that they must
-/// be of one catalog.
+/// Writes checkpoints to the catalog's object store, or to its first storage if it has none. A study has one name of
+/// storage for all its platforms, which must therefore be of one catalog.
 void add_checkpoints(const JsonNode& every, OrderedJson& study) {
   const std::string name = study["platforms"][0]["catalog"].get<std::string>();
   for (const OrderedJson& platform : study["platforms"])
@@ -123,7 +123,7 @@ Form read_compare(JsonObject& in) {
   for (const JsonNode& platform : entries(in.required("platforms")))
     study["platforms"].push_back(platform_entry(platform));
   study["gpus"] = OrderedJson::array();
-  for (const JsonNode& count : entries(in.required("gpus"))) study["gpus"].push_back(count.as_integer(1, kMostGpus));
+  for (const JsonNode& count : entries(in.required("gpus"))) study["gpus"].push_back(count.as_integer(1, kMaxGpus));
   in.required("schemes");
   study["schemes"] = names(in, "schemes", scheme);
   in.required("policies");
@@ -158,7 +158,7 @@ Form read_plan(JsonObject& in) {
   add("schemes", names(in, "schemes", scheme));
   add("policies", names(in, "policies", policy));
   for (const char* key : {"min_gpus", "max_gpus"})
-    if (const auto count = in.optional(key)) search[key] = count->as_integer(1, kMostGpus);
+    if (const auto count = in.optional(key)) search[key] = count->as_integer(1, kMaxGpus);
   if (const auto seeds = in.optional("seeds")) search["seeds"] = seeds->as_integer(1, 1'000);
   if (const auto certainty = in.optional("certainty")) search["certainty"] = certainty->as_number(0.01, 1);
   if (const auto sure = in.optional("sure")) search["sure"] = sure->as_bool();
@@ -180,7 +180,7 @@ Generation read_generation(JsonObject& in, const Checkpoints& checkpoints) {
   for (const auto& [name, path] : checkpoints) known.push_back(name);
   Generation generation;
   generation.checkpoint = checkpoint.as_choice(known);
-  generation.count = in.required("count").as_integer(1, kMostGenerated);
+  generation.count = in.required("count").as_integer(1, kMaxGenerated);
   generation.seed = in.required("seed").as_seed();
   return generation;
 }

@@ -1,18 +1,18 @@
 #pragma once
-// What the page posts, as an input file of the program. Nothing of a form is copied as it stands: each member is read
-// by its type, and what could name a file or a program (a trace, a catalog, a policy) must be one that choices.hpp
-// offers. Whether the rest makes sense (a region of that catalog, a deadline's text) the command that reads the file
-// says.
+// Turns what the page posts into an input file of the program. Nothing of a form is copied unread: each member is read
+// by its type, and what could name a file or a program (a trace, a catalog, a policy) must be an option that
+// form_options.hpp offers. The rest (whether the catalog has that region, what a deadline's text says) is checked by
+// the command that reads the file.
 
 #include <string>
 #include <vector>
 
 #include "common/json.hpp"
-#include "serve/choices.hpp"
+#include "serve/form_options.hpp"
 
 namespace ganymede::serve {
 
-/// compare: sweep on a study. plan: plan on a request. generate: images from a checkpoint.
+/// The command of a job. compare: `sweep` of a study; plan: `plan` of a request; generate: images of a checkpoint.
 enum class JobKind { compare, plan, generate };
 std::string_view to_string(JobKind kind);
 JobKind read_job_kind(const JsonNode& node);
@@ -23,11 +23,11 @@ struct Form {
   std::string input;  ///< the job's input.json
 };
 
-/// ConfigError located in the form.
+/// Reads what the page posts. ConfigError, located in the form, for what is not offered or of the wrong type.
 Form read_form(const JsonNode& form, const Checkpoints& checkpoints);
 
-/// The program's arguments for a job in whose folder `input`, the content of its input.json, lies. A checkpoint that
-/// has gone is a ConfigError.
+/// The program's arguments for a job; `input` is the content of the input.json in its folder. ConfigError if it names a
+/// checkpoint that no longer exists.
 std::vector<std::string> arguments_of(JobKind kind, const std::string& input, const Checkpoints& checkpoints,
                                       int cores);
 

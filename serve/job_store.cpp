@@ -30,7 +30,7 @@ const std::vector<std::string>& state_names() {
 
 constexpr int kLastId = 999'999'999;  ///< the addresses of jobs have nine digits at most
 
-/// Its number, or 0: not a job's folder.
+/// The id of a job's folder of that name; 0 if it is not one.
 int id_of(const std::string& name) {
   int id = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
@@ -71,8 +71,8 @@ void make_folder(const fs::path& folder) {
   if (error) throw ConfigError(fmt::format("--data: {}: {}", folder.string(), error.message()));
 }
 
-/// For the user of this process alone: it makes the folder so, and takes from others what they may do in one that is
-/// there. ConfigError for a folder of another user, who could read jobs and put others in their place.
+/// Makes a folder that only the user of this process may use, or takes other users' rights from an existing one.
+/// ConfigError for a folder of another user, who could read jobs and replace them.
 void make_own_folder(const fs::path& folder) {
   make_folder(folder);
   const int file = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -147,7 +147,7 @@ std::vector<JobRecord> JobStore::load(std::vector<std::string>& remarks) {
 void JobStore::save_or_say(const JobRecord& record, std::vector<std::string>& remarks) const {
   try {
     save(record);
-  } catch (const std::exception& error) {  // a full disk: what is known is shown all the same
+  } catch (const std::exception& error) {  // a full disk, for example: the jobs are shown all the same
     remarks.emplace_back(error.what());
   }
 }
@@ -166,7 +166,7 @@ void JobStore::save(const JobRecord& record) const {
   json["message"] = record.message;
   json["note"] = record.note;
   json["peak_memory_bytes"] = record.peak_memory_bytes;
-  // What a program has said may be no UTF-8.
+  // The output of a program need not be valid UTF-8.
   write_file(folder(record.id) / kRecord, json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Jobs on disk, so that a server that is started again knows those of the last one: DATA/jobs/ID/ holds a job's record
-// (job.json), its input and what it made. DATA/checkpoints/ is the user's to fill.
+// Jobs on disk, so that a restarted server knows those of the one before. DATA/jobs/ID/ holds a job's record
+// (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,14 +23,14 @@ struct JobRecord {
   std::string title;
   JobState state = JobState::queued;
   std::string created;           ///< UTC
-  double seconds = 0;            ///< that it ran
-  std::optional<int> exit_code;  ///< of the program, once it has ended by itself
+  double seconds = 0;            ///< for which it ran
+  std::optional<int> exit_code;  ///< of the program; none if it was stopped or has not ended
   std::string message;           ///< why there is no result, or what is wrong with it
   std::string note;              ///< why there is no report page beside the result
   std::int64_t peak_memory_bytes = 0;
 };
 
-/// A file of a job that may be fetched.
+/// A file of a job that the page may fetch.
 struct JobFile {
   std::string_view name, content_type;
 };
@@ -39,8 +39,8 @@ inline constexpr const char* kInputFile = "input.json";
 
 class JobStore {
  public:
-  /// Makes the folders, for this user alone. ConfigError if that cannot be, if they are another user's, or if another
-  /// server uses them.
+  /// Makes the folders, which only this user can read. ConfigError if they cannot be made, belong to another user or
+  /// are in use by another server.
   explicit JobStore(std::filesystem::path data);
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;
@@ -49,9 +49,10 @@ class JobStore {
   std::filesystem::path folder(int id) const;
   std::filesystem::path checkpoints() const { return data_ / "checkpoints"; }
 
-  /// By id. What cannot be read adds a remark, and its id is not given again. What was not finished is interrupted.
+  /// The jobs, by id. An unreadable record adds a remark, and its id is not used again. Unfinished jobs are marked as
+  /// interrupted.
   std::vector<JobRecord> load(std::vector<std::string>& remarks);
-  /// The next id, its folder made.
+  /// Makes the folder of a new job and returns its id.
   int make();
   void save(const JobRecord& record) const;
 

@@ -17,18 +17,18 @@ namespace {
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
-/// A parsed result takes many times its size in memory.
-constexpr std::uintmax_t kMostTableBytes = 32 << 20;
-constexpr std::size_t kMostMessage = 4000;
+/// Bytes of a result of which a table is made, at most: a parsed result takes many times its size in memory.
+constexpr std::uintmax_t kMaxTableBytes = 32 << 20;
+constexpr std::size_t kMaxMessageBytes = 4000;
 
-/// What the program has said last of an error: "ganymede: MESSAGE".
+/// The last "ganymede: MESSAGE" of the log; without one, what the exit code says.
 std::string message_in(const fs::path& log, int code) {
   std::string text;
   try {
     text = read_file(log);
   } catch (const ConfigError&) {
   }
-  if (text.size() > kMostMessage) text.erase(0, text.size() - kMostMessage);
+  if (text.size() > kMaxMessageBytes) text.erase(0, text.size() - kMaxMessageBytes);
   while (text.ends_with('\n')) text.pop_back();
   constexpr std::string_view kName = "ganymede: ";
   const std::size_t at = text.rfind("\n" + std::string(kName));
@@ -40,17 +40,17 @@ std::string message_in(const fs::path& log, int code) {
   return text.empty() ? fmt::format("ended with exit code {}", code) : text;
 }
 
-/// As the commands print it.
+/// Writes the table that the command would print to table.txt.
 void write_table(const fs::path& folder) {
   const fs::path file = folder / "result.json";
   std::error_code ignored;
-  if (fs::file_size(file, ignored) > kMostTableBytes)
+  if (fs::file_size(file, ignored) > kMaxTableBytes)
     throw Failure("the result is too large; `ganymede export csv` makes one of it");
   const auto result = nlohmann::json::parse(read_file(file));
   write_file(folder / "table.txt", result.at("schema") == "ganymede.plan/1" ? plan_text(result) : sweep_text(result));
 }
 
-/// What a killed program may have left.
+/// Removes the temporary files that a killed program may have left.
 void remove_unfinished(const fs::path& folder) {
   std::error_code ignored;
   std::vector<fs::path> unfinished;
@@ -76,14 +76,14 @@ class Work {
     if (end->code != 0) record_.message = message_in(folder_ / "log.txt", end->code);
     if (generates && end->code == 0) fs::rename(folder_ / "output.txt", folder_ / "result.json");
     const bool result = fs::exists(folder_ / "result.json");
-    // 3: a plan whose goals nothing meets, with what comes near.
+    // Exit code 3: nothing meets the goals of the plan; the result holds what comes near.
     const bool good = end->code == 0 || (end->code == 3 && result && record_.kind == JobKind::plan);
     record_.state = good ? JobState::done : JobState::failed;
     if (result && !generates) show_result();
   }
 
  private:
-  /// None: it was stopped, and the record says so.
+  /// Returns none if the run was stopped, which the record then says.
   std::optional<CommandEnd> command(const CommandRun& run, const std::function<void(const Progress&)>& progress) {
     const CommandEnd end = run_command(run, stop_, until_, progress);
     record_.peak_memory_bytes = std::max(record_.peak_memory_bytes, end.peak_memory_bytes);
@@ -103,7 +103,7 @@ class Work {
     const JobRecord before = record_;
     const auto end =
         command({{"report", "result.json", "-o", "report.html"}, folder_, "output.txt", "report-log.txt"}, {});
-    record_ = before;  // the result is there, whatever became of its page
+    record_ = before;  // without its page the result is still valid
     if (end && end->code == 0) return;
     record_.note += (record_.note.empty() ? "" : "; ") + std::string("no report page: ") +
                     (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped");

@@ -1,5 +1,5 @@
 #pragma once
-// What a job does: the program's command on its input, a table of the result, and the result's report page.
+// Does a job: runs the program's command on its input, then makes a table and a report page of the result.
 
 #include <filesystem>
 #include <functional>
@@ -12,7 +12,8 @@
 
 namespace ganymede::serve {
 
-/// Fills in what `record` says of the end; `state` is cancelled where `stop` was raised. Throws nothing.
+/// Runs the job in `folder` and fills in the end of `record`: state (cancelled if `stop` was raised), exit code and
+/// messages. Throws nothing.
 void do_job(JobRecord& record, const std::vector<std::string>& arguments, const std::filesystem::path& folder,
             const StopSignal& stop, Seconds limit, const std::function<void(const Progress&)>& progress);
 

@@ -16,8 +16,8 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kMostListed = 200;
-constexpr std::uintmax_t kGenerationMost = 64 << 10;  ///< of what `generate` says, in bytes
+constexpr std::size_t kMaxListed = 200;
+constexpr std::uintmax_t kMaxGenerationBytes = 64 << 10;  ///< of the output of `generate` that is shown
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -63,7 +63,7 @@ const Jobs::Job& Jobs::find(int id) const {
 
 void Jobs::refuse_if_full() const {
   if (closing_) throw QueueFull("the server is ending");
-  // One that can begin at once does not wait.
+  // A job that begins at once does not count as waiting.
   if (queue_.size() + running_ >= static_cast<std::size_t>(options_.queue) + static_cast<std::size_t>(options_.at_once))
     throw QueueFull(fmt::format("{} job{} wait already, as many as may (--queue): wait until one begins, or cancel one",
                                 queue_.size(), queue_.size() == 1 ? "" : "s"));
@@ -196,7 +196,7 @@ OrderedJson Jobs::json_of(const Job& job) const {
 OrderedJson Jobs::list() const {
   const std::lock_guard lock(mutex_);
   OrderedJson all = OrderedJson::array();
-  for (auto it = jobs_.rbegin(); it != jobs_.rend() && all.size() < kMostListed; ++it)
+  for (auto it = jobs_.rbegin(); it != jobs_.rend() && all.size() < kMaxListed; ++it)
     all.push_back(json_of(it->second));
   return all;
 }
@@ -216,7 +216,7 @@ OrderedJson Jobs::describe(int id) const {
     if (std::filesystem::exists(folder / file.name, ignored)) json["files"].push_back(file.name);
   const auto result = folder / "result.json";
   if (job.record.kind == JobKind::generate && job.record.state == JobState::done &&
-      std::filesystem::file_size(result, ignored) < kGenerationMost) {
+      std::filesystem::file_size(result, ignored) < kMaxGenerationBytes) {
     json["result"] = OrderedJson::parse(read_file(result), nullptr, false);
     if (json["result"].is_discarded()) json.erase("result");
   }

@@ -1,5 +1,5 @@
 #pragma once
-// The queue: jobs wait, run a few at a time, and are remembered.
+// The queue of jobs: they wait, run a few at a time, and are kept on disk.
 
 #include <chrono>
 #include <condition_variable>
@@ -22,15 +22,15 @@
 namespace ganymede::serve {
 
 struct JobOptions {
-  std::filesystem::path data;                        ///< where jobs are kept; made if it is not there
-  Checkpoints checkpoints;                           ///< besides those in DATA/checkpoints
-  int at_once = 1;                                   ///< jobs that run
-  int queue = 8;                                     ///< jobs that wait
-  Seconds limit{600};                                ///< of a job's run
-  std::function<void(const std::string&)> remark{};  ///< for people, from any thread
+  std::filesystem::path data;                        ///< folder of the jobs; made if it does not exist
+  Checkpoints checkpoints;                           ///< offered besides those in DATA/checkpoints
+  int at_once = 1;                                   ///< jobs that run at the same time
+  int queue = 8;                                     ///< jobs that wait, at most
+  Seconds limit{600};                                ///< seconds that a job may run
+  std::function<void(const std::string&)> remark{};  ///< gets messages for people, from any thread
 };
 
-/// As many jobs wait as may. Like the others, it says what to do.
+/// The queue is full. The message says what to do.
 struct QueueFull : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -40,27 +40,28 @@ struct NoSuchJob : std::runtime_error {
 
 class Jobs {
  public:
-  /// Knows the jobs of earlier servers. ConfigError as JobStore.
+  /// Loads the jobs of earlier servers. ConfigError as JobStore throws it.
   explicit Jobs(JobOptions options);
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
-  /// Stops what runs; what runs or waits is marked as interrupted.
+  /// Stops the running jobs, and marks running and waiting ones as interrupted.
   ~Jobs();
 
   Checkpoints checkpoints() const;
   const JobOptions& options() const { return options_; }
 
+  /// Queues a job and returns its id. QueueFull if no more may wait.
   int submit(const Form& form);
-  /// ConfigError for one that has ended.
+  /// Takes the job from the queue or stops it. ConfigError if it has ended.
   void cancel(int id);
-  /// Queues one again that was cancelled, interrupted or failed: the same input, in the same folder, where a sweep
-  /// finds the runs that it has done. ConfigError for others.
+  /// Queues a job again that was cancelled, interrupted or failed. It gets the same input and the same folder, in which
+  /// a sweep finds the runs that it has done. ConfigError for other states.
   void again(int id);
 
-  /// The newest first, at most 200.
+  /// The newest jobs first, at most 200.
   nlohmann::ordered_json list() const;
   nlohmann::ordered_json describe(int id) const;
-  /// Where it lies; none: the job has no such file (yet).
+  /// Path of a file of the job; none if the job does not have it, or not yet.
   std::optional<std::filesystem::path> file(int id, std::string_view name) const;
 
  private:
@@ -68,7 +69,7 @@ class Jobs {
     JobRecord record;
     Progress progress;
     std::chrono::steady_clock::time_point started;
-    std::shared_ptr<StopSignal> stop;  ///< while it waits or runs
+    std::shared_ptr<StopSignal> stop;  ///< not null while the job waits or runs
     bool cancelled = false;            ///< by the user, not by the end of the server
   };
 
@@ -85,7 +86,7 @@ class Jobs {
   JobStore store_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<int, Job> jobs_;  // entries stay where they are
+  std::map<int, Job> jobs_;  // a map, because references to its entries stay valid
   std::deque<int> queue_;
   std::size_t running_ = 0;
   bool closing_ = false;

@@ -21,14 +21,14 @@ using httplib::Response;
 using Handled = httplib::Server::HandlerResponse;
 
 constexpr std::size_t kThreads = 32;
-constexpr std::size_t kMostPath = 200;
+constexpr std::size_t kMaxPathLength = 200;
 
-// Everything the page uses is its own; a report is shown in a frame.
+// The page loads nothing from elsewhere; it shows reports in a frame.
 constexpr const char* kPagePolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-src "
     "'self'; "
     "form-action 'none'; frame-ancestors 'self'; base-uri 'none'";
-// A report brings a policy of its own for its inline scripts. Sandboxed it has another origin, which cannot use the
+// A report states a policy for its inline scripts itself. The sandbox gives it another origin, which cannot use the
 // API.
 constexpr const char* kReportPolicy =
     "sandbox allow-scripts allow-downloads allow-modals; form-action 'none'; frame-ancestors 'self'";
@@ -52,14 +52,14 @@ std::string parameter(const Request& request, const char* name) {
   return request.get_param_value_count(name) == 1 ? request.get_param_value(name) : "";
 }
 
-/// A header that stands there twice is as good as a wrong one.
+/// The header's value; a header that is given twice counts as a wrong one.
 std::string header(const Request& request, const char* name) {
   const std::size_t count = request.get_header_value_count(name);
   return count == 0 ? "" : count == 1 ? request.get_header_value(name) : "(twice)";
 }
 
-/// "" or why a body is not wanted. The library would read one without a stated length to its end, however far, and
-/// unpack a compressed one.
+/// Status and reason if the body of a request is refused; {0, null} if not. The library would read a body without a
+/// stated length to its end, however long, and unpack a compressed one.
 std::pair<int, const char*> body_objection(const Request& request) {
   if (request.has_header("Transfer-Encoding") || request.has_header("Content-Encoding"))
     return {415, "expected a body that is neither chunked nor compressed"};
@@ -110,7 +110,7 @@ class Server::Impl {
       throw ConfigError(fmt::format("--port {}: in use, or not ours to use; --port 0 picks a free one", options.port));
     gate_ = Gate(random_token(), port);
     http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    http_.set_payload_max_length(options.most_body);
+    http_.set_payload_max_length(options.max_body);
     http_.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return admit(request, response); });
     http_.set_post_routing_handler([](const Request&, Response& response) { protect(response); });
@@ -128,13 +128,13 @@ class Server::Impl {
   void stop() { http_.stop(); }
 
  private:
-  /// Before anything is looked at, a request's body included.
+  /// Decides whether a request is answered, before anything else of it, its body included, is read.
   Handled admit(const Request& request, Response& response) const {
     const Verdict verdict = gate_.judge({request.method, header(request, "Host"), header(request, "Origin"),
                                          header(request, "Authorization"), parameter(request, "token"), request.path,
                                          parameter(request, "key")});
     const bool reads = request.method == "GET" || request.method == "HEAD";
-    // The page itself holds no secret: it is the program's. A browser that loads it anew sends no token.
+    // The files of the page hold no secret, and a browser that reloads the page sends no token.
     if (verdict != Verdict::welcome && !(verdict == Verdict::no_token && reads && is_page(request.path))) {
       refuse(response, 403,
              verdict == Verdict::wrong_host ? "this is not the address that the server has printed"
@@ -147,16 +147,17 @@ class Server::Impl {
       refuse(response, 405, "expected GET or POST");
       return Handled::Handled;
     }
-    // All that there is has such a path; the handlers' expressions see no others.
-    const bool plain =
-        request.path.size() <= kMostPath && std::all_of(request.path.begin(), request.path.end(), [](unsigned char c) {
-          return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
-        });
+    // Every address of the server is of this form; other paths never reach the handlers' regular expressions.
+    const bool plain = request.path.size() <= kMaxPathLength &&
+                       std::all_of(request.path.begin(), request.path.end(), [](unsigned char c) {
+                         return std::isalnum(c) != 0 || c == '/' || c == '.' || c == '-' || c == '_';
+                       });
     if (!plain) {
       refuse(response, 404, default_message(404));
       return Handled::Handled;
     }
-    if (header(request, "Range").find(',') != std::string::npos) {  // a small request for any number of copies
+    if (header(request, "Range").find(',') !=
+        std::string::npos) {  // many ranges would make a large answer to a small request
       refuse(response, 416, "expected one range");
       return Handled::Handled;
     }
@@ -200,10 +201,10 @@ class Server::Impl {
 
   void add_api() {
     http_.Get("/api/choices", [this](const Request&, Response& response) {
-      OrderedJson choices = choices_json(jobs_.checkpoints());
-      const JobOptions& options = jobs_.options();
-      choices["limits"] = {{"at_once", options.at_once}, {"queue", options.queue}, {"seconds", options.limit.si}};
-      answer(response, choices);
+      OrderedJson options = form_options_json(jobs_.checkpoints());
+      const JobOptions& limits = jobs_.options();
+      options["limits"] = {{"at_once", limits.at_once}, {"queue", limits.queue}, {"seconds", limits.limit.si}};
+      answer(response, options);
     });
     http_.Get("/api/jobs", [this](const Request&, Response& response) { answer(response, jobs_.list()); });
     http_.Post("/api/jobs", [this](const Request& request, Response& response) {
@@ -232,7 +233,7 @@ class Server::Impl {
     }
   }
 
-  /// A job, with the addresses of its files for who cannot send a header.
+  /// A job, and the addresses of its files with their keys, which work where no header can be sent.
   OrderedJson described(int id) const {
     OrderedJson job = jobs_.describe(id);
     job["links"] = OrderedJson::object();

@@ -1,5 +1,6 @@
 #pragma once
-// The page and its API over HTTP, on 127.0.0.1 only. docs/serve.md describes both, and what keeps others out.
+// The page and its API over HTTP, on 127.0.0.1 only. docs/serve.md describes both, and how other programs and users are
+// kept out.
 
 #include <memory>
 #include <string>
@@ -9,8 +10,8 @@
 namespace ganymede::serve {
 
 struct ServerOptions {
-  int port = 8765;                  ///< 0: a free one
-  std::size_t most_body = 1 << 20;  ///< bytes of a request
+  int port = 8765;                 ///< 0: a free one
+  std::size_t max_body = 1 << 20;  ///< bytes of a request's body, at most
 };
 
 class Server {
@@ -21,9 +22,9 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  /// To open in a browser, with its token.
+  /// The address to open in a browser, with its token.
   std::string address() const;
-  /// Answers until stop() is called, from another thread. False: it could not.
+  /// Answers requests until another thread calls stop(). Returns false if it could not listen.
   bool run();
   /// Precondition: run() is or will be called.
   void stop();

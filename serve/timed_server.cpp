@@ -30,7 +30,7 @@ Clock::duration duration_of(Seconds seconds) {
 
 class TimedStream final : public httplib::Stream {
  public:
-  /// `received` has come already.
+  /// `received` is what has been read from the socket already.
   TimedStream(socket_t socket, const std::string& received, Clock::time_point end, Seconds answer)
       : socket_(socket), received_(received), end_(end), answer_(answer) {}
 
@@ -120,7 +120,7 @@ bool TimedServer::listen_after_bind() {
     while (good && !stopping_)
       good = keeper.turn(answering_, [&](Arrival arrival) {
         ++answering_;
-        auto shared = std::make_shared<Arrival>(std::move(arrival));  // a task can be copied
+        auto shared = std::make_shared<Arrival>(std::move(arrival));  // std::function needs a copyable task
         pool->enqueue([this, shared] { answer(*shared); });
       });
   }
@@ -146,7 +146,7 @@ void TimedServer::answer(const Arrival& arrival) {
     TimedStream stream(arrival.socket, arrival.received, arrival.end, patience_.answer);
     bool closed = false;
     process_request(stream, true, closed, nullptr);
-  } catch (const std::exception&) {  // no memory, say: this caller's answer fails, and nobody else's
+  } catch (const std::exception&) {  // out of memory, for example: only this answer fails
   }
   ::shutdown(arrival.socket, SHUT_RDWR);
   ::close(arrival.socket);

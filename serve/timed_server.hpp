@@ -1,10 +1,9 @@
 #pragma once
-// cpp-httplib's server with bounds on what callers can take: the time of a whole request, the size of its head, the
-// number of connections.
+// cpp-httplib's server with bounds on the time of a whole request, the size of its head and the number of connections.
 //
-// The library accepts a connection and keeps one of its threads for it until its request has come, however long and
-// however large its headers. Here one thread holds all connections until the head of their request is there, and a
-// thread of the pool sees none before. Whoever connects and says nothing therefore keeps nobody waiting.
+// The library gives each accepted connection one of its threads until its request has been received, however long that
+// takes and however large the headers are. Here one thread holds all connections until the head of their request is
+// complete; only then a thread of the pool gets it. A client that connects and sends nothing thus occupies no thread.
 
 #include <httplib.h>
 
@@ -16,22 +15,22 @@
 
 namespace ganymede::serve {
 
-/// What one connection, which is one request, may take. Reading fails once `request` has passed since it was accepted;
-/// writing, `answer` after the first byte of it.
+/// Time limits of a connection, which is one request. Reading fails `request` after the connection was accepted,
+/// writing `answer` after the first byte of the answer.
 struct Patience {
   Seconds request{10}, answer{30};
 };
 
-/// The library's functions of the same names are hidden.
+/// Hides the functions of the library with the same names.
 class TimedServer : public httplib::Server {
  public:
   explicit TimedServer(const Patience& patience = {}, const Bounds& bounds = {});
   ~TimedServer() override;
 
-  /// Accepts and answers until stop() is called, also before this. False: it could not listen.
+  /// Accepts and answers until stop() is called, which may be before this. Returns false if it could not listen.
   bool listen_after_bind();
   bool is_running() const { return running_; }
-  /// From any thread.
+  /// May be called from any thread.
   void stop();
 
  private:
@@ -40,7 +39,7 @@ class TimedServer : public httplib::Server {
 
   Patience patience_;
   Bounds bounds_;
-  int wake_;  ///< an event: something has changed for the thread that accepts
+  int wake_;  ///< an eventfd that wakes the accepting thread
   std::atomic<bool> running_ = false, stopping_ = false;
   std::atomic<std::size_t> answering_ = 0;
 };

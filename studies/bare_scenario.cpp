@@ -18,7 +18,7 @@ Scenario bare_scenario(std::shared_ptr<const Platform> platform, const std::stri
   scenario.stages = {0};
   scenario.stage_shares = {1};
   scenario.synchronization.scheme = parse_scheme("ring");
-  scenario.policy.policy = find_policy("fixed");
+  scenario.policy.policy = &default_policy();
   scenario.seed = trace.seed;
   return scenario;
 }

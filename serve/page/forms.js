@@ -4,6 +4,15 @@ import {check, checks, el, field, fieldset, number, select, text} from './dom.js
 import {platforms} from './platforms.js';
 
 const titled = (list) => list.map((one) => ({name: one.name, title: one.summary}));
+const named = (list, flag) => list.filter((one) => one[flag]).map((one) => one.name);
+
+/** What a plan tries where no policy is chosen: "fixed, and spot-first on spot". */
+function withoutChoice(policies) {
+  const tried = policies.filter((one) => one.plan_default);
+  const always = named(tried.map((one) => ({...one, everywhere: !one.spot_only})), 'everywhere').join(', ');
+  const spot = named(tried, 'spot_only').join(', ');
+  return spot === '' ? always : `${always}, and ${spot} on spot`;
+}
 
 /** Model, batch, dataset and how long. */
 function workload(choices, units) {
@@ -37,7 +46,7 @@ function workload(choices, units) {
   models.addEventListener('change', showModel);
   dataset.addEventListener('change', showDataset);
   for (const input of [images, size]) input.addEventListener('input', () => (dataset.value = ''));
-  models.value = choices.workloads.some((one) => one.trace === 'recorded:dcgan-32-cpu') ? 'recorded:dcgan-32-cpu' : models.value;
+  models.value = (choices.workloads.find((one) => one.dataset === 'cifar-10') ?? choices.workloads[0]).trace;
   showModel();
   return {
     parts: [
@@ -64,7 +73,7 @@ function compareForm(choices) {
   const gpus = el('input', {type: 'text', value: '1, 2, 4', required: true, pattern: '\\s*[0-9]+([\\s,;]+[0-9]+)*[\\s,;]*',
                             inputmode: 'numeric', autocomplete: 'off', title: 'counts such as 1, 2, 4'});
   const schemes = checks(titled(choices.schemes), ['ring']);
-  const policies = checks(titled(choices.policies), ['fixed']);
+  const policies = checks(titled(choices.policies), named(choices.policies, 'default'));
   const deadline = text('', 'e.g. 12h'), budget = text('', 'e.g. 100USD');
   const checkpoint = select([['', 'none'], ['10min', 'every 10 min'], ['1h', 'every hour'], ['daly', 'by Young and Daly']], '');
   const seed = number(1, 0, Number.MAX_SAFE_INTEGER), seeds = number(1, 1, 10000);
@@ -84,7 +93,7 @@ function compareForm(choices) {
       fieldset('GPUs and schemes', el('div', {class: 'row'}, field('GPU counts', gpus)),
         el('p', {class: 'group'}, 'All-reduce schemes'), schemes.whole),
       fieldset('Policies', policies.whole,
-        el('p', {class: 'hint'}, 'Programs of your own (external) and trained tables (q-learning) run from the command line only.')),
+        el('p', {class: 'hint'}, `These need a file of yours and run from the command line only: ${choices.command_line_policies.join(', ')}.`)),
       fieldset('Goals and faults',
         el('div', {class: 'row'}, field('Deadline', deadline), field('Budget', budget), field('Checkpoints', checkpoint)),
         el('div', {class: 'row'}, field('First seed', seed), field('Seeds', seeds))),
@@ -102,8 +111,7 @@ function planForm(choices) {
   const objective = select([['cost', 'lowest cost'], ['time', 'shortest time'], ['carbon', 'least carbon']], 'cost');
   const deadline = text('24h', 'e.g. 60h'), budget = text('100USD', 'e.g. 500USD');
   const most = number(4, 1, 65536), least = number(1, 1, 65536);
-  const clouds = choices.providers.map((one) => one.name);
-  const providers = checks(clouds, clouds.filter((name) => name !== 'private'), 'narrow');
+  const providers = checks(choices.providers.map((one) => one.name), choices.providers.filter((one) => !one.owned).map((one) => one.name), 'narrow');
   const markets = checks(choices.markets, ['on-demand', 'spot'], 'narrow');
   const family = (one) => one.instances.filter((item) => item.kind === 'gpu').map((item) => item.family);
   const gpus = checks([...new Set(choices.providers.flatMap(family))].sort(), [], 'narrow');
@@ -121,7 +129,7 @@ function planForm(choices) {
         el('details', {}, el('summary', {}, 'GPUs, schemes, policies'), el('div', {class: 'inside'},
           el('p', {class: 'group'}, 'GPUs (none: all that hold the model)'), gpus.whole,
           el('p', {class: 'group'}, 'All-reduce schemes'), schemes.whole,
-          el('p', {class: 'group'}, 'Policies (none: fixed, and spot-first on spot)'), policies.whole)),
+          el('p', {class: 'group'}, `Policies (none: ${withoutChoice(choices.policies)})`), policies.whole)),
         el('details', {}, el('summary', {}, 'Certainty'), el('div', {class: 'inside'},
           el('div', {class: 'row'}, field('Runs of each candidate', seeds), field('Share that must meet the goals', certainty), field('Seed', seed)),
           sure.whole))),

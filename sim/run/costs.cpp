@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/errors.hpp"
+#include "platforms/providers.hpp"
 
 namespace ganymede {
 namespace {
@@ -79,7 +80,7 @@ class BillOfRun {
   }
   /// Where it is rented from somebody.
   void no_price(const Storage& storage, const ScenarioPool& of) {
-    if (of.platform->provider != "private")
+    if (!provider_of(of.platform->provider).owned)
       warnings_.insert(
           fmt::format("no price is known of {} of {}, and none is in the bill", storage.name, of.platform->name));
   }

@@ -73,7 +73,7 @@ const char* name_of(Mode mode) {
 std::string policy_text(const PolicyChoice& choice) {
   std::string settings;
   for (std::size_t i = 0; i < choice.settings.size(); ++i)
-    if (const PolicySetting& setting = choice.policy->settings[i]; choice.settings[i] != setting.otherwise)
+    if (const PolicySetting& setting = choice.policy->settings[i]; choice.settings[i] != setting.default_value)
       settings += fmt::format("{}{} {:g}", settings.empty() ? "" : ", ", setting.name, choice.settings[i]);
   if (choice.blind) settings += settings.empty() ? "blind" : ", blind";
   return std::string(choice.policy->name) + (settings.empty() ? "" : " (" + settings + ")");

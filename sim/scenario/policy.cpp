@@ -1,6 +1,7 @@
 // "policy" of a scenario: a name, its settings, the table of a policy that learns, the command of an external one.
 
 #include "common/file.hpp"
+#include "policies/q_learning.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede {
@@ -52,12 +53,10 @@ std::vector<std::string> shell_command(const std::string& line, const std::files
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
   PolicyChoice& choice = scenario.policy;
-  std::vector<std::string> names;
-  for (const auto& policy : policies()) names.emplace_back(policy.name);
-  choice.policy = find_policy(in.required("name").as_choice(names));
+  choice.policy = find_policy(in.required("name").as_choice(policy_names()));
   for (const PolicySetting& setting : choice.policy->settings) {
     auto value = in.optional(setting.name);
-    choice.settings.push_back(value ? value->as_number(setting.low, setting.high) : setting.otherwise);
+    choice.settings.push_back(value ? value->as_number(setting.low, setting.high) : setting.default_value);
   }
   if (auto every = in.optional("every")) choice.every = every->as_positive<Seconds>();
   if (auto blind = in.optional("blind")) choice.blind = blind->as_bool();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede {
@@ -14,7 +15,7 @@ bool same_place(const ScenarioPool& a, const ScenarioPool& b) {
 
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b) {
   const bool same =
-      a.catalog == b.catalog || (a.platform->provider == b.platform->provider && a.platform->provider != "private");
+      a.catalog == b.catalog || (a.platform->provider == b.platform->provider && !provider_of(a.platform->provider).owned);
   if (!same) return PoolLink::Between::clouds;
   return a.pool.region == b.pool.region ? PoolLink::Between::zones : PoolLink::Between::regions;
 }
@@ -32,8 +33,8 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
       return dollars(a.region);
     case PoolLink::Between::clouds: {
       // Half of the bytes leave each end. A private cloud's own line costs nothing that its catalog would know.
-      const bool known = (!a.internet.empty() || from.platform->provider == "private") &&
-                         (!b.internet.empty() || to.platform->provider == "private");
+      const bool known = (!a.internet.empty() || provider_of(from.platform->provider).owned) &&
+                         (!b.internet.empty() || provider_of(to.platform->provider).owned);
       if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;
       double sum = 0;
       for (const EgressPrices* end : {&a, &b})

@@ -62,11 +62,13 @@ void read_power_cap(const JsonNode& node, Scenario& scenario) {
 
 /// Warns of a policy without the goal that it steers by: it rents what is asked for.
 void check_goals(Scenario& scenario) {
-  const std::string_view name = scenario.policy.policy->name;
-  const bool by_time = name == "deadline" || name == "uniform-progress";
-  if ((by_time && !scenario.deadline) || (name == "budget" && !scenario.budget))
-    scenario.warnings.push_back(fmt::format("the policy {} steers by a \"{}\", which the scenario does not state", name,
-                                            by_time ? "deadline" : "budget"));
+  const Policy& policy = *scenario.policy.policy;
+  const auto warn = [&](const char* goal) {
+    scenario.warnings.push_back(
+        fmt::format("the policy {} steers by a \"{}\", which the scenario does not state", policy.name, goal));
+  };
+  if (policy.needs_deadline && !scenario.deadline) warn("deadline");
+  if (policy.needs_budget && !scenario.budget) warn("budget");
 }
 
 void check_memory(const Scenario& scenario) {
@@ -117,7 +119,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.provisioning = scenario.pools.front().platform->provisioning;
   if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
   read_checkpoints_and_storage(in, scenario);
-  scenario.policy.policy = find_policy("fixed");
+  scenario.policy.policy = &default_policy();
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
   add_policy_pools(scenario);
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario);

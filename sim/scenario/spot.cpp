@@ -6,6 +6,7 @@
 
 #include "common/file.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede {
@@ -89,8 +90,7 @@ std::string less_sure(std::string_view a, std::string_view b) {
 /// share of capacity that is reclaimed in a month tells how long a node lasts only if each node is reclaimed once.
 void set_default_hazards(ScenarioPool& pool) {
   if (pool.pool.market != Market::spot) return;
-  // EC2: two minutes. Google Cloud: 30 s. Both from their documentation; Azure documents 30 s too.
-  pool.notice = Seconds{pool.platform->provider == "aws" ? 120.0 : 30.0};
+  pool.notice = provider_of(pool.platform->provider).spot_notice;
   pool.spot = Spot::drawn;
   if (!pool.price.interrupted_per_month || is_provider(pool.catalog)) return;
   pool.spot = *pool.price.interrupted_per_month > 0 ? Spot::stated : Spot::uninterrupted;

@@ -98,5 +98,47 @@ TEST(Schema, FindsMistakes) {
   EXPECT_NE(faults("request", request), "");
 }
 
+/// The names of the files of docs/schemas.
+std::vector<std::string> formats() {
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kSourceFolder / "docs/schemas"))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem());
+  return names;
+}
+
+// An editor gets one file: whatever it refers to must be in it.
+TEST(Schema, StandsAlone) {
+  EXPECT_GE(formats().size(), 7U);
+  for (const std::string& format : formats()) {
+    const std::string text = run_program("schema " + format).out;
+    const Json schema = Json::parse(text);
+    EXPECT_EQ(schema["title"].get<std::string>().substr(0, 10 + format.size()), "ganymede." + format + "/");
+    EXPECT_FALSE(schema["description"].get<std::string>().empty()) << format;
+    EXPECT_EQ(text.find("x-list"), std::string::npos) << format;
+    const std::string reference = "\"$ref\": \"";
+    for (std::size_t at = text.find(reference); at != std::string::npos; at = text.find(reference, at + 1)) {
+      const std::size_t begin = at + reference.size();
+      const std::string target = text.substr(begin, text.find('"', begin) - begin);
+      ASSERT_TRUE(target.starts_with("#/definitions/")) << format << ": " << target;
+      EXPECT_TRUE(schema.contains(Json::json_pointer(target.substr(1)))) << format << ": " << target;
+    }
+  }
+}
+
+TEST(Schema, TakesItsNamesFromTheListsOfTheProgram) {
+  const auto listed = [](const std::string& topic) {
+    Json names = Json::array();
+    for (const Json& row : Json::parse(run_program("list " + topic + " --format json").out))
+      names.push_back(row["name"]);
+    return names;
+  };
+  for (const char* format : {"scenario", "study", "request"}) {
+    const Json definitions = Json::parse(run_program(std::string("schema ") + format).out)["definitions"];
+    EXPECT_EQ(definitions["policy"]["properties"]["name"]["enum"], listed("policies")) << format;
+    EXPECT_EQ(definitions["synchronization"]["properties"]["mode"]["enum"], listed("modes")) << format;
+    EXPECT_EQ(definitions["market"]["enum"], listed("markets")) << format;
+  }
+}
+
 }  // namespace
 }  // namespace ganymede

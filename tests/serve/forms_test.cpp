@@ -76,8 +76,8 @@ TEST(Forms, TracesAreThoseOfTheProgram) {
                             "recorded:", "layers:/etc/passwd", "layers:stylegan2:fp16", ""})
     expect_refused(changed(compare(), "/workload/trace", trace), {"form: /workload/trace"});
   expect_refused(changed(compare(), "/workload/trace", {{"file", "x"}}), {"form: /workload/trace"});
-  for (const WorkloadChoice& choice : workload_choices()) read(changed(compare(), "/workload/trace", choice.trace));
-  EXPECT_GE(workload_choices().size(), recorded_names().size() + 1);
+  for (const WorkloadOption& option : workload_options()) read(changed(compare(), "/workload/trace", option.trace));
+  EXPECT_GE(workload_options().size(), recorded_names().size() + 1);
 }
 
 TEST(Forms, CatalogsAreThoseOfTheProgram) {
@@ -95,7 +95,7 @@ TEST(Forms, PoliciesAreNoProgramsAndNeedNoFiles) {
     expect_refused(changed(compare(), "/policies/0", policy), {"form: /policies/0"});
     expect_refused(changed(plan(), "/policies", Json::array({policy})), {"form: /policies/0"});
   }
-  for (const std::string& name : policy_choices()) {
+  for (const std::string& name : policy_options()) {
     EXPECT_NE(name, "external");
     EXPECT_NE(name, "q-learning");
     read(changed(compare(), "/policies/0", name));

@@ -1,21 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "policies/policy.hpp"
 
 namespace ganymede {
 namespace {
-
-TEST(Policies, AreNamedOnceAndFoundByName) {
-  std::set<std::string_view> names;
-  for (const Policy& policy : policies()) {
-    EXPECT_TRUE(names.insert(policy.name).second) << policy.name;
-    EXPECT_FALSE(policy.summary.empty()) << policy.name;
-    EXPECT_EQ(find_policy(policy.name), &policy);
-  }
-  EXPECT_EQ(find_policy("fixd"), nullptr);
-}
 
 /// Eight nodes of one GPU are asked for, on spot or on demand, to be done within 20 hours. Boot and restart take no
 /// time.
@@ -49,7 +37,7 @@ class UniformProgress : public testing::Test {
   }
   std::vector<int> decide() {
     const double margin = 0.05;
-    return decide_uniform_progress({seen, {&margin, 1}, memory, random}).nodes;
+    return find_policy("uniform-progress")->decide({seen, {&margin, 1}, memory, random}).nodes;
   }
   Observation seen;
   PolicyMemory memory;

@@ -1,0 +1,69 @@
+#include "platforms/providers.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ganymede {
+namespace {
+
+// GKE's names of the GPUs that are attached to a machine; other machine types imply their GPUs.
+constexpr std::pair<std::string_view, std::string_view> kGkeGpus[] = {
+    {"V100", "nvidia-tesla-v100"}, {"T4", "nvidia-tesla-t4"}, {"P100", "nvidia-tesla-p100"}};
+
+// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, by their documentation; 30 s is assumed of the others.
+// Labels: EKS, GKE and AKS set the standard ones; IBM's instance types are not labelled as our catalog names them.
+constexpr Provider kProviders[] = {
+    {.name = "aws",
+     .vendor = "AWS",
+     .spot_notice = Seconds{120},
+     .store = "s3",
+     .kubernetes = {.region_label = true,
+                    .type_labels = true,
+                    .spot = {"eks.amazonaws.com/capacityType", "SPOT"},
+                    .spot_remark = "Spot nodes are told by the label of EKS's managed node groups; Karpenter's is "
+                                   "karpenter.sh/capacity-type: spot.\n"}},
+    {.name = "gcp",
+     .vendor = "Google Cloud",
+     .store = "gcs",
+     .kubernetes = {.region_label = true,
+                    .type_labels = true,
+                    .spot = {"cloud.google.com/gke-spot", "true"},
+                    .spot_taint = true,
+                    .attached_gpu = "cloud.google.com/gke-accelerator",
+                    .attached_gpus = kGkeGpus}},
+    {.name = "azure",
+     .vendor = "Microsoft",
+     .store = "azure",
+     .kubernetes = {.region_label = true,
+                    .type_labels = true,
+                    .spot = {"kubernetes.azure.com/scalesetpriority", "spot"},
+                    .spot_taint = true}},
+    {.name = "ibm", .vendor = "IBM Cloud", .store = "ibm", .kubernetes = {.region_label = true}},
+    {.name = "genesis", .vendor = "Genesis Cloud"},
+    {.name = "private", .owned = true},
+};
+
+}  // namespace
+
+std::span<const Provider> providers() { return kProviders; }
+
+const Provider& provider_of(std::string_view name) {
+  static constexpr Provider kUnknown{};
+  const auto found = std::find_if(std::begin(kProviders), std::end(kProviders),
+                                  [&](const Provider& provider) { return provider.name == name; });
+  return found == std::end(kProviders) ? kUnknown : *found;
+}
+
+std::string vendor_of(std::string_view name) {
+  const std::string_view vendor = provider_of(name).vendor;
+  return std::string(vendor.empty() ? name : vendor);
+}
+
+const Provider& owned_provider() {
+  const auto found = std::find_if(std::begin(kProviders), std::end(kProviders),
+                                  [](const Provider& provider) { return provider.owned; });
+  assert(found != std::end(kProviders));
+  return *found;
+}
+
+}  // namespace ganymede

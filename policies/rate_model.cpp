@@ -1,0 +1,58 @@
+#include <algorithm>
+#include <cmath>
+
+#include "policies/policy_helpers.hpp"
+
+namespace ganymede {
+namespace {
+
+/// A speed that differs by a larger share at the same number of GPUs is that of another stage or another machine.
+constexpr double kSameSpeed = 0.15;
+
+double recall(const PolicyMemory& memory, std::string_view name, double default_value) {
+  const auto found = memory.find(name);
+  return found == memory.end() ? default_value : found->second;
+}
+
+}  // namespace
+
+// A step of n GPUs takes t (1 + c (n - 1)). Two points (n, rate) of the same stage determine t and c. With one point, c
+// follows from the share w of the step that is spent waiting: w = c (n - 1) / (1 + c (n - 1)). A single GPU waits for
+// nobody; c is then what a further GPU cost in seconds of a step when that was last known.
+void learn_rate(const Observation& observation, PolicyMemory& memory) {
+  if (!observation.training || observation.rate <= 0 || observation.training_gpus == 0) return;
+  const double gpus = observation.training_gpus;
+  const double known_gpus = recall(memory, "rate/gpus", 0);
+  if (known_gpus == gpus) {
+    if (std::abs(observation.rate / memory["rate/rate"] - 1) > kSameSpeed) memory.erase("rate/other_gpus");
+  } else if (known_gpus > 0) {
+    memory["rate/other_gpus"] = known_gpus;
+    memory["rate/other_rate"] = memory["rate/rate"];
+  }
+  memory["rate/gpus"] = gpus;
+  memory["rate/rate"] = observation.rate;
+  memory["rate/step_s"] = observation.step_s;
+  const double waiting = std::min(0.95, observation.exposed + observation.straggler);
+  double c = gpus > 1 ? waiting / ((1 - waiting) * (gpus - 1)) : 0;
+  if (const double other = recall(memory, "rate/other_gpus", 0); other > 0 && other != gpus) {
+    const double a = gpus / observation.rate, b = other / memory["rate/other_rate"];
+    const double denominator = a * (other - 1) - b * (gpus - 1);
+    if (denominator != 0) c = std::max(0.0, (b - a) / denominator);
+  } else if (gpus == 1) {
+    c = recall(memory, "rate/overhead_s", 0) / observation.step_s;
+  }
+  memory["rate/c"] = c;
+  memory["rate/overhead_s"] = c * observation.step_s / (1 + c * (gpus - 1));
+}
+
+double predicted_rate(const PolicyMemory& memory, double gpus) {
+  const double known = recall(memory, "rate/gpus", 0);
+  if (known <= 0) return 0;
+  const double rate = recall(memory, "rate/rate", 0);
+  if (gpus == known) return rate;
+  const double c = recall(memory, "rate/c", 0);
+  const double one = rate * (1 + c * (known - 1)) / known;
+  return gpus < 1 ? one * gpus : one * gpus / (1 + c * (gpus - 1));
+}
+
+}  // namespace ganymede

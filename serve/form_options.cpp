@@ -1,0 +1,209 @@
+#include "serve/form_options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "common/embedded.hpp"
+#include "kernel/checkpoint.hpp"
+#include "kernel/models/models.hpp"
+#include "platforms/catalog.hpp"
+#include "platforms/providers.hpp"
+#include "policies/policy.hpp"
+#include "sim/collectives/allreduce.hpp"
+#include "traces/layer_list.hpp"
+#include "traces/recorded.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede::serve {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+struct Dataset {
+  const char* name;
+  std::int64_t images;
+  double bytes_per_image;  ///< as it is stored: one byte for each channel of a pixel
+};
+constexpr Dataset kDatasets[] = {{"mnist", 60'000, 28 * 28},
+                                 {"cifar-10", 50'000, 32 * 32 * 3},
+                                 {"celeba", 202'599, 64 * 64 * 3},
+                                 {"ffhq", 70'000, 256 * 256 * 3}};
+
+/// The data set whose images have that size; the one with the largest images if there is none.
+std::string dataset_of(double bytes_per_image) {
+  for (const Dataset& dataset : kDatasets)
+    if (dataset.bytes_per_image == bytes_per_image) return dataset.name;
+  return std::end(kDatasets)[-1].name;
+}
+
+/// Bytes of an image of the model's default shape, one for each channel of a pixel; 0 if the program has no such model.
+double bytes_per_image_of(const std::string& model) {
+  for (const kernel::Model& known : kernel::models()) {
+    const kernel::ImageShape& image = known.images.front();
+    if (known.name == model) return static_cast<double>(image.height) * image.width * image.channels;
+  }
+  return 0;
+}
+
+WorkloadOption workload_of(const std::string& trace, const std::string& about, double bytes_per_image) {
+  const JsonNode at = JsonNode::wrap(nlohmann::json(trace), trace, "");
+  const StepTrace steps = read_step_trace(JsonNode::parse(trace_text(at), trace));
+  std::set<int> batches;
+  for (const TraceBatch& batch : steps.batches) batches.insert(batch.batch);
+  return {trace,
+          steps.model,
+          about.empty() ? "recorded on " + steps.device.name : about,
+          {batches.begin(), batches.end()},
+          dataset_of(bytes_per_image > 0 ? bytes_per_image : bytes_per_image_of(steps.model))};
+}
+
+OrderedJson datasets() {
+  OrderedJson rows = OrderedJson::array();
+  for (const Dataset& dataset : kDatasets)
+    rows.push_back({{"name", dataset.name},
+                    {"images", dataset.images},
+                    {"bytes_per_image", static_cast<std::int64_t>(dataset.bytes_per_image)}});
+  return rows;
+}
+
+template <class Names>
+std::size_t index_of(const Names& names, const std::string& name) {
+  return static_cast<std::size_t>(std::distance(names.begin(), std::find(names.begin(), names.end(), name)));
+}
+
+/// A provider's rentable instances; an offer is [index of the region, index of the market, USD an hour].
+OrderedJson platforms_of(const std::string& name) {
+  const Platform& platform = catalog(name);
+  std::set<std::string> regions;
+  for (const Instance& instance : platform.instances)
+    if (instance.retired.empty())
+      for (const Price& price : instance.prices) regions.insert(price.region);
+  OrderedJson instances = OrderedJson::array();
+  for (const Instance& instance : platform.instances) {
+    if (!instance.retired.empty()) continue;
+    std::set<std::pair<std::size_t, std::size_t>> offered;  // zones of a region may have prices of their own
+    OrderedJson offers = OrderedJson::array();
+    for (const Price& price : instance.prices) {
+      const auto place = std::pair{index_of(regions, price.region), static_cast<std::size_t>(price.market)};
+      if (offered.insert(place).second) offers.push_back({place.first, place.second, decimal(price.per_hour)});
+    }
+    if (offers.empty()) continue;
+    const Gpu& gpu = platform.gpu_of(instance);
+    instances.push_back({{"name", instance.name},
+                         {"gpu", gpu.name},
+                         {"family", gpu.family},
+                         {"kind", gpu.kind == Gpu::Kind::cpu ? "cpu" : "gpu"},
+                         {"gpus", instance.gpus},
+                         {"offers", std::move(offers)}});
+  }
+  return {
+      {"name", name}, {"owned", provider_of(name).owned}, {"regions", regions}, {"instances", std::move(instances)}};
+}
+
+OrderedJson providers() {
+  OrderedJson all = OrderedJson::array();
+  for (const std::string& name : provider_names()) {
+    OrderedJson one = platforms_of(name);
+    if (!one["instances"].empty()) all.push_back(std::move(one));
+  }
+  return all;
+}
+
+/// Policies that the page does not offer, because they need a file of the user's.
+OrderedJson needing_files() {
+  OrderedJson names = OrderedJson::array();
+  for (const Policy& policy : policies())
+    if (std::find(policy_options().begin(), policy_options().end(), policy.name) == policy_options().end())
+      names.push_back(policy.name);
+  return names;
+}
+
+/// All options but the checkpoints, which may change while the server runs.
+const OrderedJson& fixed_options() {
+  static const OrderedJson fixed = [] {
+    OrderedJson workloads = OrderedJson::array();
+    for (const WorkloadOption& option : workload_options())
+      workloads.push_back({{"trace", option.trace},
+                           {"model", option.model},
+                           {"about", option.about},
+                           {"batches", option.batches},
+                           {"dataset", option.dataset}});
+    OrderedJson schemes = OrderedJson::array();
+    for (const AllReduceScheme& scheme : allreduce_schemes())
+      schemes.push_back({{"name", scheme.name}, {"summary", scheme.summary}});
+    OrderedJson policies = OrderedJson::array();
+    for (const std::string& name : policy_options()) {
+      const Policy& policy = *find_policy(name);
+      policies.push_back({{"name", name},
+                          {"summary", policy.summary},
+                          {"default", &policy == &default_policy()},
+                          {"plan_default", policy.plan_default},
+                          {"spot_only", policy.spot_only}});
+    }
+    return OrderedJson{{"workloads", workloads},
+                       {"datasets", datasets()},
+                       {"providers", providers()},
+                       {"markets", market_names()},
+                       {"schemes", schemes},
+                       {"policies", policies},
+                       {"command_line_policies", needing_files()}};
+  }();
+  return fixed;
+}
+
+bool is_utf8(const std::string& text) {
+  try {
+    (void)nlohmann::json(text).dump();
+    return true;
+  } catch (const nlohmann::json::exception&) {
+    return false;
+  }
+}
+
+}  // namespace
+
+const std::vector<WorkloadOption>& workload_options() {
+  static const std::vector<WorkloadOption> options = [] {
+    std::vector<WorkloadOption> all;
+    for (const std::string& name : recorded_names()) all.push_back(workload_of(std::string(kRecorded) + name, "", 0));
+    for (const EmbeddedText& list : embedded_layers())
+      all.push_back(workload_of(std::string(kLayers) + std::string(list.name),
+                                "counted from its layers, nothing measured",
+                                read_layer_list(JsonNode::parse(list.text, std::string(list.name))).bytes_per_image));
+    return all;
+  }();
+  return options;
+}
+
+const std::vector<std::string>& policy_options() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Policy& policy : policies())
+      if (policy.decide != nullptr && !policy.learns) all.emplace_back(policy.name);
+    return all;
+  }();
+  return names;
+}
+
+Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::path& folder) {
+  Checkpoints found = named;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    if (is_utf8(name) && it->is_directory(ignored) && kernel::has_checkpoints(it->path()))
+      found.emplace(name, it->path());
+  }
+  return found;
+}
+
+nlohmann::ordered_json form_options_json(const Checkpoints& checkpoints) {
+  OrderedJson options = fixed_options();
+  options["checkpoints"] = OrderedJson::array();
+  for (const auto& [name, path] : checkpoints) options["checkpoints"].push_back(name);
+  return options;
+}
+
+}  // namespace ganymede::serve

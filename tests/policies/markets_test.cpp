@@ -1,0 +1,132 @@
+// Policies that choose between spot and on demand: spot-first, deadline, budget. uniform-progress has a file of its
+// own.
+
+#include <gmock/gmock.h>
+
+#include "policy_under_test.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::ElementsAre;
+
+/// Pool 0 is on spot, pool 1 on demand; four spot nodes are asked for.
+std::vector<PoolView> both_markets() { return {pool_of(Market::spot, 4, 8, 1), pool_of(Market::on_demand, 0, 8, 3)}; }
+
+/// So many spot nodes are held, the others of four have been waited for.
+Observation spot_gives(int nodes, double refused_for_s, double now_s) {
+  Observation observation;
+  observation.pools = both_markets();
+  observation.pools[0].ready = nodes;
+  observation.pools[0].waiting = 4 - nodes;
+  observation.pools[0].refused_for = Seconds{refused_for_s};
+  observation.now = Seconds{now_s};
+  return observation;
+}
+
+TEST(SpotFirst, WaitsPatiently) {
+  PolicyUnderTest policy("spot-first");
+  EXPECT_THAT(policy.nodes(spot_gives(0, 300, 300)), ElementsAre(4, 0));
+  EXPECT_THAT(policy.nodes(spot_gives(0, 301, 301)), ElementsAre(1, 4)) << "one request stays open";
+}
+
+TEST(SpotFirst, TakesOnDemandWhatSpotDoesNotGive) {
+  PolicyUnderTest policy("spot-first", {{"patience_s", 10}});
+  EXPECT_THAT(policy.nodes(spot_gives(3, 11, 100)), ElementsAre(4, 1));
+  EXPECT_THAT(policy.nodes(spot_gives(4, 0, 200)), ElementsAre(4, 0)) << "spot has given all";
+  EXPECT_THAT(policy.nodes(spot_gives(3, 5, 300)), ElementsAre(4, 0)) << "waits anew";
+}
+
+TEST(SpotFirst, TriesSpotAloneAgain) {
+  PolicyUnderTest policy("spot-first");
+  EXPECT_THAT(policy.nodes(spot_gives(0, 301, 1000)), ElementsAre(1, 4));
+  Observation later = spot_gives(0, 0, 1000 + 3600);
+  later.pools[0].waiting = 0;
+  EXPECT_THAT(policy.nodes(later), ElementsAre(1, 4));
+  later.now = Seconds{1000 + 3601};
+  EXPECT_THAT(policy.nodes(later), ElementsAre(4, 0));
+}
+
+TEST(SpotFirst, TakesTheMarketThatThereIs) {
+  Observation observation;
+  observation.pools = {pool_of(Market::on_demand, 4, 8, 3)};
+  EXPECT_THAT(PolicyUnderTest("spot-first").nodes(observation), ElementsAre(4));
+  observation.pools = {pool_of(Market::spot, 4, 8, 1)};
+  observation.pools[0].waiting = 4;
+  observation.pools[0].refused_for = Seconds{1e4};
+  EXPECT_THAT(PolicyUnderTest("spot-first").nodes(observation), ElementsAre(4));
+}
+
+/// Four on-demand nodes do 4 units an hour without waiting, so n do n. 40 units are left.
+Observation on_demand_training() { return training({pool_of(Market::on_demand, 4, 8, 1)}, 0, 4, 4, 10); }
+
+// n nodes need 40 / n hours, 42 / n with the margin of 5 %.
+TEST(Deadline, RentsTheFewestNodesThatMeetIt) {
+  const auto nodes_by = [](double hours) {
+    Observation observation = on_demand_training();
+    observation.deadline = Seconds{hours * kHour};
+    return PolicyUnderTest("deadline").nodes(observation);
+  };
+  EXPECT_THAT(nodes_by(10), ElementsAre(5)) << "42 / 4 = 10.5, 42 / 5 = 8.4";
+  EXPECT_THAT(nodes_by(1), ElementsAre(8)) << "no number meets it: all that there may be";
+  EXPECT_THAT(nodes_by(20), ElementsAre(4)) << "3 would do, but a restart for one node fewer is not worth it";
+  EXPECT_THAT(nodes_by(30), ElementsAre(2)) << "42 / 2 = 21";
+  EXPECT_THAT(PolicyUnderTest("deadline").nodes(on_demand_training()), ElementsAre(4)) << "no deadline";
+}
+
+// All 8 nodes would need 42 / 8 = 5.25 h of the 10: 4.75 h are to spare. A change takes 1 h; spot needs three of them
+// and the time to do again what a loss would undo. 5 nodes need 8.4 h and the change.
+TEST(Deadline, IsOnSpotWhileThereIsTimeToFallBack) {
+  const auto nodes_with = [](double since_durable_h) {
+    Observation observation = training(both_markets(), 0, 4, 4, 10);
+    observation.deadline = Seconds{10 * kHour};
+    observation.restart = Seconds{0.25 * kHour};
+    observation.boot = Seconds{0.75 * kHour};
+    observation.since_durable = Seconds{since_durable_h * kHour};
+    return PolicyUnderTest("deadline").nodes(observation);
+  };
+  EXPECT_THAT(nodes_with(1.7), ElementsAre(5, 0));
+  EXPECT_THAT(nodes_with(1.8), ElementsAre(0, 5));
+}
+
+TEST(Deadline, DoesNotAskSpotForAnHourAfterARefusal) {
+  PolicyUnderTest policy("deadline");
+  Observation observation = training(both_markets(), 1, 4, 4, 10);
+  observation.deadline = Seconds{100 * kHour};
+  observation.pools[0].waiting = 4;
+  observation.pools[0].refused_for = Seconds{601};  // more than ten minutes
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(0, 1)) << "42 / 1 is less than 100, and 1 is at most half of 4";
+  observation.pools[0].waiting = 0;
+  observation.now = Seconds{kHour - 1};
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(0, 1));
+  observation.now = Seconds{kHour};
+  EXPECT_THAT(policy.nodes(observation), ElementsAre(1, 0));
+}
+
+// The rest costs 40 node-hours at 1 USD, 42 USD with the margin, whatever the number of nodes.
+TEST(Budget, RentsTheFastestThatItPaysFor) {
+  Observation observation = on_demand_training();
+  observation.budget_usd = 50;
+  observation.spent_usd = 7;
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(8));
+  // A change costs an hour of all nodes: (40 + n) x 1.05 USD, of which even one node's 43.05 are more than the 43 left.
+  observation.boot = Seconds{kHour};
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(4));
+  observation.spent_usd = 0;  // (40 + 7) x 1.05 = 49.35; for 8 nodes it is 50.4
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(7));
+  observation.spent_usd = 20;
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(1)) << "it pays for none";
+}
+
+TEST(Budget, AsksForWhatTheScenarioAsksForBeforeItKnowsASpeed) {
+  Observation observation;
+  observation.pools = both_markets();
+  observation.budget_usd = 50;
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(4, 0));
+  observation.pools[0].waiting = 4;
+  observation.pools[0].refused_for = Seconds{601};
+  EXPECT_THAT(PolicyUnderTest("budget").nodes(observation), ElementsAre(0, 4)) << "spot refuses";
+}
+
+}  // namespace
+}  // namespace ganymede

@@ -1,0 +1,67 @@
+// The register of policies and its table in docs/policies.md.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+
+#include "policies/policy.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Policies, AreNamedOnceAndFoundByName) {
+  std::set<std::string_view> names;
+  for (const Policy& policy : policies()) {
+    EXPECT_TRUE(names.insert(policy.name).second) << policy.name;
+    EXPECT_FALSE(policy.summary.empty()) << policy.name;
+    EXPECT_EQ(find_policy(policy.name), &policy);
+  }
+  EXPECT_EQ(find_policy("fixd"), nullptr);
+}
+
+TEST(Policies, SayWhatTheyAre) {
+  EXPECT_EQ(default_policy().name, "fixed");
+  EXPECT_EQ(policy_names().front(), "fixed");
+  for (const Policy& policy : policies()) {
+    EXPECT_FALSE(policy.source.empty()) << policy.name;
+    for (const PolicySetting& setting : policy.settings) {
+      EXPECT_LE(setting.low, setting.default_value) << policy.name << " " << setting.name;
+      EXPECT_GE(setting.high, setting.default_value) << policy.name << " " << setting.name;
+      EXPECT_FALSE(setting.meaning.empty()) << policy.name << " " << setting.name;
+    }
+  }
+}
+
+/// Rows of the first table of docs/policies.md, without its head.
+std::vector<std::string> documented_rows() {
+  std::ifstream file(GANYMEDE_SOURCE_DIR "/docs/policies.md");
+  std::vector<std::string> rows;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (inside && line.empty()) break;
+    if (inside) rows.push_back(line);
+    if (line.starts_with("|---")) inside = true;
+  }
+  return rows;
+}
+
+TEST(Policies, AreDocumentedWithTheirSettings) {
+  const std::vector<std::string> rows = documented_rows();
+  EXPECT_EQ(rows.size(), policies().size());
+  for (const Policy& policy : policies()) {
+    const std::string start = fmt::format("| `{}` |", policy.name);
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const auto& text) { return text.starts_with(start); });
+    ASSERT_NE(row, rows.end()) << policy.name;
+    for (const PolicySetting& setting : policy.settings)
+      EXPECT_THAT(*row, HasSubstr(fmt::format("`{}` ({:g})", setting.name, setting.default_value)));
+  }
+}
+
+}  // namespace
+}  // namespace ganymede
