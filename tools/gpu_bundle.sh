@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gathers what the kernel needs of Debian's packages (headers, CMake files, three small libraries) into bundle/, which git ignores, so that it
+# Gathers what the kernel needs of Debian's packages (headers, CMake files, a few small libraries) into bundle/, which git ignores, so that it
 # builds on a GPU machine that has a compiler, CMake and CUDA but none of these packages:
 #
 #   tools/gpu_bundle.sh                       here
@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libjpeg62-turbo-dev libjpeg62-turbo zlib1g-dev zlib1g libcli11-dev
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libturbojpeg0-dev libturbojpeg0 zlib1g-dev zlib1g libtbb-dev libtbb12
+          libtbbmalloc2 libtbbbind-2-5 libcli11-dev
           libgtest-dev libgmock-dev)
 rm -rf bundle
 for package in "${packages[@]}"; do
