@@ -38,8 +38,8 @@ TrainOptions growing(const Scratch& scratch, const char* model = "progressive-ga
   return options;
 }
 
-TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
-  const auto at = [](std::int64_t steps) { return place_at(find_model("progressive-gan"), {16, 16, 3}, steps, 10); };
+TEST(TrainingStage, StaysAndFadesInTurnAndThenStaysForever) {
+  const auto at = [](std::int64_t steps) { return stage_after(find_model("progressive-gan"), {16, 16, 3}, steps, 10); };
   EXPECT_EQ(at(0).growth, (Growth{0, false}));
   EXPECT_EQ(at(9).growth, (Growth{0, false}));
   EXPECT_EQ(at(10).growth, (Growth{1, true}));
@@ -47,8 +47,8 @@ TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
   EXPECT_EQ(at(35).growth, (Growth{2, true}));
   EXPECT_EQ(at(40).growth, (Growth{2, false}));
   EXPECT_EQ(at(1'000'000'000).growth, (Growth{2, false}));
-  EXPECT_EQ(at(10).until, 20);
-  EXPECT_EQ(at(40).until, -1);
+  EXPECT_EQ(at(10).ends_after, 20);
+  EXPECT_EQ(at(40).ends_after, -1);
   // The new layers' share goes up from little to nearly all.
   EXPECT_FLOAT_EQ(at(10).share, 1.0F / 11);
   EXPECT_FLOAT_EQ(at(19).share, 10.0F / 11);
