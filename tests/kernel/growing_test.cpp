@@ -112,7 +112,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
   EXPECT_EQ(average, first_average);
   EXPECT_EQ(grown.generator.updates(), 2);
 
-  // With no share of the new layers the larger images are the smaller ones, enlarged.
+  // If the new layers have no weight, the larger images are the smaller ones, enlarged.
   *grown.share = 0;
   EXPECT_EQ(sample_images(grown, trainer.ops(), 5, 4),
             enlarge(sample_images(trainer.gan(), trainer.ops(), 5, 4), {4, 4, 3}, {8, 8, 3}));
@@ -279,7 +279,7 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   check(std::move(grown), "deviation");
 }
 
-// Where the critic is linear the penalty is weight (|w| - 1)^2, whatever the images.
+// For a linear critic the penalty is weight (|w| - 1)^2, whatever the images are.
 TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
   Device device(GetParam(), 4);
   const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);

@@ -173,7 +173,7 @@ std::string name_of_model(const testing::TestParamInfo<Lesson>& instance) {
   return name;
 }
 
-/// Of one form of the model: each phase timed in each step, and their order that of the step.
+/// Checks a stage's trace: every phase was timed in every step, and phases are in the order of the step.
 void expect_traced(const TraceBatch& batch, std::size_t steps) {
   const std::size_t recorded = steps - static_cast<std::size_t>(batch.warmup_steps_dropped);
   EXPECT_EQ(batch.wall_s.size(), recorded);
@@ -192,8 +192,8 @@ void PrintTo(const Lesson& lesson, std::ostream* out) { *out << lesson.model; }
 class EveryModel : public testing::TestWithParam<Lesson> {};
 
 INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, EveryModel,
-                         testing::Values(Lesson{"mlp-gan", 64, 900, 5e-4F}, Lesson{"dcgan-28", 16, 450, 2e-4F},
-                                         Lesson{"dcgan-32", 8, 200, 2e-4F}, Lesson{"dcgan-64", 8, 120, 2e-4F}),
+                         testing::Values(Lesson{"mlp-gan", 64, 900, 5e-4F}, Lesson{"dcgan-28", 16, 250, 6e-4F},
+                                         Lesson{"dcgan-32", 8, 200, 2e-4F}, Lesson{"dcgan-64", 4, 100, 6e-4F}),
                          name_of_model);
 
 TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
@@ -208,7 +208,7 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   const Quality before = meter.measure(trainer.gan(), trainer.ops(), 1);
   trainer.run(lesson.steps);
   const Quality after = meter.measure(trainer.gan(), trainer.ops(), 1);
-  // 0.18 to 0.53, by model and by how the processor rounds.
+  // Measured: 0.28 to 0.52, by model; how a processor rounds changes them a little.
   EXPECT_LT(after.fid, 0.7 * before.fid);
   EXPECT_LT(after.real_fid, 0.1 * after.fid);
   // One more digit than none: the classifier sees differences between the samples.

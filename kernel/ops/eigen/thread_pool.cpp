@@ -1,10 +1,12 @@
 #include "kernel/ops/eigen/thread_pool.hpp"
 
 #include <oneapi/tbb/blocked_range.h>
+#include <oneapi/tbb/info.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace ganymede::kernel {
@@ -13,7 +15,9 @@ struct ThreadPool::Arena : tbb::task_arena {
   using tbb::task_arena::task_arena;
 };
 
-ThreadPool::ThreadPool(int threads) : threads_(threads), arena_(std::make_unique<Arena>(threads)) {
+// An arena for more threads than TBB runs would make TBB print a warning.
+ThreadPool::ThreadPool(int threads)
+    : threads_(threads), arena_(std::make_unique<Arena>(std::min(threads, tbb::info::default_concurrency()))) {
   assert(threads >= 1);
 }
 
