@@ -31,15 +31,15 @@ struct CalibrateOptions {
   kernel::TrainOptions train;
   std::vector<int> batches = {64};
   std::int64_t steps = 300;
-  std::string check;  // a trace to be checked instead of recording one
-  int gpus = 1;       // that the all-reduce is timed between
+  std::string check;  // the trace to check; empty: records one
+  int gpus = 1;       // GPUs between which the all-reduce is timed
   LinkImport link;
 };
 
-/// Batch sizes take turns, so that a machine that gets slower meanwhile does so for all of them.
+/// Each batch size is timed in this many turns, so that a machine that becomes slower affects all of them alike.
 constexpr std::int64_t kRounds = 4;
 
-/// One entry a batch size; the trace is that of the first with the others' entries added.
+/// Records all batch sizes and joins them in one trace: the first one's, with the others' entries added.
 StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   std::vector<std::unique_ptr<kernel::Trainer>> trainers;
   const std::int64_t warmup = kernel::warmup_of(options.steps);
@@ -72,7 +72,7 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   return trace;
 }
 
-/// Threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
+/// Mean number of threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
 double mean_wait(const TraceBatch& batch) {
   if (!batch.utilization) return 0;
   const auto found = batch.utilization->samples.find("cpu_wait");
@@ -80,11 +80,11 @@ double mean_wait(const TraceBatch& batch) {
   return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
 }
 
-// A mean step that is known to no more than this says little of the device.
+// Relative error of a mean step above which a recording says little about the device.
 constexpr double kTooNoisy = 0.1;
-constexpr std::size_t kBlocksToTell = 4;  // with fewer the recording is too short to say
+constexpr std::size_t kBlocksToTell = 4;  // with fewer blocks the recording is too short to tell
 
-/// What makes a recording useless: steps that vary so much that their mean is not known.
+/// Refuses a recording whose steps vary so much that their mean is not known.
 std::string noise(const StepTrace& trace) {
   std::string out;
   for (const TraceBatch& entry : trace.batches) {
@@ -98,7 +98,7 @@ std::string noise(const StepTrace& trace) {
   return out;
 }
 
-/// Whether some catalog has the device; else what to write into a platform file for it.
+/// What to write into a platform file for the device; empty if a catalog has it.
 std::string gpu_entry(const TraceDevice& device) {
   for (const std::string& provider : provider_names())
     for (const Gpu& gpu : catalog(provider).gpus)
@@ -113,21 +113,21 @@ std::string gpu_entry(const TraceDevice& device) {
       device.name, device.name, entry.dump());
 }
 
-// Threads waiting for a processor that others have, on average: above this a measurement says more about the others.
+// Mean number of threads waiting for a processor above which a measurement says more about other programs.
 constexpr double kDisturbed = 0.1;
-// A virtual machine may move to other cores between two runs: two threads on one cache work half as fast again as on
-// two (seen on an AMD EPYC), with less memory bandwidth to show. A rate that changed by more than this says that the
-// run is not on the device of the trace.
+// A virtual machine may move to other cores between two runs; on an AMD EPYC two threads that share a cache were seen
+// to run half as fast again as on two caches, with less memory bandwidth. A rate that changed by more than this means
+// that the run is not on the device of the trace.
 constexpr double kOtherSpeed = 0.15;
 constexpr int kAttempts = 3;
 
 struct CheckOutcome {
   SelfPrediction predicted;
   double measured_s = 0;
-  double measured_wait = 0;  // threads waiting for a processor while it was measured
-  double recorded_wait = 0;  // while the trace was recorded
-  double fp32 = 1;           // rate of matrix products now, against the one in the trace
-  double memory = 1;         // the same of copying memory
+  double measured_wait = 0;  // mean number of threads waiting for a processor in this run
+  double recorded_wait = 0;  // the same while the trace was recorded
+  double fp32 = 1;           // rate of matrix products, relative to the trace's
+  double memory = 1;         // rate of copies in memory, relative to the trace's
   std::int64_t steps = 0;
   int batch = 0;
   bool other_speed() const { return std::max(std::abs(fp32 - 1), std::abs(memory - 1)) > kOtherSpeed; }
@@ -214,7 +214,7 @@ std::string check_json(const CheckOutcome& outcome) {
          "\n";
 }
 
-/// Beside the trace: what nccl-tests would have printed, and the overlay.
+/// Times the all-reduce between GPUs and writes its log, in the format of nccl-tests, and the overlay beside the trace.
 void time_links(const CalibrateOptions& options, const std::string& trace, const Shared& shared) {
   if (trace.empty()) throw ConfigError("-o: missing, expected the file beside which the timed all-reduces are written");
   if (options.link.catalog.empty() != options.link.instance.empty())
@@ -230,7 +230,7 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
 }
 
 void calibrate_command(const CalibrateOptions& options, Shared& shared) {
-  if (kernel::launched_processes() > 1) {  // recording beside others would time their waiting
+  if (kernel::launched_processes() > 1) {  // processes beside each other would time each other's waiting
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }
@@ -249,7 +249,7 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     check_output(shared);
     trace = record(options, shared);
     write_file(shared.output, write_step_trace(trace));
-    shared.output.clear();  // the rest is for people
+    shared.output.clear();  // what follows is printed, not written to the file
     const std::size_t width = result_width(shared);
     const std::string noisy = noise(trace);
     if (!noisy.empty() && shared.format != "table") say(noisy);
@@ -286,7 +286,7 @@ void add_calibrate(CLI::App& app, Shared& shared) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--steps", options->steps, "steps to record of each, after warm-up")
-      ->check(CLI::Range(std::int64_t{2}, kernel::kTracedStepsMax))
+      ->check(CLI::Range(std::int64_t{2}, kernel::kMaxTracedSteps))
       ->capture_default_str();
   command->add_option("--dataset", options->train.dataset, "builtin, or a directory of MNIST-format IDX files")
       ->capture_default_str();

@@ -15,11 +15,11 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr std::size_t kSmallest = 4096, kLargest = std::size_t{64} << 20;  // bytes
-constexpr int kWarmups = 3, kFewest = 5, kMost = 200;
-constexpr double kBudget = 0.1;  // seconds a size, about
+constexpr std::size_t kMinMessageBytes = 4096, kMaxMessageBytes = std::size_t{64} << 20;
+constexpr int kWarmups = 3, kMinRounds = 5, kMaxRounds = 200;
+constexpr double kBudget = 0.1;  // seconds of measuring for each size, about
 
-/// Seconds of one all-reduce of so many floats, the mean of several after some to warm up.
+/// Mean seconds of an all-reduce of so many floats, over several runs after some to warm up and over all ranks.
 double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& communicator, std::size_t floats) {
   using Clock = std::chrono::steady_clock;
   kernel::GradientReducer* const on_device = backend.gradient_reducer.get();
@@ -39,9 +39,10 @@ double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& com
     return std::chrono::duration<double>(Clock::now() - begin).count() / times;
   };
   double first = timed(kWarmups);
-  communicator.sum({&first, 1});  // all must agree how often
+  communicator.sum({&first, 1});  // summed, so that all ranks choose the same number of runs
   first /= communicator.shard().ranks;
-  const int times = static_cast<int>(std::clamp(kBudget / std::max(first, 1e-9), double{kFewest}, double{kMost}));
+  const int times =
+      static_cast<int>(std::clamp(kBudget / std::max(first, 1e-9), double{kMinRounds}, double{kMaxRounds}));
   double seconds = timed(times);
   communicator.sum({&seconds, 1});
   return seconds / communicator.shard().ranks;
@@ -54,7 +55,7 @@ std::string log_of(const kernel::Backend& backend, kernel::Communicator& communi
       "algbw   busbw\n",
       ranks, backend.gradient_reducer != nullptr ? "NCCL" : communicator.name(), backend.info.device);
   std::vector<std::size_t> sizes;
-  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
+  for (std::size_t bytes = kMinMessageBytes; bytes <= kMaxMessageBytes; bytes *= 4) sizes.push_back(bytes);
   std::function<void(std::size_t)> progress;
   if (communicator.shard().rank == 0) progress = progress_bar(shared, sizes.size(), "sizes of all-reduce");
   for (const std::size_t bytes : sizes) {

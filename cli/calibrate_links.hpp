@@ -1,5 +1,5 @@
 #pragma once
-// Times the all-reduce of several GPUs, or of several processes, over sizes.
+// Times the all-reduce between several GPUs, or several processes, at several sizes.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace ganymede::cli {
 
-/// ConfigError where there are not so many GPUs: before long work.
+/// Throws ConfigError if the machine has fewer GPUs. Called before long work.
 void check_gpus_for_links(const kernel::TrainOptions& train, int gpus);
 
-/// With `gpus` threads, a GPU each, or as one of the processes that a launcher started. Writes `log` as nccl-tests
-/// prints it and, where `link` names a catalog and an instance, the overlay for it to `overlay`. ConfigError where
-/// there are neither so many GPUs nor processes.
+/// Runs `gpus` threads with a GPU each, or as one of the processes that a launcher started. Writes link.log as
+/// nccl-tests print it and, if `link` names a catalog and an instance, the overlay for it to `overlay`. Throws
+/// ConfigError if there are neither several processes nor as many GPUs.
 void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport link, const std::string& overlay,
                      const Shared& shared);
 

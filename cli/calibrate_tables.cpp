@@ -18,13 +18,14 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// "63 % + 20 %": of the measured rate of products, and of the memory's bandwidth for each operand once.
+/// The shares of the device's limits that a phase reaches, "63 % + 20 %": of the rate of matrix products, and of the
+/// memory's bandwidth if each operand is moved once.
 std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
   return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
                      100 * bytes / seconds / device.memory_bandwidth.si);
 }
 
-/// Memory by kind and mean utilization.
+/// A table of memory by kind and mean utilization.
 std::string resources(const TraceBatch& batch) {
   std::string out = "memory:";
   for (const auto& [kind, bytes] : batch.memory_bytes) out += fmt::format(" {} {},", kind, to_string(Bytes{bytes}));

@@ -1,5 +1,5 @@
 #pragma once
-// What calibrate recorded, as tables for people that fit `width` columns (report/table.hpp).
+// Tables of what `ganymede calibrate` recorded, at most `width` columns wide (report/table.hpp).
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace ganymede::cli {
 
-/// The device's limits, then each batch size: its phases, memory by kind and mean utilization.
+/// The device's limits, then for each batch size its phases, memory by kind and mean utilization.
 std::string phase_table(const StepTrace& trace, std::size_t width = kAnyWidth);
 /// What a fit over the batch sizes says, and how well it predicts each of them from the others.
 std::string fit_table(const StepTrace& trace, std::size_t width = kAnyWidth);

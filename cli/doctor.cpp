@@ -1,4 +1,4 @@
-// ganymede doctor: what was found, and why a backend is not there.
+// ganymede doctor: says what was found on this machine, and why a backend is not available.
 
 #include <fmt/format.h>
 
@@ -51,7 +51,7 @@ std::vector<Backend> backends(const Machine& machine) {
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
 
-/// One line of the table or of the CSV.
+/// One row of the report.
 struct Part {
   std::string name;
   bool found;

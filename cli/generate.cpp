@@ -1,4 +1,4 @@
-// ganymede generate: images from a checkpoint's generator.
+// ganymede generate: draws images from a checkpoint's generator.
 
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr int kMostImages = 10'000;
+constexpr int kMaxImages = 10'000;
 constexpr int kBatch = 64;
 
 struct GenerateArguments {
@@ -47,8 +47,8 @@ kernel::Checkpoint open_checkpoint(const GenerateArguments& arguments, const Sha
 void generate(const GenerateArguments& arguments, const Shared& shared) {
   using Clock = std::chrono::steady_clock;
   if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
-  if (arguments.count < 1 || arguments.count > kMostImages)
-    throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMostImages));
+  if (arguments.count < 1 || arguments.count > kMaxImages)
+    throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMaxImages));
   check_output(shared);
   const kernel::Checkpoint checkpoint = open_checkpoint(arguments, shared);
   const kernel::Metadata metadata = checkpoint.metadata();
@@ -57,10 +57,10 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   const auto backend = kernel::make_backend(arguments.options);
   kernel::TensorOps* const ops = backend->ops.get();
   const kernel::ImageShape image = kernel::find_image(model, metadata.text("image"));
-  // The networks are those of the step that was done last.
+  // The checkpoint's tensors have the form of the last step's stage.
   const std::int64_t steps_before = std::max<std::int64_t>(0, metadata.number("steps", 0) - 1);
   kernel::Gan gan =
-      model.build(image, kernel::place_at(model, image, steps_before, metadata.number("stage-steps", 0)).growth);
+      model.build(image, kernel::stage_after(model, image, steps_before, metadata.number("stage-steps", 0)).growth);
   const int batch = std::min(arguments.count, kBatch);
   const bool average = kernel::holds_average(checkpoint.content);
   double memory = 0;

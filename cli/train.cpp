@@ -1,4 +1,4 @@
-// ganymede train: trains a GAN for real; writes a picture, weights and the step trace.
+// ganymede train: trains a GAN for real, and writes samples, weights and the step trace.
 
 #include "kernel/train.hpp"
 
@@ -46,12 +46,12 @@ constexpr const char* kTrainHelp =
     "  ganymede train --model mlp-gan --batch 64 --describe\n";
 
 constexpr int kSamples = 64;
-constexpr std::size_t kReports = 10;  // losses shown over a training
+constexpr std::size_t kReports = 10;  // rows of losses in the report of a training
 
-/// SIGINT and SIGTERM ask for an end after the running step.
+/// Set by SIGINT and SIGTERM: the training ends after the current step.
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// Asks while it lives; before and after it a signal ends the program as usual.
+/// For its lifetime SIGINT and SIGTERM set stop_asked; before and after they end the program as usual.
 class StopOnSignals {
  public:
   StopOnSignals() {
@@ -66,8 +66,8 @@ class StopOnSignals {
 
 struct Stopped {};
 
-/// A growing model reaches its full size within the steps, unless the user or the checkpoint to resume from say
-/// otherwise.
+/// Chooses --stage-steps for a growing model so that it reaches its full size within --steps, unless the user or the
+/// checkpoint to resume from says how many.
 void choose_stage_steps(Arguments& arguments) {
   const kernel::Model& model = kernel::find_model(arguments.options.model);
   if (!model.grows() || arguments.options.stage_steps > 0) return;
@@ -84,9 +84,9 @@ void choose_stage_steps(Arguments& arguments) {
 void check_arguments(const Arguments& arguments, const Shared& shared) {
   kernel::check(arguments.options);
   check_checkpoint(arguments);
-  const std::int64_t most = arguments.trace.empty() ? kernel::kStepsMax : kernel::kTracedStepsMax;
-  if (arguments.steps < 1 || arguments.steps > most)
-    throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, most,
+  const std::int64_t max_steps = arguments.trace.empty() ? kernel::kMaxSteps : kernel::kMaxTracedSteps;
+  if (arguments.steps < 1 || arguments.steps > max_steps)
+    throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, max_steps,
                                   arguments.trace.empty() ? "" : " with --trace, which keeps every step"));
   std::set<std::string> outputs;
   for (const auto& file :
@@ -94,12 +94,12 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
     if (file.empty()) continue;
     if (!outputs.insert(file).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
-    check_writable(file);  // before the long work
+    check_writable(file);  // now, not after the training
   }
   if (!arguments.quality_curve.empty()) check_quality_curve(arguments);
 }
 
-/// Losses, rate and time left, on a terminal only.
+/// The progress line with losses, rate and time left, on a terminal only.
 class TrainingLine {
  public:
   TrainingLine(std::int64_t steps, int batch, const Shared& shared) : steps_(steps), batch_(batch) {
@@ -128,7 +128,7 @@ class TrainingLine {
   int batch_;
   std::mutex mutex_;
   Progress progress_{};
-  std::unique_ptr<ProgressLine> line_;  // the last: it uses the others
+  std::unique_ptr<ProgressLine> line_;  // last, because its thread uses the other members
 };
 
 void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
@@ -141,13 +141,13 @@ void write_samples(Trainer& trainer, const Arguments& arguments, const std::stri
   write_file(file, kernel::sample_grid(trainer.gan(), trainer.ops(), arguments.options.seed, kSamples));
 }
 
-/// "dir/samples-000500.png" of "dir/samples.png".
-std::string at_step(const std::filesystem::path& file, std::int64_t step) {
+/// The file's name with the step: "dir/samples.png" becomes "dir/samples-000500.png".
+std::string name_at_step(const std::filesystem::path& file, std::int64_t step) {
   return (file.parent_path() / fmt::format("{}-{:06}{}", file.stem().string(), step, file.extension().string()))
       .string();
 }
 
-/// `line` speaks of the steps of this process.
+/// Trains up to --steps with a progress line, and saves checkpoints, samples and quality on the way.
 Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   Report report;
   std::optional<kernel::QualityMeter> meter;
@@ -179,7 +179,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     if (!arguments.checkpoint.empty() && progress.step % arguments.checkpoint_every == 0)
       save_checkpoint(trainer, arguments);
     if (arguments.samples_every > 0 && progress.step % arguments.samples_every == 0)
-      write_samples(trainer, arguments, at_step(arguments.samples, progress.step));
+      write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step));
     if (arguments.quality_every > 0 && progress.step % arguments.quality_every == 0) measure();
   });
   if (meter) measure();
@@ -188,7 +188,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   return report;
 }
 
-/// Goes on from the last checkpoint that is whole, or says that it begins.
+/// Restores the last checkpoint that is not damaged, or says that there is none and the training begins.
 void resume(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   std::vector<std::string> damaged;
   const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
@@ -223,7 +223,7 @@ void check_gpus(const Arguments& arguments) {
         "--gpus: found {} in each of several processes, expected 1: each takes a GPU of its own", arguments.gpus));
 }
 
-/// What only one replica can do, or only several.
+/// Refuses options that need several replicas, or exactly one.
 void check_replicas(const Arguments& arguments, int replicas) {
   if (replicas == 1 && (arguments.options.compression != "none" || arguments.options.synchronized_norm))
     throw ConfigError(
@@ -233,7 +233,7 @@ void check_replicas(const Arguments& arguments, int replicas) {
         "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
 }
 
-/// One replica of the training, or all of it. Only the first speaks and writes.
+/// Runs one replica of the training, or all of it. Only the first replica prints and writes files.
 void train_replica(const Arguments& arguments, Shared& shared, kernel::Communicator* communicator) {
   const bool first = communicator == nullptr || communicator->shard().rank == 0;
   if (!first) shared.quiet = true;
@@ -286,7 +286,7 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
-/// What changes how it learns.
+/// Adds the options that change how a model learns.
 void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
   command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
   command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
@@ -300,6 +300,28 @@ void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
                      "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
   command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
       ->capture_default_str();
+}
+
+/// Adds the options of what a training measures, keeps and writes.
+void add_training_outputs(CLI::App& command, Arguments& arguments) {
+  command.add_option("--samples", arguments.samples, "write a grid of generated images as PNG");
+  command.add_option("--samples-every", arguments.samples_every,
+                     "and one every so many steps, NAME-000500.png beside it");
+  command.add_option("--quality", arguments.quality,
+                     "measure FID and inception score with so many images, by a classifier of its own");
+  command.add_option("--features", arguments.features,
+                     "measure by this classifier instead: safetensors, see docs/commands.md");
+  command.add_option("--quality-every", arguments.quality_every, "also every so many steps");
+  command.add_option("--quality-curve", arguments.quality_curve,
+                     "add what was measured to this file, for scenarios with a quality for their target");
+  command.add_option("--checkpoint", arguments.checkpoint,
+                     "keep the last two checkpoints in this directory; also when interrupted");
+  command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps between two")->capture_default_str();
+  command.add_flag("--resume", arguments.resume, "go on from the last whole checkpoint, to --steps in all");
+  command.add_option("--init", arguments.init, "begin with these weights: safetensors, as --weights writes them");
+  command.add_option("--weights", arguments.weights, "write both networks' weights as safetensors");
+  command.add_option("--trace", arguments.trace, "record the phases of every step and write the step trace");
+  command.add_flag("--describe", arguments.describe, "print layers, parameters, work and memory; train nothing");
 }
 
 }  // namespace
@@ -344,24 +366,7 @@ void add_train(CLI::App& app, Shared& shared) {
       ->capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm, "batch norms over the images of all processes");
   add_seed(command, options.seed, "of weights, batches, latents and dropout");
-  command.add_option("--samples", arguments->samples, "write a grid of generated images as PNG");
-  command.add_option("--samples-every", arguments->samples_every,
-                     "and one every so many steps, NAME-000500.png beside it");
-  command.add_option("--quality", arguments->quality,
-                     "measure FID and inception score with so many images, by a classifier of its own");
-  command.add_option("--features", arguments->features,
-                     "measure by this classifier instead: safetensors, see docs/commands.md");
-  command.add_option("--quality-every", arguments->quality_every, "also every so many steps");
-  command.add_option("--quality-curve", arguments->quality_curve,
-                     "add what was measured to this file, for scenarios with a quality for their target");
-  command.add_option("--checkpoint", arguments->checkpoint,
-                     "keep the last two checkpoints in this directory; also when interrupted");
-  command.add_option("--checkpoint-every", arguments->checkpoint_every, "steps between two")->capture_default_str();
-  command.add_flag("--resume", arguments->resume, "go on from the last whole checkpoint, to --steps in all");
-  command.add_option("--init", arguments->init, "begin with these weights: safetensors, as --weights writes them");
-  command.add_option("--weights", arguments->weights, "write both networks' weights as safetensors");
-  command.add_option("--trace", arguments->trace, "record the phases of every step and write the step trace");
-  command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
+  add_training_outputs(command, *arguments);
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([arguments, &shared] { train(*arguments, shared); });

@@ -8,8 +8,9 @@
 namespace ganymede::cli {
 namespace {
 
-/// A new training must not remove those of an earlier one.
-void refuse_earlier(const TrainArguments& arguments) {
+/// Refuses a directory with checkpoints of an earlier training unless it is resumed, because a new one would remove
+/// them.
+void refuse_earlier_checkpoints(const TrainArguments& arguments) {
   if (!arguments.resume && kernel::has_checkpoints(arguments.checkpoint))
     throw ConfigError(
         fmt::format("--checkpoint: {}: found checkpoints of an earlier training; --resume goes on from "
@@ -42,15 +43,15 @@ void check_checkpoint(const TrainArguments& arguments) {
     throw ConfigError("--init: a resumed training has its weights from the checkpoint; expected one of the two");
   if (arguments.resume && !arguments.trace.empty())
     throw ConfigError("--trace: a resumed training has no trace of its first steps; record one without --resume");
-  refuse_earlier(arguments);
+  refuse_earlier_checkpoints(arguments);
   kernel::check_checkpoint_directory(arguments.checkpoint);
 }
 
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments) {
   if (arguments.checkpoint.empty()) return nullptr;
   auto lock = std::make_unique<kernel::CheckpointLock>(arguments.checkpoint);
-  // Another training may have begun and ended since the options were checked.
-  refuse_earlier(arguments);
+  // Checked again, because another training may have begun and ended since the options were checked.
+  refuse_earlier_checkpoints(arguments);
   return lock;
 }
 

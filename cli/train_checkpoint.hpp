@@ -1,5 +1,5 @@
 #pragma once
-// What ganymede train asks of the folder of its checkpoints.
+// Checks of `ganymede train` before it keeps checkpoints in a folder.
 
 #include <memory>
 
@@ -8,10 +8,10 @@
 
 namespace ganymede::cli {
 
-/// ConfigError for options that do not go together, and for a folder in which nothing can be kept.
+/// Throws ConfigError for options that contradict each other and for a folder that cannot be written to.
 void check_checkpoint(const TrainArguments& arguments);
 
-/// The folder for this training alone; null if it keeps no checkpoints. ConfigError if another training uses it.
+/// Locks the folder for this training; null if it keeps no checkpoints. Throws ConfigError if another training uses it.
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments);
 
 }  // namespace ganymede::cli

@@ -1,10 +1,10 @@
-# One function for every folder of the project.
+# Functions by which every folder of the project makes its library and its test program.
 #
 #   ganymede_library(sim/engine SOURCES a.cpp b.cpp DEPENDS common sim/collectives LINK fmt::fmt)
 #
-# makes the target ganymede::sim_engine. It sees the headers of its own folder and of the folders in
-# DEPENDS (and theirs), and no others: each target's include directory holds one symbolic link, to its
-# own folder. An include that the design forbids therefore does not compile.
+# makes the target ganymede::sim_engine. The target sees the headers of its own folder and of the folders in DEPENDS
+# (and theirs), and no others: each target's include directory holds one symbolic link, to its own folder. An include
+# that the design forbids therefore does not compile.
 
 set(GANYMEDE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
                       -Wdouble-promotion -Wformat=2)
@@ -15,8 +15,8 @@ endif()
 add_library(ganymede_flags INTERFACE)
 target_compile_features(ganymede_flags INTERFACE cxx_std_20)
 target_compile_options(ganymede_flags INTERFACE ${GANYMEDE_WARNINGS})
-# Results are the same bytes on every machine: no contraction to fused multiply-add behind our back.
-# (kernel/ops, whose numbers are training and not results, turns it on again for itself.)
+# Results must be the same bytes on every machine, so the compiler must not contract to fused multiply-add. (Training in
+# kernel/ops does not decide results; it turns contraction on again for itself.)
 target_compile_options(ganymede_flags INTERFACE -ffp-contract=off)
 if(GANYMEDE_SANITIZE)
   target_compile_options(ganymede_flags INTERFACE -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer)
@@ -50,9 +50,13 @@ function(ganymede_library folder)
   target_link_libraries(ganymede_${name} PUBLIC ${ARG_LINK})
 endfunction()
 
-# ganymede_test(sim/steps SOURCES steps_test.cpp): a GoogleTest program that may use that folder and what it depends on.
+#   ganymede_test(sim/steps SOURCES steps_test.cpp LONG Sweeps.* *Differential*)
+#
+# makes sim_step_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. LONG lists
+# patterns of --gtest_filter: these tests take more than 20 s of processor time each and get the CTest label `long`.
+# `ctest --label-exclude long` leaves them out.
 function(ganymede_test folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;LONG" ${ARGN})
   ganymede_target_name(${folder} name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ganymede_flags GTest::gmock GTest::gtest_main ${ARG_LINK})
@@ -64,7 +68,16 @@ function(ganymede_test folder)
   endforeach()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")
-  # rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
-  # Parameters by their index where they have no name: printed, some are whole files, some addresses.
-  gtest_discover_tests(${name}_test TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES PROPERTIES ENVIRONMENT RC_PARAMS=seed=1)
+  # With a fixed seed rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.
+  # NO_PRETTY_VALUES names a parameter without a name by its index, because some would print as whole files or addresses.
+  set(common TEST_PREFIX ${folder}/ DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES)
+  set(environment ENVIRONMENT RC_PARAMS=seed=1)
+  if(NOT ARG_LONG OR CMAKE_VERSION VERSION_LESS 3.22)  # which cannot filter tests: none is labelled
+    gtest_discover_tests(${name}_test ${common} PROPERTIES ${environment})
+    return()
+  endif()
+  list(JOIN ARG_LONG ":" long)
+  gtest_discover_tests(${name}_test ${common} TEST_FILTER "-${long}" TEST_LIST ${name}_short PROPERTIES ${environment})
+  gtest_discover_tests(${name}_test ${common} TEST_FILTER "${long}" TEST_LIST ${name}_long
+                       PROPERTIES ${environment} LABELS long)
 endfunction()

@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-/// One record from `at` on, which is moved behind it.
+/// Reads the record that starts at `at` and moves `at` behind it.
 std::vector<std::string> read_record(std::string_view text, std::size_t& at, std::size_t& line,
                                      const std::string& file) {
   std::vector<std::string> cells(1);

@@ -11,21 +11,22 @@ namespace ganymede {
 class CsvTable {
  public:
   struct Row {
-    std::size_t line;  ///< where it starts in the file, from 1
+    std::size_t line;  ///< number of the row's first line in the file, from 1
     std::vector<std::string> cells;
   };
 
-  /// A first line of names, then rows with as many cells. A row with fewer or more, an open quote, no line at all, two
-  /// columns of one name: ConfigError with file and line. Empty lines are left out.
+  /// Reads a first line of column names and then rows with as many cells; empty lines are skipped. Throws ConfigError
+  /// with file and line for a row with fewer or more cells, a quote that is not closed, an empty file, or two columns
+  /// of the same name.
   static CsvTable load(const std::filesystem::path& file);
   static CsvTable parse(std::string_view text, std::string name);
 
   const std::string& file() const { return file_; }
   const std::vector<Row>& rows() const { return rows_; }
   bool has(std::string_view column) const;
-  /// The cell of a column that is there.
+  /// The row's cell in `column`, which must be one of the table's columns.
   const std::string& at(const Row& row, std::string_view column) const;
-  /// ConfigError "file: line N: column: message".
+  /// Throws ConfigError "file: line N: column: message".
   [[noreturn]] void fail(const Row& row, std::string_view column, std::string_view message) const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Days and times of the calendar, as texts.
+// Calendar dates and times as texts, by <chrono>.
 
 #include <cstdint>
 #include <optional>
@@ -8,20 +8,21 @@
 
 namespace ganymede {
 
-/// YYYY-MM-DD, a day of the calendar.
+/// True if the text is YYYY-MM-DD and that day exists: "2024-02-29" is a date, "2023-02-29" is not.
 bool is_date(std::string_view text);
 
-/// Days from one date to another; both satisfy is_date.
+/// Days from one date to another, negative if `to` is earlier. Both texts must satisfy is_date.
 int days_between(std::string_view from, std::string_view to);
 
-/// "2026-12-01T18:00:00+01:00" or "…Z" as seconds since 1970-01-01T00:00:00Z; ":00" of seconds may be left out. None if
-/// it is not one: a time without its zone is not.
+/// Reads "2026-12-01T18:00:00+01:00" or "2026-12-01T17:00:00Z" and returns seconds since 1970-01-01T00:00:00Z. The
+/// seconds may be left out ("18:00+01:00"), the zone must not. Returns nothing for any other text.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
-/// "2026-12-01T17:00:00Z"
+/// Writes such a time in UTC: "2026-12-01T17:00:00Z".
 std::string format_time(std::int64_t seconds_since_1970);
 
-/// By the system's clock, UTC. Only where a user asked for "now": results must not depend on it otherwise.
+/// The system's clock in seconds since 1970-01-01T00:00:00Z. Call it only where a user asks for "now", because results
+/// must not depend on when they are computed.
 std::int64_t now();
 
 }  // namespace ganymede

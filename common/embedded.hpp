@@ -1,5 +1,5 @@
 #pragma once
-// Files that are part of the program: see cmake/embed.cmake.
+// Text files that are built into the program by cmake/embed.cmake.
 
 #include <span>
 #include <string>
@@ -18,15 +18,15 @@ inline std::vector<std::string> names_of(std::span<const EmbeddedText> texts) {
   return names;
 }
 
-// All sorted by name, which is a file's without its extension.
+// Each list is sorted by name. A name is the file's, without its extension unless a comment says otherwise.
 std::span<const EmbeddedText> embedded_catalogs();            ///< platforms/catalog
 std::span<const EmbeddedText> embedded_spot();                ///< platforms/spot
 std::span<const EmbeddedText> embedded_traces();              ///< traces/recorded
 std::span<const EmbeddedText> embedded_layers();              ///< traces/layers
 std::span<const EmbeddedText> embedded_schemas();             ///< docs/schemas
 std::span<const EmbeddedText> embedded_schema_definitions();  ///< docs/schemas/common
-std::span<const EmbeddedText> embedded_validations();         ///< studies/*/study.json, by folder
-std::span<const EmbeddedText> embedded_report_page();         ///< report/page, by whole name
-std::span<const EmbeddedText> embedded_serve_page();          ///< serve/page, likewise
+std::span<const EmbeddedText> embedded_validations();         ///< studies/*/study.json, named after the folder
+std::span<const EmbeddedText> embedded_report_page();         ///< report/page, named with the extension
+std::span<const EmbeddedText> embedded_serve_page();          ///< serve/page, named with the extension
 
 }  // namespace ganymede

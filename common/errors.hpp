@@ -1,6 +1,6 @@
 #pragma once
-// Errors are sorted by whose they are. What the user can mend is a ConfigError; what went wrong outside
-// (a device, a child process) is a Failure; a programmer's mistake is an assert. Only main() exits.
+// Errors are sorted by who can mend them. What the user can mend is a ConfigError; what went wrong outside of the
+// program (a device, a child process) is a Failure; a programmer's mistake is an assert. Only main() exits.
 
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,7 @@ struct Infeasible : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Something failed that the input did not cause. Exit code 1.
+/// Something failed for a reason other than the input. Exit code 1.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };

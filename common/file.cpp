@@ -16,13 +16,13 @@
 namespace ganymede {
 namespace {
 
-constexpr std::size_t kLargestFile = std::size_t{2} << 30U;  // a device such as /dev/zero never ends
+constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30U;  // because a device such as /dev/zero never ends
 
 [[noreturn]] void fail(const std::filesystem::path& path, std::string_view what) {
   throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
 }
 
-/// Once it is open, what goes wrong is no mistake of the user's: a full disk, a device that fails.
+/// An error after the file was opened (a full disk, a failing device) is no mistake of the user's.
 [[noreturn]] void fail_writing(const std::filesystem::path& path) {
   throw std::runtime_error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
 }
@@ -60,14 +60,14 @@ void write_all(int file, std::string_view content, const std::filesystem::path& 
   }
 }
 
-/// False also where the path cannot even be looked up (a name too long, a file in the place of a folder): opening it
-/// will say why.
+/// True if the path is a directory. False also if the path cannot be looked up at all (a name that is too long, a file
+/// in the place of a folder), because opening it will then say why.
 bool is_folder(const std::filesystem::path& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);
 }
 
-/// A directory cannot be replaced by renaming a file onto it.
+/// Throws if the path is a directory, which renaming a file onto it cannot replace.
 void refuse_non_file(const std::filesystem::path& path) {
   if (path.empty()) throw ConfigError("the name of an output file is empty");
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
@@ -90,9 +90,9 @@ std::string read_file(const std::filesystem::path& path) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(path, "cannot be read");
     if (got == 0) return content;
-    if (content.size() + static_cast<std::size_t>(got) > kLargestFile)
+    if (content.size() + static_cast<std::size_t>(got) > kMaxFileBytes)
       throw ConfigError(fmt::format("{}: is larger than {} GiB, which no input of this program is", path.string(),
-                                    kLargestFile >> 30U));
+                                    kMaxFileBytes >> 30U));
     content.append(buffer, static_cast<std::size_t>(got));
   }
 }
@@ -103,7 +103,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
   std::error_code ignored;
   const std::filesystem::path path =
       std::filesystem::is_symlink(named, ignored) ? std::filesystem::weakly_canonical(named, ignored) : named;
-  // A pipe or /dev/stdout has nothing to rename onto: write through it.
+  // A pipe or /dev/stdout is written to directly, because a file cannot be renamed onto it.
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() < 0) fail(path, "cannot be written");
@@ -112,7 +112,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
   Temporary temporary{temporary_name(path)};
   Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (file.get() < 0) {
-    temporary.keep = true;  // nothing was made
+    temporary.keep = true;  // no file was created
     fail(path, "cannot be written");
   }
   write_all(file.get(), content, path);

@@ -1,5 +1,5 @@
 #pragma once
-// Files: whole reads with located errors, and writes that are seen whole or not at all.
+// Reading whole files with located errors, and writing so that a reader sees all of the new content or none of it.
 
 #include <filesystem>
 #include <string>
@@ -7,15 +7,17 @@
 
 namespace ganymede {
 
-/// The whole content. Missing, a directory or unreadable: ConfigError naming the path and the reason.
+/// The file's whole content. Throws ConfigError with path and reason if it is missing, a directory, unreadable, or
+/// larger than 2 GiB.
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes a temporary file beside `path`, fsyncs and renames it, so that `path` holds the old content or the new one,
-/// never half. Not writable (no such directory, no permission, disk full): ConfigError naming path and reason; nothing
-/// is left.
+/// never half. Throws ConfigError with path and reason if it cannot be created there (no such directory, no
+/// permission); no temporary file is left behind.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-/// Fails now, with the error that write_file would give, if `path` cannot be written: called before long work.
+/// Throws the error that write_file would throw if `path` cannot be written. Called before long work, so that it is not
+/// lost at its end.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace ganymede

@@ -24,7 +24,7 @@ namespace {
 
 constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
-/// A value short enough for a message.
+/// The value as text, shortened for a message.
 std::string shown(const nlohmann::json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return fmt::format("an array of {}", value.size());
@@ -32,26 +32,26 @@ std::string shown(const nlohmann::json& value) {
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
-/// What no machine, price or run comes near: beyond it stands a slip of the keyboard, and sums that overflow.
+/// Bounds far above any machine, price or run. A larger number is a typing error, and sums of it would overflow.
 template <class Q>
-constexpr double kLargest = 1e18;
+constexpr double kMaxValue = 1e18;
 template <>
-constexpr double kLargest<Seconds> = 1e8;  // three years
+constexpr double kMaxValue<Seconds> = 1e8;  // three years
 template <>
-constexpr double kLargest<Watts> = 1e9;
+constexpr double kMaxValue<Watts> = 1e9;
 template <>
-constexpr double kLargest<GramsPerKwh> = 1e5;
+constexpr double kMaxValue<GramsPerKwh> = 1e5;
 template <>
-constexpr double kLargest<FlopsPerSecond> = 1e21;
-/// Of a quantity that must be above zero.
+constexpr double kMaxValue<FlopsPerSecond> = 1e21;
+/// Describes a quantity that must be above zero, for messages.
 template <class Q>
-constexpr double kSmallest = 1;
+constexpr double kMinValue = 1;
 template <>
-constexpr double kSmallest<Seconds> = 1e-9;
+constexpr double kMinValue<Seconds> = 1e-9;
 template <>
-constexpr double kSmallest<Watts> = 1e-3;
+constexpr double kMinValue<Watts> = 1e-3;
 template <>
-constexpr double kSmallest<GramsPerKwh> = 1e-3;
+constexpr double kMinValue<GramsPerKwh> = 1e-3;
 
 template <class Q>
 constexpr std::string_view kExpected = "a quantity";
@@ -168,7 +168,7 @@ std::vector<double> JsonNode::as_numbers(double low, double high) const {
   numbers.reserve(value_->size());
   for (const auto& element : *value_) {
     const double number = element.is_number() ? element.get<double>() : kNotANumber;
-    // Only a failing element pays for its pointer.
+    // The pointer's text is made only for an element that fails, because arrays are long.
     if (!(number >= low && number <= high)) as_array()[numbers.size()].as_number(low, high);
     numbers.push_back(number);
   }
@@ -207,7 +207,7 @@ Q JsonNode::as_quantity() const {
   try {
     const Q quantity = parse_quantity<Q>(value_->get_ref<const std::string&>());
     if (magnitude(quantity) < 0) expected(fmt::format("{}, not negative", kExpected<Q>));
-    if (magnitude(quantity) > kLargest<Q>) expected(fmt::format("{}, and less of it", kExpected<Q>));
+    if (magnitude(quantity) > kMaxValue<Q>) expected(fmt::format("{}, and less of it", kExpected<Q>));
     return quantity;
   } catch (const std::invalid_argument& error) {
     fail(error.what());
@@ -218,7 +218,7 @@ template <class Q>
 Q JsonNode::as_positive() const {
   const Q quantity = as_quantity<Q>();
   if (!(magnitude(quantity) > 0)) expected(fmt::format("{}, above zero", kExpected<Q>));
-  if (magnitude(quantity) < kSmallest<Q>) expected(fmt::format("{}, and more of it", kExpected<Q>));
+  if (magnitude(quantity) < kMinValue<Q>) expected(fmt::format("{}, and more of it", kExpected<Q>));
   return quantity;
 }
 
@@ -253,7 +253,7 @@ std::optional<JsonNode> JsonObject::optional(std::string_view key) {
 
 JsonNode JsonObject::required(std::string_view key) {
   if (auto found = optional(key)) return *found;
-  // A misspelt key is more likely than a forgotten one: look for it first.
+  // A misspelt key is more likely than a forgotten one, so it is looked for first.
   for (const auto& [name, member] : node_.as_map()) {
     if (std::find(known_.begin(), known_.end(), name) == known_.end() && nearest(name, {std::string(key)}))
       member.fail(fmt::format("unknown key; did you mean \"{}\"?", key));
@@ -279,7 +279,7 @@ void JsonObject::finish() const {
 }
 
 void check_schema(JsonObject& object, std::string_view schema) {
-  // Not required(): it comes first, when "schemes" is not known yet, and would take that for a misspelt "schema".
+  // Not required(), which would take "schemes" for a misspelt "schema": no other key was asked for yet.
   const auto found = object.optional("schema");
   if (!found) object.node().fail("the key \"schema\" is missing");
   if (!found->is_string() || found->as_string() != schema) found->expected(fmt::format("\"{}\"", schema));

@@ -1,12 +1,12 @@
 #pragma once
-// Strict reading of JSON into structs. An error says where (file and JSON pointer), what stands there and what should:
-// `lab.json: /billing/granularity: found "0s", expected a duration such as "5us", above zero`. A key that is not known
-// or stands there twice is an error too; a misspelt one gets the nearest known key. // comments are allowed.
+// Strict reading of JSON into structs. An error says where (file and JSON pointer), what was found and what was
+// expected: `lab.json: /billing/granularity: found "0s", expected a duration such as "5us", above zero`. An unknown key
+// is an error that names the nearest known one, and so is a duplicate key. // comments are allowed.
 //
 //   JsonObject in(JsonNode::load(path));
 //   scenario.seed = in.required("seed").as_integer(0, kMaxSeed);
 //   if (auto policy = in.optional("policy")) scenario.policy = read_policy(*policy);
-//   in.finish();   // any key not asked for is unknown
+//   in.finish();   // throws if the object has a key that was not asked for
 
 #include <cstdint>
 #include <filesystem>
@@ -24,28 +24,29 @@
 
 namespace ganymede {
 
-/// "--set /json/pointer=value": the value is JSON where it parses as such, else a string.
+/// What "--set /json/pointer=value" says. The value is read as JSON if it parses as JSON, else as a string.
 struct JsonOverride {
   std::string pointer;
   std::string value;
 };
 
-/// One value of a JSON document together with where it stands.
+/// One value of a JSON document together with its file and JSON pointer.
 class JsonNode {
  public:
-  /// Reads a file and applies overrides. Missing, empty, unreadable, malformed, with a duplicate key or nested more
-  /// than 200 levels deep: ConfigError. So is an override that leaves a gap in an array or is not UTF-8.
+  /// Reads a file and applies overrides. Throws ConfigError if it is missing, empty, unreadable, malformed, has a
+  /// duplicate key or more than 200 levels of nesting, and for an override that leaves a gap in an array or is not
+  /// UTF-8.
   static JsonNode load(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
-  /// The same for text in memory; `name` stands for the file in messages.
+  /// The same for text in memory; messages call it `name`.
   static JsonNode parse(std::string_view text, std::string name, const std::vector<JsonOverride>& overrides = {});
-  /// The same for a document made in memory, whose relative paths start at `directory`.
+  /// The same for a parsed document, whose relative paths start at `directory`.
   static JsonNode wrap(nlohmann::json content, std::string name, std::filesystem::path directory);
 
   const std::string& file() const;
   /// "/platform/nodes"; the root is "/".
   std::string pointer() const { return pointer_.empty() ? "/" : pointer_; }
   const nlohmann::json& value() const { return *value_; }
-  /// Where a relative path that stands here starts: at the file's directory, or at the working directory if it was set
+  /// The directory to which a path in this value is relative: the file's, or the working directory if the value was set
   /// by an override.
   std::filesystem::path directory() const;
   bool is_object() const;
@@ -57,6 +58,7 @@ class JsonNode {
   /// Throws ConfigError "file: pointer: found <this value>, expected <expected>".
   [[noreturn]] void expected(std::string_view expected) const;
 
+  // Each of these throws ConfigError, located, if the value is of another type or out of range.
   std::string as_string() const;  ///< not empty
   bool as_bool() const;
   std::int64_t as_integer(std::int64_t low, std::int64_t high) const;
@@ -67,17 +69,17 @@ class JsonNode {
   /// The members of an object sorted by key, for maps whose keys are the user's (GPU names, regions).
   std::vector<std::pair<std::string, JsonNode>> as_map() const;
 
-  /// A string with a unit, zero allowed.
+  /// A string with a unit, zero or more.
   template <class Q>
   Q as_quantity() const;
   /// A string with a unit, above zero.
   template <class Q>
   Q as_positive() const;
 
-  /// One of `names`; an unknown one fails with the list and the nearest.
+  /// One of `names`. The error for another one lists them and names the nearest.
   std::string as_choice(const std::vector<std::string>& names) const;
 
-  JsonNode child(std::string_view key) const;  ///< precondition: an object that has it
+  JsonNode child(std::string_view key) const;  ///< must be an object that has this key
 
  private:
   struct Document;  // the file's name and its parsed content, shared by all its nodes
@@ -90,18 +92,18 @@ class JsonNode {
   friend class JsonObject;
 };
 
-/// Reads the members of one object and remembers which were asked for.
+/// Reads the members of one object and remembers which keys were asked for.
 class JsonObject {
  public:
-  explicit JsonObject(const JsonNode& node);  ///< fails if not an object
+  explicit JsonObject(const JsonNode& node);  ///< throws ConfigError unless it is an object
 
   JsonNode required(std::string_view key);
   std::optional<JsonNode> optional(std::string_view key);
-  /// Both names are known and exactly one must stand there.
+  /// The member of either name; exactly one of the two must be there.
   JsonNode one_of(std::string_view first, std::string_view second);
   const JsonNode& node() const { return node_; }
 
-  /// Fails on the first key that nobody asked for, naming the nearest that was.
+  /// Throws ConfigError for the first key that was not asked for, with the nearest that was.
   void finish() const;
 
  private:
@@ -109,7 +111,7 @@ class JsonObject {
   std::vector<std::string> known_;
 };
 
-/// Checks `schema` against e.g. "ganymede.scenario/1" and fails with what to write.
+/// Throws ConfigError unless the object's "schema" is `schema`, for example "ganymede.scenario/1".
 void check_schema(JsonObject& object, std::string_view schema);
 
 }  // namespace ganymede

@@ -12,7 +12,7 @@ namespace ganymede {
 std::string escaped_key(std::string_view key) {
   std::string text;
   for (const char c : key) {
-    if (static_cast<unsigned char>(c) < 0x20)  // a message is one line, and no terminal obeys it
+    if (static_cast<unsigned char>(c) < 0x20)  // keeps the message on one line and free of control sequences
       text += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
     else
       text += c == '~' ? "~0" : c == '/' ? "~1" : std::string(1, c);
@@ -22,8 +22,8 @@ std::string escaped_key(std::string_view key) {
 
 namespace {
 
-/// Our own files nest less than ten levels. The library copies and writes values by recursion, which some ten thousand
-/// levels would end with an exhausted stack.
+/// Bound for nesting; our own files have less than ten levels. The library copies and writes values by recursion, and
+/// some ten thousand levels would exhaust the stack.
 constexpr std::size_t kMaxLevels = 200;
 
 [[noreturn]] void fail_nesting(std::string_view where) {
@@ -31,7 +31,7 @@ constexpr std::size_t kMaxLevels = 200;
       fmt::format("{}: found more than {} levels of nesting, expected at most {}", where, kMaxLevels, kMaxLevels));
 }
 
-/// Watches the parse. The library keeps the last of two equal keys silently, we refuse them; and what nests too deep.
+/// Follows the parser to refuse duplicate keys, of which the library would silently keep the last, and deep nesting.
 class Watch {
  public:
   explicit Watch(std::string file) : file_(std::move(file)) {}
@@ -63,7 +63,7 @@ class Watch {
     return true;
   }
 
-  /// Of the value that comes next.
+  /// The pointer of the next value.
   std::string next_value() const {
     if (levels_.empty()) return "/";
     const Level& here = levels_.back();
@@ -81,7 +81,7 @@ class Watch {
   void begin_value() {
     if (!levels_.empty() && levels_.back().array) ++levels_.back().count;
   }
-  /// Of the object being read: all levels but the innermost contribute the step that leads into the next.
+  /// The pointer of the object being read. Each level but the innermost adds the step that leads to the next.
   std::string pointer() const {
     std::string text;
     for (std::size_t i = 0; i + 1 < levels_.size(); ++i)
@@ -101,14 +101,14 @@ std::string position(std::string_view text, std::size_t byte) {
                      upto.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-/// The library's words after its bracketed code and, of a syntax error, its position.
+/// The library's message without its code in brackets and, for a syntax error, its position.
 std::string reason(std::string_view what) {
   what.remove_prefix(what.starts_with('[') ? what.find("] ") + 2 : 0);
   if (what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);
   return std::string(what);
 }
 
-/// The value of an override: JSON where it parses as such, else a string.
+/// The value of an override, as JSON if it parses as JSON, else as a string.
 nlohmann::json override_value(const JsonOverride& given) {
   Watch watch("--set " + given.pointer);
   try {
@@ -118,7 +118,7 @@ nlohmann::json override_value(const JsonOverride& given) {
   }
 }
 
-/// The library fills an array with nulls up to the index that is written to: it may be one beyond the end at most.
+/// Checks that an index is at most one beyond the array's end; the library would fill a gap with nulls.
 void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer pointer) {
   std::vector<std::string> steps;
   for (; !pointer.empty(); pointer.pop_back()) steps.push_back(pointer.back());
@@ -130,7 +130,7 @@ void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer p
     if (here->is_object()) {
       const auto member = here->find(*step);
       here = member == here->end() ? &absent : &*member;
-    } else if (digits && (here->is_array() || here->is_null())) {  // a number makes an array of what is absent
+    } else if (digits && (here->is_array() || here->is_null())) {  // a number makes an array of an absent value
       const std::size_t size = here->size();
       const bool in_range = step->size() <= 9 && std::stoul(*step) <= size;
       if (!in_range)
@@ -143,7 +143,7 @@ void check_indices(const nlohmann::json& content, nlohmann::json::json_pointer p
   }
 }
 
-/// Takes away what the pointer names. ConfigError where there is nothing, which may be a misspelt name.
+/// Removes the value at the pointer. Throws ConfigError if there is none, because the name may be misspelt.
 void remove_value(nlohmann::json& content, const nlohmann::json::json_pointer& pointer) {
   if (!content.contains(pointer)) throw ConfigError("found nothing there, expected what null removes");
   nlohmann::json& parent = content[pointer.parent_pointer()];
@@ -174,7 +174,7 @@ void apply_override(nlohmann::json& content, const JsonOverride& given) {
     fail_nesting("--set " + given.pointer.substr(0, 40) + "...");
   nlohmann::json value = override_value(given);
   try {
-    (void)nlohmann::json({given.pointer, given.value}).dump();  // throws on what is not UTF-8
+    (void)nlohmann::json({given.pointer, given.value}).dump();  // throws if the text is not UTF-8
     const nlohmann::json::json_pointer pointer(given.pointer);
     check_indices(content, pointer);
     if (value.is_null())

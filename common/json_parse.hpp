@@ -1,5 +1,5 @@
 #pragma once
-// From text to a JSON document, before anyone asks what is in it. Only json.cpp needs this.
+// Parsing of JSON text into a document, and overrides of its values. Only json.cpp includes this.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace ganymede {
 
-/// "~" and "/" inside a key are written "~0" and "~1" (RFC 6901).
+/// The key as a JSON pointer holds it: "~" and "/" become "~0" and "~1" (RFC 6901).
 std::string escaped_key(std::string_view key);
 
-/// `name` stands for the file in messages. Empty, malformed, with a duplicate key, a number that no double holds or
-/// more than 200 levels of nesting: ConfigError, located.
+/// Parses the text, which messages call `name`. Throws a located ConfigError if it is empty, malformed, has a duplicate
+/// key, a number out of a double's range or more than 200 levels of nesting.
 nlohmann::json parse_document(std::string_view text, const std::string& name);
 
-/// Writes the value to where its pointer says, which may be new; null removes what is there. No such place, nothing to
-/// remove, a gap left in an array, a byte that is
-/// not UTF-8, a duplicate key or too deep: ConfigError that begins with "--set".
+/// Writes the value to where its pointer says, which may be a new member or array element; null removes what is there.
+/// Throws ConfigError that begins with "--set" if the pointer leads nowhere, there is nothing to remove, a gap would be
+/// left in an array, or the value is not UTF-8, has a duplicate key or is nested too deep.
 void apply_override(nlohmann::json& content, const JsonOverride& given);
 
 }  // namespace ganymede

@@ -32,7 +32,7 @@ struct Child {
   std::string received;
 };
 
-/// Before the text of an outcome.
+/// What is sent before the text of an outcome.
 struct Header {
   std::uint64_t index = 0, kind = 0, size = 0;
 };
@@ -95,7 +95,7 @@ class Children {
 
  private:
   [[noreturn]] void be_child(pid_t parent, int pipe, int place) {
-    // Whoever wanted the answer may be killed: do not compute on for nobody.
+    // The child exits when its parent dies, because nobody would read its answer.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     do {
@@ -106,7 +106,7 @@ class Children {
       const Header header{index, static_cast<std::uint64_t>(outcome.kind), outcome.text.size()};
       write_all(pipe, std::string(reinterpret_cast<const char*>(&header), sizeof header) + outcome.text);
     } while (use_ == ChildUse::reused);
-    // Not exit(): the parent's buffers and atexit handlers are not ours to run.
+    // Not exit(), which would flush the parent's buffers and run its atexit handlers.
     ::_exit(0);
   }
 
@@ -163,7 +163,7 @@ class Children {
     if (*finished_) (*finished_)(landed_count_);
   }
 
-  /// A child that ended: by itself, or in the middle of a piece.
+  /// Handles a child that ended, regularly or in the middle of a piece.
   void reap(Child& child) {
     ::close(child.pipe);
     int status = 0;
@@ -177,7 +177,7 @@ class Children {
                                   : fmt::format("the simulation ended with exit status {}", WEXITSTATUS(status))});
   }
 
-  /// Reads what there is; false at the end of the pipe.
+  /// Reads what the pipe holds; returns false at its end.
   static bool receive(Child& child) {
     char buffer[1 << 16];
     const ssize_t got = ::read(child.pipe, buffer, sizeof buffer);
@@ -192,7 +192,7 @@ class Children {
   std::vector<ChildOutcome> outcomes_;
   std::vector<bool> done_;
   std::size_t landed_count_ = 0;
-  // Shared with the children: the next piece of work, and by child the one that it is at.
+  // Memory shared with the children: the index of the next piece of work, and for each child that of its current piece.
   Shared* next_ = nullptr;
   Shared* at_ = nullptr;
   std::size_t size_ = 0;

@@ -1,5 +1,6 @@
 #pragma once
-// Work in child processes: SimGrid allows one engine a process, and a crash of one simulation must not lose the others.
+// Work in child processes. SimGrid allows one engine per process, and a simulation that crashes must not take others
+// with it.
 
 #include <cstddef>
 #include <functional>
@@ -8,34 +9,34 @@
 
 namespace ganymede {
 
-/// What became of one child: its text, or why there is none.
+/// The result of one piece of work: its text, or why there is none.
 struct ChildOutcome {
   enum class Kind { ok, config_error, infeasible, failure };
   Kind kind = Kind::ok;
-  std::string text;  ///< what `work` returned, or the message of what it threw
+  std::string text;  ///< what `work` returned, or the message of the exception that it threw
 };
 
 enum class ChildUse {
-  once,   ///< a child for each piece of work: SimGrid allows one engine a process
-  reused  ///< one child does many, and keeps what it learned; one that crashes loses the piece it was at
+  once,   ///< a new child for each piece of work, as SimGrid needs
+  reused  ///< a child does many pieces and keeps its caches; if it crashes, the piece at hand fails
 };
 
-/// Runs work(0) … work(count - 1) in forked children, at most `jobs` (>= 1) at once, and returns what they returned, in
-/// order. An exception in a child comes back as its kind and message; a crash as a failure that names the signal.
-/// `finished` is called in this process after each piece with the number done, `landed` with its index and outcome. The
-/// result does not depend on `jobs`.
+/// Runs work(0) … work(count - 1) in forked children, at most `jobs` (>= 1) at once, and returns their outcomes in
+/// order of the index. An exception in a child becomes an outcome of its kind with its message; a crash becomes a
+/// failure that names the signal. After each piece this process calls `finished` with the number of pieces done so far
+/// and `landed` with the piece's index and outcome. The result does not depend on `jobs`.
 std::vector<ChildOutcome> run_children(
     std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work,
     const std::function<void(std::size_t done)>& finished = {}, ChildUse use = ChildUse::once,
     const std::function<void(std::size_t index, const ChildOutcome& outcome)>& landed = {});
 
-/// One child; throws what it threw.
+/// Runs `work` in one child and returns its text, or throws the exception that it threw.
 std::string run_child(const std::function<std::string()>& work);
 
-/// Throws the exception of `outcome`'s kind, if it has one; `context` goes before the message.
+/// Throws the exception that the outcome stands for, with `context` before its message; does nothing if it is ok.
 void rethrow(const ChildOutcome& outcome, const std::string& context = "");
 
-/// Usable processors: of this process's affinity mask.
+/// Number of processors that this process may use, by its affinity mask.
 int usable_cores();
 
 }  // namespace ganymede

@@ -75,7 +75,7 @@ std::uint64_t RandomStream::next() {
 double RandomStream::uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
-  // Reject the lowest values that would make some results more likely than others.
+  // The lowest values are rejected, because they would make some results more likely than others.
   const std::uint64_t unfair = (0 - bound) % bound;
   std::uint64_t value = next();
   while (value < unfair) value = next();
@@ -83,7 +83,7 @@ std::uint64_t RandomStream::below(std::uint64_t bound) {
 }
 
 double RandomStream::normal() {
-  // Marsaglia's polar method; the second value is dropped so that the state is all there is to save.
+  // Marsaglia's polar method. Its second value is dropped, so that the generator's state alone needs saving.
   for (;;) {
     const double u = 2 * uniform() - 1;
     const double v = 2 * uniform() - 1;

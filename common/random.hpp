@@ -1,7 +1,7 @@
 #pragma once
-// Random streams, one a named consumer: whoever draws more, or is added, leaves all other numbers as they were. They
-// are the same with any compiler, standard library and processor: integer arithmetic, IEEE + - * / and sqrt only (no
-// libm, whose last bits differ).
+// Random streams, one for each named consumer, so that a consumer that draws more numbers, or a new one, leaves the
+// numbers of all others as they were. Numbers are the same with any compiler, standard library and processor: only
+// integer arithmetic and IEEE + - * / and sqrt are used, and nothing of libm, whose last bits differ.
 
 #include <array>
 #include <cstdint>
@@ -23,7 +23,7 @@ class RandomStream {
 
   void fill_normal(std::span<float> out);
 
-  /// For checkpoints.
+  /// The generator's state, for checkpoints.
   using State = std::array<std::uint64_t, 4>;
   const State& state() const { return state_; }
   void restore(const State& state) { state_ = state; }
@@ -32,13 +32,13 @@ class RandomStream {
   State state_;
 };
 
-/// Natural logarithm of a positive finite number from IEEE operations alone, within 2 units in the last place.
+/// Natural logarithm of a positive finite number, by IEEE operations alone, within 2 units in the last place.
 double portable_log(double x);
 
-/// Exponential from IEEE operations alone, within 2 units in the last place for |x| up to 700; 0 below, infinity above.
+/// Exponential by IEEE operations alone, within 2 units in the last place for |x| up to 700; 0 below, infinity above.
 double portable_exp(double x);
 
-/// 64-bit FNV-1a: names streams and fingerprints inputs. Not cryptographic.
+/// 64-bit FNV-1a hash, which names streams and fingerprints inputs. Not cryptographic.
 std::uint64_t fnv1a(std::string_view bytes);
 
 }  // namespace ganymede

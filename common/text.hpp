@@ -1,5 +1,5 @@
 #pragma once
-// Words for error messages.
+// Pieces of error messages.
 
 #include <optional>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ganymede {
 
-/// The candidate with the smallest edit distance to `word`, if it is close enough to be what was meant.
+/// The candidate with the smallest edit distance to `word`, if it is close enough to be a misspelling of it.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
-/// "a", "a or b", "a, b or c", for error messages.
+/// The names as an enumeration: "a", "a or b", "a, b or c".
 std::string list_of(const std::vector<std::string>& names);
 
 }  // namespace ganymede

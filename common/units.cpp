@@ -61,7 +61,7 @@ double parse_with(std::string_view text, std::span<const UnitName> units, std::s
   reject(text, fmt::format("has the unit \"{}\", which is none of {}", unit, names), example);
 }
 
-/// Four significant digits without an exponent and without trailing zeros.
+/// Writes four significant digits without an exponent and without trailing zeros.
 std::string digits(double value) {
   if (value == 0) return "0";
   if (!std::isfinite(value)) return fmt::format("{}", value);
@@ -74,7 +74,7 @@ std::string digits(double value) {
   return text;
 }
 
-/// The largest unit of `units` (ascending) that keeps the number at 1 or above.
+/// The largest unit of `units` (ascending) in which the number is at least 1.
 std::string scaled(double value, std::span<const UnitName> units) {
   const UnitName* best = &units[0];
   for (const auto& unit : units)
@@ -123,7 +123,7 @@ GramsPerKwh parse_quantity(std::string_view text) {
 
 template <>
 MicroUsdPerHour parse_quantity(std::string_view text) {
-  // Digits are taken as they stand: 0.1 has no exact binary double, a bill must be exact.
+  // Decimal digits are read one by one, because a double cannot hold 0.1 exactly and a bill must be exact.
   constexpr std::string_view kExample = "3.06USD/h";
   const std::size_t end = text.find_first_not_of("0123456789.");
   if (end == 0) reject(text, "does not start with a number", kExample);
@@ -147,8 +147,8 @@ MicroUsdPerHour parse_quantity(std::string_view text) {
 
 MicroUsd cost(MicroUsdPerHour price, Seconds time) {
   constexpr Int128 kNanosecondsPerHour = 3'600'000'000'000;
-  constexpr double kLongest = 9.2e9;  // seconds whose nanoseconds still fit 64 bits: 292 years
-  if (!(std::abs(time.si) < kLongest)) throw Failure(fmt::format("cannot bill {} s", time.si));
+  constexpr double kMaxSeconds = 9.2e9;  // 292 years: their nanoseconds still fit in 64 bits
+  if (!(std::abs(time.si) < kMaxSeconds)) throw Failure(fmt::format("cannot bill {} s", time.si));
   const Int128 product = static_cast<Int128>(price.value) * std::llround(time.si * 1e9);
   const Int128 amount =
       (product + (product < 0 ? -kNanosecondsPerHour : kNanosecondsPerHour) / 2) / kNanosecondsPerHour;

@@ -1,6 +1,6 @@
 #pragma once
-// Quantities that do not mix. A Seconds cannot be made from a bare number by accident, and Bytes do not add to
-// Flops; only the products and quotients that mean something are defined. Values are kept in SI units.
+// Physical quantities as types. Seconds cannot be made from a bare number by accident, Bytes cannot be added to Flops,
+// and only products and quotients with a meaning are defined. Values are kept in SI units.
 
 #include <fmt/format.h>
 
@@ -48,7 +48,7 @@ constexpr FlopsPerSecond operator/(Flops work, Seconds time) { return FlopsPerSe
 constexpr Bytes operator*(BytesPerSecond rate, Seconds time) { return Bytes{rate.si * time.si}; }
 constexpr Joules operator*(Watts power, Seconds time) { return Joules{power.si * time.si}; }
 
-/// An amount of money in integer micro-dollars, so that sums are exact.
+/// An amount of money, an integer number of micro-dollars so that sums are exact.
 struct MicroUsd {
   std::int64_t value = 0;
   constexpr auto operator<=>(const MicroUsd&) const = default;
@@ -57,7 +57,7 @@ struct MicroUsd {
   friend constexpr MicroUsd operator-(MicroUsd a, MicroUsd b) { return {a.value - b.value}; }
 };
 
-/// A price in integer micro-dollars per hour.
+/// A price, an integer number of micro-dollars per hour.
 struct MicroUsdPerHour {
   std::int64_t value = 0;
   constexpr auto operator<=>(const MicroUsdPerHour&) const = default;
@@ -66,12 +66,13 @@ struct MicroUsdPerHour {
   }
 };
 
-/// What `time` costs at `price`, rounded to the nearest micro-dollar, halves away from zero. Exact in integers: the
-/// time is taken in whole nanoseconds. Throws Failure when the amount does not fit.
+/// The amount due for `time` at `price`, rounded to the nearest micro-dollar, halves away from zero. Computed exactly
+/// in integers from the time in whole nanoseconds. Throws Failure if the amount does not fit.
 MicroUsd cost(MicroUsdPerHour price, Seconds time);
 
-/// Reads "5us", "25Gbit/s", "64MiB", "15.7Tflop/s", "300W", "415.75g/kWh". A number without a unit, an unknown unit,
-/// or one that is not finite throws std::invalid_argument with a message that says what to write instead.
+/// Reads a number with its unit: "5us", "25Gbit/s", "64MiB", "15.7Tflop/s", "300W", "415.75g/kWh". For a number without
+/// a unit, an unknown unit or a number that is not finite it throws std::invalid_argument, whose message says what to
+/// write instead.
 template <class Q>
 Q parse_quantity(std::string_view text);
 template <>
@@ -89,7 +90,8 @@ GramsPerKwh parse_quantity(std::string_view);
 template <>
 MicroUsdPerHour parse_quantity(std::string_view);  ///< "3.06USD/h", at most six decimals
 
-/// Short human text, about four significant digits: "1.234 ms", "64 MiB", "12.5 GB/s", "15.7 TFLOP/s", "3.06 USD/h".
+/// Short text for people, with about four significant digits: "1.234 ms", "64 MiB", "12.5 GB/s", "15.7 TFLOP/s", "3.06
+/// USD/h".
 std::string to_string(Seconds);
 std::string to_string(Bytes);
 std::string to_string(BytesPerSecond);
@@ -101,7 +103,7 @@ std::string to_string(GramsPerKwh);
 std::string to_string(MicroUsd);         ///< exact decimal with a currency: "12.34 USD"
 std::string to_string(MicroUsdPerHour);  ///< "3.06 USD/h"
 
-/// The bare decimal string that JSON carries: "12.34", at least two and at most six decimals, exact.
+/// The exact decimal string that stands in JSON, with two to six decimals: "12.34".
 std::string decimal(MicroUsd);
 std::string decimal(MicroUsdPerHour);
 

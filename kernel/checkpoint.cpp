@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "GANYCKP1";
 constexpr std::size_t kCheckpointPrefix = kMagic.size() + sizeof(std::uint64_t);
-constexpr std::size_t kKept = 2;
+constexpr std::size_t kKeptCheckpoints = 2;
 static_assert(std::endian::native == std::endian::little, "the sum is copied as it stands");
 
 std::string file_name(std::int64_t step) { return fmt::format("step-{:012}.ckpt", step); }
@@ -30,7 +30,7 @@ void make_directory(const fs::path& directory) {
   if (error) throw ConfigError(fmt::format("{}: cannot be made: {}", directory.string(), error.message()));
 }
 
-/// The newest first.
+/// The directory's checkpoint files, the newest first.
 std::vector<fs::path> files_in(const fs::path& directory) {
   std::vector<fs::path> files;
   std::error_code error;
@@ -38,7 +38,7 @@ std::vector<fs::path> files_in(const fs::path& directory) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".ckpt")) files.push_back(entry->path());
   }
-  std::sort(files.rbegin(), files.rend());  // steps are padded with zeros
+  std::sort(files.rbegin(), files.rend());  // by step, because names are padded with zeros
   return files;
 }
 
@@ -62,11 +62,11 @@ const std::string& Metadata::text(const std::string& key) const {
   return found->second;
 }
 
-std::int64_t Metadata::number(const std::string& key, std::int64_t least) const {
+std::int64_t Metadata::number(const std::string& key, std::int64_t min) const {
   std::int64_t value = -1;
   const std::string& digits = text(key);
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || value < least) refuse(key);
+  if (error != std::errc() || end != digits.data() + digits.size() || value < min) refuse(key);
   return value;
 }
 
@@ -107,7 +107,8 @@ void save_checkpoint(const fs::path& directory, std::int64_t step, const SafeTen
   write_file(directory / file_name(step), write_checkpoint(content));
   const auto files = files_in(directory);
   std::error_code error;
-  for (std::size_t i = kKept; i < files.size(); ++i) fs::remove(files[i], error);  // one too many does no harm
+  for (std::size_t i = kKeptCheckpoints; i < files.size(); ++i)
+    fs::remove(files[i], error);  // a file that cannot be removed does no harm
 }
 
 std::optional<Checkpoint> last_checkpoint(const fs::path& directory, std::vector<std::string>& remarks) {

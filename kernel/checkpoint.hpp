@@ -1,9 +1,9 @@
 #pragma once
-// Where a training stands, in a file from which it goes on as if it had never stopped: weights, moving statistics,
-// Adam's moments and counts, every random stream, the place in the data.
+// Checkpoint files. A training that resumes from one continues as if it had never stopped: the file holds weights,
+// moving statistics, Adam's moments and counts, the state of every random stream and the position in the data.
 //
-// A file is 8 bytes "GANYCKP1", the FNV-1a sum of all that follows in 8 bytes, little-endian, and a safetensors file
-// whose metadata hold what is no tensor. It is written beside its place, fsynced and renamed; the two newest are kept.
+// A file is the 8 bytes "GANYCKP1", the FNV-1a hash of all that follows (8 bytes, little-endian), and a safetensors
+// file whose metadata hold what is not a tensor. It is written whole or not at all; the two newest are kept.
 
 #include <cstdint>
 #include <filesystem>
@@ -17,16 +17,17 @@
 
 namespace ganymede::kernel {
 
-/// What a checkpoint holds beside its tensors. ConfigError naming `file` and the key when it is not what is asked for.
+/// Typed access to a checkpoint's metadata. Each call throws ConfigError with the file and the key if the key is
+/// missing or its value is not of the kind that is asked for.
 class Metadata {
  public:
-  /// Both must outlive this.
+  /// Keeps references: both arguments must outlive this object.
   Metadata(const std::map<std::string, std::string>& values, const std::string& file) : values_(values), file_(file) {}
 
   const std::string& text(const std::string& key) const;
-  std::int64_t number(const std::string& key, std::int64_t least) const;
+  std::int64_t number(const std::string& key, std::int64_t min) const;  ///< an integer, at least `min`
   RandomStream::State state(const std::string& key) const;
-  void expect(const std::string& key, const std::string& expected) const;
+  void expect(const std::string& key, const std::string& expected) const;  ///< throws if the value is another
 
  private:
   [[noreturn]] void refuse(const std::string& key) const;
@@ -42,21 +43,21 @@ struct Checkpoint {
   Metadata metadata() const { return {content.metadata, file}; }
 };
 
-/// The file's bytes.
+/// The bytes of a checkpoint file.
 std::string write_checkpoint(const SafeTensors& content);
 
-/// Writes DIR/step-NNNNNNNNNNNN.ckpt and then removes all but the two newest. ConfigError when that cannot be written;
-/// what was there stays.
+/// Writes DIR/step-NNNNNNNNNNNN.ckpt and then removes all but the two newest checkpoints. Throws ConfigError if the
+/// file cannot be written; older checkpoints then stay.
 void save_checkpoint(const std::filesystem::path& directory, std::int64_t step, const SafeTensors& content);
 
-/// The newest that is whole; each that is not adds a remark. Nullopt: the directory has none, or is not there.
-/// ConfigError when there are checkpoints and all of them are damaged.
+/// Reads the newest checkpoint that is not damaged, and adds a remark for each newer one that is. Returns nothing if
+/// the directory has no checkpoints or does not exist. Throws ConfigError if all of its checkpoints are damaged.
 std::optional<Checkpoint> last_checkpoint(const std::filesystem::path& directory, std::vector<std::string>& remarks);
 
-/// Fails now, with the error that save_checkpoint would give, if nothing can be written there: called before long work.
+/// Throws the error that save_checkpoint would throw if the directory cannot be written to. Called before long work.
 void check_checkpoint_directory(const std::filesystem::path& directory);
 
-/// Whether there are any, whole or not.
+/// True if the directory has any checkpoint, damaged or not.
 bool has_checkpoints(const std::filesystem::path& directory);
 
 }  // namespace ganymede::kernel

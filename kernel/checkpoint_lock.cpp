@@ -16,7 +16,7 @@
 namespace ganymede::kernel {
 namespace {
 
-/// "process 4711 on host-a", as the holder has written it.
+/// The line that the lock's holder wrote: "process 4711 on host-a".
 std::string holder(int file) {
   std::array<char, 200> text{};
   const ssize_t got = ::pread(file, text.data(), text.size(), 0);
@@ -42,7 +42,7 @@ CheckpointLock::CheckpointLock(const std::filesystem::path& directory) {
   std::array<char, 65> host{};
   ::gethostname(host.data(), host.size() - 1);
   const std::string line = fmt::format("process {} on {}\n", ::getpid(), host.data());
-  // Only for the message: what cannot be written, on a full disk, is left out.
+  // The line is only for messages; on a full disk it is left out.
   if (::ftruncate(file_, 0) == 0) [[maybe_unused]]
     const ssize_t written = ::pwrite(file_, line.data(), line.size(), 0);
 }

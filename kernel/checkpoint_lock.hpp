@@ -1,16 +1,17 @@
 #pragma once
-// One training at a time keeps its checkpoints in a folder: two would remove each other's.
+// A lock by which only one training at a time keeps its checkpoints in a folder: two would remove each other's.
 
 #include <filesystem>
 
 namespace ganymede::kernel {
 
-/// Holds the file `lock` of the folder while it lives. The system gives it up when the process ends, however it ends;
-/// the file stays, with the process that held it last. The processes of one training share the lock of the first.
+/// Locks the folder's file `lock` for the object's lifetime. The system releases the lock when the process ends, even
+/// by a crash; the file stays and names the last holder. In a training by several processes only the first takes the
+/// lock.
 class CheckpointLock {
  public:
-  /// ConfigError that names the holder when another training has it, and where the file cannot be made. A file system
-  /// that knows no locks has none.
+  /// Throws ConfigError with the holder's name if another training holds the lock, and if the file cannot be created.
+  /// On a file system without locks nothing is locked.
   explicit CheckpointLock(const std::filesystem::path& directory);
   CheckpointLock(const CheckpointLock&) = delete;
   CheckpointLock& operator=(const CheckpointLock&) = delete;

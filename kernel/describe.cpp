@@ -23,7 +23,8 @@ void describe_network(Description& out, const Network& network) {
   out.statistics[network.name()] = static_cast<std::int64_t>(network.statistic_count());
 }
 
-/// Parameters, optimizer and data are held throughout; activations from a network's forward pass to its backward pass.
+/// Bytes in use in each phase. Parameters, optimizer and data are needed throughout, activations from a network's
+/// forward pass to its backward pass.
 std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const TensorOps& ops, int batch,
                                                           const GanOptions& options,
                                                           const std::map<std::string, double>& kinds) {
@@ -45,7 +46,7 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
     const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward;
     const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
     double bytes = always;
-    // The fakes of the generator's forward pass are judged again in its own update.
+    // The generator's activations are needed until its own backward pass, at the end of the step.
     if (phase >= Phase::generator_forward && phase <= Phase::generator_backward) bytes += of_generator;
     if (computes && !by_generator) bytes += of_discriminator;
     if (computes && shares) bytes += kinds.at("shared");

@@ -1,5 +1,5 @@
 #pragma once
-// What a model is made of, without training it.
+// Describes a model without training it: layers, parameters, FLOPs and memory.
 
 #include <map>
 #include <string>
@@ -21,15 +21,15 @@ struct Description {
   int batch = 0;
   ImageShape image;
   std::vector<LayerDescription> layers;
-  std::map<std::string, std::int64_t> parameters;  ///< trainable, by network
-  std::map<std::string, std::int64_t> statistics;  ///< moving averages, by network
-  double flops_per_step = 0;                       ///< matrix work
-  std::map<std::string, double> memory_bytes;      ///< on the device, by kind
-  /// What of it holds something that is still needed, in the order of a step's phases.
+  std::map<std::string, std::int64_t> parameters;  ///< trainable ones, by network
+  std::map<std::string, std::int64_t> statistics;  ///< moving averages of batch norms, by network
+  double flops_per_step = 0;                       ///< matrix work of a whole batch; a multiply-add is 2
+  std::map<std::string, double> memory_bytes;      ///< device memory by kind: parameters, activations, ...
+  /// For each phase of a step, in order: the bytes of that memory whose contents are still needed.
   std::vector<std::pair<std::string, double>> memory_in_use_bytes;
 };
 
-/// ConfigError as check(). Neither data nor device memory is touched.
+/// Needs neither data nor device memory. Throws ConfigError as check() does.
 Description describe(const TrainOptions& options);
 
 std::string to_json(const Description& description);

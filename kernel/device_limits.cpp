@@ -13,19 +13,20 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr double kBudget = 0.05;  // seconds for each size
-constexpr int kRepeatsMin = 3;
-// Work grows until it lasts so long, or is so much: only then is a GPU full, and an array larger than every cache.
-constexpr double kLongEnough = 4e-3;
+constexpr double kBudget = 0.05;  // seconds of measuring for each size
+constexpr int kMinRepeats = 3;
+// Sizes grow until one run takes this many seconds, or to the last size: only then is a GPU full, and an array larger
+// than every cache.
+constexpr double kMinRunSeconds = 4e-3;
 constexpr int kFirstSide = 256, kLastSide = 8192;
-constexpr std::size_t kFirstCopy = std::size_t{1} << 20, kLastCopy = std::size_t{1} << 28;  // floats
+constexpr std::size_t kFirstCopy = std::size_t{1} << 20, kLastCopy = std::size_t{1} << 28;  // numbers of floats
 
 template <class Function>
 double best_seconds(TensorOps& ops, const Function& function) {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + std::chrono::duration<double>(kBudget);
   double best = 1e300;
-  for (int i = 0; i < kRepeatsMin || Clock::now() < deadline; ++i) {
+  for (int i = 0; i < kMinRepeats || Clock::now() < deadline; ++i) {
     const auto begin = Clock::now();
     function();
     ops.timeline().synchronize();
@@ -44,7 +45,7 @@ FlopsPerSecond measure_products(TensorOps& ops) {
     const DenseParameters parameters{at + 2 * size, at + 3 * size};
     const double seconds = best_seconds(ops, [&] { ops.dense_forward(y, x, parameters); });
     best = std::max(best, 2.0 * side * side * side / seconds);
-    if (seconds >= kLongEnough || side == kLastSide) return Flops{best} / Seconds{1};
+    if (seconds >= kMinRunSeconds || side == kLastSide) return Flops{best} / Seconds{1};
   }
 }
 
@@ -52,7 +53,7 @@ BytesPerSecond measure_copy(TensorOps& ops) {
   for (std::size_t floats = kFirstCopy;; floats *= 2) {
     const Buffer from = ops.allocate(floats * sizeof(float)), to = ops.allocate(floats * sizeof(float));
     const double seconds = best_seconds(ops, [&] { ops.copy(to.floats(), from.floats(), floats); });
-    if (seconds >= kLongEnough || floats == kLastCopy)
+    if (seconds >= kMinRunSeconds || floats == kLastCopy)
       return Bytes{2.0 * static_cast<double>(floats * sizeof(float))} / Seconds{seconds};  // read and written
   }
 }
@@ -60,7 +61,7 @@ BytesPerSecond measure_copy(TensorOps& ops) {
 }  // namespace
 
 void measure_details(TensorOps& ops, TraceDevice& device) {
-  // The second layer of a DCGAN's discriminator.
+  // The convolution is the second of dcgan-64's discriminator.
   constexpr int kBatch = 16;
   const ConvolutionShape shape{
       .in_channels = 64, .in_height = 32, .in_width = 32, .out_channels = 128, .kernel = 4, .stride = 2, .padding = 1};

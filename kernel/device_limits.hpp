@@ -1,5 +1,5 @@
 #pragma once
-// What the device can do at best, measured, not taken from a data sheet.
+// Measures what a device can do at best: the limits that a step trace records of it.
 
 #include <filesystem>
 #include <optional>
@@ -9,19 +9,19 @@
 
 namespace ganymede::kernel {
 
-/// Products and copies of growing size, the best of several each; below a second. On a GPU the products are in the
-/// precision of its training.
+/// Measures the rate of matrix products and of copies in device memory, with growing sizes and the best of several runs
+/// each; takes less than a second. On a GPU the products have the precision of its training.
 TraceDevice measure_device(const Backend& backend);
 
-/// What else `calibrate` wants to know of it: the rate of a convolution as DCGANs have it, the time between the starts
-/// of two of the smallest operations, the copy from the host's memory; a second more.
+/// Measures what `calibrate` needs besides: the rate of a DCGAN's convolution, the time between the starts of two of
+/// the smallest operations, and the copy from the host's memory; takes another second.
 void measure_details(TensorOps& ops, TraceDevice& device);
 
-/// Reading a file of some 100 MB in `folder` that was written for it and dropped from the system's cache. None where
-/// the folder cannot be written or has no room.
+/// Measures reading a temporary file of 96 MiB in `folder` that is dropped from the system's cache first. Returns
+/// nothing if the folder cannot be written to or has no room.
 std::optional<BytesPerSecond> measure_storage_read(const std::filesystem::path& folder);
 
-/// Memory that this process may use: the machine's or its control group's.
+/// Memory that this process may use: the machine's, or less if its control group has a limit.
 Bytes host_memory();
 
 }  // namespace ganymede::kernel

@@ -5,8 +5,8 @@
 namespace ganymede::kernel {
 namespace {
 
-// As NVML's reference declares them; 0 is success. The library's header is part of the CUDA toolkit, which need not be
-// here.
+// Declarations from NVML's reference, in which 0 means success. They are repeated here because NVML's header is part of
+// the CUDA toolkit, which building does not need.
 template <class Function>
 bool find(void* library, const char* name, Function*& function) {
   function = reinterpret_cast<Function*>(::dlsym(library, name));

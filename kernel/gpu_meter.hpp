@@ -1,5 +1,6 @@
 #pragma once
-// How busy a GPU is and what of its memory is taken, by NVIDIA's management library, which comes with the driver.
+// How busy a GPU is and how much of its memory is taken, by NVIDIA's management library (NVML), which comes with the
+// driver and is loaded at run time.
 
 #include <memory>
 #include <optional>
@@ -9,17 +10,18 @@ namespace ganymede::kernel {
 
 class GpuMeter {
  public:
-  /// Of the GPU with this PCI address ("0000:01:00.0"). Null where the library, the driver or the GPU is not there.
+  /// A meter of the GPU with this PCI address ("0000:01:00.0"), or null if the library, the driver or the GPU is
+  /// missing.
   static std::unique_ptr<GpuMeter> open(const std::string& bus_id, const char* library = "libnvidia-ml.so.1");
   ~GpuMeter();
   GpuMeter(const GpuMeter&) = delete;
   GpuMeter& operator=(const GpuMeter&) = delete;
 
   struct Sample {
-    double busy = 0;          ///< share of the driver's own last interval in which a kernel ran
-    double memory_bytes = 0;  ///< taken, by all processes
+    double busy = 0;          ///< share of the driver's last sampling interval in which a kernel ran
+    double memory_bytes = 0;  ///< memory taken by all processes
   };
-  /// Nullopt when the library does not say.
+  /// Returns nothing if the library reports an error.
   std::optional<Sample> sample() const;
 
  private:

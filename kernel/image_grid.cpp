@@ -60,7 +60,7 @@ std::string png_grid(std::span<const float> images, ImageShape shape, int rows, 
 std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count) {
   const ImageShape shape{gan.whole.height, gan.whole.width, gan.whole.channels};
   const int frames = gan.image.frames;
-  // A growing model's images at the size that they will have; a clip's frames side by side.
+  // Images of a growing model are enlarged to their final size; frames of a clip stand side by side.
   const ImageShape enlarged{shape.height, shape.width, shape.channels, frames};
   const std::vector<float> images = enlarge(sample_images(gan, ops, seed, count), gan.image, enlarged);
   const auto extent = [](int value) { return static_cast<std::size_t>(value); };

@@ -1,5 +1,5 @@
 #pragma once
-// Pictures of generated images.
+// PNG pictures of generated images.
 
 #include <cstdint>
 #include <span>
@@ -9,11 +9,11 @@
 
 namespace ganymede::kernel {
 
-/// A PNG's bytes: `rows` x `columns` cells for as many images or fewer, [images x pixels] values in [0, 1], one dark
-/// pixel between cells. Grey for one channel, RGB (interleaved) for three.
+/// The bytes of a PNG with `rows` x `columns` cells, filled row by row with at most as many images: [images x pixels]
+/// values in [0, 1], channels interleaved. One dark pixel separates cells. One channel is grey, three are RGB.
 std::string png_grid(std::span<const float> images, ImageShape shape, int rows, int columns);
 
-/// `count` of sample_images in a grid, enlarged to gan.whole; of clips the frames side by side.
+/// A PNG of `count` images from sample_images(), enlarged to gan.whole. Frames of a clip stand side by side.
 std::string sample_grid(Gan& gan, TensorOps& ops, std::uint64_t seed, int count);
 
 }  // namespace ganymede::kernel

@@ -14,7 +14,7 @@ namespace ganymede::kernel {
 double predicted_memory_bytes(const TrainOptions& options, const TensorOps& ops) {
   const Model& model = find_model(options.model);
   const ImageShape image = image_of(options);
-  std::vector<Growth> course{model.grown_up(image)};
+  std::vector<Growth> course{model.final_growth(image)};
   if (options.stage_steps > 0) {
     course = {{0, false}};
     for (int stage = 1; stage < model.stages(image); ++stage)
@@ -46,7 +46,7 @@ void check_memory(const TrainOptions& options, const TensorOps& ops, double avai
   throw Infeasible(
       fmt::format("--batch: {} of {} needs {} of memory, and {} are free: {}", options.batch, options.model,
                   to_string(Bytes{needed}), to_string(Bytes{available}),
-                  fits >= kBatchMin ? fmt::format("a batch of {} would fit", fits) : "no batch would fit"));
+                  fits >= kMinBatch ? fmt::format("a batch of {} would fit", fits) : "no batch would fit"));
 }
 
 }  // namespace ganymede::kernel

@@ -18,8 +18,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "the format is little-endian and is copied as it stands");
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::size_t kHeaderMax = 100'000'000;  // the reference implementation's limit
-constexpr std::int64_t kExtentMax = std::int64_t{1} << 40;
+constexpr std::size_t kMaxHeaderBytes = 100'000'000;  // the reference implementation's limit
+constexpr std::int64_t kMaxExtent = std::int64_t{1} << 40;
 constexpr const char* kMetadata = "__metadata__";
 
 struct Range {
@@ -37,8 +37,8 @@ std::vector<std::int64_t> read_shape(const JsonNode& node, std::int64_t data_byt
   std::vector<std::int64_t> shape;
   std::int64_t product = 1;
   for (const auto& extent : node.as_array()) {
-    shape.push_back(extent.as_integer(0, kExtentMax));
-    // Checked on the way, so that the product cannot overflow.
+    shape.push_back(extent.as_integer(0, kMaxExtent));
+    // Checked after each factor, so that the product cannot overflow.
     if (shape.back() != 0 && product > data_bytes / shape.back())
       extent.fail(fmt::format("the shape holds more than the file's {} bytes", data_bytes));
     product *= shape.back();
@@ -72,7 +72,7 @@ NamedTensor read_tensor(const JsonNode& node, std::string_view data, std::vector
   return tensor;
 }
 
-/// Every byte of data belongs to exactly one tensor.
+/// Checks that every byte of data belongs to exactly one tensor.
 void check_cover(const JsonNode& header, std::vector<Range> ranges, std::int64_t data_bytes) {
   std::sort(ranges.begin(), ranges.end(),
             [](const Range& a, const Range& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
@@ -119,9 +119,9 @@ SafeTensors parse_safetensors(std::string_view bytes, const std::string& file) {
   if (bytes.size() < kLengthBytes)
     throw ConfigError(fmt::format("{}: found {} bytes, expected a safetensors file", file, bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
-  if (length > kHeaderMax || length > bytes.size() - kLengthBytes)
+  if (length > kMaxHeaderBytes || length > bytes.size() - kLengthBytes)
     throw ConfigError(fmt::format("{}: found a header length of {}, expected at most {}: the file's own length", file,
-                                  length, std::min(kHeaderMax, bytes.size() - kLengthBytes)));
+                                  length, std::min(kMaxHeaderBytes, bytes.size() - kLengthBytes)));
   const std::string_view text(bytes.data() + kLengthBytes, static_cast<std::size_t>(length));
   const std::string_view data = bytes.substr(kLengthBytes + static_cast<std::size_t>(length));
 

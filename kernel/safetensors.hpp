@@ -21,13 +21,14 @@ struct SafeTensors {
   std::map<std::string, std::string> metadata;
 };
 
-/// The file's bytes; tensors in the order of their names, without gaps.
+/// The bytes of a file with these tensors in the order of their names, without gaps.
 std::string write_safetensors(const SafeTensors& content);
 
-/// Strict, because a file may come from anywhere: ConfigError naming the file and the place when the header's length is
-/// a lie, the JSON is malformed, a type is not F32, offsets overlap, leave gaps, contradict a shape or leave the file.
+/// Reads a file. It is strict because files may come from anywhere: it throws ConfigError with file and place if the
+/// header's length is wrong, the JSON is malformed, a type is not F32, or offsets overlap, leave gaps, contradict a
+/// shape or point beyond the file.
 SafeTensors read_safetensors(const std::filesystem::path& file);
-/// The same of bytes that stood in `file`.
+/// The same for bytes in memory; messages call them `file`.
 SafeTensors parse_safetensors(std::string_view bytes, const std::string& file);
 
 }  // namespace ganymede::kernel

@@ -6,7 +6,7 @@
 namespace ganymede::kernel {
 namespace {
 
-/// The average stands in for the generator's parameters while this lives.
+/// Replaces the generator's parameters by their average for the object's lifetime.
 class WithAverage {
  public:
   WithAverage(Gan& gan, TensorOps& ops) : gan_(gan), ops_(ops) {
@@ -35,7 +35,7 @@ std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, i
   const auto pixels = static_cast<std::size_t>(gan.image.pixels()), batch = static_cast<std::size_t>(gan.batch);
   const WithAverage average(gan, ops);
   RandomStream latents(seed, "kernel/samples");
-  std::vector<float> images(count * pixels), generated(pixels * batch);  // the latter [pixels x batch]
+  std::vector<float> images(count * pixels), generated(pixels * batch);  // `generated` is [pixels x batch]
   for (std::size_t done = 0; done < count; done += batch) {
     ops.fill_normal(gan.latent, latents);
     ops.read_rows(generated, gan.generator.infer(ops, gan.latent), gan.channels());

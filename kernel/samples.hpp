@@ -1,5 +1,5 @@
 #pragma once
-// Images from a generator.
+// Draws images from a generator.
 
 #include <cstdint>
 #include <vector>
@@ -8,12 +8,13 @@
 
 namespace ganymede::kernel {
 
-/// `count` images in inference mode, [count x channels x frames x height x width] of gan.image with values around
-/// [0, 1], always of the same latents under the same seed; by the average of the generator's parameters where there is
-/// one.
+/// Generates `count` images in inference mode: [count x channels x frames x height x width] of gan.image, with values
+/// near [0, 1]. The same seed gives the same latents. If the GAN keeps an average of the generator's parameters, the
+/// average is used.
 std::vector<float> sample_images(Gan& gan, TensorOps& ops, std::uint64_t seed, int count);
 
-/// Images of `from` as those of `to`, whose extents are multiples: every pixel becomes a block.
+/// Enlarges images of shape `from` to `to`, whose extents must be multiples: every pixel becomes a block of equal
+/// pixels.
 std::vector<float> enlarge(const std::vector<float>& images, ImageShape from, ImageShape to);
 
 }  // namespace ganymede::kernel

@@ -9,8 +9,8 @@
 namespace ganymede::kernel {
 namespace {
 
-/// In whole nanoseconds, which is what the clock counts: the rest are digits of differences, and three quarters of the
-/// file.
+/// Rounds to whole nanoseconds, the clock's resolution. Further digits are noise of subtractions and would make the
+/// file four times as large.
 std::vector<double> after_warmup(const std::vector<double>& values, std::size_t warmup) {
   std::vector<double> rest(values.begin() + static_cast<std::ptrdiff_t>(warmup), values.end());
   for (auto& value : rest) value = std::round(value * 1e9) / 1e9;
@@ -19,7 +19,7 @@ std::vector<double> after_warmup(const std::vector<double>& values, std::size_t 
 
 double sum(const std::vector<double>& values) { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-/// "discriminator.update", and ".2" behind it for the second.
+/// The phase's name in the trace: "discriminator.update", and "discriminator.update.2" for the second in a step.
 std::string name_of(Phase phase, int update) {
   std::string name(kPhases[static_cast<std::size_t>(phase)].name);
   return update == 0 ? name : name + "." + std::to_string(update + 1);
@@ -60,7 +60,7 @@ std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<
     }
     open_bytes += static_cast<double>(bytes);
     buckets.back().bytes += bytes;
-    // The bucket is ready when its last layer is.
+    // A bucket is ready when the gradients of its last layer are.
     if (phase_s > 0) buckets.back().ready_fraction = std::clamp(ready_s[layer] / phase_s, 1e-6, 1.0);
   }
   return buckets;
@@ -73,7 +73,7 @@ TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t 
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
   const int updates = clock.discriminator_updates();
-  // The last to add to the discriminator's gradients.
+  // The phase that finishes the discriminator's gradients.
   const Phase last = clock.times(Phase::discriminator_gradient_penalty).seconds.empty()
                          ? Phase::discriminator_backward_fake
                          : Phase::discriminator_gradient_penalty;

@@ -1,5 +1,5 @@
 #pragma once
-// From what the clock recorded to the step trace's structures.
+// Makes the structures of a step trace of what a StepClock recorded.
 
 #include <string>
 #include <vector>
@@ -10,16 +10,16 @@
 
 namespace ganymede::kernel {
 
-/// Gradients are reduced in buckets of whole layers, the last layer first, closed before they would exceed this;
-/// PyTorch's DistributedDataParallel uses 25 MiB, too coarse for gradients of 8 MB.
+/// Gradients are reduced in buckets of whole layers, from the last layer on. A bucket is closed before it would exceed
+/// this size. PyTorch's DistributedDataParallel uses 25 MiB, which is too coarse for gradients of 8 MB.
 inline constexpr double kBucketBytes = 4 * 1048576.0;
 
-/// `ready_s[i]`: time from the start of phase `after` until layer i's gradients were final; `phase_s`: the phase's
-/// length; both summed over the same steps.
+/// Divides a network's layers into buckets. `ready_s[i]` is the time from the start of phase `after` until layer i's
+/// gradients were final, and `phase_s` the length of that phase, both summed over the same steps.
 std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s, double phase_s,
                                       Phase after);
 
-/// Phases, buckets and wall times without the first `warmup` steps.
+/// The phases, buckets and wall times of what was recorded, without the first `warmup` steps.
 TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup);
 
 }  // namespace ganymede::kernel

@@ -24,7 +24,7 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kWarmupMost = 10;
+constexpr int kMaxWarmupSteps = 10;
 constexpr double kSampleInterval = 0.1;  // seconds
 
 template <class Value>
@@ -72,10 +72,10 @@ const TrainOptions& checked(const TrainOptions& options) {
 void check(const TrainOptions& options) {
   const Model& model = find_model(options.model);
   if (!options.image.empty()) find_image(model, options.image);
-  if (options.batch < kBatchMin || options.batch > kBatchMax)
-    refuse("--batch", options.batch, fmt::format("{} to {}", kBatchMin, kBatchMax));
-  if (options.threads < 0 || options.threads > kThreadsMax)
-    refuse("--threads", options.threads, fmt::format("1 to {}, or 0 for all cores", kThreadsMax));
+  if (options.batch < kMinBatch || options.batch > kMaxBatch)
+    refuse("--batch", options.batch, fmt::format("{} to {}", kMinBatch, kMaxBatch));
+  if (options.threads < 0 || options.threads > kMaxThreads)
+    refuse("--threads", options.threads, fmt::format("1 to {}, or 0 for all cores", kMaxThreads));
   check_rates(options);
   if (!(options.average_decay >= 0 && options.average_decay < 1))
     refuse("--ema", options.average_decay, "a number from 0 to below 1");
@@ -84,19 +84,19 @@ void check(const TrainOptions& options) {
   if (options.backend == "cpu" && !options.precision.empty() && options.precision != "fp32")
     refuse("--precision", options.precision, "fp32 with --backend cpu");
   if (!options.loss.empty()) check_name("--loss", options.loss, kLossNames);
-  if (options.stage_steps < 0 || options.stage_steps > kStepsMax)
-    refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kStepsMax));
+  if (options.stage_steps < 0 || options.stage_steps > kMaxSteps)
+    refuse("--stage-steps", options.stage_steps, fmt::format("1 to {}", kMaxSteps));
   if (options.stage_steps > 0 && !model.grows())
     refuse("--stage-steps", options.stage_steps, fmt::format("none: {} does not grow", model.name));
   for (const auto& [flag, bits] :
        {std::pair{"--compression", options.compression}, std::pair{"--activations", options.activations}})
     check_name(flag, bits, kCompressionNames);
-  if (options.loader.prefetch < 0 || options.loader.prefetch > kPrefetchMax)
-    refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kPrefetchMax));
-  if (options.loader.threads < 1 || options.loader.threads > kThreadsMax)
-    refuse("--loader-threads", options.loader.threads, fmt::format("1 to {}", kThreadsMax));
-  if (options.discriminator_steps < 1 || options.discriminator_steps > kDiscriminatorStepsMax)
-    refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kDiscriminatorStepsMax));
+  if (options.loader.prefetch < 0 || options.loader.prefetch > kMaxPrefetch)
+    refuse("--prefetch", options.loader.prefetch, fmt::format("0 to {}", kMaxPrefetch));
+  if (options.loader.threads < 1 || options.loader.threads > kMaxThreads)
+    refuse("--loader-threads", options.loader.threads, fmt::format("1 to {}", kMaxThreads));
+  if (options.discriminator_steps < 1 || options.discriminator_steps > kMaxDiscriminatorSteps)
+    refuse("--d-steps", options.discriminator_steps, fmt::format("1 to {}", kMaxDiscriminatorSteps));
 }
 
 ImageShape image_of(const TrainOptions& options) {
@@ -108,7 +108,7 @@ ImageShape image_of(const TrainOptions& options) {
   return fits ? *of_data : model.images.front();
 }
 
-Gan build_gan(const TrainOptions& options) { return find_model(options.model).grown(image_of(options)); }
+Gan build_gan(const TrainOptions& options) { return find_model(options.model).build_final(image_of(options)); }
 
 namespace {
 
@@ -146,7 +146,7 @@ std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
   return open_cuda_backend(cuda);
 }
 
-std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kWarmupMost, steps / 10); }
+std::int64_t warmup_of(std::int64_t steps) { return std::min<std::int64_t>(kMaxWarmupSteps, steps / 10); }
 
 Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::unique_ptr<Backend> backend)
     : options_(checked(options)),
@@ -171,7 +171,7 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
   ops_->timeline().set_while_waiting([this] {
     if (const auto ahead = batches_->peek()) ops_->timeline().prefetch_images(*ahead);
   });
-  enter(place_now());
+  enter_stage(current_stage());
 }
 
 Trainer::~Trainer() = default;
@@ -179,24 +179,24 @@ Trainer::~Trainer() = default;
 void Trainer::join_on_device(Communicator& communicator) {
   if (options_.synchronized_norm)
     throw ConfigError(
-        "--sync-batch-norm: found it with GPUs, expected --backend cpu: theirs are of each GPU's own batch");
+        "--sync-batch-norm: found it with GPUs, expected --backend cpu: a GPU's batch norms use its own batch only");
   if (options_.compression != "none")
-    refuse("--compression", options_.compression, "none with GPUs: NCCL sums fp32, which NVLink carries in no time");
+    refuse("--compression", options_.compression, "none with GPUs: NCCL sums gradients as fp32");
   backend_->gradient_reducer->join(communicator);
 }
 
-Place Trainer::place_now() const { return place_at(model_, image_, steps_done_, options_.stage_steps); }
+TrainingStage Trainer::current_stage() const { return stage_after(model_, image_, steps_done_, options_.stage_steps); }
 
-void Trainer::enter(const Place& place) {
-  Gan next = model_.build(image_, place.growth);
+void Trainer::enter_stage(const TrainingStage& stage) {
+  Gan next = model_.build(image_, stage.growth);
   const GanOptions gan_options = gan_options_of(options_);
   memory_bytes_ = next.planned_memory_bytes(*ops_, options_.batch, gan_options);
   const auto& judges = next.discriminator.layers();
   if (ops_->norm_communicator() != nullptr && gan_options.gradient_penalty &&
       std::any_of(judges.begin(), judges.end(), [](const auto& layer) { return !layer->statistics().empty(); }))
     throw ConfigError(fmt::format(
-        "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the second derivatives of its "
-        "discriminator's batch norms are of one process's images",
+        "--sync-batch-norm: found it with wgan-gp, expected another loss for {}: the gradient penalty differentiates "
+        "its discriminator's batch norms for one process's images only",
         options_.model));
   if (gan_) gan_->release_activations();
   next.prepare(*ops_, options_.batch, options_.seed, gan_options);
@@ -205,7 +205,7 @@ void Trainer::enter(const Place& place) {
   generator_reducer_.reset();
   discriminator_reducer_.reset();
   gan_ = std::move(next);
-  place_ = place;
+  stage_ = stage;
   if (communicator_ != nullptr) {
     const Compression compression = compression_of(options_.compression);
     generator_reducer_.emplace(gan_->generator, backend_->gradient_reducer.get(), *communicator_, compression);
@@ -215,7 +215,7 @@ void Trainer::enter(const Place& place) {
   const bool whole = gan_->image == image_;
   const std::int64_t epoch = batches_ ? batches_->epoch() : 1;
   const std::size_t position = batches_ ? batches_->position() : 0;
-  batches_.reset();  // whose threads read the images that go
+  batches_.reset();  // its threads read the images that are replaced next
   stage_images_ = whole ? Images{} : shrink(whole_dataset().images, gan_->image);
   start_loader(epoch, position);
   if (options_.trace) {
@@ -227,12 +227,12 @@ void Trainer::enter(const Place& place) {
 
 const Dataset& Trainer::whole_dataset() {
   if (!dataset_.images.pixels.empty()) return dataset_;
-  // The loader's threads are reading.
+  // The loader must not read while the pixels are put in place.
   const bool loading = batches_.has_value();
   const std::int64_t epoch = loading ? batches_->epoch() : 1;
   const std::size_t position = loading ? batches_->position() : 0;
   batches_.reset();
-  dataset_.need_all();
+  dataset_.decode_all();
   if (loading) start_loader(epoch, position);
   return dataset_;
 }
@@ -250,13 +250,13 @@ void Trainer::start_loader(std::int64_t epoch, std::size_t position) {
   ops_->timeline().discard_step();
 }
 
-void Trainer::grow() {
+void Trainer::enter_next_stage() {
   if (clock_.recording()) {
     clock_.end_step();
     const auto recorded = static_cast<std::int64_t>(clock_.wall_s().size());
     if (recorded > 0) finished_stages_.push_back(stage_trace(warmup_of(recorded)));
   }
-  enter(place_now());
+  enter_stage(current_stage());
 }
 
 void Trainer::load_real() {
@@ -265,14 +265,14 @@ void Trainer::load_real() {
   clock_.begin_phase(Phase::copy);
   ops_->load_images(gan_->real, pixels, gan_->darkest, gan_->channels());
   if (!gan_->fading) return;
-  // As the generator's images fade, so do the real ones.
+  // Real images fade in as the generated ones do: a mix of the image and its version at half the size.
   const BlockShape halves = gan_->image.halves(gan_->image.channels);
   ops_->pool(gan_->coarse, gan_->real, halves, 1.0F / static_cast<float>(halves.elements()));
   ops_->upsample(gan_->blurred, gan_->coarse, halves, 1);
   ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);
 }
 
-Losses Trainer::over_processes(Losses losses) {
+Losses Trainer::mean_over_processes(Losses losses) {
   stopping_ = stop_asked_;
   if (communicator_ == nullptr) return losses;
   double values[] = {losses.discriminator, losses.generator, stop_asked_ ? 1.0 : 0.0};
@@ -287,15 +287,16 @@ double Trainer::reducers_waited_s() const {
 }
 
 Losses Trainer::step() {
-  if (place_.until >= 0) {
-    if (steps_done_ >= place_.until) grow();
-    *gan_->share = place_now().share;
+  if (stage_.ends_after >= 0) {
+    if (steps_done_ >= stage_.ends_after) enter_next_stage();
+    *gan_->share = current_stage().share;
   }
   clock_.begin_step();
   ops_->timeline().begin_step();
-  const Losses losses = over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
-                                                {generator_reducer_ ? &*generator_reducer_ : nullptr,
-                                                 discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
+  const Losses losses =
+      mean_over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
+                                   {generator_reducer_ ? &*generator_reducer_ : nullptr,
+                                    discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
   ++steps_done_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(
@@ -341,7 +342,7 @@ StepTrace Trainer::trace(std::int64_t warmup) {
   trace.precision = backend_->info.precision;
   trace.seed = options_.seed;
   trace.recorded_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-  // Of a growing model each stage has steps of its own, and settles anew.
+  // Each stage of a growing model has its own warm-up steps.
   if (!finished_stages_.empty()) warmup = warmup_of(static_cast<std::int64_t>(clock_.wall_s().size()));
   trace.batches = finished_stages_;
   TraceBatch batch = stage_trace(warmup);

@@ -1,5 +1,5 @@
 #pragma once
-// Training: what the command line runs, and what calibration times.
+// The training loop: what the command line runs and calibration times.
 
 #include <cstdint>
 #include <functional>
@@ -18,116 +18,116 @@
 
 namespace ganymede::kernel {
 
-inline constexpr int kBatchMin = 2;  ///< batch normalisation needs a variance
-inline constexpr int kBatchMax = 65536;
-inline constexpr std::int64_t kStepsMax = 1'000'000'000;
-/// A trace keeps every step in memory and in the file.
-inline constexpr std::int64_t kTracedStepsMax = 100'000;
-inline constexpr int kThreadsMax = 1024;
-inline constexpr int kDiscriminatorStepsMax = 100;
-inline constexpr int kPrefetchMax = 1024;
+inline constexpr int kMinBatch = 2;  ///< batch norm needs a variance
+inline constexpr int kMaxBatch = 65536;
+inline constexpr std::int64_t kMaxSteps = 1'000'000'000;
+/// Bound for recorded steps, because a trace keeps every step in memory and in the file.
+inline constexpr std::int64_t kMaxTracedSteps = 100'000;
+inline constexpr int kMaxThreads = 1024;
+inline constexpr int kMaxDiscriminatorSteps = 100;
+inline constexpr int kMaxPrefetch = 1024;
 
 struct TrainOptions {
   std::string model = "mlp-gan";
-  std::string image;                      ///< "32x32x3"; empty: the data's where they say, else the model's first
-  std::string dataset = kBuiltinDataset;  ///< or a directory: see open_dataset
-  std::string backend = "cpu";            ///< or cuda, or auto: cuda where there is a GPU
-  int gpu = 0;                            ///< which of this machine's
-  std::string precision;     ///< of products on a GPU, kPrecisionNames; empty: tf32 where it has it, else fp32
+  std::string image;  ///< "32x32x3"; empty: the data set's if its files state it, else the model's first
+  std::string dataset = kBuiltinDataset;  ///< or a directory, see open_dataset
+  std::string backend = "cpu";            ///< "cpu", "cuda", or "auto": cuda if there is a GPU
+  int gpu = 0;                            ///< index of the machine's GPU
+  std::string precision;     ///< of products on a GPU, one of kPrecisionNames; empty: tf32 if the GPU has it, else fp32
   bool graph = true;         ///< CudaOptions
   bool host_random = false;  ///< CudaOptions
   int batch = 64;
-  int threads = 0;  ///< 0: all that this process may use
-  /// Not said: the model's own (models.hpp).
+  int threads = 0;  ///< of the CPU backend; 0: as many as this process has processors
+  /// Adam's parameters; nothing: the model's (models.hpp).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
   float average_decay = 0;  ///< StepOptions
   std::string loss;         ///< one of kLossNames; empty: the model's own
-  /// Of a growing model: the steps that each fading in and each stay at a size last. 0: grown up from the first step.
+  /// For a growing model: the steps of each fading in, and as many at each size. 0: the final form from the first step.
   std::int64_t stage_steps = 0;
   int discriminator_steps = 1;  ///< updates of the discriminator a step
   LoaderOptions loader;
   bool image_cache = true;  ///< keeps decoded pictures after their first use
   std::uint64_t seed = 1;
-  bool recompute = false;            ///< ActivationStorage
-  std::string activations = "none";  ///< bits in which activations are kept, kCompressionNames
-  std::string compression = "none";  ///< of gradients between processes, kCompressionNames
-  bool synchronized_norm = false;    ///< batch norms over the images of all processes
-  bool trace = false;                ///< record phases; costs well below 1 % of a step
+  bool recompute = false;            ///< see ActivationStorage
+  std::string activations = "none";  ///< how activations are kept, one of kCompressionNames
+  std::string compression = "none";  ///< of gradients between processes, one of kCompressionNames
+  bool synchronized_norm = false;    ///< batch norms take their statistics over all processes' images
+  bool trace = false;                ///< records phases, which takes well below 1 % of a step
 };
 
-/// ConfigError naming the flag, what was found and what was expected.
+/// Throws ConfigError with the flag, what was found and what was expected.
 void check(const TrainOptions& options);
 
-/// What images the model shall make in the end. The options must be checked.
+/// The shape of the images that the final model makes. The options must be checked.
 ImageShape image_of(const TrainOptions& options);
 
-/// The model in its last form, for the images that the options ask for. The options must be checked.
+/// The model in its final form, for the images that the options ask for. The options must be checked.
 Gan build_gan(const TrainOptions& options);
 
 GanOptions gan_options_of(const TrainOptions& options);
 
-/// What gan_step is told, with the model's own where the options say nothing. The options must be checked.
+/// Options for gan_step(), with the model's defaults where these say nothing. The options must be checked.
 StepOptions step_options_of(const TrainOptions& options);
 
-/// After how many of `steps` steps a recording begins: caches, clocks and pages settle first.
+/// How many of the first of `steps` steps a trace leaves out, because caches, clocks and pages settle in them.
 std::int64_t warmup_of(std::int64_t steps);
 
 struct Progress {
-  std::int64_t step;  ///< done, counted over the trainer's life
+  std::int64_t step;  ///< number of steps done so far, over the whole training
   Losses losses;
 };
 
 struct RunResult {
   std::int64_t steps = 0;
   double seconds = 0;  ///< wall time of these steps
-  Losses losses;       ///< of the last
+  Losses losses;       ///< of the last step
 };
 
 class Trainer {
  public:
-  /// Checks the options, opens the data set, allocates everything. ConfigError, Infeasible.
-  /// One of the communicator's processes, if there is one: `options.batch` images of each step's are its own. It must
-  /// outlive the trainer.
-  /// `backend`: used instead of the options' one.
+  /// Checks the options, opens the data set and allocates everything. Throws ConfigError for bad options or data, and
+  /// Infeasible if the training does not fit in memory. With a communicator, which must outlive the trainer, this is
+  /// one of its processes and trains on `options.batch` images of each step. `backend`, if given, is used in place of the
+  /// options' backend.
   explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr,
                    std::unique_ptr<Backend> backend = nullptr);
   ~Trainer();
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
-  /// One step. Allocates nothing unless it records. Failure when a loss is not finite.
+  /// Runs one step. Allocates nothing unless it records a trace. Throws Failure if a loss is not finite.
   Losses step();
 
-  /// So many steps; `report`, if given, is called after each. May be called again: timing is of the call's own steps.
+  /// Runs `steps` steps and calls `report`, if given, after each. The result is about the steps of this call only.
   RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {});
 
-  /// What follows until the next step is no part of one: samples, measurements, checkpoints.
+  /// Ends the recorded step: time until the next step, for samples or checkpoints, then belongs to no step.
   void pause() { clock_.end_step(); }
 
-  /// Everything from which a training of the same options goes on as if it had not stopped.
+  /// Everything that a training with the same options needs to continue as if it had not stopped.
   SafeTensors checkpoint();
-  /// Goes on from there. ConfigError naming `file` when it is of another model, batch size, seed or data set; such a
-  /// trainer is of no more use.
+  /// Continues from a checkpoint. Throws ConfigError with `file` if it comes from another model, batch size, seed or
+  /// data set; the trainer must not be used after that.
   void restore(const SafeTensors& checkpoint, const std::string& file);
 
-  /// What was recorded without the first `warmup` steps. Needs options.trace, and more steps done than `warmup`.
+  /// The recorded trace without the first `warmup` steps. Needs options.trace and more than `warmup` steps done.
   StepTrace trace(std::int64_t warmup);
 
   const TrainOptions& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }
-  /// With all of its pictures decoded.
+  /// The data set with all of its pictures decoded.
   const Dataset& whole_dataset();
   std::int64_t steps_done() const { return steps_done_; }
   std::int64_t epoch() const { return batches_->epoch(); }
   Shard shard() const { return ops_->shard(); }
-  /// Images of a step, of all processes.
+  /// Images per step of all processes together.
   int global_batch() const { return options_.batch * shard().ranks; }
-  /// Asks all processes to end after the step that runs; `stopping` says in all of them whether any did.
+  /// Asks to end after the current step. After that step stopping() is true in all processes.
   void stop() { stop_asked_ = true; }
   bool stopping() const { return stopping_; }
-  /// Seconds that communication of gradients took and nothing hid.
+  /// Seconds of gradient communication during which nothing was computed.
   double waited_s() const { return waited_s_ + reducers_waited_s(); }
-  Gan& gan() { return *gan_; }  ///< of the stage that the training stands in
+  Gan& gan() { return *gan_; }  ///< the networks of the current stage
   TensorOps& ops() { return *ops_; }
   const TensorOps& ops() const { return *ops_; }
   const Backend& backend() const { return *backend_; }
@@ -135,12 +135,12 @@ class Trainer {
  private:
   void join_on_device(Communicator& communicator);
   void load_real();
-  Losses over_processes(Losses losses);
+  Losses mean_over_processes(Losses losses);
   double reducers_waited_s() const;
-  Place place_now() const;
-  /// Builds the networks of a place, with the weights of those that stood there before, and the images that they see.
-  void enter(const Place& place);
-  void grow();
+  TrainingStage current_stage() const;
+  /// Builds the stage's networks, with the weights of the stage before, and the images of its size.
+  void enter_stage(const TrainingStage& stage);
+  void enter_next_stage();
   void start_loader(std::int64_t epoch, std::size_t position);
   TraceBatch stage_trace(std::int64_t warmup) const;
 
@@ -151,9 +151,9 @@ class Trainer {
   const Model& model_;
   ImageShape image_;
   Dataset dataset_;
-  Images stage_images_;  ///< those of the data set at a stage's size; none when the model is grown up
+  Images stage_images_;  ///< the data set's at the stage's size; empty at full size
   std::optional<Gan> gan_;
-  Place place_;
+  TrainingStage stage_;
   std::map<std::string, double> memory_bytes_;
   std::optional<Loader> batches_;
   StepRandom random_;
@@ -161,14 +161,14 @@ class Trainer {
   Communicator* communicator_ = nullptr;
   std::optional<BucketReducer> generator_reducer_, discriminator_reducer_;
   bool stop_asked_ = false, stopping_ = false;
-  double waited_s_ = 0;  ///< of the stages before
+  double waited_s_ = 0;  ///< of earlier stages
   std::vector<TraceBatch> finished_stages_;
   std::optional<TraceUtilization> utilization_;
-  std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint, once a checkpoint asked for it
+  std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint; 0: not computed yet
   std::int64_t steps_done_ = 0;
 };
 
-/// The backend that was asked for, or the error that says why it is not there.
+/// Opens the backend that the options ask for. Throws ConfigError that says why it is not available.
 std::unique_ptr<Backend> make_backend(const TrainOptions& options);
 
 }  // namespace ganymede::kernel

@@ -1,4 +1,4 @@
-// What of a training goes into a checkpoint, and back.
+// Saves a trainer's state to a checkpoint and restores it.
 
 #include <fmt/format.h>
 
@@ -59,11 +59,11 @@ void Trainer::restore(const SafeTensors& checkpoint, const std::string& file) {
   if (position > dataset_.images.count)
     throw ConfigError(fmt::format("{}: found position {} in {} images", file, position, dataset_.images.count));
   const auto latent = in.state("latent"), dropout = in.state("dropout");
-  // The networks are those of the step that was done last.
+  // The checkpoint's tensors have the form of the last step's stage.
   steps_done_ = std::max<std::int64_t>(0, steps - 1);
-  if (const Place place = place_now(); !(place.growth == place_.growth)) {
+  if (const TrainingStage stage = current_stage(); !(stage.growth == stage_.growth)) {
     gan_.reset();
-    enter(place);
+    enter_stage(stage);
   }
   set_tensors(*gan_, *ops_, checkpoint, true, file);
   steps_done_ = steps;

@@ -38,7 +38,7 @@ double processor_wait_s() {
   std::error_code ignored;
   double nanoseconds = 0;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task", ignored)) {
-    // "time on the processor, time waiting for one, slices", in nanoseconds.
+    // A line of three numbers: nanoseconds on a processor, nanoseconds waiting for one, number of time slices.
     unsigned long long ran = 0, waited = 0;
     if (std::FILE* file = std::fopen((task.path() / "schedstat").c_str(), "r")) {
       if (std::fscanf(file, "%llu %llu", &ran, &waited) == 2) nanoseconds += static_cast<double>(waited);
@@ -67,7 +67,7 @@ void UtilizationSampler::run() {
 void UtilizationSampler::sample() {
   const double wall = wall_s(), cpu = cpu_s(), wait = processor_wait_s();
   result_.samples["cpu"].push_back((cpu - last_cpu_s_) / (wall - last_wall_s_));
-  // Threads that ended meanwhile take their waiting along.
+  // The sum can fall, because the waiting of threads that ended is no longer in it.
   result_.samples["cpu_wait"].push_back(std::max(0.0, wait - last_wait_s_) / (wall - last_wall_s_));
   result_.samples["memory_bytes"].push_back(resident_bytes());
   if (gpu_ != nullptr)
@@ -91,7 +91,7 @@ void UtilizationSampler::stop() {
 
 TraceUtilization UtilizationSampler::finish() {
   stop();
-  if (result_.samples["cpu"].empty()) sample();  // a training shorter than one interval
+  if (result_.samples["cpu"].empty()) sample();  // the training was shorter than one interval
   return result_;
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Samples what this process uses, and its GPU, from a thread of its own.
+// Samples how busy this process and its GPU are, from a thread of its own.
 
 #include <condition_variable>
 #include <mutex>
@@ -10,20 +10,21 @@
 
 namespace ganymede::kernel {
 
-/// Seconds that this process's living threads have been ready to run while something else had the processor, summed
-/// over them: how much others disturb a measurement. 0 where the kernel does not say.
+/// Seconds for which threads of this process have been ready to run while something else had the processor, summed over
+/// its living threads: how much other programs disturb a measurement. 0 if the system does not say.
 double processor_wait_s();
 
 class UtilizationSampler {
  public:
-  /// `gpu`: null for none.
+  /// Starts sampling. `gpu` may be null.
   explicit UtilizationSampler(double interval_s = 0.1, std::unique_ptr<GpuMeter> gpu = nullptr);
   ~UtilizationSampler();
   UtilizationSampler(const UtilizationSampler&) = delete;
   UtilizationSampler& operator=(const UtilizationSampler&) = delete;
 
-  /// Stops sampling. "cpu": cores busy in each interval; "cpu_wait": threads that waited for one, see processor_wait_s;
-  /// "memory_bytes": resident. Of a GPU "gpu": the share of the time that a kernel ran, and "gpu_memory_bytes".
+  /// Stops sampling and returns for each interval: "cpu", the cores that were busy; "cpu_wait", the mean number of
+  /// threads that waited for one (see processor_wait_s); "memory_bytes", resident memory; and with a GPU "gpu", the
+  /// share of the time in which a kernel ran, and "gpu_memory_bytes".
   TraceUtilization finish();
 
  private:

@@ -14,7 +14,7 @@ using Extents = std::vector<std::int64_t>;
 
 constexpr const char* kAverage = "generator.average";
 
-/// Calls visit(full name, shape, device pointer, the arrays that stand there) for every tensor of a file.
+/// Calls visit(full name, shape, device pointer, arrays at that pointer) for every tensor of a file.
 template <class Visit>
 void for_each_tensor(const Gan& gan, bool moments, const Visit& visit) {
   const auto each_of = [&](const Network& network, const Ranges& ranges, float* data) {
@@ -65,7 +65,7 @@ SafeTensors tensors_of(const Gan& gan, TensorOps& ops, bool moments) {
 
 void set_tensors(Gan& gan, TensorOps& ops, const SafeTensors& content, bool moments, const std::string& file) {
   std::size_t known = 0;
-  // All is checked before anything is written: a wrong file leaves the GAN as it was.
+  // Everything is checked before anything is written, so that a wrong file leaves the GAN as it was.
   for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, const float*, const Ranges&) {
     const auto found = content.tensors.find(name);
     if (found == content.tensors.end()) throw ConfigError(fmt::format("{}: no tensor \"{}\"", file, name));

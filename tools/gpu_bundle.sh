@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies the parts of Debian's packages that the kernel needs (headers, CMake files, three small libraries) into
+# Copies the parts of Debian's packages that the kernel needs (headers, CMake files, a few small libraries) into
 # bundle/, which git ignores. With it the kernel builds on a GPU machine that has a compiler, CMake and CUDA, but none
 # of these packages. First on a Debian machine:
 #
@@ -12,8 +12,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libjpeg62-turbo-dev
-          libjpeg62-turbo zlib1g-dev zlib1g libcli11-dev libgtest-dev libgmock-dev)
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libturbojpeg0-dev libturbojpeg0 zlib1g-dev zlib1g libtbb-dev libtbb12
+          libtbbmalloc2 libtbbbind-2-5 libcli11-dev libgtest-dev libgmock-dev)
 rm -rf bundle
 for package in "${packages[@]}"; do
   if ! files=$(dpkg-query --listfiles "$package" 2>/dev/null); then

@@ -9,8 +9,8 @@
 namespace ganymede {
 namespace {
 
-constexpr int kMostChannels = 1 << 20;
-constexpr int kMostPixels = 1 << 16;
+constexpr int kMaxChannels = 1 << 20;
+constexpr int kMaxSide = 1 << 16;
 
 struct Shape {
   int channels = 0, height = 0, width = 0;
@@ -18,24 +18,24 @@ struct Shape {
   double size() const { return channels * pixels(); }
 };
 
-int integer(JsonObject& in, const char* key, int otherwise, int low, int high) {
+int integer(JsonObject& in, const char* key, int default_value, int low, int high) {
   const auto node = in.optional(key);
-  return node ? static_cast<int>(node->as_integer(low, high)) : otherwise;
+  return node ? static_cast<int>(node->as_integer(low, high)) : default_value;
 }
 
-bool flag(JsonObject& in, const char* key, bool otherwise) {
+bool flag(JsonObject& in, const char* key, bool default_value) {
   const auto node = in.optional(key);
-  return node ? node->as_bool() : otherwise;
+  return node ? node->as_bool() : default_value;
 }
 
 Shape read_shape(const JsonNode& node) {
   const auto sizes = node.as_array();
   if (sizes.size() != 3) node.expected("channels, height and width, as [3, 256, 256]");
-  return {static_cast<int>(sizes[0].as_integer(1, kMostChannels)),
-          static_cast<int>(sizes[1].as_integer(1, kMostPixels)), static_cast<int>(sizes[2].as_integer(1, kMostPixels))};
+  return {static_cast<int>(sizes[0].as_integer(1, kMaxChannels)), static_cast<int>(sizes[1].as_integer(1, kMaxSide)),
+          static_cast<int>(sizes[2].as_integer(1, kMaxSide))};
 }
 
-/// Walks the layers of a network, keeping the shape of what flows.
+/// Walks the layers of a network and keeps the shape of the activations between them.
 class Walk {
  public:
   explicit Walk(Shape input) : shape_(input) {}
@@ -65,7 +65,7 @@ class Walk {
     } else if (kind == "upsample" || kind == "downsample") {
       resize(in, kind == "upsample");
     } else if (kind == "concat") {
-      shape_.channels += static_cast<int>(in.required("channels").as_integer(1, kMostChannels));
+      shape_.channels += static_cast<int>(in.required("channels").as_integer(1, kMaxChannels));
     } else if (kind == "reshape") {
       shape_ = read_shape(in.required("to"));
     } else if (kind == "constant") {
@@ -83,22 +83,22 @@ class Walk {
     in.finish();
   }
 
-  /// `in` numbers read and `out` written, and kept for the backward pass.
+  /// Adds a layer that reads `in` numbers and writes `out`, which are kept for the backward pass.
   void add(double flops, double in, double out, std::int64_t parameters, std::int64_t launches) {
-    costs_.push_back({flops, kLayerNumber * in, kLayerNumber * out, kLayerNumber * out, launches, parameters});
+    costs_.push_back({flops, kBytesPerNumber * in, kBytesPerNumber * out, kBytesPerNumber * out, launches, parameters});
   }
 
   void elementwise(double size, std::int64_t launches) { add(0, size, size, 0, launches); }
 
   void convolution(JsonObject& in, bool transposed) {
     const Shape from = shape_;
-    const int out = static_cast<int>(in.required("out").as_integer(1, kMostChannels));
+    const int out = static_cast<int>(in.required("out").as_integer(1, kMaxChannels));
     const JsonNode kernel_node = in.required("kernel");
     const int kernel = static_cast<int>(kernel_node.as_integer(1, 1024));
     const int stride = integer(in, "stride", 1, 1, 1024);
     const int padding = integer(in, "padding", (kernel - 1) / 2, 0, 1024);
     const int extra = transposed ? integer(in, "output_padding", 0, 0, 1024) : 0;
-    const int groups = integer(in, "groups", 1, 1, kMostChannels);
+    const int groups = integer(in, "groups", 1, 1, kMaxChannels);
     const bool bias = flag(in, "bias", true);
     if (from.channels % groups != 0 || out % groups != 0)
       in.node().fail(fmt::format("{} groups divide neither {} nor {} channels", groups, from.channels, out));
@@ -119,7 +119,7 @@ class Walk {
   }
 
   void linear(JsonObject& in) {
-    const int out = static_cast<int>(in.required("out").as_integer(1, std::int64_t{kMostChannels} * 16));
+    const int out = static_cast<int>(in.required("out").as_integer(1, std::int64_t{kMaxChannels} * 16));
     const bool bias = flag(in, "bias", true);
     const double from = shape_.size();
     shape_ = {out, 1, 1};
@@ -128,8 +128,8 @@ class Walk {
 
   /// Self-attention over pixels: keys and values may be pooled, as in SAGAN and BigGAN.
   void attention(JsonObject& in) {
-    const int key = static_cast<int>(in.required("key").as_integer(1, kMostChannels));
-    const int value = static_cast<int>(in.required("value").as_integer(1, kMostChannels));
+    const int key = static_cast<int>(in.required("key").as_integer(1, kMaxChannels));
+    const int value = static_cast<int>(in.required("value").as_integer(1, kMaxChannels));
     const int pool = integer(in, "pool", 1, 1, 1024);
     const double tokens = shape_.pixels();
     const double others = tokens / (static_cast<double>(pool) * pool);
@@ -142,7 +142,7 @@ class Walk {
 
   void norm(JsonObject& in) {
     const bool affine = flag(in, "affine", true);
-    // Read once for the statistics, once more to apply them.
+    // The input is read twice: for the statistics, and to apply them.
     add(0, 2 * shape_.size(), shape_.size(), affine ? 2 * shape_.channels : 0, 2);
   }
 
@@ -160,7 +160,7 @@ class Walk {
     add(0, before, shape_.size(), 0, 1);
   }
 
-  /// Layers whose result goes elsewhere: a branch starts from what flows, a side from an input of its own.
+  /// Layers whose result leaves the main path. A branch starts from the main path, a side from an input of its own.
   void beside(JsonObject& in, bool own_input) {
     const Shape start = shape_;
     if (own_input) shape_ = read_shape(in.required("input"));
@@ -168,7 +168,7 @@ class Walk {
     shape_ = start;
   }
 
-  /// Both ways start from the same input and are added.
+  /// The layers and the shortcut start from the same input, and their results are added.
   void residual(JsonObject& in) {
     const Shape start = shape_;
     layers(in.required("layers"));
@@ -202,7 +202,8 @@ LayerNetwork read_layer_network(const JsonNode& node) {
 
 using PassKind = LayerPass::Kind;
 
-/// The discriminator learns from real images and from the generator's; then the generator through it, from the same.
+/// The default step: the discriminator learns from real and generated images, then the generator learns through it from
+/// the same generated images.
 const std::vector<LayerPass>& gan_step() {
   static const std::vector<LayerPass> step = {
       {"discriminator.forward_real", "discriminator", PassKind::forward, 1},

@@ -1,7 +1,7 @@
 #pragma once
-// A list of layers, `ganymede.layers/1`: what a model computes, so that it can be planned without running it. It
-// becomes a step trace whose FLOPs, bytes, launches and gradients are counted and whose times are a roofline's,
-// labelled so.
+// A list of layers, `ganymede.layers/1`: what a model computes, so that its training can be planned without running it.
+// It becomes a step trace whose FLOPs, bytes, launches and gradients are counted and whose times come from a roofline;
+// the trace says that they were not measured.
 //
 //   { "schema": "ganymede.layers/1", "name": "pix2pix", "source": "…",
 //     "networks": { "generator": { "input": [3, 256, 256], "layers": [ { "kind": "convolution", "out": 64, … }, … ] },
@@ -21,27 +21,27 @@
 
 namespace ganymede {
 
-inline constexpr double kLayerNumber = 4;  ///< bytes of an activation, weight or gradient
+inline constexpr double kBytesPerNumber = 4;  ///< size of an activation, weight or gradient
 
-/// What a layer, or a whole network, does for one image.
+/// What a layer, or a whole network, computes and moves for one image.
 struct LayerCost {
-  double flops = 0;             ///< of its forward pass; matrix work, a multiply-add is 2
-  double read = 0;              ///< activations, bytes of its forward pass
-  double written = 0;           ///< likewise
-  double kept = 0;              ///< bytes of outputs that its backward pass needs
-  std::int64_t launches = 0;    ///< kernels of its forward pass
-  std::int64_t parameters = 0;  ///< trainable; of the layer, whatever the number of images
+  double flops = 0;             ///< matrix work of the forward pass; a multiply-add is 2
+  double read = 0;              ///< bytes of activations that the forward pass reads
+  double written = 0;           ///< bytes of activations that it writes
+  double kept = 0;              ///< bytes of outputs that the backward pass needs
+  std::int64_t launches = 0;    ///< kernels of the forward pass
+  std::int64_t parameters = 0;  ///< trainable parameters of the layer, not per image
   LayerCost& operator+=(const LayerCost& more);
 };
 
 struct LayerNetwork {
-  double copies = 1;  ///< networks alike, as CycleGAN's two generators
+  double copies = 1;  ///< number of equal networks, for example CycleGAN's two generators
   std::vector<LayerCost> layers;
-  std::vector<int> output;  ///< channels, height, width
-  LayerCost total() const;  ///< of one copy
+  std::vector<int> output;  ///< shape of its result: channels, height, width
+  LayerCost total() const;  ///< sum over the layers of one copy
 };
 
-/// A part of a step: `times` passes of one copy, which may be a mean (a regularizer of every 16th step: 0.0625).
+/// A part of a step: `times` passes of one copy. It may be a mean: 0.0625 for a regularizer of every 16th step.
 struct LayerPass {
   enum class Kind { forward, backward, backward_input, update };
   std::string name;
@@ -54,14 +54,15 @@ struct LayerList {
   std::string name, source, precision;
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
-  double bytes_per_image = 0;  ///< copied to the device
+  double bytes_per_image = 0;  ///< what is copied to the device for each image
 };
 
-/// ConfigError with file and pointer: unknown kinds, sizes that do not fit (a kernel larger than its input, channels
-/// that its groups do not divide), a step that names no network or never updates one.
+/// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel
+/// larger than its input, channels that the groups do not divide), a step that names an unknown network or never
+/// updates one of the networks.
 LayerList read_layer_list(const JsonNode& root);
 
-/// The device whose roofline gives the times.
+/// The device whose roofline gives the times: rate of products, memory bandwidth, time to launch a kernel.
 struct RooflineDevice {
   std::string name;  ///< "V100"
   FlopsPerSecond rate;
@@ -69,13 +70,13 @@ struct RooflineDevice {
   Seconds launch{0};
   Bytes memory;
 };
-/// `software.backend` of a trace that nobody measured.
+/// `software.backend` of a trace whose times were computed, not measured.
 inline constexpr std::string_view kRooflineBackend = "roofline";
 
-/// One entry a batch size, one step each. `software.backend` is "roofline", by which others tell that nothing was
-/// measured. A backward pass costs two forward ones (gradients of inputs and of weights), one where only inputs' are
-/// wanted; Adam reads four numbers a parameter and writes three. Gradients are reduced in buckets of 25 MiB, from the
-/// last layer on, as PyTorch's DistributedDataParallel does.
+/// The trace of one step for each batch size, with kRooflineBackend as its backend. A backward pass costs twice a
+/// forward pass (gradients of inputs and of weights), and once where only the inputs' gradients are needed; Adam reads
+/// four numbers for each parameter and writes three. Gradients are reduced in buckets of 25 MiB, from the last layer
+/// on, as by PyTorch's DistributedDataParallel.
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device);
 
 }  // namespace ganymede

@@ -1,4 +1,4 @@
-// From a list of layers to a step trace.
+// Makes a step trace of a list of layers.
 
 #include <algorithm>
 #include <cmath>
@@ -10,13 +10,13 @@ namespace {
 
 using PassKind = LayerPass::Kind;
 
-/// PyTorch's DistributedDataParallel: bucket_cap_mb.
+/// The default bucket_cap_mb of PyTorch's DistributedDataParallel.
 constexpr double kBucketBytes = 25 * 1048576.0;
 
-/// FLOPs, bytes and launches of a pass over a batch.
+/// What a pass over a batch computes and moves.
 TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch) {
   const LayerCost one = network.total();
-  const double weights = kLayerNumber * static_cast<double>(one.parameters);
+  const double weights = kBytesPerNumber * static_cast<double>(one.parameters);
   TracePhase phase;
   phase.name = pass.name;
   phase.network = pass.network;
@@ -39,20 +39,20 @@ TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batc
     case PassKind::backward_input:
       set(batch * one.flops, batch * (one.read + one.written) + weights, batch * one.read, launches);
       break;
-    case PassKind::update:  // Adam: weight, gradient and two moments; weight and moments
+    case PassKind::update:  // Adam reads weight, gradient and two moments, and writes weight and moments
       set(0, network.copies * 4 * weights, network.copies * 3 * weights, 1);
       break;
   }
   return phase;
 }
 
-/// Of a network, from its last layer on; ready as the backward pass that finishes its gradients goes on.
+/// A network's buckets, from its last layer on. Each is ready when the backward pass has reached its last layer.
 void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork& network, const std::string& after) {
   double work = 0;
   for (const LayerCost& layer : network.layers) work += layer.flops;
   double bytes = 0, done = 0;
   for (auto layer = network.layers.rbegin(); layer != network.layers.rend(); ++layer) {
-    bytes += network.copies * kLayerNumber * static_cast<double>(layer->parameters);
+    bytes += network.copies * kBytesPerNumber * static_cast<double>(layer->parameters);
     done += layer->flops;
     const bool last = std::next(layer) == network.layers.rend();
     if (bytes == 0 || (bytes < kBucketBytes && !last)) continue;
@@ -62,9 +62,10 @@ void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork&
   }
 }
 
-/// What follows the first layers without parameters may be left: the buckets must hold all gradients.
-void round_off(TraceBatch& entry, const std::string& name, const LayerNetwork& network) {
-  double missing = network.copies * kLayerNumber * static_cast<double>(network.total().parameters);
+/// Changes the last buckets so that together they hold exactly all gradients, in spite of rounding and of layers that
+/// come before the first bucket's.
+void add_missing_gradients(TraceBatch& entry, const std::string& name, const LayerNetwork& network) {
+  double missing = network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
   for (const TraceBucket& bucket : entry.buckets)
     if (bucket.network == name) missing -= static_cast<double>(bucket.bytes);
   for (auto bucket = entry.buckets.rbegin(); bucket != entry.buckets.rend() && missing != 0; ++bucket)
@@ -102,7 +103,7 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
   }
   double parameters = 0, activations = 0;
   for (const auto& [name, network] : list.networks) {
-    // After the last backward pass before its first update: later ones find nothing to reduce that is not counted.
+    // After the last backward pass before the network's first update, which finishes the gradients that are reduced.
     std::string after;
     for (const LayerPass& pass : list.step) {
       if (pass.network != name) continue;
@@ -110,11 +111,11 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
       if (pass.kind == PassKind::backward) after = pass.name;
     }
     add_buckets(entry, name, network, after);
-    round_off(entry, name, network);
-    parameters += network.copies * kLayerNumber * static_cast<double>(network.total().parameters);
+    add_missing_gradients(entry, name, network);
+    parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
     activations += network.copies * batch * network.total().kept;
   }
-  // In the order in which they become ready.
+  // Buckets are listed in the order in which they become ready.
   std::stable_sort(entry.buckets.begin(), entry.buckets.end(), [&](const TraceBucket& a, const TraceBucket& b) {
     const auto index = [&](const std::string& name) {
       return std::find_if(entry.phases.begin(), entry.phases.end(), [&](const auto& p) { return p.name == name; }) -
@@ -144,7 +145,7 @@ StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const
     for (const LayerPass& pass : list.step)
       if (pass.network == name) flops += phase_of(pass, network, 1).flops;
     const auto parameters = static_cast<std::int64_t>(network.copies) * network.total().parameters;
-    trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kLayerNumber) * parameters};
+    trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kBytesPerNumber) * parameters};
   }
   for (const int batch : batches) trace.batches.push_back(entry_of(list, batch, device));
   return trace;

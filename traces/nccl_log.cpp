@@ -18,9 +18,9 @@
 namespace ganymede {
 namespace {
 
-constexpr double kMaxError = 1e-2;  ///< older logs print the largest error of a sum, 1e-7 or so, for what is right
+constexpr double kMaxError = 1e-2;  ///< older logs print the largest error of a sum, about 1e-7 for a correct one
 
-/// "all_reduce_perf" with any path and suffix.
+/// The collective of a program's name: "all_reduce_perf" with any path and suffix is "all-reduce".
 std::string collective_of(std::string_view program) {
   constexpr std::array<std::array<std::string_view, 2>, 4> kPrograms{{{"all_reduce_perf", "all-reduce"},
                                                                       {"reduce_scatter_perf", "reduce-scatter"},
@@ -31,7 +31,7 @@ std::string collective_of(std::string_view program) {
   return "";
 }
 
-/// What both formats lead to. Checks what can be wrong with a row among its neighbours.
+/// Collects the rows of either format and checks each against the rows before.
 class Collector {
  public:
   explicit Collector(const std::filesystem::path& path) { log_.file = path.string(); }
@@ -96,7 +96,7 @@ class Collector {
   void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
     if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
       fail(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
-    // Two decimals are printed: 0.00 and 0.01 tell nothing.
+    // Only two decimals are printed, so that values such as 0.00 and 0.01 tell nothing.
     const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
     if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
       fail(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
@@ -104,12 +104,12 @@ class Collector {
   }
 
   void check_factor(const std::string& where, const Timing& timing) {
-    if (timing.algbw < 1 || timing.busbw <= 0) return;  // two decimals
+    if (timing.algbw < 1 || timing.busbw <= 0) return;  // printed with two decimals, hence inexact
     const double factor = timing.busbw / timing.algbw;
     if (log_.bus_factor && std::abs(factor - *log_.bus_factor) > 0.03)
       fail(where, fmt::format("found busbw / algbw = {:.2f}, {:.2f} before: another collective or other ranks", factor,
                               *log_.bus_factor));
-    log_.bus_factor = factor;  // the last, and largest, tells best
+    log_.bus_factor = factor;  // the last row has the largest sizes and the most digits
   }
 
   NcclLog log_;
@@ -144,7 +144,7 @@ class TextReader {
  private:
   std::string where() const { return fmt::format("line {}", number_); }
 
-  /// The line behind "[1,0]<stdout>:" of mpirun or "0: " of srun, where one of these stands before it.
+  /// The line without a launcher's prefix: "[1,0]<stdout>:" of mpirun or "0: " of srun.
   static std::string_view without_prefix(std::string_view line) {
     LineScanner scanner(line);
     scanner.skip_blanks();
@@ -176,7 +176,8 @@ class TextReader {
     read_row(std::string(line));
   }
 
-  /// "#  Rank  0 Group  0 Pid   4711 on     node-a device  0 [0x07] NVIDIA A100-SXM4-40GB". Older logs have no group.
+  /// Reads "#  Rank  0 Group  0 Pid   4711 on     node-a device  0 [0x07] NVIDIA A100-SXM4-40GB". Older logs have no
+  /// group.
   bool read_device(std::string_view line) {
     LineScanner scanner(line);
     if (!scanner.skip_past("#") || !scanner.skip_blanks() || !scanner.skip("Rank") || !scanner.skip_blanks() ||
@@ -195,30 +196,30 @@ class TextReader {
       return false;
     std::string_view gpu = scanner.rest();
     while (gpu.ends_with('\r')) gpu.remove_suffix(1);
-    const bool first = group.find_first_not_of('0') == std::string_view::npos;  // of any number of digits
+    const bool first = group.find_first_not_of('0') == std::string_view::npos;  // the group may have several digits
     out_.add_device(where(), first ? 0 : 1, std::string(host), std::string(gpu));
     return true;
   }
 
   void read_library(std::string_view code) {
-    constexpr std::int64_t kLargestCode = 10'000'000;
+    constexpr std::int64_t kMaxCode = 10'000'000;
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(code.data(), code.data() + code.size(), value);
-    if (error != std::errc() || value > kLargestCode)
+    if (error != std::errc() || value > kMaxCode)
       out_.fail(where(), fmt::format("found nccl-library={}{}, expected a version's code such as 21803",
                                      code.substr(0, 20), code.size() > 20 ? "..." : ""));
     out_.set_version(version_of(value));
   }
 
  public:
-  /// NCCL_VERSION_CODE: 21803 is 2.18.3, and 2804 2.8.4.
+  /// The version that an NCCL_VERSION_CODE stands for: 21803 is 2.18.3, and 2804 is 2.8.4.
   static std::string version_of(std::int64_t code) {
     return code < 10000 ? fmt::format("{}.{}.{}", code / 1000, code % 1000 / 100, code % 100)
                         : fmt::format("{}.{}.{}", code / 10000, code % 10000 / 100, code % 100);
   }
 
  private:
-  /// Any other line is another program's.
+  /// Reads a row of the table; any other line comes from another program and is skipped.
   void read_row(const std::string& line) {
     std::istringstream stream(line);
     std::vector<std::string> tokens;
@@ -236,8 +237,8 @@ class TextReader {
     out_.add_row(where(), std::stoll(tokens[0]), out, in);
   }
 
-  /// A root stands before the time: "-1", or a rank, where the time comes one later. Which of the two it is the algbw
-  /// tells, as it is the size over the time.
+  /// True if column `next` is a root, "-1" or a rank, which stands before the time since 2021. The algbw, which is the
+  /// size divided by the time, tells which of two columns is the time.
   static bool has_root(const std::vector<std::string>& tokens, std::size_t next) {
     if (tokens[next] == "-1") return true;
     if (!is_integer(tokens[next]) || next + 2 >= tokens.size()) return false;
@@ -316,7 +317,7 @@ void read_json(const JsonNode& root, Collector& out) {
     if (!has(row, "out_of_place")) row.fail("\"out_of_place\" is missing");
     std::optional<Collector::Timing> in;
     const bool any = row.child("size").as_integer(0, std::int64_t{1} << 60) > 0;
-    const bool only_in = row.value()["out_of_place"].is_null();  // a replayed trace
+    const bool only_in = row.value()["out_of_place"].is_null();  // a replayed trace has only in-place results
     if (has(row, "in_place") && !row.value()["in_place"].is_null() && any) in = timing_of(row.child("in_place"), out);
     if (only_in && !in) row.fail("found neither out_of_place nor in_place");
     const Collector::Timing timing = !any      ? Collector::Timing{}

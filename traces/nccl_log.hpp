@@ -1,10 +1,10 @@
 #pragma once
-// What NVIDIA's nccl-tests print: the table on standard output, and the JSON of their -J. Its environment, which holds
-// whatever the shell did, is not looked at.
+// Reads what NVIDIA's nccl-tests print: the table on standard output, and the JSON of their option -J, except for the
+// environment variables in it, which may hold secrets.
 //
-// Text is taken from logs as people keep them: launchers' prefixes ("[1,0]<stdout>:", "0: "), other programs' lines in
-// between, no header. Columns: size, count, type, reduction and, since 2021, root; then time, algbw and busbw, and
-// errors or "#wrong"; the same again in place, unless somebody cut it off.
+// The table may come from a log with launchers' prefixes ("[1,0]<stdout>:", "0: "), lines of other programs, or no
+// header. Its columns are size, count, type, reduction and, since 2021, root; then time, algbw and busbw, and errors or
+// "#wrong"; then the same for the operation in place, which may be cut off.
 //
 // Source of the formats: NVIDIA/nccl-tests src/common.cu (up to 2.16) and src/util.cu (2.17).
 
@@ -19,7 +19,7 @@
 namespace ganymede {
 
 struct NcclRow {
-  std::string where;  ///< "line 12", "/results/3"
+  std::string where;  ///< place in the file: "line 12" or "/results/3"
   std::int64_t bytes = 0;
   Seconds out_of_place;
   std::optional<Seconds> in_place;
@@ -27,18 +27,19 @@ struct NcclRow {
 
 struct NcclLog {
   std::string file;
-  std::string collective;            ///< "all-reduce", "reduce-scatter", "all-gather", "broadcast"; empty: not stated
-  int ranks = 0;                     ///< 0: not stated
-  int nodes = 0;                     ///< hosts; 0: not stated
-  std::string gpu;                   ///< of rank 0, as the driver names it; empty: not stated
-  std::string version;               ///< of NCCL, "2.18.3"; empty: not stated
-  std::optional<double> bus_factor;  ///< busbw / algbw; absent: no row is fast enough to tell
-  std::vector<NcclRow> rows;         ///< at least one; sizes ascend, above zero
-  std::vector<std::string> notes;    ///< what was left out or could not be known, for people
+  std::string collective;            ///< "all-reduce", "reduce-scatter", "all-gather" or "broadcast"; empty: unknown
+  int ranks = 0;                     ///< 0: unknown
+  int nodes = 0;                     ///< hosts; 0: unknown
+  std::string gpu;                   ///< the GPU of rank 0 as the driver names it; empty: unknown
+  std::string version;               ///< NCCL's version, "2.18.3"; empty: unknown
+  std::optional<double> bus_factor;  ///< busbw / algbw; nothing if the rows are too slow for their digits to tell
+  std::vector<NcclRow> rows;         ///< at least one, by ascending size, all above zero
+  std::vector<std::string> notes;    ///< messages about what was left out or is unknown
 };
 
-/// Not readable, no table, a row cut short, a time that is no number, wrong results, rows of several collectives or
-/// communicators: ConfigError with the place. Rows of 0 bytes are left out and noted.
+/// Reads a log. Throws ConfigError with the place if it is unreadable, has no table, a row that is cut short, a time
+/// that is no number, wrong results, or rows of several collectives or communicators. Rows of 0 bytes are left out and
+/// noted.
 NcclLog read_nccl_log(const std::filesystem::path& path);
 
 }  // namespace ganymede

@@ -19,7 +19,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// The characters of a file, inflated if it is gzipped.
+/// Reads a file character by character, inflated if it is gzipped.
 class Characters {
  public:
   Characters(const std::filesystem::path& file, const std::function<void(std::int64_t)>& progress)
@@ -56,7 +56,7 @@ class Characters {
   std::size_t at_ = 0, size_ = 0;
 };
 
-/// What the parser walks over.
+/// The part of the document that the parser is in.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -83,7 +83,7 @@ class Cursor {
   Characters* characters_;
 };
 
-/// The members of one event that matter, as they stand.
+/// The members of one event that matter, as the file has them.
 struct RawEvent {
   std::string phase, category, name, thread, collective, type;
   double start = -1, length = -1;  // microseconds
@@ -101,7 +101,7 @@ bool is_collective(const std::string& name) {
   return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
 }
 
-/// Annotations that libraries make, which are no phases of anybody's step.
+/// True for annotations that libraries make themselves; they are not phases of a step.
 bool is_library(const std::string& name) {
   for (const char* start : {"ProfilerStep", "nccl:", "enumerate(DataLoader)", "DistributedDataParallel",
                             "Optimizer.zero_grad", "autograd::", "record_param_comms"})
@@ -155,8 +155,8 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
 
   bool seen_events() const { return seen_events_; }
-  std::unordered_map<std::int64_t, std::pair<double, std::string>> launches;  // by correlation: time, thread
-  std::vector<std::int64_t> correlations;                                     // of out.gpu
+  std::unordered_map<std::int64_t, std::pair<double, std::string>> launches;  // time and thread, by correlation id
+  std::vector<std::int64_t> correlations;                                     // of each event in out.gpu
 
  private:
   bool number(double value, std::int64_t whole);

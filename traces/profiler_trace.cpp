@@ -14,7 +14,7 @@ namespace {
 using Spans = std::vector<ProfilerSpan>;
 using EventKind = ProfilerGpuEvent::Kind;
 
-/// Overlapping and touching spans as one; sorted.
+/// Sorts spans and merges those that overlap or touch.
 Spans merged(Spans spans) {
   std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.start < b.start; });
   Spans out;
@@ -33,7 +33,7 @@ double length(const Spans& spans) {
   return sum;
 }
 
-/// What of `from` no span of `other` covers; both merged.
+/// The parts of `from` that no span of `other` covers. Both must be merged.
 Spans without(const Spans& from, const Spans& other) {
   Spans out;
   auto next = other.begin();
@@ -54,7 +54,7 @@ struct Segment : ProfilerSpan {
 };
 
 struct Step {
-  double start = 0, wall = 0;  ///< of the GPU's work, to the start of the next step's
+  double start = 0, wall = 0;  ///< seconds: when the GPU begins this step, and how long until it begins the next
   std::vector<const ProfilerGpuEvent*> events;
   std::vector<Segment> segments;
   Spans exposed;
@@ -66,7 +66,7 @@ struct Step {
     for (const Segment& segment : segments) names += segment.name + "\n";
     return names;
   }
-  /// Seconds of exposed communication before a time.
+  /// Seconds of exposed communication before the given time.
   double removed(double time) const {
     double sum = 0;
     for (const ProfilerSpan& span : exposed) sum += std::max(0.0, std::min(time, span.end) - span.start);
@@ -74,7 +74,7 @@ struct Step {
   }
 };
 
-/// The outermost annotations of the steps' thread.
+/// The outermost annotations of the thread that calls step().
 std::vector<ProfilerAnnotation> outermost(const ProfilerEvents& events) {
   std::vector<ProfilerAnnotation> outer;
   for (const ProfilerAnnotation& annotation : events.annotations) {
@@ -92,7 +92,7 @@ const ProfilerAnnotation* at(const std::vector<ProfilerAnnotation>& outer, doubl
   return &*std::prev(after);
 }
 
-/// Events go to the step in which they were launched.
+/// Sorts events into the steps in which they were launched.
 std::vector<Step> steps_of(const ProfilerEvents& events) {
   std::vector<Step> steps(events.steps.size());
   for (const ProfilerGpuEvent& event : events.gpu) {
@@ -125,7 +125,7 @@ void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
     if (event->kind != EventKind::compute) continue;
     const ProfilerAnnotation* annotation = at(outer, event->launched >= 0 ? event->launched : event->start);
     if (annotation == nullptr) step.unattributed += event->end - event->start;
-    // Kernels outside any, as of optimizers or of backward passes that end late, count to the phase before.
+    // Kernels launched outside of any annotation, for example by optimizers, belong to the phase before.
     if (step.segments.empty() || (annotation != nullptr && annotation != current)) {
       const std::string name = annotation ? annotation->name : outer.empty() ? "step" : "before";
       const int times = ++seen[name];
@@ -133,7 +133,7 @@ void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
       segment.start = event->start;
       segment.end = event->end;
       segment.name = times == 1 ? name : fmt::format("{} ({})", name, times);
-      // Streams overlap: a phase begins where the one before ends.
+      // Streams overlap; a phase begins where the one before ends, so that phases do not.
       if (!step.segments.empty()) segment.start = std::max(segment.start, step.segments.back().end);
       step.segments.push_back(std::move(segment));
       current = annotation;
@@ -167,7 +167,7 @@ void break_down(Step& step) {
   step.breakdown.unattributed = step.unattributed / std::max(1e-12, step.breakdown.compute);
 }
 
-/// The steps whose phases come in the order of most.
+/// Keeps the steps whose phases come in the most frequent order.
 std::vector<Step> alike(std::vector<Step> steps, std::size_t& left_out) {
   std::map<std::string, std::size_t> counts;
   for (const Step& step : steps) ++counts[step.order()];
@@ -224,7 +224,7 @@ TraceBatch batch_of(const std::vector<Step>& steps, const ProfilerOptions& optio
   return batch;
 }
 
-/// The all-reduces of a step, each after the phase in which it starts.
+/// The all-reduces of a step as buckets, each after the phase in which it starts.
 void add_buckets(TraceBatch& batch, const Step& step, const ProfilerEvents& events) {
   for (const auto* event : step.events) {
     if (event->kind != EventKind::collective || event->bytes <= 0) continue;
@@ -241,7 +241,7 @@ void add_buckets(TraceBatch& batch, const Step& step, const ProfilerEvents& even
   }
 }
 
-/// FLOPs and bytes of the layers, shared among the phases by their time.
+/// Divides the layers' FLOPs and bytes among the phases in proportion to their time.
 void add_work(TraceBatch& batch, const ProfilerOptions& options, TraceNetwork& network) {
   if (!options.layers) return;
   const StepTrace counted = trace_of(*options.layers, {options.batch}, options.device);
@@ -264,13 +264,41 @@ void add_work(TraceBatch& batch, const ProfilerOptions& options, TraceNetwork& n
   network.flops_per_image = flops / options.batch;
 }
 
+ProfilerBreakdown mean_breakdown(const std::vector<Step>& steps) {
+  ProfilerBreakdown mean;
+  const auto count = static_cast<double>(steps.size());
+  for (const Step& step : steps) {
+    const ProfilerBreakdown& one = step.breakdown;
+    mean.step += one.step / count, mean.compute += one.compute / count;
+    mean.exposed += one.exposed / count, mean.overlapped += one.overlapped / count;
+    mean.copies += one.copies / count, mean.idle += one.idle / count;
+    mean.unattributed += one.unattributed / count;
+  }
+  return mean;
+}
+
+void add_notes(ProfilerImport& out, const ProfilerOptions& options, bool no_annotations) {
+  if (!options.layers)
+    out.notes.emplace_back(
+        "a profiler trace has no FLOPs: it predicts the GPU that it was recorded on, no other (--layers gives them)");
+  if (no_annotations)
+    out.notes.emplace_back("no annotations (record_function) in it: the step is one phase");
+  else if (out.mean.unattributed > 0.05)
+    out.notes.push_back(
+        fmt::format("{:.0f} % of the computing was launched outside any annotation, and counts to the phase "
+                    "before",
+                    100 * out.mean.unattributed));
+  if (out.left_out > 0)
+    out.notes.push_back(fmt::format("{} steps have other phases than most and are left out", out.left_out));
+}
+
 }  // namespace
 
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options) {
   ProfilerImport out;
   const auto outer = outermost(events);
   std::vector<Step> steps = steps_of(events);
-  // The last one's end is not known: nothing follows it.
+  // The last step is left out, because its end is unknown: no step follows it.
   if (steps.size() > 2) steps.pop_back();
   for (Step& step : steps) {
     find_segments(step, outer);
@@ -279,17 +307,10 @@ ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptio
   steps = alike(std::move(steps), out.left_out);
   if (steps.size() < 2)
     throw ConfigError(
-        fmt::format("{}: {} steps with kernels whose phases come in the same order, expected two at least", events.file,
+        fmt::format("{}: {} steps with kernels whose phases come in the same order, expected at least two", events.file,
                     steps.size()));
   out.steps = steps.size();
-  const auto count = static_cast<double>(steps.size());
-  for (const Step& step : steps) {
-    const ProfilerBreakdown& one = step.breakdown;
-    out.mean.step += one.step / count, out.mean.compute += one.compute / count;
-    out.mean.exposed += one.exposed / count, out.mean.overlapped += one.overlapped / count;
-    out.mean.copies += one.copies / count, out.mean.idle += one.idle / count;
-    out.mean.unattributed += one.unattributed / count;
-  }
+  out.mean = mean_breakdown(steps);
   StepTrace& trace = out.trace;
   trace.device = {options.device.name, "gpu", 1, options.device.rate, options.device.bandwidth, options.device.memory};
   trace.software = {"PyTorch", "unknown", std::string(kProfilerBackend)};
@@ -316,18 +337,7 @@ ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptio
   add_work(batch, options, network);
   trace.networks["model"] = network;
   trace.batches.push_back(std::move(batch));
-  if (!options.layers)
-    out.notes.emplace_back(
-        "a profiler trace has no FLOPs: it predicts the GPU that it was recorded on, no other (--layers gives them)");
-  if (outer.empty())
-    out.notes.emplace_back("no annotations (record_function) in it: the step is one phase");
-  else if (out.mean.unattributed > 0.05)
-    out.notes.push_back(
-        fmt::format("{:.0f} % of the computing was launched outside any annotation, and counts to the phase "
-                    "before",
-                    100 * out.mean.unattributed));
-  if (out.left_out > 0)
-    out.notes.push_back(fmt::format("{} steps have other phases than most and are left out", out.left_out));
+  add_notes(out, options, outer.empty());
   return out;
 }
 

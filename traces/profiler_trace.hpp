@@ -1,6 +1,6 @@
 #pragma once
-// From the events of a PyTorch profiler trace to a step trace: what one GPU computes in each phase of a step, without
-// waiting for others, and what it sends.
+// Makes a step trace of a PyTorch profiler trace: what one GPU computes in each phase of a step, without the time in
+// which it waits for others, and what it sends.
 
 #include <optional>
 #include <string>
@@ -13,37 +13,38 @@
 
 namespace ganymede {
 
-/// `software.backend` of such a trace.
+/// `software.backend` of a trace made so.
 inline constexpr std::string_view kProfilerBackend = "profiler";
 
 struct ProfilerOptions {
-  int batch = 0;  ///< images a GPU and step, which the trace does not say
+  int batch = 0;  ///< images per GPU and step, which the trace does not say
   std::string model;
-  RooflineDevice device;            ///< its name is what a platform calls the GPU that was recorded
-  std::int64_t parameters = 0;      ///< trainable; 0: as the all-reduces say
-  std::optional<LayerList> layers;  ///< gives FLOPs and bytes, without which a trace predicts its own device alone
+  RooflineDevice device;            ///< the GPU that was recorded, by a platform's name for it
+  std::int64_t parameters = 0;      ///< number of trainable ones; 0: as many as the all-reduces carry
+  std::optional<LayerList> layers;  ///< for FLOPs and bytes; without it a trace can predict only its own device
 };
 
-/// Of a mean step of those kept, seconds.
+/// How the mean step, of those that are kept, divides; in seconds.
 struct ProfilerBreakdown {
   double step = 0, compute = 0;
-  double exposed = 0, overlapped = 0;  ///< collectives beside which nothing, or something, is computed
-  double copies = 0;                   ///< to and from the host, beside which nothing else runs
+  double exposed = 0, overlapped = 0;  ///< collectives without and with computation at the same time
+  double copies = 0;                   ///< copies to and from the host while nothing else runs
   double idle = 0;
-  double unattributed = 0;  ///< share of `compute` launched outside any annotation
+  double unattributed = 0;  ///< share of `compute` that was launched outside of any annotation
 };
 
 struct ProfilerImport {
   StepTrace trace;
   ProfilerBreakdown mean;
   std::size_t steps = 0, left_out = 0;
-  std::vector<std::string> notes;  ///< what could not be attributed, and what to beware of
+  std::vector<std::string> notes;  ///< messages about what could not be attributed, and other cautions
 };
 
-/// Phases are the outermost annotations of the thread that calls step(), by when the host launched each kernel; kernels
-/// launched outside them count to the phase before. Time in which a collective runs and nothing is computed is taken
-/// out: the simulation puts its own there. Steps whose phases come in another order than in most are left out.
-/// ConfigError: fewer than two steps alike, no kernel in any of them, no collectives and no `parameters`.
+/// Phases are the outermost annotations of the thread that calls step(). A kernel belongs to the phase in which the
+/// host launched it, or to the one before if it was launched between two. Time in which a collective runs and nothing
+/// is computed is removed, because the simulation adds its own. Steps whose phases come in another order than in most
+/// steps are left out. Throws ConfigError if fewer than two steps are alike, none has a kernel, or there are neither
+/// collectives nor `parameters`.
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options);
 
 }  // namespace ganymede

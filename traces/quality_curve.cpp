@@ -36,18 +36,18 @@ QualityCurve read_curve(const JsonNode& node) {
   return curve;
 }
 
-/// Below the target, or at it.
+/// How far the point falls short of the target; zero or less if it meets it.
 double shortfall(const QualityPoint& point, const QualityTarget& target) {
   return target.fid ? point.fid - *target.fid : *target.inception_score - point.inception_score;
 }
 
-/// Images until the target is first met; nullopt: never.
+/// Images until the target is first met; nothing if it never is.
 std::optional<double> first_met(const QualityCurve& curve, const QualityTarget& target) {
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const double here = shortfall(curve.points[i], target);
     if (here > 0) continue;
     if (i == 0) return curve.points[0].images;
-    // From the best before it, which is the nearest that still falls short.
+    // Interpolate from the best point before it, the nearest one that falls short.
     const QualityPoint& before =
         *std::min_element(curve.points.begin(), curve.points.begin() + static_cast<std::ptrdiff_t>(i),
                           [&](const auto& a, const auto& b) { return shortfall(a, target) < shortfall(b, target); });

@@ -1,6 +1,7 @@
 #pragma once
-// How good a generator is after so many images, `ganymede.quality/1`: recorded by real trainings at one or several
-// batch sizes, so that a run may have a quality for its target and a larger batch is charged what it costs in quality.
+// Quality curves, `ganymede.quality/1`: how good a generator is after how many images, recorded by real trainings at
+// one or several batch sizes. With them a run can have a quality as its target. A larger batch needs more images to
+// reach the same quality; the run pays for them.
 
 #include <cstdint>
 #include <filesystem>
@@ -13,19 +14,19 @@
 namespace ganymede {
 
 struct QualityPoint {
-  double images = 0;  ///< real ones trained on so far
+  double images = 0;  ///< real images that were trained on so far
   double fid = 0, inception_score = 0;
 };
 
-/// One training.
+/// What one training recorded.
 struct QualityCurve {
-  int batch = 0;  ///< of all workers together
+  int batch = 0;  ///< images per step of all workers together
   std::uint64_t seed = 0;
   std::string software;              ///< "ganymede 0.1.0 (eigen)"
-  std::vector<QualityPoint> points;  ///< by ascending images
+  std::vector<QualityPoint> points;  ///< ascending in their images
 };
 
-/// Trainings of one model on one dataset, measured in the features of one network: figures of different feature
+/// Trainings of one model on one dataset, measured in the features of one network. Figures of different feature
 /// networks cannot be compared.
 struct QualityCurves {
   std::string model, dataset, features;
@@ -34,24 +35,26 @@ struct QualityCurves {
 
 inline constexpr const char* kQualitySchema = "ganymede.quality/1";
 
-/// ConfigError, located: unsorted images, figures that are no FID or inception score.
+/// Reads curves. Throws a located ConfigError for unsorted images and impossible figures (a FID below 0, an inception
+/// score below 1).
 QualityCurves read_quality_curves(const JsonNode& root);
 std::string write_quality_curves(const QualityCurves& curves);
 
-/// What a run is to reach: an FID at most, or an inception score at least.
+/// The quality that a run must reach: at most this FID, or at least this inception score.
 struct QualityTarget {
   std::optional<double> fid, inception_score;
 };
 
 struct ImagesNeeded {
   double images = 0;
-  double low = 0, high = 0;  ///< the least and the most of trainings at the batch sizes used
+  double low = 0, high = 0;  ///< the fewest and the most that a training at these batch sizes needed
   std::vector<std::string> notes;
 };
 
-/// At a global batch: along each curve on straight lines over the logarithm of the images, best so far; over seeds
-/// the geometric mean; between two batch sizes on a straight line over logarithms. Beyond the recorded batch sizes the
-/// nearest one's is taken, which a note says. ConfigError naming the best that was reached if no curve gets there.
+/// Images that a training with this global batch needs. Each curve is interpolated linearly over the logarithm of the
+/// images, by the best figure so far; seeds are joined by the geometric mean; between two recorded batch sizes
+/// logarithms are interpolated linearly. Beyond the recorded batch sizes the nearest one counts, and a note says so.
+/// Throws ConfigError with the best recorded figure if no curve reaches the target.
 ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target, double batch);
 
 }  // namespace ganymede

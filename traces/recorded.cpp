@@ -18,7 +18,8 @@ const std::vector<std::string>& recorded_names() {
 
 namespace {
 
-/// Which device's data sheet times the steps hardly matters: on any GPU they are counted anew.
+/// The device whose data sheet times the steps. The choice hardly matters, because the times are computed again for any
+/// other GPU.
 std::string layers_text(const JsonNode& at, std::string_view wanted) {
   const std::size_t colon = wanted.find(':');
   std::optional<std::string> precision;

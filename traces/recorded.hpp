@@ -1,6 +1,6 @@
 #pragma once
-// The step traces that come with the program: traces/recorded/*.json, embedded when it is built. A scenario names one
-// as "recorded:mlp-gan-cpu".
+// The step traces that are built into the program from traces/recorded/*.json. A scenario names one as
+// "recorded:mlp-gan-cpu".
 
 #include <string>
 #include <string_view>
@@ -11,19 +11,20 @@
 namespace ganymede {
 
 inline constexpr std::string_view kRecorded = "recorded:";
-/// "layers:cyclegan": the list of layers of that name, at batches 1, 2, 4, … 256, timed by the roofline of a V100's
-/// data sheet, as `import layers` would; on other GPUs it is counted anew. "layers:cyclegan:fp16": in another
-/// precision.
+/// "layers:cyclegan" names the trace that `import layers` makes of traces/layers/cyclegan.json, with batches 1, 2, 4, …
+/// 256, timed by the roofline of a V100's data sheet (for other GPUs it is computed again). "layers:cyclegan:fp16" is
+/// the same in another precision.
 inline constexpr std::string_view kLayers = "layers:";
 
-/// Their names, sorted.
+/// Names of the recorded traces, sorted.
 const std::vector<std::string>& recorded_names();
 
-/// The text of what a "trace" names: a recorded one, or a file whose path starts where the value stands. ConfigError at
-/// that place, for an unknown name with the list and the nearest.
+/// The text of the trace that a "trace" value names: a recorded one, a list of layers, or a file, whose path is
+/// relative to at.directory(). Throws ConfigError located there; for an unknown name it lists the names and the
+/// nearest.
 std::string trace_text(const JsonNode& at);
 
-/// How messages call it: "recorded:mlp-gan-cpu", or the file's path.
+/// The trace's name for messages: "recorded:mlp-gan-cpu", or the file's path.
 std::string trace_name(const JsonNode& at);
 
 }  // namespace ganymede

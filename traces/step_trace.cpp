@@ -13,7 +13,7 @@ namespace {
 constexpr double kMax = std::numeric_limits<double>::max();
 constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
-// Rounding of clocks: a phase may seem to end this much after its step.
+// Seconds by which a phase may seem to end after its step, because clocks round.
 constexpr double kClockSlack_s = 1e-6;
 
 TraceDevice read_device(const JsonNode& node) {
@@ -124,14 +124,14 @@ TraceUtilization read_utilization(const JsonNode& node) {
   return utilization;
 }
 
-/// Orders buckets: the producing phase's place, then the share of it.
+/// Orders buckets by the index of the phase that computes them, then by the share of that phase.
 std::pair<std::ptrdiff_t, double> ready_at(const TraceBatch& batch, const TraceBucket& bucket) {
   const auto producer = std::find_if(batch.phases.begin(), batch.phases.end(),
                                      [&](const TracePhase& phase) { return phase.name == bucket.after_phase; });
   return {producer - batch.phases.begin(), bucket.ready_fraction};
 }
 
-/// The device does one thing after the other.
+/// Checks that phases on the device do not overlap.
 void check_order(const JsonNode& node, const TraceBatch& batch) {
   const TracePhase* before = nullptr;
   for (const auto& phase : batch.phases) {
@@ -180,7 +180,7 @@ TraceBatch read_batch(const JsonNode& node, const std::map<std::string, TraceNet
   return batch;
 }
 
-/// A quantity as the reader takes it back exactly.
+/// Writes a quantity so that reading it gives exactly the same value.
 template <class Unit>
 std::string exact(Quantity<Unit> quantity, std::string_view unit) {
   return fmt::format("{}{}", quantity.si, unit);

@@ -1,5 +1,5 @@
 #pragma once
-// CIFAR-10's binary files (Krizhevsky 2009): of each image a byte for its class, then 3 x 32 x 32 bytes.
+// CIFAR-10's binary files (Krizhevsky 2009): for each image a byte with its class, then 3 x 32 x 32 bytes.
 
 #include <filesystem>
 #include <vector>
@@ -13,8 +13,8 @@ struct CifarImages {
   std::vector<std::uint8_t> labels;  ///< 0 to 9
 };
 
-/// All images of the files, in order. ConfigError naming the file when its length is no multiple of an image's or a
-/// class is above 9.
+/// Reads all images of the files, in order. Throws ConfigError with the file if its length is not a multiple of an
+/// image's or a class is above 9.
 CifarImages read_cifar(const std::vector<std::filesystem::path>& files);
 
 }  // namespace ganymede::kernel

@@ -44,7 +44,7 @@ Images moving_clips(const Images& images, int count, std::uint64_t seed, int fra
   for (int clip = 0; clip < count; ++clip) {
     const std::uint8_t* image =
         images.pixels.data() + static_cast<std::size_t>(clip % images.count * images.channels) * plane;
-    // Pixels a frame, by at most an eighth of the image.
+    // Speeds in pixels per frame, at most an eighth of the image.
     const auto speed = [&](int extent) { return static_cast<int>(random.below(extent / 4 + 1U)) - extent / 8; };
     const int down = speed(images.height), right = speed(images.width);
     for (int c = 0; c < images.channels; ++c)

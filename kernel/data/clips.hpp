@@ -1,5 +1,5 @@
 #pragma once
-// Short clips of video: folders of frames, and moving glyphs.
+// Short video clips: from folders of frames, or made by moving images.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,14 +9,14 @@
 
 namespace ganymede::kernel {
 
-/// Every folder below `directory`, at any depth, that holds PNG or JPEG files is a video and these its frames, in the
-/// order of their names (UCF101: class/video/frame). Each gives as many clips of so many frames as follow one another
-/// in it; the frames left over are skipped. The files of one clip after the other. ConfigError when the directory is
-/// not there or no video is long enough.
+/// Lists the files of all clips of `frames` frames, clip after clip. Every folder below `directory`, at any depth, that
+/// holds PNG or JPEG files is a video whose frames they are, in the order of their names (UCF101: class/video/frame). A
+/// video is cut into consecutive clips; for example one of 20 frames gives two clips of 8, and 4 frames are skipped.
+/// Throws ConfigError if the directory does not exist or no video is long enough.
 std::vector<std::filesystem::path> clip_files(const std::filesystem::path& directory, int frames);
 
-/// `count` clips of the given images, each gliding with a speed of its own, and what leaves at one edge coming back at
-/// the other.
+/// Makes `count` clips of the images, used in turn. In each clip the image glides at a constant random speed, and what
+/// leaves at one edge comes back at the other.
 Images moving_clips(const Images& images, int count, std::uint64_t seed, int frames);
 
 }  // namespace ganymede::kernel

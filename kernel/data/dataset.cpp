@@ -22,23 +22,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Another number or another drawing is another version: old files are then left alone, never mixed.
+// A change of the number or of the drawing needs a new version here, so that files in caches are never mixed.
 std::string builtin_version(ImageShape shape) {
   return fmt::format("glyphs-{}x{}{}-v1", shape.height, shape.width, shape.channels == 1 ? "" : "-colour");
 }
 constexpr int kBuiltinImages = 10'000;
-/// Fewer of large images, which would fill a disk.
+/// Number of images drawn; fewer if they are large, which would fill a disk.
 constexpr int kBuiltinBytes = 128 << 20, kBuiltinClipBytes = 32 << 20;
 constexpr std::uint64_t kBuiltinSeed = 1;
 
 constexpr const char* kImages = "train-images-idx3-ubyte";
 constexpr const char* kLabels = "train-labels-idx1-ubyte";
 constexpr const char* kDigest = "digest";
-// As some archives name them.
+// Names of MNIST's files; some archives write a dot for the last hyphen.
 constexpr const char* kDottedImages = "train-images.idx3-ubyte";
 constexpr const char* kDottedLabels = "train-labels.idx1-ubyte";
 
-/// The first that exists, plain or gzipped.
+/// The first of these files that exists, plain or gzipped.
 std::optional<fs::path> first_of(const fs::path& directory, const std::vector<std::string>& names) {
   std::error_code ignored;
   for (const auto& name : names)
@@ -63,7 +63,7 @@ std::string digest(const std::string& images, const std::string& labels) {
   return fmt::format("{:016x} {:016x}\n", fnv1a(images), fnv1a(labels));
 }
 
-/// Whether a built-in set lies there as it was written; one that was cut short or changed is drawn again.
+/// True if the directory holds a built-in set as it was written. One that was cut short or changed is drawn again.
 bool is_intact(const fs::path& directory) {
   std::error_code ignored;
   for (const char* name : {kImages, kLabels, kDigest})
@@ -93,7 +93,7 @@ Dataset of_pictures(std::string name, std::vector<fs::path> files, ImageShape sh
   auto store = std::make_shared<const PictureStore>(std::move(files), shape, reading.cached);
   Dataset dataset{std::move(name), {store->count(), shape.height, shape.width, {}, shape.channels, shape.frames}};
   dataset.pictures = std::move(store);
-  if (reading.now) dataset.need_all();
+  if (reading.now) dataset.decode_all();
   return dataset;
 }
 
@@ -139,7 +139,7 @@ void Dataset::read(std::uint32_t index, std::uint8_t* out) const {
   std::memcpy(out, images.pixels.data() + index * bytes, bytes);
 }
 
-void Dataset::need_all() {
+void Dataset::decode_all() {
   if (images.pixels.empty()) images = pictures->decode_all();
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where training images come from: the built-in glyphs, or a directory of MNIST's files, CIFAR-10's, or pictures.
+// Where training images come from: the built-in glyphs, or a directory with MNIST's files, CIFAR-10's, or pictures.
 
 #include <cstdint>
 #include <filesystem>
@@ -15,44 +15,45 @@ namespace ganymede::kernel {
 
 struct Dataset {
   std::string name;                       ///< "builtin" or the directory
-  Images images;                          ///< of picture files without pixels until they are all wanted
-  std::vector<std::uint8_t> labels = {};  ///< empty when there is no file of them
+  Images images;                          ///< pixels are empty for picture files until decode_all()
+  std::vector<std::uint8_t> labels = {};  ///< empty if the data set has none
   std::shared_ptr<const PictureStore> pictures = {};
 
-  /// Image `index` to `out`, by any thread.
+  /// Writes image `index`, of images.shape().pixels() bytes, to `out`. Any thread may call it.
   void read(std::uint32_t index, std::uint8_t* out) const;
-  /// Decodes what is not decoded.
-  void need_all();
-  /// Another data set has another.
+  /// Decodes all picture files into `images.pixels`; does nothing if they are there already.
+  void decode_all();
+  /// A hash that tells data sets apart.
   std::uint64_t fingerprint() const;
 };
 
-/// Of picture files: decoded when they are first asked for, or now; and then kept, or decoded every time.
+/// When picture files are decoded.
 struct PictureReading {
-  bool now = true;
-  bool cached = true;
+  bool now = true;     ///< all of them when the data set is opened; else each when it is first read
+  bool cached = true;  ///< keeps decoded pictures; else they are decoded at every read
 };
 
 inline constexpr const char* kBuiltinDataset = "builtin";
 
-/// Images, or clips, of `shape`. "builtin" draws them. A directory holds, in this order of preference:
+/// Opens a data set of images, or clips, of `shape`. "builtin" is drawn by code (see glyphs.hpp). In a directory the
+/// first of these that is there is read:
 /// - train-images-idx3-ubyte (or train-images.idx3-ubyte; either with .gz) and perhaps its labels;
 /// - data_batch_1.bin to data_batch_5.bin of CIFAR-10, as many as there are;
 /// - for clips, folders of frames (as UCF101 is unpacked): see clips.hpp;
 /// - PNG and JPEG files, at any depth, which are resized and cropped to `shape`.
-/// ConfigError when nothing of these is there, a file is damaged, labels and images differ in number, or the files'
-/// images are of another shape.
+/// Throws ConfigError if the directory has none of these, a file is damaged, labels and images differ in number, or the
+/// images have another shape.
 Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading pictures = {});
 
-/// The shape that a directory's files say by themselves (IDX and CIFAR-10); nullopt for the built-in set, pictures, and
-/// what open_dataset will refuse.
+/// The image shape that a directory's files state themselves (IDX and CIFAR-10). Nothing for the built-in set, for
+/// pictures, and for a directory that open_dataset would refuse.
 std::optional<ImageShape> image_of_dataset(const std::string& name);
 
-/// Where the built-in set is kept: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else the directory for temporary
-/// files.
+/// The folder that keeps the built-in set: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else the system's folder
+/// for temporary files.
 std::filesystem::path cache_directory();
 
-/// Draws the built-in set of a shape into files below `cache` unless they are there; returns their directory.
+/// Draws the built-in set for `shape` into files below `cache`, unless they are there already; returns their directory.
 std::filesystem::path write_builtin_dataset(const std::filesystem::path& cache, ImageShape shape);
 
 }  // namespace ganymede::kernel

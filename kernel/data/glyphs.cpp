@@ -10,7 +10,7 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kHandSide = 28;  // that the measures of a hand are for; larger images are drawn larger
+constexpr int kHandSide = 28;  // pixels a side for which the sizes below are; larger images are drawn larger
 
 struct Point {
   float x, y;  // to the right and down; the glyph's box is [0, 1] x [0, 1]
@@ -103,7 +103,7 @@ float distance_to_segment(Point p, Point a, Point b) {
   return std::sqrt(dot(off, off));
 }
 
-/// For each pixel of a square image, row by row.
+/// A value for each pixel of a square image, row by row.
 struct Canvas {
   int side;
   std::vector<float> values;
@@ -123,14 +123,14 @@ void draw_segment(Canvas& distance, Point a, Point b, float reach) {
     }
 }
 
-/// How much of each pixel a pen covers, and the hand that held it.
+/// The share of each pixel that the pen covers, and the hand that held it.
 Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& distance) {
-  constexpr int kSegments = 6;  // a stroke: below half a pixel from the curve
+  constexpr int kSegments = 6;  // per stroke: their distance from the curve is below half a pixel
   const Hand hand(random, static_cast<float>(distance.side) / kHandSide);
   std::fill(distance.values.begin(), distance.values.end(), 2.0F * static_cast<float>(distance.side));
   Point last_given{-1, -1}, last_placed{};
   for (const Stroke& stroke : strokes) {
-    // Strokes that touch in the glyph touch in the picture.
+    // Control points are moved without further noise, so that strokes that touch in the glyph touch in the picture.
     const bool joined = stroke.from.x == last_given.x && stroke.from.y == last_given.y;
     const Point from = joined ? last_placed : hand.place(stroke.from, random);
     const Point control = hand.place(stroke.control, random), to = hand.place(stroke.to, random);
@@ -144,7 +144,7 @@ Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& d
     last_given = stroke.to;
     last_placed = to;
   }
-  // A pixel half covered by the pen's edge counts half.
+  // A pixel that the pen's edge covers half has half of the value.
   for (float& value : distance.values) value = std::clamp(hand.radius + 0.5F - value, 0.0F, 1.0F);
   return hand;
 }
@@ -158,7 +158,7 @@ void paint_grey(const Canvas& covered, const Hand& hand, RandomStream& random, s
   }
 }
 
-/// A bright pen on a dark ground; each changes its colour a little from one edge to the other.
+/// Colours a glyph: a bright pen on a dark ground, each of which shades a little from one edge to the other.
 void paint_colours(const Canvas& covered, RandomStream& random, std::uint8_t* pixels) {
   for (int channel = 0; channel < 3; ++channel) {
     const float pen = between(random, 130, 255), ground = between(random, 0, 110);

@@ -9,11 +9,11 @@ namespace ganymede::kernel {
 namespace {
 
 constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
-constexpr std::uint32_t kColourMagic = 0x00000804;  // in four: [images x channels x rows x columns]
-constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one
-// Beyond these a header is taken for damaged rather than for a large set.
-constexpr std::uint32_t kCountMax = 100'000'000;
-constexpr std::uint32_t kSideMax = 4096;
+constexpr std::uint32_t kColourMagic = 0x00000804;  // in four dimensions: [images x channels x rows x columns]
+constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one dimension
+// A header with larger numbers is taken for a damaged one.
+constexpr std::uint32_t kMaxCount = 100'000'000;
+constexpr std::uint32_t kMaxSide = 4096;
 
 class Reader {
  public:
@@ -27,7 +27,7 @@ class Reader {
     return value;
   }
 
-  /// The magic number, which is `expected` or `other`.
+  /// Reads the magic number, which must be `expected` or `other`.
   std::uint32_t magic(std::uint32_t expected, std::uint32_t other, std::string_view kind) {
     if (bytes_.empty()) fail("an empty file", fmt::format("IDX {}", kind));
     const std::uint32_t found = word("magic number");
@@ -70,11 +70,11 @@ Images read_idx_images(const std::filesystem::path& file) {
   Reader in(file);
   const bool colour = in.magic(kImagesMagic, kColourMagic, "images") == kColourMagic;
   Images images;
-  images.count = in.extent("number of images", kCountMax);
+  images.count = in.extent("number of images", kMaxCount);
   if (colour) images.channels = in.extent("number of channels", 3);
   if (images.channels == 2) in.fail("2 channels", "1 or 3");
-  images.height = in.extent("number of rows", kSideMax);
-  images.width = in.extent("number of columns", kSideMax);
+  images.height = in.extent("number of rows", kMaxSide);
+  images.width = in.extent("number of columns", kMaxSide);
   images.pixels = in.rest(static_cast<std::size_t>(images.count) * static_cast<std::size_t>(images.channels) *
                           static_cast<std::size_t>(images.height) * static_cast<std::size_t>(images.width));
   return images;
@@ -83,7 +83,7 @@ Images read_idx_images(const std::filesystem::path& file) {
 std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& file) {
   Reader in(file);
   in.magic(kLabelsMagic, kLabelsMagic, "labels");
-  const int count = in.extent("number of labels", kCountMax);
+  const int count = in.extent("number of labels", kMaxCount);
   return in.rest(static_cast<std::size_t>(count));
 }
 

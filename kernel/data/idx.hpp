@@ -11,12 +11,12 @@
 
 namespace ganymede::kernel {
 
-/// ConfigError naming the file, what was found and what was expected: wrong magic, damaged gzip, zero or absurd counts,
-/// a length that contradicts the header.
+/// Both throw ConfigError with the file, what was found and what was expected, for a wrong magic number, damaged gzip,
+/// a count of zero or out of range, and a length that contradicts the header.
 Images read_idx_images(const std::filesystem::path& file);
 std::vector<std::uint8_t> read_idx_labels(const std::filesystem::path& file);
 
-/// The files' bytes.
+/// The bytes of such files.
 std::string write_idx_images(const Images& images);
 std::string write_idx_labels(const std::vector<std::uint8_t>& labels);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Images of bytes in host memory, as every reader gives them.
+// Images in host memory with a byte for each value: what every reader of data returns.
 
 #include <cstdint>
 #include <vector>
@@ -11,13 +11,14 @@ namespace ganymede::kernel {
 struct Images {
   int count = 0, height = 0, width = 0;
   std::vector<std::uint8_t> pixels = {};  ///< [count x channels x frames x height x width]
-  int channels = 1;                       ///< 1 or 3: grey, or red, green and blue
-  int frames = 1;                         ///< of a clip
+  int channels = 1;                       ///< 1: grey; 3: red, green and blue
+  int frames = 1;                         ///< frames of a clip; 1 for still images
 
   ImageShape shape() const { return {height, width, channels, frames}; }
 };
 
-/// Images whose every pixel is the mean of those that it covers. `shape` divides that of the images; channels stay.
+/// Shrinks images to `shape`, whose extents must divide theirs; the channels must be the same. Every pixel becomes the
+/// mean of the block that it covers, rounded to the nearest integer.
 Images shrink(const Images& images, ImageShape shape);
 
 }  // namespace ganymede::kernel

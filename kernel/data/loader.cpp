@@ -63,7 +63,7 @@ void Loader::fill(Slot& slot) {
 void Loader::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    // The batch that the caller holds, the given_-th, is not overwritten.
+    // Do not overwrite the batch that the caller still reads, which is number given_.
     wanted_.wait(lock, [&] { return stop_ || drawn_ < given_ + static_cast<std::uint64_t>(options_.prefetch); });
     if (stop_) return;
     Slot& slot = slots_[drawn_++ % slots_.size()];

@@ -1,5 +1,5 @@
 #pragma once
-// Batches of images: threads fill a bounded queue of them while the steps before are computed.
+// Makes batches of images: threads fill a bounded queue while the device computes earlier steps.
 
 #include <condition_variable>
 #include <cstdint>
@@ -17,33 +17,36 @@
 namespace ganymede::kernel {
 
 struct LoaderOptions {
-  int prefetch = 4;  ///< batches made ahead; 0: each when it is asked for, by the caller's thread
-  int threads = 1;   ///< that make them
+  int prefetch = 4;  ///< batches made ahead; 0: the caller's thread makes each one when it asks for it
+  int threads = 1;   ///< threads that make batches
 };
 
 class Loader {
  public:
-  /// Writes image `index` to `out`; called by several threads at once. May throw: `next` throws it in its turn.
+  /// Writes image `index` to `out`. Several threads call it at once. If it throws, next() throws the same for that
+  /// batch.
   using Read = std::function<void(std::uint32_t index, std::uint8_t* out)>;
 
-  /// Of `images` images, of `image_bytes` each.
-  /// Batches of `batch` images: the shard's part of larger ones, of which all processes draw the same.
+  /// Draws batches of `batch` out of `images` images, of `image_bytes` bytes each. With several processes all draw the
+  /// same global batches of ranks x `batch` images, and each loads its shard's part.
   Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
          Shard shard = {});
   ~Loader();
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  /// The next batch's bytes, [batch x image], valid until the next call; waits until they are there. Allocates nothing.
+  /// The next batch's bytes, [batch x image], valid until the next call. Waits until the batch is made. Allocates
+  /// nothing.
   std::span<const std::uint8_t> next();
 
-  /// What `next` will give, if it is there already; valid until the call after that. Not with prefetch 0.
+  /// The bytes that next() will return, if that batch is made already; valid until the call of next() after that.
+  /// Always nothing with prefetch 0.
   std::optional<std::span<const std::uint8_t>> peek();
 
-  // Of the batch that `next` gave last.
+  // The position in the data after the batch that next() returned last.
   std::int64_t epoch() const { return epoch_; }         ///< from 1
-  std::size_t position() const { return position_; }    ///< how many images of the epoch were given
-  void seek(std::int64_t epoch, std::size_t position);  ///< `next` goes on from there
+  std::size_t position() const { return position_; }    ///< number of the epoch's images that were returned
+  void seek(std::int64_t epoch, std::size_t position);  ///< next() continues from there
 
  private:
   struct Slot {
@@ -69,7 +72,7 @@ class Loader {
   std::int64_t epoch_ = 1;
   std::size_t position_ = 0;
 
-  std::vector<Slot> slots_;  // one more than are made ahead: the caller's
+  std::vector<Slot> slots_;  // one more than `prefetch`: the caller still reads the last one
   std::mutex mutex_;
   std::condition_variable made_, wanted_;
   std::uint64_t drawn_ = 0, given_ = 0;  // batches

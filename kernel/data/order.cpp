@@ -25,11 +25,11 @@ void Order::seek(std::int64_t epoch, std::size_t position) {
 }
 
 void Order::shuffle() {
-  std::array<char, 48> name{};  // a step allocates nothing
+  std::array<char, 48> name{};  // not a std::string, because a step must not allocate
   const auto end = fmt::format_to_n(name.data(), name.size(), "kernel/batches/{}", epoch_).out;
   RandomStream random(seed_, {name.data(), static_cast<std::size_t>(end - name.data())});
   std::iota(order_.begin(), order_.end(), 0U);
-  // Fisher-Yates; std::shuffle gives other orders with other standard libraries.
+  // Fisher-Yates by hand, because the order that std::shuffle gives depends on the standard library.
   for (std::size_t i = order_.size() - 1; i > 0; --i) std::swap(order_[i], order_[random.below(i + 1)]);
 }
 

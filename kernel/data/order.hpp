@@ -1,5 +1,6 @@
 #pragma once
-// Which images make which batch: every image at most once an epoch, in an order that depends on seed and epoch alone.
+// Decides which images make which batch. In an epoch every image occurs at most once, in a random order that depends on
+// seed and epoch only.
 
 #include <cstdint>
 #include <span>
@@ -11,12 +12,12 @@ class Order {
  public:
   Order(int images, int batch, std::uint64_t seed);
 
-  /// The next batch's images, valid until the next call. Images left over at the end of an epoch are skipped, as
-  /// PyTorch's drop_last does: the order is another one next time. Allocates nothing.
+  /// Indices of the next batch's images, valid until the next call. Images left over at the end of an epoch are
+  /// skipped, as with PyTorch's drop_last; others are left over in the next epoch. Allocates nothing.
   std::span<const std::uint32_t> next();
 
   std::int64_t epoch() const { return epoch_; }  ///< from 1
-  /// How many images of the epoch were given.
+  /// Number of the epoch's images that were returned.
   std::size_t position() const { return at_; }
   void seek(std::int64_t epoch, std::size_t position);
 

@@ -1,6 +1,6 @@
 #pragma once
-// PNG and JPEG files as training images: decoded, shrunk or enlarged until the shorter side fits, cropped in the
-// middle.
+// PNG and JPEG files as training images: they are decoded, shrunk or enlarged until the shorter side fits, and cropped
+// in the middle.
 
 #include <cstdint>
 #include <filesystem>
@@ -16,18 +16,18 @@ struct Picture {
   std::vector<std::uint8_t> pixels;  ///< [height x width x 3]
 };
 
-/// Whether the name ends as a PNG's or a JPEG's does.
+/// True if the name ends in .png, .jpg or .jpeg, in upper or lower case.
 bool is_picture_name(const std::filesystem::path& file);
 
-/// By what the file is, not by its name. ConfigError naming the file when it is neither, damaged, cut short, or of more
-/// than 100 million pixels.
+/// Decodes a file by its first bytes, whatever its name. Throws ConfigError with the file if it is neither PNG nor
+/// JPEG, is damaged or cut short, or has more than 100 million pixels.
 Picture read_picture(const std::filesystem::path& file);
 
-/// [channels x height x width] bytes of `shape`: every pixel the mean of the area that it covers, or interpolated
-/// linearly where the picture is enlarged; grey as the eye weighs colours (ITU-R BT.601).
+/// Writes the picture as [channels x height x width] bytes of `shape` to `out`. Every pixel is the mean of the area
+/// that it covers, or interpolated linearly if the picture is enlarged. Grey is the luma of ITU-R BT.601.
 void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_t> out);
 
-/// All pictures below the directory, in the order of their names, whatever order the directory has.
+/// All pictures below the directory, at any depth, sorted by path.
 std::vector<std::filesystem::path> picture_files(const std::filesystem::path& directory);
 
 }  // namespace ganymede::kernel

@@ -49,7 +49,7 @@ void PictureStore::read(std::uint32_t index, std::uint8_t* out) const {
   auto copy = std::make_unique<std::uint8_t[]>(bytes);
   std::memcpy(copy.get(), out, bytes);
   std::uint8_t* none = nullptr;
-  // Another thread may have been first: the bytes are the same.
+  // If another thread was first, its copy, which has the same bytes, stays.
   if (kept_[index].compare_exchange_strong(none, copy.get(), std::memory_order_acq_rel)) copy.release();
 }
 
@@ -58,21 +58,19 @@ Images PictureStore::decode_all() const {
   const auto image_bytes = static_cast<std::size_t>(shape_.pixels()), many = static_cast<std::size_t>(images.count);
   images.pixels.resize(many * image_bytes);
   ThreadPool pool(usable_cores());
-  // A chunk must not throw: the error of the first damaged file, by name, is kept.
+  // A chunk must not throw. Errors are kept, and that of the first damaged file is thrown afterwards.
   constexpr std::size_t kChunk = 16;
   const std::size_t chunks = (many + kChunk - 1) / kChunk;
   std::vector<std::string> errors(chunks);
-  constexpr std::size_t kMostChunks = 1'000'000;
-  for (std::size_t first = 0; first < chunks; first += kMostChunks)
-    pool.run(static_cast<int>(std::min(kMostChunks, chunks - first)), [&](int chunk, int) {
-      const std::size_t index = first + static_cast<std::size_t>(chunk);
-      try {
-        for (std::size_t i = index * kChunk; i < std::min(many, (index + 1) * kChunk); ++i)
-          read(static_cast<std::uint32_t>(i), images.pixels.data() + i * image_bytes);
-      } catch (const std::exception& error) {
-        errors[index] = error.what();
-      }
-    });
+  pool.run(static_cast<int>(chunks), [&](int chunk, int) {
+    const auto index = static_cast<std::size_t>(chunk);
+    try {
+      for (std::size_t i = index * kChunk; i < std::min(many, (index + 1) * kChunk); ++i)
+        read(static_cast<std::uint32_t>(i), images.pixels.data() + i * image_bytes);
+    } catch (const std::exception& error) {
+      errors[index] = error.what();
+    }
+  });
   for (const std::string& error : errors)
     if (!error.empty()) throw ConfigError(error);
   return images;

@@ -1,5 +1,5 @@
 #pragma once
-// Picture files that are decoded when they are first asked for.
+// Picture files that are decoded when they are first read.
 
 #include <atomic>
 #include <cstdint>
@@ -13,18 +13,19 @@ namespace ganymede::kernel {
 
 class PictureStore {
  public:
-  /// Image i is of the files [i * shape.frames, (i + 1) * shape.frames). `cached`: kept once they are decoded.
+  /// Image i consists of files [i * shape.frames, (i + 1) * shape.frames). With `cached` decoded pictures are kept.
   PictureStore(std::vector<std::filesystem::path> files, ImageShape shape, bool cached);
   ~PictureStore();
   PictureStore(const PictureStore&) = delete;
   PictureStore& operator=(const PictureStore&) = delete;
 
   int count() const { return static_cast<int>(files_.size()) / shape_.frames; }
-  /// [channels x frames x height x width]; by any thread. ConfigError naming a file that is damaged.
+  /// Writes image `index` as [channels x frames x height x width] bytes to `out`. Any thread may call it. Throws
+  /// ConfigError with the file if it is damaged.
   void read(std::uint32_t index, std::uint8_t* out) const;
-  /// All of them, by all cores.
+  /// Decodes all pictures, on all cores.
   Images decode_all() const;
-  /// Of names and sizes: another set has another.
+  /// A hash of the files' names and sizes.
   std::uint64_t fingerprint() const;
 
  private:

@@ -1,9 +1,10 @@
-// DCGAN (Radford, Metz and Chintala 2016) for 28x28 grey, 32x32 and 64x64 colour images: 64 channels at the image's
-// end, doubled at each halving; transposed convolutions from 100 latents, batch norm everywhere but at the images and
-// the logit; ReLU in the generator, LeakyReLU of slope 0.2 in the discriminator; Adam at 2e-4 with beta1 0.5. As in
-// PyTorch's DCGAN example.
+// DCGAN (Radford, Metz and Chintala 2016), as in PyTorch's DCGAN example, for 28x28 grey, 32x32 and 64x64 colour
+// images. The generator makes images of 100 latents by transposed convolutions, the discriminator a logit of images by
+// convolutions. Next to the image there are 64 channels; each halving of the size doubles them. Batch norm follows
+// every convolution except those at the images and the logit. The generator uses ReLU, the discriminator LeakyReLU with
+// slope 0.2. Adam has a learning rate of 2e-4 and beta1 0.5.
 //
-// 32x32 and 64x64 begin at 4x4 pixels; 28x28 at 7x7, with one halving less than 64x64.
+// The smallest images inside the networks have 4x4 pixels for 32x32 and 64x64, and 7x7 for 28x28.
 
 #include <fmt/format.h>
 
@@ -17,12 +18,12 @@ constexpr int kChannels = 64;
 constexpr float kDcganSlope = 0.2F;
 constexpr float kScaleDeviation = 0.02F;
 
-/// The convolution that halves an image of `size` pixels.
+/// The convolution that halves an image of `size` x `size` pixels.
 ConvolutionShape halving(int channels, int size, int to_channels) {
   return {channels, size, size, to_channels, 4, 2, 1};
 }
 
-/// The convolution that sees a whole image of `size` pixels at once.
+/// The convolution whose kernel covers a whole image of `size` x `size` pixels.
 ConvolutionShape whole(int channels, int size, int to_channels) {
   return {channels, size, size, to_channels, size, 1, 0};
 }
@@ -61,18 +62,42 @@ Network discriminator(ImageShape image, int least) {
   return {"discriminator", std::move(layers)};
 }
 
-Gan build(const char* name, ImageShape image, int least) {
-  return {.model = name,
+/// Builds the model whose generator starts with `first` x `first` pixels.
+template <int first>
+Gan build_dcgan(ImageShape image, Growth) {
+  return {.model = fmt::format("dcgan-{}", image.height),
           .image = image,
           .darkest = -1,
-          .generator = generator(image, least),
-          .discriminator = discriminator(image, least)};
+          .generator = generator(image, first),
+          .discriminator = discriminator(image, first)};
 }
+
+constexpr AdamParameters kDcganAdam{.learning_rate = 2e-4F, .beta1 = 0.5F};
 
 }  // namespace
 
-Gan build_dcgan_28(ImageShape image, Growth) { return build("dcgan-28", image, 7); }
-Gan build_dcgan_32(ImageShape image, Growth) { return build("dcgan-32", image, 4); }
-Gan build_dcgan_64(ImageShape image, Growth) { return build("dcgan-64", image, 4); }
+Model dcgan_28() {
+  return {.name = "dcgan-28",
+          .summary = "convolutions, 28x28 grey images, 1.08 million parameters",
+          .images = {{28, 28, 1}},
+          .build = build_dcgan<7>,
+          .adam = kDcganAdam};
+}
+
+Model dcgan_32() {
+  return {.name = "dcgan-32",
+          .summary = "convolutions, 32x32 colour images, 1.73 million parameters",
+          .images = {{32, 32, 3}},
+          .build = build_dcgan<4>,
+          .adam = kDcganAdam};
+}
+
+Model dcgan_64() {
+  return {.name = "dcgan-64",
+          .summary = "convolutions, 64x64 colour images, 6.34 million parameters",
+          .images = {{64, 64, 3}},
+          .build = build_dcgan<4>,
+          .adam = kDcganAdam};
+}
 
 }  // namespace ganymede::kernel

@@ -6,54 +6,32 @@
 #include "common/json.hpp"
 
 namespace ganymede::kernel {
-namespace {
+// The register of models. One more model is a file that defines a function, and here its declaration and its row;
+// lists, help, checks and tests walk this table.
+Model mlp_gan();
+Model dcgan_28();
+Model dcgan_32();
+Model dcgan_64();
+Model progressive_gan();
+Model progressive_gan_video();
 
-constexpr AdamParameters kMlp{.learning_rate = 1e-4F, .beta1 = 0.9F};    // the study's
-constexpr AdamParameters kDcgan{.learning_rate = 2e-4F, .beta1 = 0.5F};  // Radford et al. 2016
-
-// Karras et al. 2018.
-constexpr AdamParameters kProgressive{.learning_rate = 1e-3F, .beta1 = 0.0F, .beta2 = 0.99F};
-
-constexpr ImageShape kMnist{28, 28, 1}, kCifar{32, 32, 3}, kCelebA{64, 64, 3};
-
-const std::vector<Model>& all() {
+std::span<const Model> models() {
   static const std::vector<Model> models{
-      {"mlp-gan",
-       "dense layers, 28x28 grey or 32x32 colour images, 2.29 million parameters",
-       {kMnist, kCifar},
-       build_mlp_gan,
-       kMlp},
-      {"dcgan-28", "convolutions, 28x28 grey images, 1.08 million parameters", {kMnist}, build_dcgan_28, kDcgan},
-      {"dcgan-32", "convolutions, 32x32 colour images, 1.73 million parameters", {kCifar}, build_dcgan_32, kDcgan},
-      {"dcgan-64", "convolutions, 64x64 colour images, 6.34 million parameters", {kCelebA}, build_dcgan_64, kDcgan},
-      {"progressive-gan",
-       "grows from 4x4 to 32x32 ... 256x256 colour images; WGAN-GP; 64x64: 2.28 million parameters",
-       {kCelebA, kCifar, {128, 128, 3}, {256, 256, 3}},
-       build_progressive_gan,
-       kProgressive,
-       AdversarialLoss::wasserstein,
-       progressive_stages},
-      {"progressive-gan-video",
-       "the same for clips, by 3-D convolutions: 8 frames of 32x32 or 16 of 64x64",
-       {{32, 32, 3, 8}, {64, 64, 3, 16}},
-       build_progressive_gan_video,
-       kProgressive,
-       AdversarialLoss::wasserstein,
-       progressive_stages},
+      mlp_gan(), dcgan_28(), dcgan_32(), dcgan_64(), progressive_gan(), progressive_gan_video(),
   };
   return models;
 }
 
-}  // namespace
-
-std::span<const Model> models() { return all(); }
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const Model& model : models()) names.emplace_back(model.name);
+  return names;
+}
 
 const Model& find_model(std::string_view name) {
-  std::vector<std::string> known;
-  for (const auto& model : all()) {
+  for (const Model& model : models())
     if (model.name == name) return model;
-    known.emplace_back(model.name);
-  }
+  const std::vector<std::string> known = model_names();
   const auto meant = nearest(name, known);
   throw ConfigError(fmt::format("--model: found \"{}\", expected {}{}", name, list_of(known),
                                 meant ? fmt::format("; did you mean \"{}\"?", *meant) : ""));
@@ -64,17 +42,17 @@ std::string to_string(ImageShape image) {
   return image.frames == 1 ? text : fmt::format("{}x{}", text, image.frames);
 }
 
-Place place_at(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps) {
-  if (!model.grows() || stage_steps == 0) return {.growth = model.grown_up(image)};
-  // In turn a stay and a fading in, ending with the last stage's stay.
+TrainingStage stage_after(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps) {
+  if (!model.grows() || stage_steps == 0) return {.growth = model.final_growth(image)};
+  // Parts alternate between training at a size (even) and fading in the next size (odd); the last one is even.
   const std::int64_t last = 2 * std::int64_t{model.stages(image)} - 2;
   const std::int64_t part = std::min<std::int64_t>(steps_done / stage_steps, last);
-  Place place;
-  place.growth = {static_cast<int>((part + 1) / 2), part % 2 == 1};
-  if (part < last) place.until = (part + 1) * stage_steps;
-  if (place.growth.fading)
-    place.share = static_cast<float>(steps_done - part * stage_steps + 1) / static_cast<float>(stage_steps + 1);
-  return place;
+  TrainingStage stage;
+  stage.growth = {static_cast<int>((part + 1) / 2), part % 2 == 1};
+  if (part < last) stage.ends_after = (part + 1) * stage_steps;
+  if (stage.growth.fading)
+    stage.share = static_cast<float>(steps_done - part * stage_steps + 1) / static_cast<float>(stage_steps + 1);
+  return stage;
 }
 
 std::string stage_name(const Gan& gan) {

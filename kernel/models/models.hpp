@@ -1,7 +1,9 @@
 #pragma once
-// The models that can be trained: one file and one row of the table each.
+// The models that can be trained. Each is an object that says everything about itself, made in a file of its own and
+// registered in models.cpp.
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,50 +12,47 @@
 namespace ganymede::kernel {
 
 struct Model {
-  std::string_view name, summary;
-  std::vector<ImageShape> images;  ///< that it is made for; the first unless a user or the data say otherwise
-  Gan (*build)(ImageShape image, Growth growth);  ///< one of these
-  AdamParameters adam;                            ///< as its authors train it
-  AdversarialLoss loss = AdversarialLoss::non_saturating;
-  int (*stages)(ImageShape image) = nullptr;  ///< of a model that grows
+  std::string_view name;     ///< as --model takes it: "dcgan-64"
+  std::string_view summary;  ///< one line for lists and help
+  /// Image shapes that it can be built for, at least one. The first is used unless the user or the data set says which.
+  std::vector<ImageShape> images;
+  /// Builds both networks for one of `images`. A model that does not grow ignores the growth.
+  Gan (*build)(ImageShape image, Growth growth);
+  AdamParameters adam;  ///< default settings of the optimizer, those of the model's authors
+  AdversarialLoss loss = AdversarialLoss::non_saturating;  ///< default loss
+  /// Number of sizes that training passes through for `image`, from the smallest on; null for a model that does not
+  /// grow.
+  int (*stages)(ImageShape image) = nullptr;
 
   bool grows() const { return stages != nullptr; }
-  Gan grown(ImageShape image) const { return build(image, grown_up(image)); }
-  Gan build_default() const { return grown(images.front()); }
-  /// Its last form; the only one of a model that does not grow.
-  Growth grown_up(ImageShape image) const { return {grows() ? stages(image) - 1 : 0, false}; }
+  /// The model as it is at the end of training: at full size, with nothing fading in.
+  Growth final_growth(ImageShape image) const { return {grows() ? stages(image) - 1 : 0, false}; }
+  Gan build_final(ImageShape image) const { return build(image, final_growth(image)); }
+  Gan build_default() const { return build_final(images.front()); }
 };
 
-Gan build_mlp_gan(ImageShape image, Growth);
-Gan build_dcgan_28(ImageShape image, Growth);
-Gan build_dcgan_32(ImageShape image, Growth);
-Gan build_dcgan_64(ImageShape image, Growth);
-Gan build_progressive_gan(ImageShape image, Growth growth);
-Gan build_progressive_gan_video(ImageShape image, Growth growth);
-
-/// Stages from 4x4 to `image`, and what a stage, from 0, makes.
-int progressive_stages(ImageShape image);
-ImageShape progressive_image(ImageShape image, int stage);
-
-/// Where a training stands, and the share of the layers that fade in.
-struct Place {
-  Growth growth;
-  float share = 1;
-  std::int64_t until = -1;  ///< the step with which another place begins; -1: never
-};
-/// After so many steps when each fading in and each stay lasts `stage_steps`; 0: grown up from the first step.
-Place place_at(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps);
-/// "16x16", "16x16 fading in"; empty for a model that does not grow.
-std::string stage_name(const Gan& gan);
-
+/// All models, in the order in which they are listed.
 std::span<const Model> models();
+std::vector<std::string> model_names();
 
-/// ConfigError with the known names and the nearest.
+/// Throws ConfigError with the known names and the nearest one.
 const Model& find_model(std::string_view name);
 
-/// "32x32x3": rows, columns, channels; of clips "32x32x3x8", the frames behind.
+/// The form in which a model is trained at some step, and how long it stays so.
+struct TrainingStage {
+  Growth growth;
+  float share = 1;               ///< weight of the layers that fade in, above 0, at most 1
+  std::int64_t ends_after = -1;  ///< number of steps after which the next stage begins; -1: this is the last
+};
+/// The stage after `steps_done` steps, where each size is first faded in and then trained at for `stage_steps` steps
+/// each (the smallest size is not faded in). With `stage_steps` 0 the model has its final form from the first step.
+TrainingStage stage_after(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps);
+/// "16x16" or "16x16 fading in"; empty for a model that does not grow.
+std::string stage_name(const Gan& gan);
+
+/// "32x32x3": height, width, channels. Clips have their number of frames at the end: "32x32x3x8".
 std::string to_string(ImageShape image);
-/// One of the model's, by that text. ConfigError with those that there are.
+/// The model's image shape with that text. Throws ConfigError that lists the model's shapes.
 ImageShape find_image(const Model& model, std::string_view text);
 
 }  // namespace ganymede::kernel

@@ -1,12 +1,13 @@
-// The progressive GAN (Karras, Aila, Laine and Lehtinen 2018): 4x4 images first, then stages of twice the size whose
-// layers fade in. Equalised learning rates, pixel norm in the generator, the deviation over the minibatch before the
-// discriminator's last convolutions; WGAN-GP and Adam at 1e-3 without first moment.
+// The progressive GAN (Karras, Aila, Laine and Lehtinen 2018). It learns 4x4 images first; each further stage doubles
+// the size and fades in its layers. It has equalised learning rates, pixel norm in the generator, the minibatch's
+// standard deviation before the discriminator's last convolutions, WGAN-GP as loss, and Adam at 1e-3 without first
+// moment.
 //
-// The authors' 512 channels are for 1024x1024 faces; here a stage has 2048 / size channels, 16 to 128. Their drift
-// term on the critic's outputs is left out.
+// The authors' 512 channels are for 1024x1024 faces; here a stage has 2048 / size channels, between 16 and 128. Their
+// drift term on the critic's outputs is left out.
 //
-// The same for clips, with 3x3x3 convolutions: as in Acharya, Huang, Paudel and Van Gool (2018) a stage doubles the
-// frames as well as the size, from the last stages back, so that the first ones make still images.
+// For clips the convolutions are 3x3x3. As in Acharya, Huang, Paudel and Van Gool (2018) a stage doubles the frames
+// with the size, except for the first stages, which make still images: 8 frames of 32x32 begin with one frame of 4x4.
 
 #include <fmt/format.h>
 
@@ -20,24 +21,24 @@ namespace {
 
 constexpr int kProgressiveLatent = 128;
 constexpr int kFirstSize = 4;
-constexpr int kMostChannels = 128, kLeastChannels = 16;
+constexpr int kMaxChannels = 128, kMinChannels = 16;
 constexpr int kChannelPixels = 2048;
 
-/// What follows a convolution's sums.
+/// Options of a convolution with an equalised learning rate, and of the activation after it.
 struct Equalized {
-  float slope = 0.2F;  ///< of the LeakyReLU; 1: none
+  float slope = 0.2F;  ///< slope of the LeakyReLU; 1: no activation
   float gain = 1.41421356F;
-  bool transposed = false;  ///< from the shape's outputs to its inputs
+  bool transposed = false;  ///< runs from the shape's outputs to its inputs
 };
-constexpr Equalized kPlain{.slope = 1, .gain = 1};  // to colours and to the logit
+constexpr Equalized kPlain{.slope = 1, .gain = 1};  // of the convolutions to colours and to the logit
 
-/// A clip's convolutions have three times the weights and its grids the frames: half as many channels.
+/// Channels at a size. Clips have half as many, because their convolutions have three times the weights.
 int channels_at(int size, bool clip) {
-  if (clip) return std::clamp(kChannelPixels / 2 / size, kLeastChannels, kMostChannels / 2);
-  return std::clamp(kChannelPixels / size, kLeastChannels, kMostChannels);
+  if (clip) return std::clamp(kChannelPixels / 2 / size, kMinChannels, kMaxChannels / 2);
+  return std::clamp(kChannelPixels / size, kMinChannels, kMaxChannels);
 }
 
-/// The convolutions of a stage's grid.
+/// The shapes of the convolutions at a stage's size.
 class Stage {
  public:
   Stage(ImageShape image, bool clip) : image_(image), clip_(clip) {}
@@ -59,7 +60,7 @@ class Stage {
     shape.in_frames = image_.frames;
     return shape;
   }
-  /// From the stage before and back.
+  /// How this stage's pixels divide into blocks, one for each pixel of the stage before.
   BlockShape blocks(int channels) const { return image_.halves(channels); }
   int colours() const { return image_.channels; }
 
@@ -72,8 +73,9 @@ struct Builder {
   Layers layers;
 
   void add(std::unique_ptr<Layer> layer) { layers.push_back(std::move(layer)); }
-  /// Two layers of one name: weights drawn normal(0, 1), then their sums by gain / sqrt(fan in), which is He's initial
-  /// deviation (He et al. 2015). So every weight moves at the same speed under Adam, whatever its layer's width.
+  /// Adds two layers of one name: a convolution whose weights start as normal(0, 1), and a scale of gain / sqrt(fan
+  /// in), He's initial deviation (He et al. 2015), before bias and activation. So Adam moves every weight at the same
+  /// relative speed, whatever the layer's width.
   void convolution(const std::string& name, const ConvolutionShape& shape, Equalized options = {}) {
     const bool back = options.transposed;
     const double fan_in = double{1} * (back ? shape.out_channels : shape.in_channels) * shape.taps();
@@ -91,7 +93,7 @@ struct Builder {
   }
 };
 
-/// The latents or the last features seen whole.
+/// The convolution whose kernel covers a whole image of the first stage.
 ConvolutionShape whole(int channels, int from) { return {channels, kFirstSize, kFirstSize, from, kFirstSize, 1, 0}; }
 
 Layers to_colours(const Stage& stage) {
@@ -162,7 +164,20 @@ Network discriminator(const std::vector<Stage>& stages, bool fading, const std::
   return {"discriminator", std::move(built.layers)};
 }
 
-Gan build(const char* name, ImageShape image, Growth growth, bool clip) {
+/// Number of stages from 4x4 to `image`.
+int progressive_stages(ImageShape image) {
+  int stages = 1;
+  for (int size = kFirstSize; size < image.height; size *= 2) ++stages;
+  return stages;
+}
+
+/// The images that stage `stage`, counted from 0, makes.
+ImageShape progressive_image(ImageShape image, int stage) {
+  const int halvings = progressive_stages(image) - 1 - stage;
+  return {image.height >> halvings, image.width >> halvings, image.channels, std::max(1, image.frames >> halvings)};
+}
+
+Gan build_progressive(const char* name, ImageShape image, Growth growth, bool clip) {
   std::vector<Stage> stages;
   ImageShape now = image;
   for (int i = 0; i <= growth.stage; ++i) stages.emplace_back(now = progressive_image(image, i), clip);
@@ -177,23 +192,31 @@ Gan build(const char* name, ImageShape image, Growth growth, bool clip) {
           .discriminator = discriminator(stages, growth.fading, share)};
 }
 
+// From Karras et al. 2018.
+constexpr AdamParameters kProgressiveAdam{.learning_rate = 1e-3F, .beta1 = 0.0F, .beta2 = 0.99F};
+
 }  // namespace
 
-int progressive_stages(ImageShape image) {
-  int stages = 1;
-  for (int size = kFirstSize; size < image.height; size *= 2) ++stages;
-  return stages;
+Model progressive_gan() {
+  return {.name = "progressive-gan",
+          .summary = "grows from 4x4 to 32x32 ... 256x256 colour images; WGAN-GP; 64x64: 2.28 million parameters",
+          .images = {{64, 64, 3}, {32, 32, 3}, {128, 128, 3}, {256, 256, 3}},
+          .build = [](ImageShape image,
+                      Growth growth) { return build_progressive("progressive-gan", image, growth, false); },
+          .adam = kProgressiveAdam,
+          .loss = AdversarialLoss::wasserstein,
+          .stages = progressive_stages};
 }
 
-ImageShape progressive_image(ImageShape image, int stage) {
-  const int halvings = progressive_stages(image) - 1 - stage;
-  return {image.height >> halvings, image.width >> halvings, image.channels, std::max(1, image.frames >> halvings)};
-}
-
-Gan build_progressive_gan(ImageShape image, Growth growth) { return build("progressive-gan", image, growth, false); }
-
-Gan build_progressive_gan_video(ImageShape image, Growth growth) {
-  return build("progressive-gan-video", image, growth, true);
+Model progressive_gan_video() {
+  return {.name = "progressive-gan-video",
+          .summary = "the same for clips, by 3-D convolutions: 8 frames of 32x32 or 16 of 64x64",
+          .images = {{32, 32, 3, 8}, {64, 64, 3, 16}},
+          .build = [](ImageShape image,
+                      Growth growth) { return build_progressive("progressive-gan-video", image, growth, true); },
+          .adam = kProgressiveAdam,
+          .loss = AdversarialLoss::wasserstein,
+          .stages = progressive_stages};
 }
 
 }  // namespace ganymede::kernel

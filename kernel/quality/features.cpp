@@ -20,18 +20,18 @@ namespace {
 
 constexpr int kBatch = 64;
 constexpr int kChannels = 16;
-constexpr int kLeastSize = 4;
+constexpr int kMinSize = 4;
 constexpr float kSlope = 0.2F;
 constexpr AdamParameters kRule{.learning_rate = 1e-3F};
 constexpr int kSteps = 600;
 constexpr std::uint64_t kSeed = 1;
-/// Another network or another training has another name: figures of one name can be compared.
+/// Version of network and training. It is part of the network's name, so that figures under one name can be compared.
 constexpr int kVersion = 2;
 
 FeatureForm completed(FeatureForm form, ImageShape image) {
   if (!form.widths.empty()) return form;
   int size = image.height;
-  for (int width = kChannels; size > kLeastSize; width *= 2) {
+  for (int width = kChannels; size > kMinSize; width *= 2) {
     form.widths.push_back(width);
     size = ConvolutionShape{1, size, size, 1, 4, 2, 1}.out_height();
   }
@@ -54,11 +54,11 @@ Network classifier(ImageShape image, const FeatureForm& form) {
   return {"classifier", std::move(layers)};
 }
 
-/// Frames of clips as images of their own, as many as a classifier learns from.
+/// The frames of clips as images, at most as many as a classifier learns from.
 Dataset stills_of(const Dataset& clips) {
   const Images& images = clips.images;
-  constexpr int kMostStills = 10'000;
-  const int many = std::min(images.count, kMostStills / images.frames);
+  constexpr int kMaxStills = 10'000;
+  const int many = std::min(images.count, kMaxStills / images.frames);
   Dataset stills{clips.name, {many * images.frames, images.height, images.width, {}, images.channels}, {}};
   const std::vector<float> values = images_of(images, 0, many);
   stills.images.pixels.resize(values.size());
@@ -128,12 +128,12 @@ void FeatureNetwork::train(const Dataset& dataset, int steps, std::uint64_t seed
   }
 }
 
-Judgement FeatureNetwork::judge(const std::vector<float>& images) {
+ClassifierOutput FeatureNetwork::classify(const std::vector<float>& images) {
   const auto pixels = static_cast<std::size_t>(shape_.pixels());
   assert(images.size() % pixels == 0);
-  Judgement judgement;
-  judgement.images = static_cast<int>(images.size() / pixels);
-  const auto count = static_cast<std::size_t>(judgement.images);
+  ClassifierOutput output;
+  output.images = static_cast<int>(images.size() / pixels);
+  const auto count = static_cast<std::size_t>(output.images);
   std::vector<std::uint8_t> bytes(kBatch * pixels);
   const auto features_each = static_cast<std::size_t>(form_.features),
              classes = static_cast<std::size_t>(form_.classes);
@@ -152,22 +152,22 @@ Judgement FeatureNetwork::judge(const std::vector<float>& images) {
     ops_.read_rows(features, x, form_.features);
     ops_.read_rows(logits, layers.back()->infer(ops_, x), form_.classes);
     for (std::size_t i = 0; i < many; ++i) {
-      for (std::size_t f = 0; f < features_each; ++f) judgement.features.push_back(double{features[f * kBatch + i]});
+      for (std::size_t f = 0; f < features_each; ++f) output.features.push_back(double{features[f * kBatch + i]});
       double sum = 0, most = double{logits[i]};
       for (std::size_t c = 1; c < classes; ++c) most = std::max(most, double{logits[c * kBatch + i]});
       for (std::size_t c = 0; c < classes; ++c) sum += std::exp(double{logits[c * kBatch + i]} - most);
       for (std::size_t c = 0; c < classes; ++c)
-        judgement.probabilities.push_back(std::exp(double{logits[c * kBatch + i]} - most) / sum);
+        output.probabilities.push_back(std::exp(double{logits[c * kBatch + i]} - most) / sum);
     }
   }
-  return judgement;
+  return output;
 }
 
 double FeatureNetwork::accuracy(const Dataset& dataset, int first, int count) {
-  const Judgement judgement = judge(images_of(dataset.images, first, count));
+  const ClassifierOutput output = classify(images_of(dataset.images, first, count));
   int right = 0;
   for (int i = 0; i < count; ++i) {
-    const auto begin = judgement.probabilities.begin() + std::ptrdiff_t{i} * form_.classes;
+    const auto begin = output.probabilities.begin() + std::ptrdiff_t{i} * form_.classes;
     const auto named = std::max_element(begin, begin + form_.classes) - begin;
     right += named == dataset.labels[static_cast<std::size_t>(first) + static_cast<std::size_t>(i)] ? 1 : 0;
   }
@@ -210,7 +210,7 @@ void FeatureNetwork::load(const std::filesystem::path& file) {
                                   file.string(), content.tensors.size(), known, to_string(shape_)));
 }
 
-FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, TensorOps& ops) {
+FeatureNetwork read_feature_network(const std::filesystem::path& file, ImageShape shape, TensorOps& ops) {
   const std::string bytes = read_file(file);
   const SafeTensors content = parse_safetensors(bytes, file.string());
   const auto outputs = [&](const std::string& name) {
@@ -219,7 +219,7 @@ FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape 
   };
   FeatureForm form{{}, outputs("features.weight"), outputs("classes.weight")};
   while (const int width = outputs(fmt::format("conv{}.weight", form.widths.size() + 1))) form.widths.push_back(width);
-  // What halves an image beyond a pixel, or is over it whole, has no place in it.
+  // More halvings than the image has room for cannot come from a network for this shape.
   if (form.features < 1 || form.classes < 2 || form.widths.empty() || (shape.height >> form.widths.size()) < 1)
     throw ConfigError(
         fmt::format("{}: found no classifier for images of {}, expected tensors conv1.weight, ..., features.weight, "
@@ -248,7 +248,7 @@ FeatureNetwork feature_network(const Dataset& dataset, TensorOps& ops, const std
       network.load(file);
       return network;
     } catch (const ConfigError&) {
-      // Damaged in the cache: trained again.
+      // The file in the cache is damaged; the network is trained again.
     }
   }
   const Dataset learned = own ? dataset : open_dataset(kBuiltinDataset, shape);

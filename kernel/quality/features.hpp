@@ -1,6 +1,6 @@
 #pragma once
-// The network whose features a generator's quality is measured in: a small convolutional classifier, trained here on
-// labelled images, as Inception was on ImageNet.
+// The network in whose features a generator's quality is measured: a small convolutional classifier, which is trained
+// here on labelled images as Inception was on ImageNet.
 
 #include <cstdint>
 #include <filesystem>
@@ -12,39 +12,40 @@
 
 namespace ganymede::kernel {
 
-/// Convolutions that halve the image until it is 4 pixels wide or less, each with batch norm; one over all that is
-/// left, whose outputs are the features; a dense layer to the classes.
+/// Sizes of the classifier. Convolutions with batch norm halve the image until it is at most 4 pixels wide; a
+/// convolution over all that is left gives the features; a dense layer gives the classes.
 struct FeatureForm {
-  std::vector<int> widths = {};  ///< channels of the halving convolutions; none: 16, 32, ... as many as are needed
+  std::vector<int> widths = {};  ///< channels of the halving convolutions; empty: 16, 32, ... for as many as needed
   int features = 64;
   int classes = 10;
 };
 
-/// What the network says of images, row by row.
-struct Judgement {
-  std::vector<double> features;       ///< [images x features], of the layer before the last
+/// The network's outputs for some images, a row for each.
+struct ClassifierOutput {
+  std::vector<double> features;       ///< [images x features], the outputs of the last layer but one
   std::vector<double> probabilities;  ///< [images x classes]
   int images = 0;
 };
 
 class FeatureNetwork {
  public:
-  /// For single images of `shape`; untrained.
+  /// An untrained network for still images of `shape`. `ops` must outlive it.
   FeatureNetwork(std::string name, ImageShape shape, TensorOps& ops, FeatureForm form = {});
 
   const std::string& name() const { return name_; }
   const FeatureForm& form() const { return form_; }
   ImageShape shape() const { return shape_; }
 
-  /// Adam on the cross-entropy of the labels, so many steps; `seed` draws weights and batches.
+  /// Draws new weights and trains them for `steps` steps of Adam on the cross-entropy of the labels. `seed` decides the
+  /// weights and the batches.
   void train(const Dataset& dataset, int steps, std::uint64_t seed);
-  /// Of images with values in [0, 1], [images x channels x height x width]; what lies outside is clamped.
-  Judgement judge(const std::vector<float>& images);
-  /// Share of the labels that the largest probability names.
+  /// Runs the network on images [images x channels x height x width] with values in [0, 1]; others are clamped.
+  ClassifierOutput classify(const std::vector<float>& images);
+  /// Share of images [first, first + count) whose label has the largest probability.
   double accuracy(const Dataset& dataset, int first, int count);
 
   void save(const std::filesystem::path& file) const;
-  /// ConfigError naming the tensor when the file does not hold these weights, or others too.
+  /// Throws ConfigError with the tensor if the file misses one of these weights or holds others.
   void load(const std::filesystem::path& file);
 
  private:
@@ -58,15 +59,15 @@ class FeatureNetwork {
   float* loss_ = nullptr;
 };
 
-/// Images [first, first + count) with values in [0, 1], as `judge` takes them; a clip's frames one after the other.
+/// Images [first, first + count) with values in [0, 1], as classify() takes them. A clip's frames are images in a row.
 std::vector<float> images_of(const Images& images, int first, int count);
 
-/// The classifier for this data set's images: trained on its own labels where it has some, else on the built-in glyphs
-/// of the same shape, which the name says. Trained once and kept in `cache`.
+/// The classifier for this data set's images. It is trained on the data set's labels, or on the built-in glyphs of the
+/// same shape if there are none; its name says which. It is trained once and then kept in `cache`.
 FeatureNetwork feature_network(const Dataset& dataset, TensorOps& ops, const std::filesystem::path& cache);
 
-/// One that was trained elsewhere, for images of `shape`: its form is that of the file's tensors, its name the file's
-/// with a sum of the contents. ConfigError when the file holds no such network.
-FeatureNetwork feature_network_of(const std::filesystem::path& file, ImageShape shape, TensorOps& ops);
+/// A classifier from a file, for images of `shape`. Its form follows from the file's tensors; its name is the file's
+/// with a hash of the contents ("mine-0123abcd"). Throws ConfigError if the file holds no such network.
+FeatureNetwork read_feature_network(const std::filesystem::path& file, ImageShape shape, TensorOps& ops);
 
 }  // namespace ganymede::kernel

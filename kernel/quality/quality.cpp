@@ -15,7 +15,7 @@ namespace {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-/// Frames of clips as single images: [images x channels x frames x plane] becomes [images x frames x channels x plane].
+/// Turns clips into still images: [images x channels x frames x plane] becomes [images x frames x channels x plane].
 std::vector<float> frames_of(const std::vector<float>& clips, ImageShape shape) {
   if (shape.frames == 1) return clips;
   const auto frames = static_cast<std::size_t>(shape.frames), channels = static_cast<std::size_t>(shape.channels);
@@ -40,11 +40,11 @@ void check(int images, int least, const Dataset& dataset) {
 
 FeatureNetwork network_of(int images, const Dataset& dataset, TensorOps& ops, const std::filesystem::path& cache,
                           const std::filesystem::path& features) {
-  // Before one is trained.
-  if (features.empty()) check(images, least_quality_images({}), dataset);
+  // Checked before the feature network is trained, which takes long.
+  if (features.empty()) check(images, min_quality_images({}), dataset);
   FeatureNetwork network = features.empty() ? feature_network(dataset, ops, cache)
-                                            : feature_network_of(features, dataset.images.shape(), ops);
-  check(images, least_quality_images(network.form()), dataset);
+                                            : read_feature_network(features, dataset.images.shape(), ops);
+  check(images, min_quality_images(network.form()), dataset);
   return network;
 }
 
@@ -67,7 +67,7 @@ double frechet_distance(const Moments& a, const Moments& b) {
   const Eigen::Map<const Matrix> first(a.covariance.data(), n, n), second(b.covariance.data(), n, n);
   const Eigen::Map<const Eigen::VectorXd> m1(a.mean.data(), n), m2(b.mean.data(), n);
   // The eigenvalues of C1 C2 are those of C1^(1/2) C2 C1^(1/2), which is symmetric; rounding may leave some a little
-  // below zero.
+  // below zero, which counts as zero.
   const Eigen::SelfAdjointEigenSolver<Matrix> solved(first);
   const Matrix root = solved.eigenvectors() * solved.eigenvalues().cwiseMax(0.0).cwiseSqrt().asDiagonal() *
                       solved.eigenvectors().transpose();
@@ -99,8 +99,8 @@ QualityMeter::QualityMeter(const Dataset& dataset, TensorOps& ops, int images, c
                            const std::filesystem::path& features)
     : images_(images), network_(network_of(images, dataset, ops, cache, features)) {
   const auto [widths, dimensions, classes] = network_.form();
-  const Judgement reference = network_.judge(images_of(dataset.images, 0, images));
-  const Judgement others = network_.judge(images_of(dataset.images, images, images));
+  const ClassifierOutput reference = network_.classify(images_of(dataset.images, 0, images));
+  const ClassifierOutput others = network_.classify(images_of(dataset.images, images, images));
   real_ = moments_of_rows(reference.features, dimensions);
   of_real_.real_fid = frechet_distance(real_, moments_of_rows(others.features, dimensions));
   of_real_.real_inception_score = inception_score(others.probabilities, classes);
@@ -108,12 +108,12 @@ QualityMeter::QualityMeter(const Dataset& dataset, TensorOps& ops, int images, c
 
 Quality QualityMeter::measure(Gan& gan, TensorOps& ops, std::uint64_t seed) {
   const std::vector<float> samples = enlarge(sample_images(gan, ops, seed, images_), gan.image, gan.whole);
-  const Judgement judged = network_.judge(frames_of(samples, gan.whole));
+  const ClassifierOutput output = network_.classify(frames_of(samples, gan.whole));
   Quality quality = of_real_;
   quality.features = network_.name();
   quality.images = images_;
-  quality.fid = frechet_distance(real_, moments_of_rows(judged.features, real_.dimensions));
-  quality.inception_score = inception_score(judged.probabilities, network_.form().classes);
+  quality.fid = frechet_distance(real_, moments_of_rows(output.features, real_.dimensions));
+  quality.inception_score = inception_score(output.probabilities, network_.form().classes);
   return quality;
 }
 

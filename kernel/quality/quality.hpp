@@ -1,7 +1,7 @@
 #pragma once
-// How good generated images are, over the features of some network: Fréchet Inception Distance (Heusel et al. 2017) and
-// Inception Score (Salimans et al. 2016). Both mean something only beside figures of the same network and number of
-// images.
+// How good generated images are, in the features of a classifier: Fréchet Inception Distance (FID, Heusel et al. 2017)
+// and Inception Score (Salimans et al. 2016). Figures can be compared only if they come from the same network and
+// number of images.
 
 #include <cstdint>
 #include <map>
@@ -13,40 +13,42 @@
 
 namespace ganymede::kernel {
 
-/// Mean and covariance of the rows of [count x dimensions].
+/// Mean and covariance of the rows of a matrix [count x dimensions].
 struct Moments {
   int dimensions = 0;
-  std::vector<double> mean, covariance;  ///< the latter [dimensions x dimensions], unbiased
+  std::vector<double> mean, covariance;  ///< covariance: [dimensions x dimensions], unbiased
 };
 Moments moments_of_rows(const std::vector<double>& rows, int dimensions);
 
-/// |m1 - m2|^2 + trace(C1 + C2 - 2 (C1 C2)^(1/2)), the root by eigenvalues in double precision.
+/// |m1 - m2|^2 + trace(C1 + C2 - 2 (C1 C2)^(1/2)), with the root by eigenvalues in double precision (Heusel et al.
+/// 2017).
 double frechet_distance(const Moments& a, const Moments& b);
 
-/// exp(mean over the rows of KL(p(class | row) || p(class))), from 1 to the number of classes.
+/// exp(mean over the rows of KL(p(class | row) || p(class))), between 1 and the number of classes (Salimans et al.
+/// 2016). `probabilities` is [rows x classes].
 double inception_score(const std::vector<double>& probabilities, int classes);
 
 struct Quality {
-  std::string features;  ///< the network's name
-  int images = 0;        ///< generated, and as many real ones
+  std::string features;  ///< name of the feature network
+  int images = 0;        ///< number of generated images, and of real ones
   double fid = 0, inception_score = 0;
-  /// What as many real images reach against the same ones: of a perfect generator.
+  /// The same figures for as many other real images: what a perfect generator would reach.
   double real_fid = 0, real_inception_score = 0;
 
-  /// By the names under which they are printed: "fid[glyph-classifier-28x28x1-v2]", ...
+  /// The figures by the names under which they are printed: "fid[glyph-classifier-28x28x1-v2]", ...
   std::map<std::string, double> figures() const;
 };
 
 /// Measures generators against one data set.
 class QualityMeter {
  public:
-  /// `images` generated ones are compared with as many real ones, of half the data set at most. ConfigError naming
-  /// --quality otherwise. Trains the feature network unless `cache` has it.
-  /// `features`: not empty: the feature network's file (feature_network_of).
+  /// Will compare `images` generated images with as many real ones. Throws ConfigError about --quality if that is more
+  /// than half of the data set or fewer than min_quality_images. Trains the feature network unless `cache` has it, or
+  /// reads it from the file `features` if that is not empty (see read_feature_network).
   QualityMeter(const Dataset& dataset, TensorOps& ops, int images, const std::filesystem::path& cache,
                const std::filesystem::path& features = {});
 
-  /// Of the generator's samples under `seed`, enlarged to gan.whole.
+  /// Measures samples that the generator draws under `seed`, enlarged to gan.whole.
   Quality measure(Gan& gan, TensorOps& ops, std::uint64_t seed);
 
  private:
@@ -56,7 +58,7 @@ class QualityMeter {
   Quality of_real_;
 };
 
-/// For a covariance of so many features.
-constexpr int least_quality_images(const FeatureForm& form) { return 2 * form.features; }
+/// The fewest images for a covariance matrix of this many features: twice as many.
+constexpr int min_quality_images(const FeatureForm& form) { return 2 * form.features; }
 
 }  // namespace ganymede::kernel

@@ -71,7 +71,7 @@ TEST(Glyphs, InColourFillTheirImages) {
     ASSERT_EQ(glyphs.images.pixels.size(), 20 * 3 * plane);
     EXPECT_EQ(glyphs.images.channels, 3);
     for (std::size_t i = 0; i < 60; ++i) {
-      // Of each channel of each image: a pen that is brighter than the ground somewhere, on a ground everywhere else.
+      // In each channel of each image the pen is somewhere brighter than the ground, which is everywhere else.
       const auto begin = glyphs.images.pixels.begin() + static_cast<std::ptrdiff_t>(i * plane);
       const auto [least, most] = std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(plane));
       EXPECT_GT(*most - *least, 20);

@@ -38,8 +38,8 @@ TrainOptions growing(const Scratch& scratch, const char* model = "progressive-ga
   return options;
 }
 
-TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
-  const auto at = [](std::int64_t steps) { return place_at(find_model("progressive-gan"), {16, 16, 3}, steps, 10); };
+TEST(TrainingStage, StaysAndFadesInTurnAndThenStaysForever) {
+  const auto at = [](std::int64_t steps) { return stage_after(find_model("progressive-gan"), {16, 16, 3}, steps, 10); };
   EXPECT_EQ(at(0).growth, (Growth{0, false}));
   EXPECT_EQ(at(9).growth, (Growth{0, false}));
   EXPECT_EQ(at(10).growth, (Growth{1, true}));
@@ -47,8 +47,8 @@ TEST(Place, StaysAndFadesInTurnAndThenStaysForever) {
   EXPECT_EQ(at(35).growth, (Growth{2, true}));
   EXPECT_EQ(at(40).growth, (Growth{2, false}));
   EXPECT_EQ(at(1'000'000'000).growth, (Growth{2, false}));
-  EXPECT_EQ(at(10).until, 20);
-  EXPECT_EQ(at(40).until, -1);
+  EXPECT_EQ(at(10).ends_after, 20);
+  EXPECT_EQ(at(40).ends_after, -1);
   // The share of the new layers rises from near 0 to near 1.
   EXPECT_FLOAT_EQ(at(10).share, 1.0F / 11);
   EXPECT_FLOAT_EQ(at(19).share, 10.0F / 11);
@@ -112,7 +112,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
   EXPECT_EQ(average, first_average);
   EXPECT_EQ(grown.generator.updates(), 2);
 
-  // If the share of the new layers is 0, the larger images are the smaller ones, enlarged.
+  // If the new layers have no weight, the larger images are the smaller ones, enlarged.
   *grown.share = 0;
   EXPECT_EQ(sample_images(grown, trainer.ops(), 5, 4),
             enlarge(sample_images(trainer.gan(), trainer.ops(), 5, 4), {4, 4, 3}, {8, 8, 3}));
@@ -279,7 +279,7 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   check(std::move(grown), "deviation");
 }
 
-// For a linear critic the penalty is weight (|w| - 1)^2, whatever the images.
+// For a linear critic the penalty is weight (|w| - 1)^2, whatever the images are.
 TEST_P(PenaltyTest, OfALinearCriticIsKnown) {
   TestDevice device(GetParam(), 4);
   const Tensor gradient = device.tensor(24, 3), direction = device.tensor(24, 3);

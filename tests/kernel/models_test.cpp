@@ -51,7 +51,7 @@ TEST(Dcgan, HasRadfordsParametersAndWork) {
 TEST(Models, FitTheirImagesAndTheirLatents) {
   for (const auto& model : models())
     for (const ImageShape image : model.images) {
-      const Gan gan = model.grown(image);
+      const Gan gan = model.build_final(image);
       EXPECT_EQ(gan.model, model.name);
       EXPECT_EQ(gan.image, image);
       EXPECT_EQ(gan.generator.outputs(), image.pixels()) << model.name;

@@ -121,7 +121,7 @@ TEST(StepClock, EachDiscriminatorUpdateHasPhasesAndBucketsOfItsOwn) {
   EXPECT_EQ(bytes["discriminator.update"], 935'940);
   EXPECT_EQ(bytes["discriminator.update.2"], 935'940);
   EXPECT_EQ(bytes[""], 8'205'536);  // the generator's, of which there is one update
-  // What the reader checks, and nothing lost on the way.
+  // The reader accepts the written trace, and nothing is lost.
   const StepTrace read = load_step_trace(scratch.write("trace.json", write_step_trace(trace)));
   EXPECT_EQ(write_step_trace(read), write_step_trace(trace));
 }

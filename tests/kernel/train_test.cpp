@@ -30,7 +30,7 @@ void expect_refused(const Change& change, const std::string& flag) {
 
 TEST(TrainOptions, RefuseWhatCannotBeTrained) {
   check(TrainOptions{});
-  for (const int batch : {-1, 0, 1, kBatchMax + 1}) expect_refused([&](auto& o) { o.batch = batch; }, "--batch");
+  for (const int batch : {-1, 0, 1, kMaxBatch + 1}) expect_refused([&](auto& o) { o.batch = batch; }, "--batch");
   for (const float rate : {0.0F, -1e-4F, 2.0F, std::nanf(""), std::numeric_limits<float>::infinity()})
     expect_refused([&](auto& o) { o.learning_rate = rate; }, "--lr");
   for (const float beta : {-0.1F, 1.0F, std::nanf("")}) expect_refused([&](auto& o) { o.beta1 = beta; }, "--beta1");
@@ -39,7 +39,7 @@ TEST(TrainOptions, RefuseWhatCannotBeTrained) {
   for (const int steps : {0, -1, 101}) expect_refused([&](auto& o) { o.discriminator_steps = steps; }, "--d-steps");
   for (const float decay : {-0.1F, 1.0F}) expect_refused([&](auto& o) { o.average_decay = decay; }, "--ema");
   expect_refused([](auto& o) { o.loss = "wasserstein"; }, "--loss");
-  for (const int threads : {-1, kThreadsMax + 1}) expect_refused([&](auto& o) { o.threads = threads; }, "--threads");
+  for (const int threads : {-1, kMaxThreads + 1}) expect_refused([&](auto& o) { o.threads = threads; }, "--threads");
   expect_refused([](auto& o) { o.model = "resnet"; }, "--model");
 }
 

@@ -1,4 +1,4 @@
-// What nccl-tests print, as people keep it: read where it is sound, refused with the place where it is not.
+// Logs of nccl-tests as people keep them: sound ones are read, others are refused with the place of the error.
 
 #include "traces/nccl_log.hpp"
 

@@ -144,7 +144,7 @@ TEST_F(Profiler, PhasesByHand) {
   EXPECT_EQ(batch.buckets[0].bytes, 4'000'000);
   EXPECT_EQ(batch.buckets[0].after_phase, "backward");
   EXPECT_NEAR(batch.buckets[0].ready_fraction, 2.0 / 3, 1e-9);
-  // What is written can be read back.
+  // The trace can be written and read again.
   const StepTrace again = read_step_trace(JsonNode::parse(write_step_trace(result.trace), "trace.json"));
   EXPECT_EQ(again.networks.at("model").gradient_bytes, 4'000'000);
 }

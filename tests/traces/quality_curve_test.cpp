@@ -34,7 +34,7 @@ TEST(ImagesFor, CountsTheBestSoFar) {
   // 60 is reached at 2,000 images, lost again, and passed for good later: the first time counts.
   const QualityCurve rough{64, 1, "", {{1000, 100, 1}, {2000, 60, 1}, {3000, 90, 1}, {4000, 40, 1}}};
   EXPECT_NEAR(images_for(curves({rough}), {60, {}}, 64).images, 2000, 1e-6);
-  // From the best before it, not from the setback.
+  // Interpolated from the best point before it, not from the setback.
   EXPECT_NEAR(images_for(curves({rough}), {50, {}}, 64).images, 2000 * std::sqrt(2), 1e-6);
 }
 
