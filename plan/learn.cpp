@@ -79,7 +79,8 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
     Life life(run, times, std::move(learner));
     try {
       life.run();
-      taught.finish(to_seconds(life.end()).si, life.fleet().spent_usd(life.end()));
+      const RunRecord record = life.record();
+      taught.finish(to_seconds(record.end).si, record.nodes_usd);
       ++finished;
     } catch (const Infeasible&) {  // this episode teaches nothing
     }

@@ -2,13 +2,9 @@
 // The nodes of a run, from request to release.
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "sim/ledger/bill.hpp"
 #include "sim/run/hazards.hpp"
-#include "sim/run/stretch.hpp"
 
 namespace ganymede {
 
@@ -78,14 +74,6 @@ class Fleet {
   double price(std::size_t pool, Nanoseconds now) const;
   /// Gone nodes' cost and that of the others up to `now`, without rounding of the time: what a controller can add up.
   double spent_usd(Nanoseconds now) const;
-  /// What the provider meters of a pool's nodes in a run that is stretched, where those that are held at its end are
-  /// kept `tail` longer.
-  std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const;
-  int held_at_end(std::size_t pool, Nanoseconds end) const;
-  /// Node-nanoseconds held of a pool, in a run that is stretched.
-  Nanoseconds held(std::size_t pool, Nanoseconds end, const Stretch& stretch = Stretch()) const;
-  /// Mean carbon intensity of a pool's region over the time that its nodes were held; none where nothing is known.
-  std::optional<double> carbon(std::size_t pool, Nanoseconds end) const;
 
  private:
   const Scenario& scenario_;

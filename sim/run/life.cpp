@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
+#include "sim/run/run_warnings.hpp"
 #include "sim/run/worker_models.hpp"
 
 namespace ganymede {
@@ -20,7 +21,6 @@ constexpr std::int64_t kTriesAtMost = 2000;
 constexpr std::int64_t kIdleLooksAtMost = 10'000;
 constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
 constexpr Nanoseconds kIdleAtMost = 30 * kDay;
-constexpr std::size_t kEventsAtMost = 20'000;  // of the log
 
 }  // namespace
 
@@ -77,11 +77,11 @@ void Life::post(Nanoseconds at, Event::Kind kind, std::size_t index, std::uint64
 }
 
 void Life::log(std::string what, std::string pool, int nodes, std::string detail, std::int64_t times) {
-  if (events_.size() == kEventsAtMost) {
-    warnings_.push_back(fmt::format("only the first {} events are listed", kEventsAtMost));
+  if (events_.size() == kMaxListedEvents) {
+    events_truncated_ = true;
     events_.push_back({to_seconds(now_), "further events are not listed", "", 0, "", 1});
   }
-  if (events_.size() > kEventsAtMost) return;
+  if (events_.size() > kMaxListedEvents) return;
   if (!events_.empty()) {
     RunEvent& last = events_.back();
     if (last.at == to_seconds(now_) && last.what == what && last.pool == pool && last.detail == detail) {
@@ -335,6 +335,40 @@ std::vector<const StepDistribution*> Life::used() const {
   std::vector<const StepDistribution*> used;
   for (const auto& [count, steps] : by_steps) used.push_back(steps);
   return used;
+}
+
+RunRecord Life::record() {
+  RunRecord record;
+  record.end = now_;
+  for (std::size_t i = 0; i < fleet_.size(); ++i) record.nodes.push_back(fleet_[i]);
+  record.trained = trained_;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    record.ledgers.push_back(training_.ledger(p));
+    record.device_s.push_back(training_.device_s(p));
+  }
+  record.totals = training_.totals();
+  record.error = training_.error();
+  record.steps = training_.steps();
+  record.images = training_.images();
+  record.lost_training = training_.lost();
+  record.losses = losses_;
+  record.most_gpus = most_gpus_;
+  record.moved_usd = moved_usd_;
+  record.nodes_usd = fleet_.spent_usd(now_);
+  record.distributions = used();
+  record.events = events_;
+  record.events_truncated = events_truncated_;
+  for (std::size_t p = 0; p < scenario_.pools.size(); ++p) {
+    record.workloads.emplace_back();
+    if (held_time(record, p) > 0) record.workloads[p] = times_.known(p, scenario_.stages.size() - 1);
+  }
+  return record;
+}
+
+RunRecord simulate_run(const Scenario& scenario, StepTimes& times) {
+  Life life(scenario, times);
+  life.run();
+  return life.record();
 }
 
 }  // namespace ganymede

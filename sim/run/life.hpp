@@ -15,6 +15,7 @@
 #include "sim/run/controller.hpp"
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
+#include "sim/run/run_record.hpp"
 #include "sim/run/training.hpp"
 
 namespace ganymede {
@@ -27,19 +28,8 @@ class Life {
   /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
   void run();
 
-  // Afterwards.
-  Nanoseconds end() const { return now_; }
-  const Fleet& fleet() const { return fleet_; }
-  Training& training() { return training_; }
-  const std::vector<RunEvent>& events() const { return events_; }
-  std::int64_t losses() const { return losses_; }
-  int most_gpus() const { return most_gpus_; }
-  double moved_usd() const { return moved_usd_; }
-  /// When something trained: spans of the run, in order.
-  const std::vector<Span>& trained() const { return trained_; }
-  /// Distributions that the run has used, those of most steps first.
-  std::vector<const StepDistribution*> used() const;
-  const std::vector<std::string>& warnings() const { return warnings_; }
+  /// Afterwards.
+  RunRecord record();
 
  private:
   enum class State {
@@ -87,6 +77,7 @@ class Life {
   };
 
   // life.cpp
+  std::vector<const StepDistribution*> used() const;
   void post(Nanoseconds at, Event::Kind kind, std::size_t index = 0, std::uint64_t generation = 0);
   void handle(const Event& event);
   void log(std::string what, std::string pool = "", int nodes = 0, std::string detail = "", std::int64_t times = 1);
@@ -176,11 +167,15 @@ class Life {
   std::vector<RunEvent> events_;
   std::vector<Span> trained_;
   std::map<const StepDistribution*, double> used_;
-  std::vector<std::string> warnings_;
+  bool events_truncated_ = false;
   std::int64_t losses_ = 0, idle_looks_ = 0, tries_ = 0;
   double tried_durable_ = -1;
   int most_gpus_ = 0;
   double moved_usd_ = 0;
 };
+
+/// Simulates a run from the request to its end. Infeasible: the run would never finish, and why. Failure: its policy
+/// failed.
+RunRecord simulate_run(const Scenario& scenario, StepTimes& times);
 
 }  // namespace ganymede
