@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "platforms/spot.hpp"
+#include "sim/run/event_log.hpp"
+
 namespace ganymede {
 namespace {
 

@@ -8,9 +8,6 @@
 
 namespace ganymede {
 
-/// Events that a record lists at most.
-inline constexpr std::size_t kMaxListedEvents = 20'000;
-
 /// Warnings about inputs and about the steps that were simulated, without repetitions, in the order in which a result
 /// lists them.
 std::vector<std::string> warnings_of(const Scenario& scenario, const RunRecord& record);

@@ -1,7 +1,7 @@
 #include "sim/run/simulate.hpp"
 
-#include "sim/run/life.hpp"
 #include "sim/run/run_result.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede {
 

@@ -7,7 +7,7 @@
 
 #include "common/errors.hpp"
 #include "scenario_files.hpp"
-#include "sim/run/life.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede {
 namespace {
