@@ -7,7 +7,7 @@
 #include "common/errors.hpp"
 #include "policies/policy_helpers.hpp"
 #include "policies/q_learning.hpp"
-#include "sim/run/life.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede {
 namespace {
@@ -77,12 +77,10 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
     run.policy.policy = find_policy("q-learning");
     ScenarioSteps times(run, cache);
     const double share = static_cast<double>(episode) / std::max(1, options.episodes - 1);
-    auto learner = std::make_unique<Learner>(run, options, options.explore * (1 - 0.9 * share), table);
-    Learner& taught = *learner;
-    Life life(run, times, std::move(learner));
+    Learner learner(run, options, options.explore * (1 - 0.9 * share), table);
     try {
-      life.run();
-      taught.finish(to_seconds(life.end()).si, life.fleet().spent_usd(life.end()));
+      const RunRecord record = simulate_run(run, times, learner);
+      learner.finish(to_seconds(record.end).si, record.nodes_usd);
       ++finished;
     } catch (const Infeasible&) {  // an episode that never finishes teaches nothing
     }

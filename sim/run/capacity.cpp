@@ -60,7 +60,7 @@ std::vector<Capacity::Row>::const_iterator Capacity::first_after(Nanoseconds tim
                           [](Nanoseconds when, const Row& row) { return when < row.at; });
 }
 
-void Capacity::want(int nodes) {
+void Capacity::raise_demand(int nodes) {
   if (nodes <= wanted_ || places_.empty()) return;
   for (; wanted_ < nodes; ++wanted_) ++states_[places_[static_cast<std::size_t>(wanted_) % places_.size()]].nodes;
 }

@@ -17,7 +17,7 @@ class Capacity {
   bool limited() const { return pool_->capacity || !places_.empty(); }
   /// So many nodes are wanted at once. Drawn capacity is counted over the most that was ever wanted: that a policy
   /// might have wanted more does not make a node easier to have.
-  void want(int nodes);
+  void raise_demand(int nodes);
   double at(Nanoseconds time);
   /// When it may change next; kNever: it does not.
   Nanoseconds next_after(Nanoseconds time);

@@ -1,23 +1,10 @@
 #include "sim/run/fleet.hpp"
 
 #include <algorithm>
-#include <cmath>
-
-#include "common/errors.hpp"
-#include "sim/ledger/nanoseconds.hpp"
 
 namespace ganymede {
-namespace {
 
-double in_hours(Nanoseconds time) { return to_seconds(time).si / 3600; }
-
-}  // namespace
-
-Fleet::Fleet(const Scenario& scenario)
-    : scenario_(scenario),
-      lost_(scenario.pools.size(), 0),
-      fresh_(scenario.pools.size(), 0),
-      members_(scenario.pools.size(), 0) {}
+Fleet::Fleet(std::size_t pools) : lost_(pools, 0), fresh_(pools, 0), members_(pools, 0) {}
 
 std::size_t Fleet::add(std::size_t pool, Nanoseconds now) {
   Node node;
@@ -96,12 +83,7 @@ PoolCount Fleet::count(std::size_t pool) const {
 
 void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   Node& node = nodes_[index];
-  if (node.granted != kNever) {
-    node.gone = now;
-    const ScenarioPool& pool = scenario_.pools[node.pool];
-    spent_ += pool.prices ? integral(*pool.prices, to_seconds(node.granted), to_seconds(now)) / 3600
-                          : in_hours(now - node.granted) * price(node.pool, now);
-  }
+  if (node.granted != kNever) node.gone = now;
   if (node.state == Node::State::queued || node.state == Node::State::booting) --on_the_way_;
   set_member(index, false);
   if (node.held() && !node.joined) --fresh_[node.pool];
@@ -109,71 +91,6 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   if (lost) ++lost_[node.pool];
   node.interrupted = lost && node.noticed;
   alive_.erase(std::find(alive_.begin(), alive_.end(), index));
-}
-
-double Fleet::price(std::size_t pool, Nanoseconds now) const {
-  const ScenarioPool& of = scenario_.pools[pool];
-  if (of.prices) return of.prices->at(to_seconds(now));
-  return static_cast<double>(of.price.per_hour.value) * 1e-6;
-}
-
-double Fleet::spent_usd(Nanoseconds now) const {
-  double sum = spent_;
-  for (const std::size_t index : alive_)
-    if (nodes_[index].held()) {
-      const Node& node = nodes_[index];
-      const ScenarioPool& pool = scenario_.pools[node.pool];
-      sum += pool.prices ? integral(*pool.prices, to_seconds(node.granted), to_seconds(now)) / 3600
-                         : in_hours(now - node.granted) * price(node.pool, now);
-    }
-  return sum;
-}
-
-Nanoseconds Fleet::held(std::size_t pool, Nanoseconds end, const Stretch& stretch) const {
-  Nanoseconds sum = 0;
-  for (const Node& node : nodes_) {
-    if (node.pool != pool || node.granted == kNever) continue;
-    const Nanoseconds to = std::min(node.gone, end);
-    sum += stretch.at(to) - stretch.start(node.granted, std::min(node.readied, to));
-  }
-  return sum;
-}
-
-std::vector<Rental> Fleet::rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const {
-  const Billing& billing = scenario_.pools[pool].platform->billing;
-  std::vector<Rental> rentals;
-  for (const Node& node : nodes_) {
-    if (node.pool != pool || node.granted == kNever) continue;
-    const Nanoseconds from = billing.start == Billing::Start::request ? node.requested
-                             : billing.start == Billing::Start::boot  ? node.granted
-                                                                      : node.runs;
-    const Nanoseconds to = std::min(node.gone, end);
-    if (from > end || (from >= to && node.gone < end)) continue;  // never on the meter
-    rentals.push_back({stretch.start(from, std::min(node.readied, to)), stretch.at(to) + (node.gone < end ? 0 : tail),
-                       node.interrupted});
-  }
-  return rentals;
-}
-
-int Fleet::held_at_end(std::size_t pool, Nanoseconds end) const {
-  int held = 0;
-  for (const Node& node : nodes_) held += node.pool == pool && node.granted != kNever && node.gone >= end ? 1 : 0;
-  return held;
-}
-
-std::optional<double> Fleet::carbon(std::size_t pool, Nanoseconds end) const {
-  const ScenarioPool& of = scenario_.pools[pool];
-  if (!of.carbon) {
-    const Region* region = of.platform->region(of.pool.region);
-    return region && region->carbon ? std::optional<double>(region->carbon->si) : std::nullopt;
-  }
-  double grams = 0, seconds = 0;
-  for (const Node& node : nodes_)
-    if (node.pool == pool && node.granted != kNever) {
-      grams += integral(*of.carbon, to_seconds(node.granted), to_seconds(std::min(node.gone, end)));
-      seconds += to_seconds(std::min(node.gone, end) - node.granted).si;
-    }
-  return seconds > 0 ? grams / seconds : of.carbon->at(Seconds{0});
 }
 
 }  // namespace ganymede

@@ -2,98 +2,84 @@
 // The nodes of a run, from request to release.
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "sim/ledger/bill.hpp"
-#include "sim/run/hazards.hpp"
-#include "sim/run/stretch.hpp"
+#include "sim/run/run_clock.hpp"
 
 namespace ganymede {
 
 struct Node {
   enum class State {
-    queued,   ///< asked for, the provider takes its time
-    waiting,  ///< asked for, there is none to be had
-    booting,  ///< granted; from here on it is paid for
+    queued,   ///< requested; the provider has not answered yet
+    waiting,  ///< requested; the provider has none
+    booting,  ///< granted; paid for from here on
     ready,
     gone,
   };
   std::size_t pool = 0;
   State state = State::queued;
-  bool member = false;       ///< of what trains
-  bool joined = false;       ///< has trained
-  bool noticed = false;      ///< will be taken back
-  bool warned = false;       ///< and has been told some time before
-  bool interrupted = false;  ///< taken back by the provider
+  bool member = false;       ///< trains, or is starting to
+  bool joined = false;       ///< has been a member
+  bool noticed = false;      ///< will be taken back by the provider
+  bool warned = false;       ///< and was told so before it goes
+  bool interrupted = false;  ///< was taken back by the provider
   Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
-  Nanoseconds runs = kNever;    ///< when its host has booted, if it lives so long; the container image is pulled then
-  Nanoseconds leaves = kNever;  ///< when it will be taken back, as far as anybody knows
+  Nanoseconds runs = kNever;    ///< end of the host's boot, when the pull of the container image begins
+  Nanoseconds leaves = kNever;  ///< when the provider takes it back, as far as is known
 
   bool held() const { return state == State::booting || state == State::ready; }
 };
 
-/// Nodes of one pool, counted.
+/// Nodes of one pool, counted by state. Nodes under notice are in `noticed` only.
 struct PoolCount {
-  int queued = 0, waiting = 0, booting = 0, ready = 0;  ///< those under notice left out
-  int noticed = 0, lost = 0;
-  int members = 0;  ///< of `ready`
-  Nanoseconds waiting_since = kNever;
+  int queued = 0, waiting = 0, booting = 0, ready = 0;
+  int noticed = 0;
+  int lost = 0;                        ///< so far
+  int members = 0;                     ///< among `ready`
+  Nanoseconds waiting_since = kNever;  ///< the oldest request without an answer
 };
 
-/// All nodes that a run has ever asked for, and what they cost. Nodes keep their index.
+/// All nodes that a run has ever requested. A node keeps its index.
 class Fleet {
  public:
-  explicit Fleet(const Scenario& scenario);
+  explicit Fleet(std::size_t pools);
 
-  std::size_t add(std::size_t pool, Nanoseconds now);
-  const Node& operator[](std::size_t index) const { return nodes_[index]; }
   std::size_t size() const { return nodes_.size(); }
-  /// Indices of the nodes that are not gone, oldest first.
+  const Node& operator[](std::size_t index) const { return nodes_[index]; }
+  const std::vector<Node>& nodes() const { return nodes_; }
+  /// Indices of the nodes that are not gone, in the order of their requests.
   const std::vector<std::size_t>& alive() const { return alive_; }
 
-  // A node's life; each keeps the counts below.
+  // Changes of one node's state.
+
+  /// Requests a node; returns its index.
+  std::size_t add(std::size_t pool, Nanoseconds now);
+  /// The provider has no node for this request.
   void wait(std::size_t index);
+  /// The node is held from now on; its host boots for `boot`.
   void grant(std::size_t index, Nanoseconds now, Nanoseconds boot);
   void make_ready(std::size_t index, Nanoseconds now);
-  /// It will be taken back at `leaves`; `warned`: it is told before.
+  /// The provider takes the node back at `leaves`. `warned`: it says so before.
   void notice(std::size_t index, Nanoseconds leaves, bool warned);
-  /// It trains, or no longer does.
   void set_member(std::size_t index, bool member);
-
-  /// Nodes of any pool that are queued or booting.
-  int on_the_way() const { return on_the_way_; }
-  /// Nodes held that have not trained yet, and nodes that train.
-  int fresh(std::size_t pool) const { return fresh_[pool]; }
-  int training(std::size_t pool) const { return members_[pool]; }
-
-  PoolCount count(std::size_t pool) const;
   /// Takes a node away: released, lost or never granted.
   void remove(std::size_t index, Nanoseconds now, bool lost);
-  /// Nodes of each pool that train.
-  const std::vector<int>& members() const { return members_; }
 
-  /// Dollars an hour of one node.
-  double price(std::size_t pool, Nanoseconds now) const;
-  /// Gone nodes' cost and that of the others up to `now`, without rounding of the time: what a controller can add up.
-  double spent_usd(Nanoseconds now) const;
-  /// What the provider meters of a pool's nodes in a run that is stretched, where those that are held at its end are
-  /// kept `tail` longer.
-  std::vector<Rental> rentals(std::size_t pool, Nanoseconds end, const Stretch& stretch, Nanoseconds tail) const;
-  int held_at_end(std::size_t pool, Nanoseconds end) const;
-  /// Node-nanoseconds held of a pool, in a run that is stretched.
-  Nanoseconds held(std::size_t pool, Nanoseconds end, const Stretch& stretch = Stretch()) const;
-  /// Mean carbon intensity of a pool's region over the time that its nodes were held; none where nothing is known.
-  std::optional<double> carbon(std::size_t pool, Nanoseconds end) const;
+  // Counts, kept up to date by the changes above.
+
+  /// Nodes of all pools that are queued or booting.
+  int on_the_way() const { return on_the_way_; }
+  /// Nodes of a pool that are held and have never been members.
+  int fresh(std::size_t pool) const { return fresh_[pool]; }
+  /// Members of each pool.
+  const std::vector<int>& members() const { return members_; }
+  PoolCount count(std::size_t pool) const;
 
  private:
-  const Scenario& scenario_;
   std::vector<Node> nodes_;
   std::vector<std::size_t> alive_;
   std::vector<int> lost_, fresh_, members_;  // by pool
   int on_the_way_ = 0;
-  double spent_ = 0;  // of nodes that are gone
 };
 
 }  // namespace ganymede

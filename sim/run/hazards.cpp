@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/ledger/nanoseconds.hpp"
-
 namespace ganymede {
 namespace {
 
@@ -29,9 +27,6 @@ double bathtub_mean(double most) {
 }
 
 }  // namespace
-
-Nanoseconds to_nanoseconds(Seconds time) { return whole_nanoseconds(time); }
-Seconds to_seconds(Nanoseconds time) { return Seconds{static_cast<double>(time) / kNanosecondsPerSecond}; }
 
 Nanoseconds draw(const Delay& delay, RandomStream& random) {
   if (delay.spread == 0) return to_nanoseconds(delay.median);

@@ -2,21 +2,13 @@
 // When things go wrong: times drawn from what a scenario states. Each draw has a random stream of its own, so that one
 // node more or less changes nothing for the others.
 
-#include <cstdint>
-#include <string_view>
-
 #include "common/random.hpp"
 #include "platforms/platform.hpp"
 #include "platforms/spot.hpp"
+#include "sim/run/run_clock.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede {
-
-/// The clock of a run: whole nanoseconds since the request.
-using Nanoseconds = std::int64_t;
-inline constexpr Nanoseconds kNever = INT64_MAX;
-Nanoseconds to_nanoseconds(Seconds time);
-Seconds to_seconds(Nanoseconds time);
 
 /// A delay's length.
 Nanoseconds draw(const Delay& delay, RandomStream& random);

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/run/hazards.hpp"
+#include "sim/run/run_clock.hpp"
 
 namespace ganymede {
 

@@ -54,7 +54,7 @@ TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     set_seed(scenario, static_cast<std::uint64_t>(seed));
     Capacity capacity(scenario, scenario.pools[0]);
-    capacity.want(1);
+    capacity.raise_demand(1);
     at_start += capacity.at(0) / kSeeds;
     for (Nanoseconds now = 0; now < 200 * kHour;) {
       const Nanoseconds next = std::min<Nanoseconds>(capacity.next_after(now), 200 * kHour);
@@ -76,7 +76,7 @@ TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
 TEST_F(SpotCapacity, StaysWhatItWasOnceItWasDrawn) {
   const Scenario scenario = load(on_spot());
   Capacity forth(scenario, scenario.pools[0]), back(scenario, scenario.pools[0]);
-  forth.want(1), back.want(1);
+  forth.raise_demand(1), back.raise_demand(1);
   std::vector<double> seen;
   for (int hour = 0; hour < 300; ++hour) seen.push_back(forth.at(hour * kHour));
   for (int hour = 299; hour >= 0; --hour) EXPECT_EQ(back.at(hour * kHour), seen[static_cast<std::size_t>(hour)]);
@@ -94,10 +94,10 @@ TEST_F(SpotCapacity, OfSeveralNodesComesAndGoesPartlyTogether) {
   for (int seed = 1; seed <= kSeeds; ++seed) {
     set_seed(scenario, static_cast<std::uint64_t>(seed));
     Capacity capacity(scenario, scenario.pools[0]);
-    capacity.want(2);
+    capacity.raise_demand(2);
     one += capacity.at(kHour) / 2 / kSeeds;
     both += (capacity.at(kHour) == 2 ? 1.0 : 0.0) / kSeeds;
-    capacity.want(300);
+    capacity.raise_demand(300);
     EXPECT_LE(capacity.at(kHour), 300);
   }
   const double share = spot_model().of("V100").availability;

@@ -7,7 +7,7 @@
 
 #include "common/errors.hpp"
 #include "scenario_files.hpp"
-#include "sim/run/life.hpp"
+#include "sim/run/run_simulation.hpp"
 
 namespace ganymede {
 namespace {
@@ -40,12 +40,11 @@ class Recordings : public testing::Test {
     const Scenario scenario = files_.load(content);
     StepDistributionCache cache;
     ScenarioSteps times(scenario, cache);
-    ganymede::Life life(scenario, times);
-    life.run();
+    const RunRecord record = simulate_run(scenario, times);
     std::vector<Held> nodes;
-    for (std::size_t i = 0; i < life.fleet().size(); ++i)
-      if (const Node& node = life.fleet()[i]; node.granted != kNever)
-        nodes.push_back({to_seconds(node.granted).si, to_seconds(std::min(node.gone, life.end())).si});
+    for (const Node& node : record.nodes)
+      if (node.granted != kNever)
+        nodes.push_back({to_seconds(node.granted).si, to_seconds(std::min(node.gone, record.end)).si});
     return nodes;
   }
   static std::vector<double> times_of(const Json& run, const char* event) {
@@ -188,24 +187,22 @@ RC_GTEST_PROP(RecordingsProperty, NoMoreIsHeldThanTheRecordingHad, ()) {
   const Series& capacity = *scenario.pools[0].capacity;
   StepDistributionCache cache;
   ScenarioSteps times(scenario, cache);
-  ganymede::Life life(scenario, times);
-  life.run();
-  const Fleet& fleet = life.fleet();
+  const RunRecord record = simulate_run(scenario, times);
   std::vector<Nanoseconds> moments;
   for (const Series::Row& row : capacity.rows) moments.push_back(to_nanoseconds(row.at));
-  for (std::size_t i = 0; i < fleet.size(); ++i)
-    if (fleet[i].granted != kNever) moments.push_back(fleet[i].granted);
+  for (const Node& node : record.nodes)
+    if (node.granted != kNever) moments.push_back(node.granted);
   // More are held only from a grant on, fewer may be only from a row on.
   for (const Nanoseconds moment : moments) {
     int held = 0;
-    for (std::size_t i = 0; i < fleet.size(); ++i)
-      held += fleet[i].pool == 0 && fleet[i].granted <= moment && moment < std::min(fleet[i].gone, life.end()) ? 1 : 0;
+    for (const Node& node : record.nodes)
+      held += node.pool == 0 && node.granted <= moment && moment < std::min(node.gone, record.end) ? 1 : 0;
     double room = 0;
     for (const Series::Row& row : capacity.rows)
       if (to_nanoseconds(row.at) <= moment) room = row.value;
     RC_ASSERT(held <= room);
   }
-  RC_ASSERT(to_seconds(fleet.held(0, life.end())).si <= integral(capacity, Seconds{0}, to_seconds(life.end())) + 1e-6);
+  RC_ASSERT(to_seconds(held_time(record, 0)).si <= integral(capacity, Seconds{0}, to_seconds(record.end)) + 1e-6);
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+#pragma once
+// Where the money for instance-hours went: each pool's amount, divided by what its GPUs did meanwhile.
+
+#include "sim/run/run_bill.hpp"
+
+namespace ganymede {
+
+/// What the bill charges for the hours of a pool's nodes.
+MicroUsd instance_hours_usd(const Bill& bill, const ScenarioPool& pool);
+
+/// The parts sum exactly to the instance-hours of the bill, over all pools that have an account.
+CostByUse cost_by_use(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
+                      const Bill& bill);
+
+}  // namespace ganymede

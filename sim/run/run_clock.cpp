@@ -1,0 +1,10 @@
+#include "sim/run/run_clock.hpp"
+
+#include "sim/ledger/nanoseconds.hpp"
+
+namespace ganymede {
+
+Nanoseconds to_nanoseconds(Seconds time) { return whole_nanoseconds(time); }
+Seconds to_seconds(Nanoseconds time) { return Seconds{static_cast<double>(time) / kNanosecondsPerSecond}; }
+
+}  // namespace ganymede

@@ -1,0 +1,138 @@
+#include "sim/run/run_configuration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/run/hazards.hpp"
+#include "sim/steps/dataset_cache.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Share of its rate that storage has left.
+double storage_share(const RunState& state) {
+  double share = 1;
+  for (const ActiveSlowdown& slowdown : state.slowdowns)
+    if (slowdown.kind == InjectedEvent::Kind::storage) share = std::min(share, slowdown.factor);
+  return share;
+}
+
+int worker_count(const Scenario& scenario, const std::vector<int>& nodes) {
+  int workers = 0;
+  for (std::size_t p = 0; p < nodes.size(); ++p) workers += nodes[p] * scenario.pools[p].pool.gpus_per_node;
+  return workers;
+}
+
+void apply_slowdowns(const RunContext& context, const RunState& state, Configuration& configuration) {
+  for (const ActiveSlowdown& slowdown : state.slowdowns) {
+    if (slowdown.kind == InjectedEvent::Kind::network)
+      configuration.network = std::min(configuration.network, slowdown.factor);
+    if (slowdown.kind == InjectedEvent::Kind::straggler) {
+      configuration.slow += slowdown.nodes * context.scenario.pools[0].pool.gpus_per_node;
+      configuration.slow_factor = std::max(configuration.slow_factor, slowdown.factor);
+    }
+  }
+  configuration.storage = storage_share(state);
+  configuration.slow = std::min(configuration.slow, worker_count(context.scenario, configuration.nodes));
+}
+
+/// Losses a second of so many nodes by pool.
+double loss_rate(const Scenario& scenario, const std::vector<int>& nodes) {
+  double rate = 0;
+  for (std::size_t p = 0; p < nodes.size(); ++p) rate += nodes[p] * hazard_rate(scenario, scenario.pools[p]);
+  return rate;
+}
+
+/// Young (1974) and Daly (FGCS 22, 2006): sqrt(2 C M) - C seconds between the end of a checkpoint of cost C and the
+/// start of the next, for a mean time M between losses; at least C. 0 where nothing is ever lost.
+double daly_interval_s(double cost_s, double losses_per_s) {
+  if (losses_per_s == 0) return 0;
+  return std::max(cost_s, std::sqrt(2 * std::max(cost_s, 1e-3) / losses_per_s) - cost_s);
+}
+
+}  // namespace
+
+double target_rounding(const RunContext& context, const RunState& state) {
+  constexpr double kShareOfStep = 1e-5;
+  if (context.scenario.target == Target::steps) return kShareOfStep;
+  const double workers = 1 + worker_count(context.scenario, state.fleet.members());
+  return kShareOfStep * context.scenario.batch().batch * workers;
+}
+
+std::size_t stage_at(const RunContext& context, const RunState& state, double done) {
+  const double rounding = target_rounding(context, state);
+  std::size_t stage = 0;
+  while (stage + 1 < context.stage_ends.size() && done >= context.stage_ends[stage] - rounding) ++stage;
+  return stage;
+}
+
+Configuration configuration_of(const RunContext& context, const RunState& state) {
+  const Scenario& scenario = context.scenario;
+  Configuration configuration;
+  configuration.nodes = state.fleet.members();
+  configuration.cpus = state.decision.cpus;
+  configuration.memory = state.decision.memory;
+  const double done = state.training.done(state.now);
+  configuration.stage = stage_at(context, state, done);
+  apply_slowdowns(context, state, configuration);
+  if (scenario.input.storage) {
+    const int workers = worker_count(scenario, configuration.nodes);
+    const double images_a_unit =
+        scenario.target == Target::steps ? static_cast<double>(scenario.images_a_step(workers)) : 1;
+    configuration.cached = fits_cache(scenario, state.decision.memory) &&
+                           done * images_a_unit >= static_cast<double>(scenario.dataset.images) -
+                                                       target_rounding(context, state) * images_a_unit;
+    configuration.burst =
+        !configuration.cached && state.burst_credits_left && scenario.input.storage->burst_iops.has_value();
+  }
+  return configuration;
+}
+
+Nanoseconds checkpoint_write_time(const RunContext& context, const RunState& state) {
+  const Checkpoints& checkpoints = context.scenario.checkpoints;
+  if (!checkpoints.storage) return 0;
+  return to_nanoseconds(checkpoints.storage->latency +
+                        checkpoints.bytes / (storage_share(state) * checkpoints.storage->write));
+}
+
+Nanoseconds checkpoint_read_time(const RunContext& context) {
+  const Checkpoints& checkpoints = context.scenario.checkpoints;
+  return checkpoints.storage
+             ? to_nanoseconds(checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read)
+             : 0;
+}
+
+double steps_between_checkpoints(const RunContext& context, const RunState& state, const StepDistribution& steps) {
+  const Scenario& scenario = context.scenario;
+  const Checkpoints& checkpoints = scenario.checkpoints;
+  double seconds = 0;
+  switch (checkpoints.every) {
+    case Checkpoints::Every::never:
+      return 0;
+    case Checkpoints::Every::epochs:
+      return std::max(1.0, std::ceil(static_cast<double>(scenario.dataset.images) / steps.images) *
+                               static_cast<double>(checkpoints.epochs));
+    case Checkpoints::Every::interval:
+      seconds = checkpoints.interval.si;
+      break;
+    case Checkpoints::Every::daly:
+      seconds = daly_interval_s(to_seconds(checkpoint_write_time(context, state)).si,
+                                loss_rate(scenario, state.fleet.members()));
+      if (seconds == 0) return 0;
+      break;
+  }
+  return std::max(1.0, std::round(seconds / steps.mean.si));
+}
+
+double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool) {
+  const Scenario& scenario = context.scenario;
+  const auto link = std::find_if(scenario.links.begin(), scenario.links.end(),
+                                 [&](const PoolLink& joins) { return joins.a == pool || joins.b == pool; });
+  if (!state.pools[pool].lacks_data || link == scenario.links.end()) return 0;
+  const double bytes =
+      static_cast<double>(scenario.dataset.images) * scenario.dataset.bytes_per_image * scenario.input.compressed +
+      scenario.checkpoints.bytes.si;
+  return bytes / 1e9 * link->usd_per_gb;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,79 @@
+#pragma once
+// What a finished run leaves behind. A result's times, bill, energy and warnings are functions of a scenario and of
+// this record alone; none of them asks the simulation again.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "sim/ledger/ledger.hpp"
+#include "sim/run/fleet.hpp"
+#include "sim/run/result.hpp"
+#include "sim/run/run_clock.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
+#include "sim/run/stretch.hpp"
+#include "sim/run/training.hpp"
+
+namespace ganymede {
+
+struct RunRecord {
+  Nanoseconds end = 0;  ///< of the last step, or of the last checkpoint
+  /// Every node that was ever requested, in the order of the requests.
+  std::vector<Node> nodes;
+  /// When training was under way: spans in ascending order that do not overlap.
+  std::vector<Span> trained;
+
+  std::vector<Ledger> ledgers;   ///< by pool: GPU time by use; idle time is what the nodes held leave over
+  std::vector<double> device_s;  ///< by pool: GPU seconds in which a phase of the step ran
+  StepTotals totals;
+  RunError error;
+  double steps = 0, images = 0;  ///< that count towards the target: those lost are left out
+  Seconds lost_training{0};      ///< training time that had to be done again
+  std::int64_t losses = 0;       ///< nodes taken back or crashed
+  int most_gpus = 0;             ///< that trained at once
+  double moved_usd = 0;          ///< transfer of dataset and checkpoints to other regions
+  double nodes_usd = 0;          ///< price of the time that nodes were held, without the provider's rounding
+
+  /// Distributions that steps were taken from, those of most steps first. They live in the cache that made them.
+  std::vector<const StepDistribution*> distributions;
+  /// By pool: what is known of a step in the last stage; none for a pool of which no node was held.
+  std::vector<std::optional<WorkloadSummary>> workloads;
+  std::vector<RunEvent> events;
+  bool events_truncated = false;  ///< more happened than `events` lists
+};
+
+// Times that nodes were held. `stretch` moves what happened to where it would have been in a run that takes longer or
+// shorter.
+
+/// Node-nanoseconds from grant to release, over all nodes of a pool; the idle tail after the run is left out.
+Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch = Stretch());
+
+/// The same with the idle tail: the time that the scenario keeps the last nodes after the last step.
+Nanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
+                           const Stretch& stretch = Stretch());
+
+/// held_with_tail of a stretched run over that of the run as it was; 1 for a pool that was not used. Energy at the same
+/// power grows by this factor.
+double held_ratio(const Scenario& scenario, const RunRecord& record, std::size_t pool, const Stretch& stretch);
+
+/// Nodes of a pool that were held when the run ended.
+int held_at_end(const RunRecord& record, std::size_t pool);
+
+/// The most nodes, of all pools together, that were held at one time.
+int most_held(const RunRecord& record);
+
+/// What the provider meters of a pool's nodes, from where its billing starts, idle tail included.
+std::vector<Rental> rentals_of(const Scenario& scenario, const RunRecord& record, std::size_t pool,
+                               const Stretch& stretch = Stretch());
+
+/// GPU time of one pool that was held, each GPU-second in one use.
+struct PoolAccount {
+  std::size_t pool = 0;
+  Nanoseconds held = 0;  ///< node-nanoseconds, idle tail included
+  GpuSeconds gpu_seconds;
+};
+
+/// The closed accounts of all pools of which a node was held, in the order of the scenario's pools.
+std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecord& record);
+
+}  // namespace ganymede

@@ -1,0 +1,12 @@
+#pragma once
+// The result of a finished run.
+
+#include "sim/run/result.hpp"
+#include "sim/run/run_record.hpp"
+
+namespace ganymede {
+
+/// Failure when an amount of the bill does not fit.
+Result result_of(const Scenario& scenario, const RunRecord& record);
+
+}  // namespace ganymede

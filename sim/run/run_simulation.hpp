@@ -1,0 +1,39 @@
+#pragma once
+// Simulates a run: a loop that takes the next event, lets its transition change the state, and does what the transition
+// asks for.
+
+#include "sim/run/controller.hpp"
+#include "sim/run/event_log.hpp"
+#include "sim/run/run_record.hpp"
+#include "sim/run/run_state.hpp"
+#include "sim/run/transitions.hpp"
+
+namespace ganymede {
+
+class RunSimulation {
+ public:
+  /// All three must outlive this. `controller` is the policy that decides.
+  RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
+
+  /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
+  RunRecord run();
+
+ private:
+  void apply(Actions actions);
+  void consult_policy();
+  [[noreturn]] void throw_nothing_happens() const;
+  RunRecord record() const;
+
+  ScenarioSteps& steps_;
+  Controller& controller_;
+  RunContext context_;
+  RunState state_;
+  EventQueue queue_;
+  EventLog log_;
+};
+
+/// The run of a scenario under the policy that it names, or under `controller`. Throws as RunSimulation::run.
+RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps);
+RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
+
+}  // namespace ganymede

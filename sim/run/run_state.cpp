@@ -1,0 +1,103 @@
+#include "sim/run/run_state.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/errors.hpp"
+
+namespace ganymede {
+namespace {
+
+/// More reviews without training, and a longer wait, have not been seen to help.
+constexpr std::int64_t kMaxIdleReviews = 10'000;
+constexpr std::int64_t kMaxIdleDays = 30;
+constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
+
+std::vector<TrainingNode> training_nodes(const Scenario& scenario) {
+  std::vector<TrainingNode> nodes;
+  for (const ScenarioPool& pool : scenario.pools) {
+    const Instance& instance = pool.instance();
+    nodes.push_back(
+        {pool.pool.gpus_per_node, static_cast<double>(instance.vcpus), instance.memory ? instance.memory->si : 0});
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::vector<double> draw_stage_ends(const Scenario& scenario, double target) {
+  RandomStream random(scenario.seed, "run/stages");
+  std::vector<double> ends;
+  double sum = 0;
+  for (const double share : scenario.stage_shares) {
+    sum += share * (1 + scenario.stage_variation * (2 * random.uniform() - 1));
+    ends.push_back(sum);
+  }
+  for (double& end : ends) end *= target / sum;
+  ends.back() = target;
+  return ends;
+}
+
+RunState initial_state(const Scenario& scenario) {
+  std::vector<PoolState> pools;
+  for (const ScenarioPool& pool : scenario.pools) {
+    // Pools that the scenario asks for have their data; one that only the policy may use has it if it is in the first
+    // pool's region.
+    const bool lacks_data = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
+    pools.push_back(
+        {Capacity(scenario, pool), RandomStream(scenario.seed, "run/lifetimes/" + pool.name), 0, lacks_data});
+  }
+  return {.fleet = Fleet(scenario.pools.size()),
+          .pools = std::move(pools),
+          .training = TrainingProgress(training_nodes(scenario)),
+          .delays = RandomStream(scenario.seed, "run/delays"),
+          .picks = RandomStream(scenario.seed, "run/picks"),
+          .slowdown_draws = RandomStream(scenario.seed, "run/slowdowns")};
+}
+
+void log_event(Actions& actions, const RunState& state, std::string what, std::string pool, int nodes,
+               std::string detail, std::int64_t times) {
+  actions.log.push_back({to_seconds(state.now), std::move(what), std::move(pool), nodes, std::move(detail), times});
+}
+
+void advance_clock(const RunContext& context, RunState& state, Nanoseconds to) {
+  state.now = to;
+  const Nanoseconds time = to - state.accounted_until;
+  if (time == 0) return;
+  const bool starting = state.phase == RunPhase::starting;
+  const Nanoseconds loading =
+      starting ? std::max<Nanoseconds>(0, to - std::max(state.accounted_until, state.loading_from)) : 0;
+  for (std::size_t p = 0; p < context.scenario.pools.size(); ++p) {
+    const ScenarioPool& pool = context.scenario.pools[p];
+    const GpuNanoseconds members = GpuNanoseconds{state.fleet.members()[p]} * pool.pool.gpus_per_node;
+    Ledger& ledger = state.training.ledger(p);
+    ledger.add(GpuUse::provisioning, GpuNanoseconds{time} * state.fleet.fresh(p) * pool.instance().gpus);
+    if (starting) {
+      ledger.add(GpuUse::provisioning, members * (time - loading));
+      ledger.add(GpuUse::checkpoint, members * loading);
+    }
+    if (state.phase == RunPhase::saving) ledger.add(GpuUse::checkpoint, members * time);
+  }
+  state.accounted_until = to;
+}
+
+void throw_never_finishes(const RunContext& context, const RunState& state, const std::string& why) {
+  throw Infeasible(fmt::format("{}: this run never finishes: {} ({:.1f} % are done after {})", context.scenario.file,
+                               why, 100 * state.training.done(state.now) / context.target,
+                               to_string(to_seconds(state.now))));
+}
+
+void give_up_if_stagnant(const RunContext& context, RunState& state, bool review) {
+  Stagnation& stagnation = state.stagnation;
+  if (state.phase != RunPhase::idle) stagnation.idle_since = state.now;
+  if (state.now - stagnation.idle_since > kMaxIdleDays * kDay)
+    throw_never_finishes(context, state,
+                         fmt::format("for {} days it never had the nodes that it needs all at once", kMaxIdleDays));
+  if (state.phase == RunPhase::training) stagnation.idle_reviews = 0;
+  if (review && state.phase == RunPhase::idle && ++stagnation.idle_reviews > kMaxIdleReviews)
+    throw_never_finishes(context, state, "its policy lets it wait");
+}
+
+}  // namespace ganymede

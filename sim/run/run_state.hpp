@@ -1,0 +1,133 @@
+#pragma once
+// What a run is at one moment, what it never changes, and what a transition asks for. Transitions (transitions.hpp)
+// change a RunState and return Actions; the loop (run_simulation.hpp) applies them.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/random.hpp"
+#include "policies/policy.hpp"
+#include "sim/run/capacity.hpp"
+#include "sim/run/fleet.hpp"
+#include "sim/run/result.hpp"
+#include "sim/run/run_events.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "sim/run/stretch.hpp"
+#include "sim/run/training.hpp"
+
+namespace ganymede {
+
+/// What stays the same during a run.
+struct RunContext {
+  const Scenario& scenario;
+  /// The steps of a configuration: the same distribution for the same configuration, at the same address.
+  std::function<const StepDistribution&(const Configuration&)> steps_of;
+  /// Relative error of the step time of a pool in a stage where it was measured; 0 where it is transferred.
+  std::function<double(std::size_t pool, std::size_t stage)> measured_error;
+  std::vector<double> pool_speeds;  ///< by pool: speed of one GPU on this workload; the first pool's is 1
+  std::vector<double> stage_ends;   ///< in the target's unit; the last is the target
+  double target = 0;                ///< steps or images
+};
+
+/// Draws the lengths of the stages of a growing model. They sum to `target`.
+std::vector<double> draw_stage_ends(const Scenario& scenario, double target);
+
+enum class RunPhase {
+  idle,      ///< nothing trains
+  starting,  ///< the training program starts, or loads a checkpoint
+  training,  ///< a segment is under way
+  saving,    ///< a checkpoint is written while nothing trains, before all nodes go or at the end
+};
+
+/// A slowdown that lasts until a time.
+struct ActiveSlowdown {
+  InjectedEvent::Kind kind;
+  double factor;  ///< times as long (straggler), or share of the rate that is left (network, storage)
+  int nodes;      ///< that are slow (straggler)
+  Nanoseconds until;
+};
+
+/// What a run knows of one of the scenario's pools besides its nodes.
+struct PoolState {
+  Capacity capacity;
+  RandomStream lifetimes;       ///< draws how long nodes live, and how long the pool is empty
+  Nanoseconds empty_until = 0;  ///< no node is granted before
+  bool lacks_data = false;      ///< the dataset is in another region; entering the pool's region moves it there
+};
+
+/// How long a run has made no progress. It is given up then: modelled capacity never ends, so it would go on for ever.
+struct Stagnation {
+  Nanoseconds idle_since = 0;
+  std::int64_t idle_reviews = 0;      ///< reviews of a periodic policy since training last ran
+  std::int64_t fruitless_starts = 0;  ///< starts in a row before which nothing new was durable
+  double durable_at_last_start = -1;  ///< units of the target
+};
+
+/// What has happened, for the run's record.
+struct RunFacts {
+  std::vector<Span> trained;
+  std::map<const StepDistribution*, double> steps;  ///< trained from each distribution
+  std::int64_t losses = 0;
+  int most_gpus = 0;
+  double moved_usd = 0;       ///< transfer of dataset and checkpoints to other regions
+  double gone_nodes_usd = 0;  ///< price of the time that nodes were held that are gone
+};
+
+struct RunState {
+  Nanoseconds now = 0;
+  RunPhase phase = RunPhase::idle;
+  std::uint64_t phase_number = 0;  ///< grows with each segment and pause; events of an older one are stale
+  Nanoseconds phase_end = 0;       ///< of a pause
+  Nanoseconds loading_from = 0;    ///< of a pause: the part from here to its end reads a checkpoint
+  bool finished = false;
+
+  Decision decision = {};  ///< of the policy, the last one
+  Fleet fleet;
+  std::vector<PoolState> pools;
+  TrainingProgress training;
+  std::size_t stage = 0;
+  bool must_load = false;    ///< the next start reads the last checkpoint
+  bool has_trained = false;  ///< training has begun at least once
+  bool restoring = false;    ///< nodes were lost since training last began
+
+  std::vector<ActiveSlowdown> slowdowns = {};
+  bool burst_credits_left = true;
+  Stagnation stagnation = {};
+  Nanoseconds accounted_until = 0;  ///< rented time without training is in the ledgers up to here
+
+  RandomStream delays;          ///< lengths of queues, boots, image pulls and starts
+  RandomStream picks;           ///< which nodes are lost
+  RandomStream slowdown_draws;  ///< when slowdowns come and whether they hit the run
+  RunFacts facts = {};
+};
+
+/// The state at the request. `scenario` must outlive it.
+RunState initial_state(const Scenario& scenario);
+
+/// What a transition asks of the loop, to be done in this order.
+struct Actions {
+  std::vector<RunEvent> log;
+  std::vector<ScheduledEvent> schedule;
+  bool consult_policy = false;
+  /// Events that happen at the same time, one after the other, before any of the queue.
+  std::vector<SimulationEvent> next;
+};
+
+/// Adds a line to the log.
+void log_event(Actions& actions, const RunState& state, std::string what, std::string pool = "", int nodes = 0,
+               std::string detail = "", std::int64_t times = 1);
+
+/// Moves the clock to `to`. Rented time since the last event in which nothing trained is accounted; that of a segment
+/// is accounted when it ends, and time that nothing accounts is idle.
+void advance_clock(const RunContext& context, RunState& state, Nanoseconds to);
+
+/// Infeasible: the run would never finish, because of `why`.
+[[noreturn]] void throw_never_finishes(const RunContext& context, const RunState& state, const std::string& why);
+
+/// Throws if the run has made no progress for too long. `review`: the event at hand is a review of a periodic policy.
+void give_up_if_stagnant(const RunContext& context, RunState& state, bool review);
+
+}  // namespace ganymede

@@ -1,0 +1,37 @@
+#include "sim/run/run_utilization.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace ganymede {
+
+RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
+                              const std::vector<PoolAccount>& accounts) {
+  RunUtilization use;
+  const StepTotals& totals = record.totals;
+  double peak_flops = 0, vcpu_s = 0;
+  bool vcpus_known = true;
+  for (const PoolAccount& account : accounts) {
+    const ScenarioPool& pool = scenario.pools[account.pool];
+    use.gpu_seconds += account.gpu_seconds;
+    peak_flops += peak_rate(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
+    vcpus_known = vcpus_known && pool.instance().vcpus > 0;
+    vcpu_s += to_seconds(account.held).si * pool.instance().vcpus;
+  }
+  const double all_s = use.gpu_seconds.total_seconds();
+  use.gpu_busy = all_s > 0 ? std::min(1.0, totals.device_s / all_s) : 0;
+  use.gpu_flops = peak_flops > 0 ? totals.flops / peak_flops : 0;
+  use.network = totals.link_s / to_seconds(record.end).si;
+  if (totals.vcpu_s > 0) use.cpu_reserved = totals.vcpu_reserved_s / totals.vcpu_s;
+  if (totals.memory_byte_s > 0) use.memory_reserved = totals.memory_reserved_byte_s / totals.memory_byte_s;
+  if (!vcpus_known || vcpu_s <= 0) return use;
+  use.cpu = totals.host_s / vcpu_s;
+  if (*use.cpu > 1)
+    use.warnings.push_back(
+        fmt::format("input and launching need {:.1f} times the vCPUs of {}: the run will be slower than this", *use.cpu,
+                    scenario.pools[0].pool.instance));
+  return use;
+}
+
+}  // namespace ganymede

@@ -1,0 +1,29 @@
+#pragma once
+// How busy the hardware of a finished run was.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/run/run_record.hpp"
+
+namespace ganymede {
+
+/// Shares of what the run held, over its whole time.
+struct RunUtilization {
+  GpuSeconds gpu_seconds;  ///< of all pools
+  double gpu_busy = 0;     ///< share of the GPU-seconds in which a phase of the step ran, at most 1
+  double gpu_flops = 0;    ///< useful FLOPs over the peak of the GPUs held
+  /// Share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated. Above 1: the run
+  /// needs more than it has.
+  std::optional<double> cpu;
+  /// Shares of the training nodes' vCPUs and memory that the policy reserved; none where they are not stated.
+  std::optional<double> cpu_reserved, memory_reserved;
+  double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
+  std::vector<std::string> warnings;
+};
+
+RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
+                              const std::vector<PoolAccount>& accounts);
+
+}  // namespace ganymede

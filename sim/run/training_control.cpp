@@ -1,0 +1,235 @@
+#include "sim/run/training_control.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "common/errors.hpp"
+#include "sim/ledger/nanoseconds.hpp"
+#include "sim/run/hazards.hpp"
+#include "sim/run/run_configuration.hpp"
+#include "sim/steps/dataset_cache.hpp"
+
+namespace ganymede {
+namespace {
+
+/// After so many starts in a row that made nothing durable, more would not help.
+constexpr std::int64_t kMaxFruitlessStarts = 2000;
+/// Longest run in seconds: its clock counts 292 years.
+constexpr double kMaxRun_s = 9e9;
+/// Credits that last longer never run out.
+constexpr double kMaxBurst_s = 8e9;
+
+/// Units of the target that a step trains.
+double units_per_step(const Scenario& scenario, const StepDistribution& steps) {
+  const auto images = static_cast<double>(scenario.dataset.images);
+  switch (scenario.target) {
+    case Target::steps:
+      return 1;
+    case Target::images:
+      return steps.images;
+    case Target::epochs:
+      break;
+  }
+  // The last step of an epoch counts by its real images.
+  return images / std::ceil(images / steps.images - 1e-9);
+}
+
+/// How far a segment may go: to the end of the stage, or of the first epoch where the dataset is cached from then on.
+double segment_target(const RunContext& context, const RunState& state, const Segment& segment, double done) {
+  const Scenario& scenario = context.scenario;
+  const double stage_end = context.stage_ends[segment.configuration.stage];
+  if (!scenario.input.storage || segment.configuration.cached || !fits_cache(scenario, state.decision.memory))
+    return stage_end;
+  const auto images = static_cast<double>(scenario.dataset.images);
+  const double first_epoch = scenario.target == Target::steps ? std::ceil(images / segment.steps->images) : images;
+  return done < first_epoch - target_rounding(context, state) ? std::min(stage_end, first_epoch) : stage_end;
+}
+
+void check_length(const RunContext& context, const RunState& state, const Segment& segment, double steps) {
+  const double checkpoint_ns = segment.checkpoint_every > 0 ? segment.checkpoint_ns / segment.checkpoint_every : 0;
+  const double length_s = steps * (segment.step_ns + checkpoint_ns) / kNanosecondsPerSecond;
+  if (!(to_seconds(state.now).si + length_s < kMaxRun_s))
+    throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", context.scenario.file,
+                                  to_string(steps * segment.steps->mean)));
+}
+
+/// Schedules the moment at which the burst credits of the dataset's storage are used up.
+void schedule_end_of_burst(const RunContext& context, const RunState& state, Actions& actions, const Segment& segment) {
+  if (!segment.configuration.burst) return;
+  const Storage& storage = *context.scenario.input.storage;
+  const std::vector<int>& nodes = segment.configuration.nodes;
+  const double volumes = storage.each_node ? std::accumulate(nodes.begin(), nodes.end(), 0.0) : 1;
+  const double demand = segment.steps->reads / segment.steps->mean.si / volumes;
+  if (demand <= storage.iops.value_or(demand)) return;
+  const Seconds lasts{std::min(kMaxBurst_s, storage.burst_credits / (demand - *storage.iops))};
+  actions.schedule.push_back({state.now + to_nanoseconds(lasts), BurstCreditsUsedUp{}, state.phase_number});
+}
+
+/// The largest relative error of the measured steps of a segment's pools.
+double measured_error(const RunContext& context, const Configuration& configuration) {
+  double error = 0;
+  for (std::size_t p = 0; p < configuration.nodes.size(); ++p)
+    if (configuration.nodes[p] > 0) error = std::max(error, context.measured_error(p, configuration.stage));
+  return error;
+}
+
+/// Infeasible if start after start was lost before anything was durable.
+void check_fruitless_starts(const RunContext& context, RunState& state) {
+  Stagnation& stagnation = state.stagnation;
+  const double durable = state.training.durable();
+  if (stagnation.durable_at_last_start == durable && ++stagnation.fruitless_starts > kMaxFruitlessStarts)
+    throw_never_finishes(
+        context, state,
+        fmt::format("{} starts in a row were lost before anything of them was durable{}", kMaxFruitlessStarts,
+                    context.scenario.checkpoints.every == Checkpoints::Every::never
+                        ? "; it writes no checkpoints"
+                        : "; checkpoints are too far apart for how often nodes are lost"));
+  if (stagnation.durable_at_last_start != durable) stagnation.fruitless_starts = 0;
+  stagnation.durable_at_last_start = durable;
+}
+
+/// Makes the chosen nodes, and no others, members. Returns how many they are.
+int set_members(const RunContext& context, RunState& state) {
+  int nodes = 0;
+  const std::vector<std::size_t> chosen = choose_workers(state);
+  for (const std::size_t index : state.fleet.alive()) state.fleet.set_member(index, false);
+  for (const std::size_t index : chosen) {
+    const std::size_t pool = state.fleet[index].pool;
+    state.fleet.set_member(index, true);
+    ++nodes;
+    state.facts.moved_usd += usd_to_enter(context, state, pool);
+    state.pools[pool].lacks_data = false;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+void begin_segment(const RunContext& context, RunState& state, Actions& actions, bool same_workers) {
+  const Scenario& scenario = context.scenario;
+  state.phase = RunPhase::training;
+  Segment segment;
+  segment.start = state.now;
+  segment.configuration = configuration_of(context, state);
+  segment.steps = &context.steps_of(segment.configuration);
+  segment.step_ns = segment.steps->mean.si * kNanosecondsPerSecond;
+  segment.per_step = units_per_step(scenario, *segment.steps);
+  segment.checkpoint_every = steps_between_checkpoints(context, state, *segment.steps);
+  segment.checkpoint_ns = static_cast<double>(checkpoint_write_time(context, state));
+  state.facts.most_gpus = std::max(state.facts.most_gpus, segment.steps->workers);
+  const std::size_t stage = segment.configuration.stage;
+  if (stage != state.stage && state.has_trained)
+    log_event(actions, state, "stage", "", 0, scenario.trace.batches[scenario.stages[stage]].stage);
+  state.stage = stage;
+  // A segment ends with a whole step, counting those that earlier segments began.
+  const double done = state.training.done(state.now);
+  const double so_far = state.training.steps();
+  const double target = segment_target(context, state, segment, done);
+  const double left = std::max(1e-9, std::ceil(so_far + (target - done) / segment.per_step - 1e-6) - so_far);
+  check_length(context, state, segment, left);
+  state.training.begin_segment(segment, same_workers);
+  ++state.phase_number;
+  actions.schedule.push_back({state.training.segment().time_of(left), SegmentCompleted{}, state.phase_number});
+  schedule_end_of_burst(context, state, actions, segment);
+}
+
+void end_segment(const RunContext& context, RunState& state, Actions& actions, bool lost) {
+  assert(state.phase == RunPhase::training);
+  const Segment& segment = state.training.segment();
+  std::vector<Span>& trained = state.facts.trained;
+  if (!trained.empty() && trained.back().to == segment.start)
+    trained.back().to = state.now;
+  else
+    trained.push_back({segment.start, state.now});
+  const double before = state.training.totals().steps;
+  const std::int64_t checkpoints =
+      state.training.end_segment(state.now, lost, measured_error(context, segment.configuration));
+  state.facts.steps[segment.steps] += state.training.totals().steps - before;
+  ++state.phase_number;
+  if (checkpoints > 0) log_event(actions, state, "checkpoint", "", 0, "", checkpoints);
+  state.phase = RunPhase::idle;
+}
+
+void change_pace(const RunContext& context, RunState& state, Actions& actions) {
+  if (state.phase != RunPhase::training) return;
+  end_segment(context, state, actions, false);
+  begin_segment(context, state, actions, true);
+}
+
+void begin_pause(RunState& state, Actions& actions, RunPhase phase, Nanoseconds length) {
+  state.phase = phase;
+  state.phase_end = state.now + length;
+  state.loading_from = state.phase_end;
+  ++state.phase_number;
+  actions.schedule.push_back({state.phase_end, PauseEnded{}, state.phase_number});
+}
+
+void start_training(const RunContext& context, RunState& state, Actions& actions, bool load) {
+  const Provisioning& provisioning = context.scenario.provisioning;
+  Nanoseconds length = draw(provisioning.framework_start, state.delays);
+  const int nodes = set_members(context, state);
+  if (nodes > 1 || context.scenario.pools[0].pool.gpus_per_node > 1)
+    length += draw(provisioning.communicator_start, state.delays);
+  if (state.has_trained && !load) log_event(actions, state, "resized", "", nodes);
+  const Nanoseconds loading = load && state.training.durable() > 0 ? checkpoint_read_time(context) : 0;
+  begin_pause(state, actions, RunPhase::starting, length + loading);
+  state.loading_from = state.phase_end - loading;
+  if (load) check_fruitless_starts(context, state);
+  if (length + loading == 0) begin_training(context, state, actions);
+}
+
+void begin_training(const RunContext& context, RunState& state, Actions& actions) {
+  state.must_load = false;
+  if (!state.has_trained) log_event(actions, state, "ready");
+  if (state.restoring) log_event(actions, state, "restored");
+  state.has_trained = true;
+  state.restoring = false;
+  begin_segment(context, state, actions);
+}
+
+std::vector<std::size_t> choose_workers(const RunState& state) {
+  std::vector<std::size_t> chosen;
+  std::vector<int> wanted = state.decision.nodes;
+  int missing = std::accumulate(wanted.begin(), wanted.end(), 0);
+  for (const bool noticed : {false, true})
+    for (const std::size_t index : state.fleet.alive()) {
+      const Node& node = state.fleet[index];
+      if (node.state != Node::State::ready || node.noticed != noticed || missing == 0) continue;
+      if (!noticed && wanted[node.pool]-- <= 0) continue;
+      --missing;
+      chosen.push_back(index);
+    }
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+void adapt_training(const RunContext& context, RunState& state, Actions& actions) {
+  if (state.finished || state.phase == RunPhase::saving || state.phase == RunPhase::starting) return;
+  const bool on_the_way = state.fleet.on_the_way() > 0;
+  const std::vector<std::size_t> chosen = choose_workers(state);
+  if (state.phase == RunPhase::training) {
+    if (state.decision.pause) return end_segment(context, state, actions, false);
+    const bool all_train =
+        std::all_of(chosen.begin(), chosen.end(), [&](std::size_t index) { return state.fleet[index].member; });
+    if (all_train || on_the_way) return;
+    end_segment(context, state, actions, false);
+    return start_training(context, state, actions, false);
+  }
+  if (state.decision.pause || chosen.empty()) return;
+  const auto wanted =
+      static_cast<std::size_t>(std::accumulate(state.decision.nodes.begin(), state.decision.nodes.end(), 0));
+  if (state.decision.elastic ? on_the_way : chosen.size() < wanted) return;
+  start_training(context, state, actions, state.must_load || !state.has_trained);
+}
+
+void finish_run(RunState& state, Actions& actions) {
+  state.finished = true;
+  log_event(actions, state, "finished");
+}
+
+}  // namespace ganymede

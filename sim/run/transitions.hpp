@@ -1,0 +1,42 @@
+#pragma once
+// How a run goes on: for each kind of event a function of the run's context, its state and the event. It changes the
+// state and returns what is to be done; it has no other effects, so that a test can call it with literals.
+
+#include "sim/run/run_state.hpp"
+
+namespace ganymede {
+
+// transitions_nodes.cpp
+Actions transition(const RunContext& context, RunState& state, const RequestAnswered& event);
+Actions transition(const RunContext& context, RunState& state, const WaitingRetried& event);
+Actions transition(const RunContext& context, RunState& state, const NodeReady& event);
+Actions transition(const RunContext& context, RunState& state, const NoticeGiven& event);
+Actions transition(const RunContext& context, RunState& state, const FinalCheckpointDue& event);
+Actions transition(const RunContext& context, RunState& state, const NodeReclaimed& event);
+Actions transition(const RunContext& context, RunState& state, const NodeCrashed& event);
+
+// transitions_capacity.cpp
+Actions transition(const RunContext& context, RunState& state, const CapacityChanged& event);
+Actions transition(const RunContext& context, RunState& state, const ReclaimDue& event);
+
+// transitions_training.cpp
+Actions transition(const RunContext& context, RunState& state, const PauseEnded& event);
+Actions transition(const RunContext& context, RunState& state, const SegmentCompleted& event);
+Actions transition(const RunContext& context, RunState& state, const BurstCreditsUsedUp& event);
+
+// transitions_faults.cpp
+Actions transition(const RunContext& context, RunState& state, const SlowdownStarted& event);
+Actions transition(const RunContext& context, RunState& state, const SlowdownEnded& event);
+Actions transition(const RunContext& context, RunState& state, const FaultInjected& event);
+/// What the scenario's faults and limited capacity schedule at the start of a run.
+Actions start_of_run(const RunContext& context, RunState& state);
+
+// transitions_policy.cpp
+Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue& event);
+/// What becomes of a decision of the policy. Its numbers of nodes must be within the pools' limits.
+Actions apply_decision(const RunContext& context, RunState& state, const Decision& decision);
+
+/// Calls the function above that belongs to the event's type.
+Actions transition(const RunContext& context, RunState& state, const SimulationEvent& event);
+
+}  // namespace ganymede

@@ -1,0 +1,50 @@
+// Capacity that comes and goes, as recorded or as drawn by the model of spot capacity. Both say when nodes are gone;
+// their notice comes before that. So the provider is simulated with a look ahead as long as the notice, and the policy
+// hears of nothing but the notices.
+
+#include <algorithm>
+
+#include "sim/run/node_supply.hpp"
+#include "sim/run/transitions.hpp"
+
+namespace ganymede {
+namespace {
+
+/// Nodes for which known capacity leaves no room get their notice and go when capacity falls. Returns true if the
+/// policy has not heard of one of them.
+bool reclaim_excess(const RunContext& context, RunState& state, Actions& actions, std::size_t p) {
+  bool news = false;
+  for (const CapacityFrom& change : known_capacity(context, state, p)) {
+    // Nodes that were told to go later are taken before nodes that were told nothing.
+    std::vector<std::size_t> told, others;
+    for (const std::size_t index : state.fleet.alive()) {
+      const Node& node = state.fleet[index];
+      if (node.pool == p && node.held() && node.leaves > change.at) (node.noticed ? told : others).push_back(index);
+    }
+    while (told.size() + others.size() > change.nodes) {
+      std::vector<std::size_t>& from = told.empty() ? others : told;
+      const auto pick = from.begin() + static_cast<std::ptrdiff_t>(state.picks.below(from.size()));
+      news = announce_reclaim(context, state, actions, *pick, change.at) || news;
+      from.erase(pick);
+    }
+  }
+  return news;
+}
+
+}  // namespace
+
+Actions transition(const RunContext& context, RunState& state, const CapacityChanged& event) {
+  Actions actions;
+  schedule_capacity_change(context, state, actions, event.pool);
+  actions.consult_policy = reclaim_excess(context, state, actions, event.pool);
+  actions.next.push_back(WaitingRetried{event.pool});
+  return actions;
+}
+
+Actions transition(const RunContext& context, RunState& state, const ReclaimDue& event) {
+  Actions actions;
+  actions.consult_policy = reclaim_excess(context, state, actions, event.pool);
+  return actions;
+}
+
+}  // namespace ganymede
