@@ -22,7 +22,7 @@ std::vector<std::string> keys(const Json& object) {
 }
 
 /// Steps that vary, so that every category of GPU time that this version knows can be non-zero.
-StepTrace uneven() {
+StepTrace uneven_trace() {
   std::vector<double> scale;
   for (int i = 0; i < 100; ++i) scale.push_back(1e-3 * (1 + 0.1 * (i * 7 % 11)));
   return made_up_trace(scale);
@@ -79,7 +79,7 @@ TEST(Result, CategoriesOfGpuTimeSumToTheGpusHeld) {
   for (const int nodes : {1, 2, 3}) {
     Json content = ScenarioFiles::basic();
     content["platform"] = {{"catalog", "lab.json"}, {"instance", "four"}, {"nodes", nodes}, {"gpus_per_node", 3}};
-    const Json run = simulate_json(ScenarioFiles(uneven()).load(content));
+    const Json run = simulate_json(ScenarioFiles(uneven_trace()).load(content));
     double sum = 0;
     for (const auto use : kGpuUseNames) sum += run["gpu_seconds"][std::string(use)].get<double>();
     const double held = 4.0 * nodes * run["time"]["total_s"].get<double>();
@@ -91,17 +91,17 @@ TEST(Result, CategoriesOfGpuTimeSumToTheGpusHeld) {
 }
 
 TEST(Result, IsTheSameBytesForTheSameScenarioAndSeed) {
-  const ScenarioFiles files(uneven());
+  const ScenarioFiles files(uneven_trace());
   const Scenario scenario = files.load(ScenarioFiles::basic());
   const std::string first = simulate_text(scenario);
   EXPECT_TRUE(simulate_text(scenario) == first);
   // Read again from files elsewhere.
-  EXPECT_TRUE(simulate_text(ScenarioFiles(uneven()).load(ScenarioFiles::basic())) == first);
+  EXPECT_TRUE(simulate_text(ScenarioFiles(uneven_trace()).load(ScenarioFiles::basic())) == first);
   EXPECT_FALSE(simulate_text(files.load_with("/seed", 2)) == first);
 }
 
 TEST(Result, IsTheSameBytesWhateverTheNumberOfProcesses) {
-  const ScenarioFiles files(uneven());
+  const ScenarioFiles files(uneven_trace());
   std::vector<Scenario> scenarios;
   for (const int nodes : {1, 2, 3, 4, 5, 6}) scenarios.push_back(files.load_with("/platform/nodes", nodes));
   const auto run = [&](int jobs) {
