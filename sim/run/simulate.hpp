@@ -1,5 +1,5 @@
 #pragma once
-// One run from request to last step.
+// One run from the request for nodes to its last step, and its result.
 
 #include "calibration/workload_model.hpp"
 #include "sim/run/result.hpp"
@@ -7,12 +7,12 @@
 
 namespace ganymede {
 
-/// Simulates the run. What it learns of steps is kept for later runs of this process, which does not change their
-/// results. Infeasible: the run never finishes; Failure: its policy failed.
+/// Simulates the run. Step distributions are kept for later runs of this process, whose results they do not change.
+/// Infeasible: the run never finishes. Failure: its policy failed.
 Result simulate(const Scenario& scenario);
 
-/// The same with the worker's step given instead of taken from the scenario's trace: for checks that fit on a part of
-/// it.
+/// The same with `workload` as the worker's step instead of that of the scenario's trace, for checks that fit it to a
+/// part of the trace.
 Result simulate(const Scenario& scenario, const WorkloadModel& workload);
 
 }  // namespace ganymede
