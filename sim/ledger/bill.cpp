@@ -43,11 +43,12 @@ namespace {
 
 __extension__ typedef __int128 Wide;
 
+/// Nanoseconds of 730 h.
 constexpr std::int64_t kMonth = 730 * 3'600'000'000'000;
 constexpr Wide kNanosecondsPerHour = 3'600'000'000'000;
 
 /// price x time / hour, to the nearest micro-dollar, halves up.
-MicroUsd amount(std::int64_t price, Wide node_nanoseconds) {
+MicroUsd amount_for(std::int64_t price, Wide node_nanoseconds) {
   Wide product;
   if (__builtin_mul_overflow(Wide{price}, node_nanoseconds, &product) ||
       (product + kNanosecondsPerHour / 2) / kNanosecondsPerHour > INT64_MAX)
@@ -55,18 +56,18 @@ MicroUsd amount(std::int64_t price, Wide node_nanoseconds) {
   return {static_cast<std::int64_t>((product + kNanosecondsPerHour / 2) / kNanosecondsPerHour)};
 }
 
-BillItem hours(const std::string& pool, MicroUsdPerHour price, Wide node_nanoseconds) {
+BillItem hours_item(const std::string& pool, MicroUsdPerHour price, Wide node_nanoseconds) {
   return {.item = "instance-hours",
           .pool = pool,
           .quantity = static_cast<double>(node_nanoseconds) / static_cast<double>(kNanosecondsPerHour),
           .unit = "h",
           .unit_price = {price.value},
-          .usd = amount(price.value, node_nanoseconds)};
+          .usd = amount_for(price.value, node_nanoseconds)};
 }
 
-/// How long so many rentals ran at once, for each count and month: `time[month][count]`.
-std::map<std::int64_t, std::map<std::int64_t, Wide>> concurrency(std::span<const Rental> rentals,
-                                                                 const BillingRule& rule) {
+/// time[month][count]: for how many nanoseconds of a month so many rentals ran at once.
+std::map<std::int64_t, std::map<std::int64_t, Wide>> time_by_concurrency(std::span<const Rental> rentals,
+                                                                         const BillingRule& rule) {
   std::map<std::int64_t, std::int64_t> changes;
   for (const Rental& rental : rentals) {
     const std::int64_t until = rental.billed_until(rule);
@@ -97,13 +98,14 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
   if (rule.sustained_use.empty()) {
     Wide billed = 0;
     for (const Rental& rental : rentals) billed += rental.billed_until(rule) - rental.from;
-    if (billed > 0) items.push_back(hours(pool, price, billed));
+    if (billed > 0) items.push_back(hours_item(pool, price, billed));
     return items;
   }
   std::vector<Wide> by_part(rule.sustained_use.size(), 0);
   const auto part = kMonth / static_cast<std::int64_t>(by_part.size());
-  for (const auto& [month, of_month] : concurrency(rentals, rule)) {
-    // The k-th of what runs at once runs whenever at least k do: from the highest count down, `levels` of them alike.
+  for (const auto& [month, of_month] : time_by_concurrency(rentals, rule)) {
+    // Of the instances that run at once the k-th runs whenever at least k do. From the highest count down, `levels`
+    // instances run for the same time `used`.
     Wide used = 0;
     for (auto entry = of_month.rbegin(); entry != of_month.rend(); ++entry) {
       used += entry->second;
@@ -120,7 +122,7 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
   for (std::size_t i = 0; i < by_part.size(); ++i) {
     if (by_part[i] == 0) continue;
     const double share = rule.sustained_use[i];
-    BillItem item = hours(pool, {std::llround(static_cast<double>(price.value) * share)}, by_part[i]);
+    BillItem item = hours_item(pool, {std::llround(static_cast<double>(price.value) * share)}, by_part[i]);
     item.list_price = {price.value};
     if (share != 1) item.item += fmt::format(" at {:g} % (sustained use)", 100 * share);
     items.push_back(std::move(item));

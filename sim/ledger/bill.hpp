@@ -1,5 +1,5 @@
 #pragma once
-// What a run costs: items in integer micro-dollars whose sum is the total, exactly.
+// Bills: items in whole micro-dollars, whose sum is the total exactly.
 
 #include <cstdint>
 #include <span>
@@ -11,63 +11,64 @@
 
 namespace ganymede {
 
-/// One line of a bill. `usd` is the amount charged: `quantity` is its explanation, and in a double may be rounded.
+/// One line of a bill. `usd` is exact; `quantity` explains it, and may be rounded to a double.
 struct BillItem {
-  std::string item;  ///< "instance-hours"
-  std::string pool;  ///< whose: "p3.8xlarge us-east-1 on-demand"
-  double quantity = 0;
-  std::string unit;     ///< of the quantity: "h"
-  MicroUsd unit_price;  ///< for one unit
-  MicroUsd usd;
-  std::string provider = {}, region = {}, market = {};  ///< where they apply
-  MicroUsd list_price = {};                             ///< for one unit, before discounts; 0: `unit_price`
+  std::string item;                                     ///< what is charged: "instance-hours"
+  std::string pool;                                     ///< for whom: "p3.8xlarge us-east-1 on-demand"
+  double quantity = 0;                                  ///< in units
+  std::string unit;                                     ///< "h"
+  MicroUsd unit_price;                                  ///< for one unit
+  MicroUsd usd;                                         ///< the amount charged
+  std::string provider = {}, region = {}, market = {};  ///< empty where they do not apply
+  MicroUsd list_price = {};                             ///< for one unit, before discounts; 0: the same as `unit_price`
   bool operator==(const BillItem&) const = default;
 };
 
 struct Bill {
   std::vector<BillItem> items;
 
-  MicroUsd total() const;  ///< Failure when the sum does not fit
+  MicroUsd total() const;  ///< Failure if the sum does not fit into 64 bits
 };
 
-/// A metered time is the sum of very many steps, whose lengths are doubles: what lies this little over a provider's
-/// unit of time is taken for the noise of that sum, and does not begin another unit.
+/// A metered time is the sum of very many steps, whose lengths are doubles. Time that exceeds a provider's unit by no
+/// more than this is rounding noise of that sum, and does not begin another unit.
 inline constexpr std::int64_t kNoiseNanoseconds = 1000;
 
-/// How a provider meters: the time is rounded up to `granularity` (above zero), and is at least `minimum`.
+/// How a provider meters: the time is rounded up to a multiple of `granularity` (above zero), and is at least
+/// `minimum`.
 struct BillingRule {
   Seconds granularity{1};
   Seconds minimum{60};
-  /// What the provider takes back within so long is not charged; 0: all is.
+  /// A rental that the provider ends within this time is not charged; 0: all are.
   Seconds free_if_interrupted{0};
-  /// Prices of equal parts of a month of 730 h as shares of the list price, of what is used at once: hours of several
-  /// rentals that do not overlap count as those of one. Empty: the list price.
+  /// Shares of the list price for equal parts of a month of 730 h, for example 1, 0.8, 0.6, 0.4 for its quarters. Hours
+  /// of rentals that do not overlap count as those of one instance. Empty: the list price.
   std::vector<double> sustained_use = {};
 };
 
-/// One instance on the meter, in nanoseconds since the run's start; from <= to.
+/// One instance on the meter, in nanoseconds since the run's request. Precondition: from <= to.
 struct Rental {
   std::int64_t from = 0, to = 0;
-  bool interrupted = false;  ///< it was the provider who ended it
+  bool interrupted = false;  ///< the provider ended it
 
-  /// Until when it is billed: its own end or later; its start where it is not charged at all.
+  /// Until when it is billed: its end or later; its start if it is not charged.
   std::int64_t billed_until(const BillingRule& rule) const;
 };
 
-/// The nanoseconds that are billed for those metered: at least the minimum, rounded up but for `kNoiseNanoseconds`.
+/// Nanoseconds billed for `metered` ones: at least the minimum, rounded up except for `kNoiseNanoseconds`.
 std::int64_t billed_time(std::int64_t metered, const BillingRule& rule);
 
-/// Instances of one type at one price: an item, or one for each share of the list price that sustained use brings.
-/// None where nothing is charged. Failure when an amount does not fit.
+/// The items for instances of one type at one price: one, or one for each share of the list price that sustained use
+/// brings; none if nothing is charged. Failure if an amount does not fit into 64 bits.
 std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
                                      const BillingRule& rule);
 
-/// Volume at tiered prices, from the month's first unit on: "data transfer" in GB or GiB.
-/// An item for each tier that is reached.
+/// The items for a volume of data at tiered prices, from the month's first unit on: one for each tier that is reached.
 std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, VolumeUnit unit,
                              std::span<const PriceTier> tiers);
 
-/// `quantity` units at a price each, to the nearest micro-dollar. Failure when the amount does not fit.
+/// The item for `quantity` units at a price each, to the nearest micro-dollar. Failure if the amount does not fit into
+/// 64 bits.
 BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price);
 
 }  // namespace ganymede

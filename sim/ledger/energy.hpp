@@ -1,5 +1,5 @@
 #pragma once
-// Electricity of a run's GPUs, and the carbon that comes with it.
+// Electricity of GPUs and hosts, and the carbon emitted for it.
 
 #include <cstdint>
 
@@ -7,25 +7,26 @@
 
 namespace ganymede {
 
-/// What a GPU draws when nothing runs on it, and when it is busy all the time.
-struct GpuPower {
-  Watts idle;
-  Watts peak;
+/// Power of a GPU, or of a host without its GPUs.
+struct DevicePower {
+  Watts idle;  ///< while nothing runs on it
+  Watts peak;  ///< while it is busy all the time
 };
 
 struct Energy {
-  double kwh = 0;      ///< at the data centre's meter, so with its overhead (PUE)
+  double kwh = 0;      ///< at the data centre's meter, its overhead (PUE) included
   double kg_co2e = 0;  ///< location-based: what the grid emits for these kWh
 };
 
-/// gpus x time x (idle + (peak - idle) x busy) x PUE: power taken as linear in the share of time that a device is busy;
-/// of a host without its GPUs likewise. Preconditions: 0 <= busy <= 1, pue >= 1, the rest >= 0.
-Energy gpu_energy(const GpuPower& power, double busy, std::int64_t gpus, Seconds time, double pue, GramsPerKwh carbon);
+/// devices x time x (idle + (peak - idle) x busy) x PUE: power is taken to be linear in `busy`, the share of the time
+/// in which a device is busy. Preconditions: 0 <= busy <= 1, pue >= 1, the rest >= 0.
+Energy device_energy(const DevicePower& power, double busy, std::int64_t devices, Seconds time, double pue,
+                     GramsPerKwh carbon);
 
-/// The clock, as a share of its highest, to which a power cap holds a busy GPU: the part of its power that is not idle
-/// grows with the clock and the square of the voltage, which is taken to follow the clock, so with its third power (the
-/// usual model of CMOS power; real curves are flatter near the top). 1 where the cap is not below the peak.
-/// Precondition: cap > idle.
-double capped_clock(const GpuPower& power, Watts cap);
+/// The clock of a busy GPU under a power cap, as a share of its highest; 1 if the cap is not below the peak. By the
+/// usual model of CMOS power: power above idle grows with the clock and the square of the voltage, and the voltage
+/// follows the clock, so cap - idle = (peak - idle) x clock³. Real curves are flatter near the top. Precondition: cap >
+/// idle.
+double capped_clock(const DevicePower& power, Watts cap);
 
 }  // namespace ganymede

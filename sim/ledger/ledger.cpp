@@ -12,7 +12,7 @@
 namespace ganymede {
 namespace {
 
-/// A duration in doubles is good to some 1e-16 of itself; a run's is a sum and product of some thousands of them.
+/// A run's time, a sum of products of doubles that are exact to 1e-16 each, is exact to one part in so many.
 constexpr GpuNanoseconds kExactParts = 1'000'000'000'000;
 
 GpuNanoseconds gpu_nanoseconds(std::int64_t gpus, Seconds each) {

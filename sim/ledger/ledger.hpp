@@ -1,6 +1,6 @@
 #pragma once
-// Where every GPU-second of a run went. Kept in whole GPU-nanoseconds, so that the categories sum to the GPUs held
-// times the metered time exactly, before the provider rounds the time up for the bill.
+// Where every GPU-second of a run went, in whole GPU-nanoseconds: the uses sum exactly to the GPUs held times the
+// metered time, before the provider rounds that time up for the bill.
 
 #include <array>
 #include <cstddef>
@@ -19,17 +19,17 @@ enum class GpuUse : std::size_t {
   checkpoint,             ///< waiting for a checkpoint to be written or read
   provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
   lost,                   ///< work that had to be done again
-  idle,                   ///< what is left: GPUs of a rented instance that the run does not use
+  idle,                   ///< the rest: GPUs of a rented instance that the run does not use
 };
 
-/// As in a result's `gpu_seconds`, in the order of GpuUse.
+/// Names in a result's `gpu_seconds`, in the order of GpuUse.
 inline constexpr std::array<std::string_view, 8> kGpuUseNames = {
     "compute", "exposed_communication", "straggler", "input_stall", "checkpoint", "provisioning", "lost", "idle"};
 
 /// 65,536 GPUs for a year are 2e21 GPU-nanoseconds: more than 64 bits hold.
 __extension__ typedef __int128 GpuNanoseconds;
 
-/// A closed account.
+/// A closed account: GPU time by use.
 class GpuSeconds {
  public:
   GpuNanoseconds nanoseconds(GpuUse use) const { return by_use_[static_cast<std::size_t>(use)]; }
@@ -39,7 +39,7 @@ class GpuSeconds {
   double total_seconds() const;
   double hours() const { return total_seconds() / 3600; }
   GpuSeconds& operator+=(const GpuSeconds& more);
-  /// The use's part of the total, 0 … 1; 0 of an empty account.
+  /// The use's share of the total, from 0 to 1; 0 in an empty account.
   double share(GpuUse use) const;
 
   bool operator==(const GpuSeconds&) const = default;
@@ -56,20 +56,19 @@ class GpuSeconds {
 ///   const GpuSeconds account = ledger.close(8, 110_s);   // four GPUs idle throughout, four for 10 s
 class Ledger {
  public:
-  /// `gpus` GPUs spent `each` on `use`, rounded to the nanosecond. Failure if `gpus` or `each` is negative, or `each`
-  /// not finite. Not for idle, which is what the others leave.
+  /// Adds `gpus` GPUs that spent `each` on `use`, rounded to the nanosecond. `use` must not be idle, which is what the
+  /// other uses leave. Failure if `gpus` or `each` is negative, or `each` is not finite.
   void add(GpuUse use, std::int64_t gpus, Seconds each);
 
-  /// The same in GPU-nanoseconds, exactly.
+  /// Adds GPU-nanoseconds, exactly. Failure if `time` is negative.
   void add(GpuUse use, GpuNanoseconds time);
-  /// `gpus` GPUs were rented for so long, whatever they did.
+  /// Adds `gpus` GPUs that were rented for so long, whatever they did.
   void hold(std::int64_t gpus, std::int64_t nanoseconds) { held_ += GpuNanoseconds{nanoseconds} * gpus; }
-  /// The account of all that was held.
+  /// The account of all that was held; what no use was added for is idle. Failure if more was added than was held.
   GpuSeconds close() const;
 
-  /// The account of `gpus_held` GPUs for `metered`: what was not added is idle. Failure if more was added than was
-  /// held; an excess that rounding explains (a nanosecond a GPU an entry, and 1e-12 of the whole) is taken from the
-  /// largest use.
+  /// The account of `gpus_held` GPUs for `metered` instead. An excess that rounding explains (a nanosecond per GPU and
+  /// entry, and 1e-12 of the whole) is taken from the largest use; Failure if there is more.
   GpuSeconds close(std::int64_t gpus_held, Seconds metered) const;
 
  private:

@@ -9,9 +9,9 @@
 namespace ganymede {
 
 std::int64_t whole_nanoseconds(Seconds time) {
-  constexpr double kMost = 9.2e18;  // just below 2^63
+  constexpr double kMaxNanoseconds = 9.2e18;  // just below 2^63
   const double nanoseconds = time.si * kNanosecondsPerSecond;
-  if (!(0 <= nanoseconds && nanoseconds <= kMost)) {
+  if (!(0 <= nanoseconds && nanoseconds <= kMaxNanoseconds)) {
     throw Failure(fmt::format("cannot account for {} s: expected zero or more, and at most 292 years", time.si));
   }
   return std::llround(nanoseconds);

@@ -1,5 +1,5 @@
 #pragma once
-// Times as the ledger and the bill take them: in whole nanoseconds, so that sums are exact.
+// Times of the ledger and the bill: whole nanoseconds, so that sums are exact.
 
 #include <cstdint>
 
@@ -9,7 +9,8 @@ namespace ganymede {
 
 inline constexpr double kNanosecondsPerSecond = 1e9;
 
-/// To the nearest. Failure if negative, not finite, or more than 64 bits hold (292 years).
+/// Rounds to the nearest nanosecond. Failure if `time` is negative, not finite, or longer than 64 bits hold (292
+/// years).
 std::int64_t whole_nanoseconds(Seconds time);
 
 }  // namespace ganymede

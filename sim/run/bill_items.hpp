@@ -19,7 +19,7 @@ struct BillDraft {
   /// Nanoseconds from the request to the end of the stretched run, idle tail included.
   Nanoseconds end() const { return stretch.at(record.end) + to_nanoseconds(scenario.charges.idle_tail); }
   double hours() const;
-  double months() const;  ///< of 730 h
+  double months() const;  ///< a month has 730 h
   /// The pool whose platform charges for what belongs to no single pool.
   const ScenarioPool& first() const { return scenario.pools.front(); }
 

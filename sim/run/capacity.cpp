@@ -7,24 +7,24 @@
 namespace ganymede {
 namespace {
 
-/// Nodes beyond share the states of the first ones, in turn.
-constexpr int kPlacesAtMost = 256;
-/// Rows beyond what the clock can count never come.
-constexpr double kClockEnds_s = 9e9;
+/// Places that are drawn; further nodes follow the states of these in turn.
+constexpr int kMaxPlaces = 256;
+/// Rows after this time, in seconds, are left out: the clock of a run ends before.
+constexpr double kMaxRow_s = 9e9;
 
 }  // namespace
 
 Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&pool) {
   if (pool.capacity)
     for (const Series::Row& row : pool.capacity->rows)
-      if (row.at.si < kClockEnds_s) recorded_.push_back({to_nanoseconds(row.at), row.value});
+      if (row.at.si < kMaxRow_s) recorded_.push_back({to_nanoseconds(row.at), row.value});
   if (!is_modelled(pool.spot)) return;
   zone_ = spot_zone(scenario, pool);
   const auto stream = [&](int place) {
     return RandomStream(scenario.seed, fmt::format("run/spot/{}/{}", pool.name, place));
   };
   states_.push_back({stream(-1), true, 0, {}});
-  for (int place = 0; place < std::min(pool.max_nodes, kPlacesAtMost); ++place) {
+  for (int place = 0; place < std::min(pool.max_nodes, kMaxPlaces); ++place) {
     State own{stream(place), true, 0, {}};
     const bool follows = own.random.uniform() < spot_model().together;
     places_.push_back(follows ? 0 : states_.size());
@@ -38,14 +38,14 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   }
 }
 
-/// From the end, because nearly all who ask do so about the latest of the changes that are known.
+/// Changes up to `time`. Counted from the end, because nearly all questions are about the latest known changes.
 std::size_t Capacity::State::passed_at(Nanoseconds time) const {
   std::size_t passed = changes.size();
   while (passed > 0 && changes[passed - 1] > time) --passed;
   return passed;
 }
 
-/// Until a change after `time` is known.
+/// Draws changes until one after `time` is known.
 void Capacity::extend(State& state, Nanoseconds time) const {
   while (state.changes.back() <= time) {
     const bool up = (state.changes.size() % 2 == 0) == state.up_first;

@@ -14,9 +14,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-class OwnPolicy : public Controller {
+/// A policy of policies().
+class BuiltInPolicy : public Controller {
  public:
-  explicit OwnPolicy(const Scenario& scenario)
+  explicit BuiltInPolicy(const Scenario& scenario)
       : Controller(scenario), random_(scenario.seed, std::string("policy/") + std::string(choice().policy->name)) {}
 
  private:
@@ -29,7 +30,7 @@ class OwnPolicy : public Controller {
   RandomStream random_;
 };
 
-/// A program of the user's: a line out, a line in.
+/// A program of the user's that reads an observation and writes a decision, one line of JSON each.
 class ExternalPolicy : public Controller {
  public:
   explicit ExternalPolicy(const Scenario& scenario) : Controller(scenario) {
@@ -106,7 +107,7 @@ Decision Controller::decide(const Observation& seen) {
 
 std::unique_ptr<Controller> make_controller(const Scenario& scenario) {
   if (!scenario.policy.policy->decide) return std::make_unique<ExternalPolicy>(scenario);
-  return std::make_unique<OwnPolicy>(scenario);
+  return std::make_unique<BuiltInPolicy>(scenario);
 }
 
 Observation blinded(const Observation& seen) {

@@ -1,5 +1,5 @@
 #pragma once
-// Whoever decides: a policy of the table, or a program of the user's.
+// Who decides for a run: a built-in policy, or a program of the user's.
 
 #include <memory>
 #include <string>
@@ -12,23 +12,26 @@ namespace ganymede {
 class Controller {
  public:
   virtual ~Controller() = default;
-  /// A decision that the scenario's pools can serve. Failure: the policy asks for what does not exist, or an external
-  /// one hangs, dies or writes rubbish; the run has failed then, and says why.
+  /// Asks for a decision and checks that the scenario's pools can serve it. Failure: the policy asks for nodes that do
+  /// not exist, or an external policy does not answer in time, ends, or gives an answer that cannot be read.
   Decision decide(const Observation& seen);
 
  protected:
+  /// `scenario` must outlive this.
   explicit Controller(const Scenario& scenario) : scenario_(scenario) {}
+  /// The policy's decision, unchecked.
   virtual Decision ask(const Observation& seen) = 0;
   const Scenario& scenario_;
 };
 
-/// The scenario's own. `scenario` must outlive it.
+/// The controller of the scenario's policy. `scenario` must outlive it. Failure: an external policy cannot be started.
 std::unique_ptr<Controller> make_controller(const Scenario& scenario);
 
-/// What a policy that is blinded sees: what it holds and the clock, and nothing that it would steer by.
+/// What a blind policy sees, for control runs: the clock, its goals and what it holds, and nothing that it would steer
+/// by.
 Observation blinded(const Observation& seen);
 
-/// One observation as a line of JSON, as an external policy gets it.
+/// The observation as one line of JSON, which an external policy reads.
 std::string observation_json(const Scenario& scenario, const Observation& seen);
 
 }  // namespace ganymede

@@ -8,9 +8,9 @@ namespace {
 
 /// Node-nanoseconds of a pool's rentals.
 struct RentedTime {
-  double held = 0;     ///< of all rentals
-  double metered = 0;  ///< of those that are charged
-  double billed = 0;   ///< of those, rounded as the provider does
+  double held = 0;     ///< all rentals
+  double metered = 0;  ///< rentals that are charged
+  double billed = 0;   ///< rentals that are charged, rounded as the provider does
 };
 
 RentedTime rented_time(const std::vector<Rental>& rentals, const BillingRule& rule) {

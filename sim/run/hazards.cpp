@@ -6,20 +6,21 @@
 namespace ganymede {
 namespace {
 
-// Kadupitiya et al., HPDC 2020: parameters of the fit that the scenario's documentation states.
+// The bathtub distribution of lifetimes (Lifetimes::Kind::bathtub) as fitted by Kadupitiya et al., HPDC 2020.
 constexpr double kBathtubA = 0.475;
 constexpr double kBathtubEarly_s = 3600;
 constexpr double kBathtubLate_s = 0.8 * 3600;
 
-/// Above it lies a tenth of the standard normal distribution.
+/// A tenth of the standard normal distribution lies above it.
 constexpr double kTenthQuantile = 1.2815515655446004;
 
+/// Probability that a node lives at most `t` seconds, if none lives longer than `most`.
 double bathtub(double t, double most) {
   return kBathtubA * (1 - portable_exp(-t / kBathtubEarly_s) + portable_exp((t - most) / kBathtubLate_s));
 }
 
+/// Mean lifetime in seconds: the integral of 1 - F by the midpoint rule.
 double bathtub_mean(double most) {
-  // The integral of 1 - F by the midpoint rule.
   constexpr int kParts = 1000;
   double sum = 0;
   for (int i = 0; i < kParts; ++i) sum += std::max(0.0, 1 - bathtub((i + 0.5) * most / kParts, most)) * most / kParts;

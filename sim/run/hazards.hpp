@@ -1,6 +1,6 @@
 #pragma once
-// When things go wrong: times drawn from what a scenario states. Each draw has a random stream of its own, so that one
-// node more or less changes nothing for the others.
+// Random times of a run: delays, lifetimes of nodes, and how often nodes are lost. Each use draws from a random stream
+// of its own, so that one node more or less does not change the draws of the others.
 
 #include "common/random.hpp"
 #include "platforms/platform.hpp"
@@ -10,17 +10,17 @@
 
 namespace ganymede {
 
-/// A delay's length.
+/// Draws the length of a delay: log-normal around its median; exactly the median where it has no spread.
 Nanoseconds draw(const Delay& delay, RandomStream& random);
 
-/// How long a node lives from its grant.
+/// Draws the time from a node's grant to its end; kNever beyond 285 years.
 Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random);
 
-/// Where the nodes of a pool come from whose capacity is modelled: the preset's zone, or the one that the seed draws.
+/// The zone that a pool of modelled spot capacity is in: that of its preset, or the one that the scenario's seed draws.
 SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
 
-/// Losses of one node per second, on average: crashes, and lifetimes, a recording or the modelled capacity of its pool.
-/// 0: none.
+/// Mean losses of one node per second: by crashes, and by the lifetimes, the recording or the modelled capacity of its
+/// pool. 0 if it is never lost.
 double hazard_rate(const Scenario& scenario, const ScenarioPool& pool);
 
 }  // namespace ganymede

@@ -16,11 +16,11 @@
 namespace ganymede {
 namespace {
 
-constexpr std::size_t kMostAnswer = 1 << 20;        ///< bytes of a line
-constexpr std::size_t kMostErrors = 64 << 10;       ///< bytes of standard error that are passed on
-constexpr std::size_t kMostErrorsAtEnd = 16 << 20;  ///< bytes that are read of it once the program is dead
+constexpr std::size_t kMaxAnswer = 1 << 20;        ///< bytes of a line
+constexpr std::size_t kMaxErrors = 64 << 10;       ///< bytes of standard error that are passed on
+constexpr std::size_t kMaxErrorsAtEnd = 16 << 20;  ///< bytes of standard error that are read once the program has ended
 
-/// Two ends of a pipe, closed unless they are taken. Neither goes to a program that is started.
+/// A pipe whose ends are closed with it, unless they are taken. A program that is started inherits neither.
 class PolicyPipe {
  public:
   PolicyPipe() {
@@ -34,7 +34,7 @@ class PolicyPipe {
   }
   int read_end() const { return ends_[0]; }
   int write_end() const { return ends_[1]; }
-  /// To be closed by the caller, who never waits in it.
+  /// The caller must close the end. Reading and writing it never block.
   int take_read_end() { return take(0); }
   int take_write_end() { return take(1); }
 
@@ -57,7 +57,7 @@ bool try_again() { return errno == EINTR || errno == EAGAIN; }
 PolicyProcess::PolicyProcess(const std::vector<std::string>& command) : name_(command.front()) {
   try {
     start(command);
-    guard();
+    start_guard();
   } catch (...) {
     end();
     throw;
@@ -72,7 +72,7 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
-  ::signal(SIGPIPE, SIG_IGN);  // a policy that died is told by the write's error
+  ::signal(SIGPIPE, SIG_IGN);  // the error of a write says that the program has ended
   program_ = ::fork();
   if (program_ < 0) throw PolicyFault("cannot be started");
   if (program_ == 0) {
@@ -86,15 +86,16 @@ void PolicyProcess::start(const std::vector<std::string>& command) {
     ::execvp(arguments[0], arguments.data());
     ::_exit(127);
   }
-  ::setpgid(program_, program_);  // here too: whoever kills the group must not come before the child has made it
+  // The child makes the group too: whichever comes first, the group exists before anything kills it.
+  ::setpgid(program_, program_);
   in_ = to.take_write_end();
   out_ = from.take_read_end();
   errors_ = errors.take_read_end();
 }
 
-/// A process of the group that waits for the end of this one, which may be killed, and then ends the group: the system
-/// ends only the program itself, and not what that has started.
-void PolicyProcess::guard() {
+/// Starts a process in the program's group that waits for the end of this process, however it ends, and then kills the
+/// group. PR_SET_PDEATHSIG would end the program itself, but not the processes that it has started.
+void PolicyProcess::start_guard() {
   PolicyPipe alive;
   guard_ = ::fork();
   if (guard_ < 0) throw PolicyFault("cannot be started");
@@ -112,20 +113,20 @@ void PolicyProcess::guard() {
 }
 
 void PolicyProcess::end() {
-  if (program_ > 0) ::kill(-program_, SIGKILL);  // its group is there until it is reaped
+  if (program_ > 0) ::kill(-program_, SIGKILL);  // its group exists until it is reaped
   if (program_ > 0) ::kill(program_, SIGKILL);
   if (guard_ > 0) ::kill(guard_, SIGKILL);
   for (pid_t* child : {&program_, &guard_})
     if (*child > 0)
       while (::waitpid(std::exchange(*child, -1), nullptr, 0) < 0 && errno == EINTR) {
       }
-  for (std::size_t read = 0; read < kMostErrorsAtEnd && pass_on_errors(); read += 4096) {
+  for (std::size_t read = 0; read < kMaxErrorsAtEnd && pass_on_errors(); read += 4096) {
   }
   for (int* end : {&in_, &out_, &errors_, &alive_}) close_end(*end);
 }
 
-/// "" while it runs.
-std::string PolicyProcess::exited() const {
+/// How the program ended, as the rest of a sentence; empty while it runs.
+std::string PolicyProcess::how_it_ended() const {
   siginfo_t info{};
   if (::waitid(P_PID, static_cast<id_t>(program_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != program_)
     return "";
@@ -134,10 +135,10 @@ std::string PolicyProcess::exited() const {
   return fmt::format("ended with exit status {} before it had answered", info.si_status);
 }
 
-/// Its end of the pipe is closed; its exit status follows shortly.
-std::string PolicyProcess::death() const {
+/// How the program ended, after it has closed its output: its exit status follows shortly.
+std::string PolicyProcess::wait_for_end() const {
   for (int tries = 0; tries < 100; ++tries) {
-    if (std::string how = exited(); !how.empty()) return how;
+    if (std::string how = how_it_ended(); !how.empty()) return how;
     ::usleep(2000);
   }
   return "closed its output before it had answered";
@@ -148,29 +149,29 @@ void PolicyProcess::send_some(const std::string& text, std::size_t& sent) {
   if (wrote >= 0)
     sent += static_cast<std::size_t>(wrote);
   else if (!try_again())
-    throw PolicyFault(death());
+    throw PolicyFault(wait_for_end());
 }
 
 void PolicyProcess::receive_some() {
   std::array<char, 4096> bytes;
   const ssize_t got = ::read(out_, bytes.data(), bytes.size());
   if (got < 0 && try_again()) return;
-  if (got <= 0) throw PolicyFault(death());
+  if (got <= 0) throw PolicyFault(wait_for_end());
   received_.append(bytes.data(), static_cast<std::size_t>(got));
 }
 
-/// False: there is nothing more now.
+/// Passes on what the program has written to standard error. Returns false if there is nothing more now.
 bool PolicyProcess::pass_on_errors() {
   std::array<char, 4096> bytes;
   const ssize_t got = errors_ < 0 ? -1 : ::read(errors_, bytes.data(), bytes.size());
   if (got == 0) close_end(errors_);
   if (got <= 0) return false;
-  const std::size_t shown = std::min(static_cast<std::size_t>(got), kMostErrors - errors_shown_);
+  const std::size_t shown = std::min(static_cast<std::size_t>(got), kMaxErrors - errors_shown_);
   errors_shown_ += shown;
   std::string text(bytes.data(), shown);
-  if (shown > 0 && errors_shown_ == kMostErrors)
+  if (shown > 0 && errors_shown_ == kMaxErrors)
     text += fmt::format("\nganymede: {} has written {} KiB to standard error; what follows is left out\n", name_,
-                        kMostErrors >> 10U);
+                        kMaxErrors >> 10U);
   for (std::string_view left = text; !left.empty();) {
     const ssize_t wrote = ::write(STDERR_FILENO, left.data(), left.size());
     if (wrote < 0 && errno != EINTR) break;
@@ -189,7 +190,7 @@ std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
       received_.erase(0, newline + 1);
       return answer;
     }
-    if (newline == std::string::npos && received_.size() > kMostAnswer)
+    if (newline == std::string::npos && received_.size() > kMaxAnswer)
       throw PolicyFault("wrote more than 1 MiB without the end of a line");
     std::array<pollfd, 3> polled{{{sent < text.size() ? in_ : -1, POLLOUT, 0},
                                   {newline == std::string::npos ? out_ : -1, POLLIN, 0},
@@ -199,8 +200,8 @@ std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
         left <= 0 ? 0 : ::poll(polled.data(), polled.size(), static_cast<int>(std::min(left * 1000 + 1, 1e9)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) {
-      // What it has started may hold its end of the pipe after it, and even answer.
-      if (const std::string how = exited(); !how.empty()) throw PolicyFault(how);
+      // A process that the program has started may keep the pipe open after the program has ended.
+      if (const std::string how = how_it_ended(); !how.empty()) throw PolicyFault(how);
       throw PolicyFault(fmt::format(
           "{} within {}", sent < text.size() ? "did not read what it is told" : "gave no answer", to_string(limit)));
     }

@@ -1,5 +1,5 @@
 #pragma once
-// A program of the user's that decides: a line to it, a line from it, within a time.
+// A program of the user's that decides: it is sent a line and answers with a line, within a time.
 
 #include <sys/types.h>
 
@@ -13,14 +13,14 @@
 
 namespace ganymede {
 
-/// What the program did wrong, to be said behind its name: "gave no answer within 3 s".
+/// What the program did wrong, as the rest of a sentence that begins with its name: "gave no answer within 3 s".
 struct PolicyFault : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The program runs in a process group of its own, with its three standard streams and nothing else that is open here.
-/// The whole group is killed when this ends, also when this process is killed; what it leaves behind outside of its
-/// group keeps nobody waiting.
+/// The program runs in a process group of its own, with its three standard streams and no other file of this process.
+/// The whole group is killed when this object is destroyed, and also when this process is killed. Nothing waits for
+/// processes that the program has moved to another group.
 class PolicyProcess {
  public:
   /// PolicyFault if it cannot be started.
@@ -29,27 +29,27 @@ class PolicyProcess {
   PolicyProcess& operator=(const PolicyProcess&) = delete;
   ~PolicyProcess();
 
-  /// Sends the line, which has no end of line, and returns the next that comes. Both must be done within `limit`,
-  /// whatever the program reads and writes meanwhile. PolicyFault otherwise, if it dies, or if a line is longer than 1
-  /// MiB. Of what it writes to standard error, the first 64 KiB go to that of this process and the rest nowhere.
+  /// Sends `line`, which must not contain an end of line, and returns the next line of the program's output.
+  /// PolicyFault if both take longer than `limit`, if the program ends, or if its line is longer than 1 MiB. The first
+  /// 64 KiB that it writes to standard error are passed on to that of this process; the rest is dropped.
   std::string exchange(const std::string& line, Seconds limit);
 
  private:
   using Clock = std::chrono::steady_clock;
 
   void start(const std::vector<std::string>& command);
-  void guard();
+  void start_guard();
   void end();
   void send_some(const std::string& text, std::size_t& sent);
   void receive_some();
   bool pass_on_errors();
-  std::string exited() const;
-  std::string death() const;
+  std::string how_it_ended() const;
+  std::string wait_for_end() const;
 
   std::string name_;
   pid_t program_ = -1, guard_ = -1;
-  int in_ = -1, out_ = -1, errors_ = -1;  ///< this process's ends of the pipes
-  int alive_ = -1;                        ///< closed when this process ends
+  int in_ = -1, out_ = -1, errors_ = -1;  ///< this process's ends of the pipes, -1 once closed
+  int alive_ = -1;                        ///< the guard waits for the end of this pipe, which closes with this process
   std::string received_;
   std::size_t errors_shown_ = 0;
 };

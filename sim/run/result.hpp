@@ -26,110 +26,118 @@ struct Interval {
 struct RunEvent {
   Seconds at;
   std::string what;
-  std::string pool;        ///< whose nodes; may be empty
-  int nodes = 0;           ///< how many; 0 where it is not about nodes
-  std::string detail;      ///< of a stage its name, of a slowdown its factor
-  std::int64_t times = 1;  ///< checkpoints of a stretch without other events are one entry, at their end
+  std::string pool;    ///< whose nodes it is about; may be empty
+  int nodes = 0;       ///< 0 if it is not about nodes
+  std::string detail;  ///< name of a stage, or factor of a slowdown
+  std::int64_t times =
+      1;  ///< several checkpoints without another event between them are one entry, at the last one's end
 };
 
-/// What a run had of one pool.
+/// What a run used of one pool.
 struct PoolUse {
   std::string pool, gpu;
   GpuSeconds gpu_seconds;
   double node_hours = 0;
-  MicroUsd usd;               ///< of its instance-hours
+  MicroUsd usd;               ///< for its instance-hours
   std::optional<double> kwh;  ///< none where the platform states no power
-  double kg_co2e = 0;         ///< of that
-  std::string owned;          ///< what its price assumes where somebody owns the machines; empty: rented
+  double kg_co2e = 0;         ///< for `kwh`
+  std::string owned;          ///< what the price of machines of one's own takes for granted; empty: they are rented
 };
 
-/// Where the money for instance-hours went; the parts sum to those items of the bill exactly.
+/// Where the money for instance-hours went. The parts sum exactly to those items of the bill.
 struct CostByUse {
   std::array<MicroUsd, kGpuUseNames.size()> by_gpu_use{};
-  MicroUsd idle_tail;             ///< nodes held after the last step
-  MicroUsd minimum_and_rounding;  ///< billed, not used
+  MicroUsd idle_tail;             ///< nodes that are held after the last step
+  MicroUsd minimum_and_rounding;  ///< time that is billed and was not used
 };
 
-/// What the run was asked to rent of one pool: what a deployment of it needs.
-struct RentedPool {
-  std::string provider, region, zone;  ///< as the catalog names them; zone may be empty
+/// What the run was asked to rent of one pool.
+struct LaunchPool {
+  std::string provider, region, zone;  ///< names of the catalog; the zone may be empty
   std::string market, instance, gpu;
   int nodes = 0, gpus_per_node = 0;
 };
 
-/// What to train, on what.
-struct Rented {
+/// What the run was asked to train, and on which nodes: what a deployment of it needs.
+struct LaunchRequest {
   std::string model, precision;   ///< of the trace
-  std::string dataset;            ///< the scenario's name of it
+  std::string dataset;            ///< as the scenario calls it
   int batch_per_gpu = 0;          ///< images
-  std::int64_t global_batch = 0;  ///< images that count in a step of what was asked for
-  std::vector<RentedPool> pools;  ///< those asked for
+  std::int64_t global_batch = 0;  ///< images that count in a step on the nodes asked for
+  std::vector<LaunchPool> pools;  ///< those asked for; pools that only the policy may use are left out
 };
 
-/// What the same scenario comes to with several seeds, the run's own among them.
+/// Runs of the same scenario with several seeds, the result's own among them.
 struct SeedRuns {
-  std::uint64_t first = 0;
+  std::uint64_t first = 0;  ///< the seeds are `first` and those that follow it
   int count = 0;
-  int finished = 0;  ///< the others never finish; all else is of those that do
-  int met = 0;       ///< deadline and budget
+  int finished = 0;  ///< runs that finish; the fields below are about these
+  int met = 0;       ///< runs that keep deadline and budget
   double losses_mean = 0;
   SeedQuantiles time_s, usd;
 };
 
 struct Result {
+  // What was asked for.
   std::string platform;    ///< "aws us-east-1"
   std::string market;      ///< "on-demand"
   std::string allocation;  ///< "2 x p3.2xlarge"
   std::string gpu;
   std::string scheme;
   std::string mode, placement, policy;
-  int gpus = 0;  ///< that train, at most at once; the instances may hold more
-  Rented launch;
+  int gpus = 0;  ///< the most that trained at once; the instances may hold more
+  LaunchRequest launch;
 
-  Seconds total;  ///< from request to the end of the last step
+  // Time.
+  Seconds total;  ///< from the request to the end of the last step, or of the last checkpoint
   std::int64_t steps = 0;
   std::int64_t images = 0;
   Seconds step_mean;
   Interval interval_s;           ///< of the total: all stated error
-  Interval sampling_interval_s;  ///< of the total: from the steps drawn, and from the run being one of many
+  Interval sampling_interval_s;  ///< of the total: error of the steps' sampling, and the spread between equal runs
   double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s where the inputs are measured
   std::int64_t steps_simulated = 0;
   std::string fidelity;
 
+  // Utilization.
   double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
   double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
   std::optional<double>
-      cpu;  ///< share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated
-  std::optional<double> cpu_reserved, memory_reserved;  ///< of the training nodes' vCPUs and memory, shares over time
-  double network = 0;  ///< of the busiest link, its share of the time that gradients keep busy
+      cpu;  ///< share of the vCPUs held that input and launching keep busy; none if they are not stated
+  std::optional<double> cpu_reserved, memory_reserved;  ///< shares of the training nodes' vCPUs and memory, over time
+  double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
   Bytes memory;        ///< of one GPU
 
+  // What happened.
   GpuSeconds gpu_seconds;
   std::vector<PoolUse> pools;       ///< those that were used
   std::int64_t losses = 0;          ///< nodes taken back or crashed
-  std::int64_t checkpoints = 0;     ///< written, complete
+  std::int64_t checkpoints = 0;     ///< complete
   Seconds lost_training;            ///< training time that had to be done again
   std::optional<double> staleness;  ///< asynchronous: updates by others between reading and updating
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
-  bool met = true;  ///< deadline and budget, where there are any
+  bool met = true;  ///< deadline and budget are kept, where there are any
   std::optional<SeedRuns> seeds;
-  Bill bill;
-  CostByUse cost_by_use;
-  Interval cost_usd;                 ///< in dollars, at the ends of interval_s
-  std::optional<Energy> energy;      ///< none where the platform states no power
-  Interval kwh, kg_co2e;             ///< of `energy`, at the ends of interval_s
-  double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 of hosts whose power is not stated
-  std::string grid;                  ///< where the carbon intensities come from
   std::vector<RunEvent> events;
   std::vector<StepSpan> spans;  ///< of some steps of the configuration that trained most; empty unless asked for
 
-  std::string hash;
+  // Money and energy.
+  Bill bill;
+  CostByUse cost_by_use;
+  Interval cost_usd;                 ///< in dollars, over the bounds of interval_s
+  std::optional<Energy> energy;      ///< none where the platform states no power
+  Interval kwh, kg_co2e;             ///< of `energy`, at the bounds of interval_s
+  double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 for hosts whose power is not stated
+  std::string grid;                  ///< sources of the carbon intensities
+
+  // Provenance.
+  std::string hash;  ///< of the scenario with its files
   std::uint64_t seed = 0;
-  /// How sure it is when spot nodes are taken back, the least sure of its pools: "none" (no spot), "measured",
-  /// "stated", "preset" or "assumed".
+  /// How sure it is when spot nodes are taken back, for the least sure pool: "none" (no spot), "measured", "stated",
+  /// "preset" or "assumed".
   std::string risk;
-  std::string inputs;  ///< the least certain of its inputs: "measured" or "transferred"
+  std::string inputs;  ///< the least certain of the inputs: "measured" or "transferred"
   std::string step_source, fabric_source, software, prices_as_of;
   std::vector<std::string> warnings;
 };

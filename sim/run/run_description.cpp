@@ -45,13 +45,13 @@ std::string joined(const Scenario& scenario, Text&& text) {
   return all;
 }
 
-Rented what_was_asked(const Scenario& scenario) {
-  Rented launch{scenario.trace.model,
-                scenario.trace.precision,
-                scenario.dataset.name,
-                scenario.batch().batch,
-                scenario.images_a_step(scenario.workers()),
-                {}};
+LaunchRequest launch_request(const Scenario& scenario) {
+  LaunchRequest launch{scenario.trace.model,
+                       scenario.trace.precision,
+                       scenario.dataset.name,
+                       scenario.batch().batch,
+                       scenario.images_a_step(scenario.workers()),
+                       {}};
   for (const auto& pool : scenario.pools)
     if (pool.pool.nodes > 0)
       launch.pools.push_back({pool.platform->name, pool.pool.region, pool.zone,
@@ -71,7 +71,7 @@ void describe(Result& result, const Scenario& scenario) {
       scenario, [](const ScenarioPool& pool) { return fmt::format("{} x {}", pool.pool.nodes, pool.pool.instance); });
   result.gpu = joined(scenario, [](const ScenarioPool& pool) { return pool.gpu().name; });
   result.gpus = scenario.workers();
-  result.launch = what_was_asked(scenario);
+  result.launch = launch_request(scenario);
   result.scheme = scenario.workers() > 1 ? scenario.synchronization.scheme.name() : "none";
   result.mode = mode_name(scenario.synchronization.mode);
   result.placement =

@@ -30,8 +30,8 @@ struct Meter {
   double pue;
   GramsPerKwh intensity;
 
-  Energy energy(const GpuPower& power, double busy, std::int64_t devices) const {
-    return gpu_energy(power, busy, devices, held, pue, intensity);
+  Energy energy(const DevicePower& power, double busy, std::int64_t devices) const {
+    return device_energy(power, busy, devices, held, pue, intensity);
   }
 };
 

@@ -8,11 +8,11 @@ constexpr Nanoseconds kLastEvent = 9'000'000'000 * static_cast<Nanoseconds>(1'00
 
 }  // namespace
 
-void EventQueue::schedule(ScheduledEvent event) {
+void SimulationQueue::schedule(ScheduledEvent event) {
   if (event.at < kLastEvent) queue_.push({event, order_++});
 }
 
-ScheduledEvent EventQueue::pop() {
+ScheduledEvent SimulationQueue::pop() {
   const ScheduledEvent next = queue_.top().scheduled;
   queue_.pop();
   return next;

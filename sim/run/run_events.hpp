@@ -92,7 +92,7 @@ struct ScheduledEvent {
 };
 
 /// Events in the order of their times; those of equal time in the order in which they were scheduled.
-class EventQueue {
+class SimulationQueue {
  public:
   bool empty() const { return queue_.empty(); }
   /// Events later than the clock of a run may count are dropped.

@@ -17,26 +17,26 @@
 namespace ganymede {
 
 struct RunRecord {
-  Nanoseconds end = 0;  ///< of the last step, or of the last checkpoint
+  Nanoseconds end = 0;  ///< when the last step, or the checkpoint after it, was done
   /// Every node that was ever requested, in the order of the requests.
   std::vector<Node> nodes;
   /// When training was under way: spans in ascending order that do not overlap.
   std::vector<Span> trained;
 
-  std::vector<Ledger> ledgers;   ///< by pool: GPU time by use; idle time is what the nodes held leave over
-  std::vector<double> device_s;  ///< by pool: GPU seconds in which a phase of the step ran
+  std::vector<Ledger> ledgers;   ///< for each pool GPU time by use, without idle time: that is what the uses leave
+  std::vector<double> device_s;  ///< for each pool the GPU seconds in which a phase of the step ran
   StepTotals totals;
   RunError error;
-  double steps = 0, images = 0;  ///< that count towards the target: those lost are left out
+  double steps = 0, images = 0;  ///< trained towards the target; those lost are left out
   Seconds lost_training{0};      ///< training time that had to be done again
   std::int64_t losses = 0;       ///< nodes taken back or crashed
-  int most_gpus = 0;             ///< that trained at once
+  int most_gpus = 0;             ///< the most GPUs that trained at once
   double moved_usd = 0;          ///< transfer of dataset and checkpoints to other regions
   double nodes_usd = 0;          ///< price of the time that nodes were held, without the provider's rounding
 
   /// Distributions that steps were taken from, those of most steps first. They live in the cache that made them.
   std::vector<const StepDistribution*> distributions;
-  /// By pool: what is known of a step in the last stage; none for a pool of which no node was held.
+  /// For each pool what is known of a step in the last stage; none for a pool of which no node was held.
   std::vector<std::optional<WorkloadSummary>> workloads;
   std::vector<RunEvent> events;
   bool events_truncated = false;  ///< more happened than `events` lists

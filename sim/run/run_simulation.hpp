@@ -15,7 +15,8 @@ class RunSimulation {
   /// All three must outlive this. `controller` is the policy that decides.
   RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
 
-  /// From the request to the end. Infeasible: the run would never finish, and why. Failure: its policy failed.
+  /// Simulates from the request to the end. Infeasible: the run would never finish, and why. Failure: its policy
+  /// failed.
   RunRecord run();
 
  private:
@@ -28,7 +29,7 @@ class RunSimulation {
   Controller& controller_;
   RunContext context_;
   RunState state_;
-  EventQueue queue_;
+  SimulationQueue queue_;
   EventLog log_;
 };
 

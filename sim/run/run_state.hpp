@@ -27,7 +27,7 @@ struct RunContext {
   std::function<const StepDistribution&(const Configuration&)> steps_of;
   /// Relative error of the step time of a pool in a stage where it was measured; 0 where it is transferred.
   std::function<double(std::size_t pool, std::size_t stage)> measured_error;
-  std::vector<double> pool_speeds;  ///< by pool: speed of one GPU on this workload; the first pool's is 1
+  std::vector<double> pool_speeds;  ///< for each pool the speed of one GPU on this workload; the first pool's is 1
   std::vector<double> stage_ends;   ///< in the target's unit; the last is the target
   double target = 0;                ///< steps or images
 };
@@ -46,7 +46,7 @@ enum class RunPhase {
 struct ActiveSlowdown {
   InjectedEvent::Kind kind;
   double factor;  ///< times as long (straggler), or share of the rate that is left (network, storage)
-  int nodes;      ///< that are slow (straggler)
+  int nodes;      ///< nodes that are slow (straggler)
   Nanoseconds until;
 };
 
@@ -80,11 +80,11 @@ struct RunState {
   Nanoseconds now = 0;
   RunPhase phase = RunPhase::idle;
   std::uint64_t phase_number = 0;  ///< grows with each segment and pause; events of an older one are stale
-  Nanoseconds phase_end = 0;       ///< of a pause
-  Nanoseconds loading_from = 0;    ///< of a pause: the part from here to its end reads a checkpoint
+  Nanoseconds phase_end = 0;       ///< when the pause under way ends
+  Nanoseconds loading_from = 0;    ///< the pause under way reads a checkpoint from here to its end
   bool finished = false;
 
-  Decision decision = {};  ///< of the policy, the last one
+  Decision decision = {};  ///< the last decision of the policy
   Fleet fleet;
   std::vector<PoolState> pools;
   TrainingProgress training;

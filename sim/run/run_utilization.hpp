@@ -11,7 +11,7 @@ namespace ganymede {
 
 /// Shares of what the run held, over its whole time.
 struct RunUtilization {
-  GpuSeconds gpu_seconds;  ///< of all pools
+  GpuSeconds gpu_seconds;  ///< the sum over all pools
   double gpu_busy = 0;     ///< share of the GPU-seconds in which a phase of the step ran, at most 1
   double gpu_flops = 0;    ///< useful FLOPs over the peak of the GPUs held
   /// Share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated. Above 1: the run

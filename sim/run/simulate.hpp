@@ -1,5 +1,5 @@
 #pragma once
-// One run from request to last step.
+// One run from the request for nodes to its last step, and its result.
 
 #include "calibration/workload_model.hpp"
 #include "sim/run/result.hpp"
@@ -8,14 +8,14 @@
 
 namespace ganymede {
 
-/// Simulates the run. What it learns of steps is kept in `cache` for later runs, whose results it does not change.
-/// Infeasible: the run never finishes; Failure: its policy failed.
+/// Simulates the run. Step distributions are kept in `cache` for later runs, whose results they do not change.
+/// Infeasible: the run never finishes. Failure: its policy failed.
 Result simulate(const Scenario& scenario, StepDistributionCache& cache);
-/// The same for a single run.
+/// The same with a cache of its own, for a single run.
 Result simulate(const Scenario& scenario);
 
-/// The same with the worker's step given instead of taken from the scenario's trace: for checks that fit on a part of
-/// it.
+/// The same with `workload` as the worker's step instead of that of the scenario's trace, for checks that fit it to a
+/// part of the trace.
 Result simulate(const Scenario& scenario, const WorkloadModel& workload);
 
 }  // namespace ganymede

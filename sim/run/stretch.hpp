@@ -1,5 +1,6 @@
 #pragma once
-// A run that takes longer, or shorter, than it did: what its bill would have been at the bounds of its time.
+// A run as it would have been if its training had taken longer or shorter: for its bill and its energy at the bounds of
+// its time.
 
 #include <vector>
 
@@ -11,25 +12,26 @@ struct Span {
   Nanoseconds from = 0, to = 0;
 };
 
-/// The bounds of a run's time say that its training may take longer or shorter. So the clock goes on faster or slower,
-/// in proportion, while something trains, and everything that happens then moves with it, whether a node was kept to
-/// the end or lost before. Waits and pauses keep their length, and so do boots.
+/// Moves the moments of a run. While something trains the clock goes faster or slower, so that all training together
+/// takes `by` longer; everything that happens moves with it, losses of nodes included. Waits, pauses and boots keep
+/// their length. For example, with training from 10 to 20 s and 5 s more, the moment 14 s moves to 16 s, 20 s to 25 s
+/// and 30 s to 35 s.
 class Stretch {
  public:
-  /// As it was.
+  /// Leaves the run as it was.
   Stretch() = default;
-  /// `trained`: when something trained, in order; `by`: how much longer the run takes, shorter if negative. No training
-  /// takes less than nothing.
+  /// `trained`: when something trained, in ascending order. `by`: how much longer the run takes; negative if it is
+  /// shorter. Training never takes less than no time.
   Stretch(std::vector<Span> trained, Nanoseconds by);
 
-  /// Where a moment of the run comes to lie.
+  /// Where a moment of the run moves to.
   Nanoseconds at(Nanoseconds moment) const;
-  /// Where the start of something comes to lie that is ready at a later moment, and whose length until then stays.
+  /// Where the start of something moves to that is ready at a later moment and keeps its length, such as a boot.
   Nanoseconds start(Nanoseconds from, Nanoseconds ready) const { return at(ready) - (ready - from); }
 
  private:
   std::vector<Span> trained_;
-  std::vector<Nanoseconds> before_{0};  // training before each span, and all of it
+  std::vector<Nanoseconds> before_{0};  // training before each span; the last entry is all of it
   Nanoseconds by_ = 0;
 };
 

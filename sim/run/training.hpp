@@ -26,16 +26,16 @@ struct StepTotals {
   double between_bytes = 0;                              ///< bytes between zones, regions or clouds
   double reads = 0;                                      ///< requests to the dataset's storage
   double stale_steps = 0;                                ///< staleness times steps
-  double vcpu_s = 0, vcpu_reserved_s = 0;                ///< of the nodes that trained
+  double vcpu_s = 0, vcpu_reserved_s = 0;                ///< vCPUs of the nodes that trained
   double memory_byte_s = 0, memory_reserved_byte_s = 0;  ///< memory of their hosts
   std::int64_t checkpoints = 0;                          ///< complete
 };
 
 /// A node of a pool, as training sees it.
 struct TrainingNode {
-  int gpus = 1;             ///< that train
-  double vcpus = 0;         ///< of the host
-  double memory_bytes = 0;  ///< of the host; 0: not stated
+  int gpus = 1;             ///< GPUs that train
+  double vcpus = 0;         ///< vCPUs of the host
+  double memory_bytes = 0;  ///< memory of the host; 0: not stated
 };
 
 /// Two states in turn: a segment is under way, or nothing trains. begin_segment and end_segment change between them;

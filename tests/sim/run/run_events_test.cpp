@@ -10,8 +10,8 @@
 namespace ganymede {
 namespace {
 
-TEST(EventQueues, HandOutEventsByTimeThenInTheOrderOfScheduling) {
-  EventQueue queue;
+TEST(SimulationQueues, HandOutEventsByTimeThenInTheOrderOfScheduling) {
+  SimulationQueue queue;
   queue.schedule({20, NodeReady{0}});
   queue.schedule({10, NodeReady{1}});
   queue.schedule({20, NodeReady{2}});
@@ -21,8 +21,8 @@ TEST(EventQueues, HandOutEventsByTimeThenInTheOrderOfScheduling) {
   EXPECT_THAT(nodes, testing::ElementsAre(1, 3, 0, 2));
 }
 
-TEST(EventQueues, DropWhatNeverHappens) {
-  EventQueue queue;
+TEST(SimulationQueues, DropWhatNeverHappens) {
+  SimulationQueue queue;
   queue.schedule({kNever, PolicyReviewDue{}});
   EXPECT_TRUE(queue.empty());
 }
