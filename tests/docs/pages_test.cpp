@@ -1,9 +1,11 @@
 // What holds for every page of the documentation: short lines, and links that lead somewhere.
 
 #include <gtest/gtest.h>
+#include <stdlib.h>
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -63,6 +65,49 @@ TEST(Readme, IsShort) {
   const Page readme = read_page(kRoot / "README.md");
   EXPECT_LT(readme.lines.size(), 120U);
   expect_columns_at_most(readme, 120);
+}
+
+/// The fenced blocks of a page that begin with exactly this line.
+std::vector<std::string> blocks_in(const Page& page, const std::string& opening) {
+  std::vector<std::string> blocks;
+  bool inside = false, wanted = false;
+  for (const std::string& line : page.lines) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+      wanted = inside && line == opening;
+      if (wanted) blocks.emplace_back();
+    } else if (wanted) {
+      blocks.back() += line + "\n";
+    }
+  }
+  return blocks;
+}
+
+// A test of the tutorial compares its figures with what the program prints.
+TEST(Readme, ShowsTheFiguresOfTheTutorial) {
+  std::string tutorial;
+  for (const std::string& line : read_page(kRoot / "docs/tutorial.md").lines) tutorial += line + "\n";
+  std::size_t tables = 0;
+  for (const std::string& block : blocks_in(read_page(kRoot / "README.md"), "```")) {
+    if (!block.starts_with("what ")) continue;
+    ++tables;
+    EXPECT_NE(tutorial.find(block), std::string::npos) << "not in docs/tutorial.md:\n" << block;
+  }
+  EXPECT_EQ(tables, 1U);
+}
+
+TEST(StepTracePage, ShowsAFileThatTheProgramAccepts) {
+  const std::vector<std::string> examples = blocks_in(read_page(kRoot / "docs/step-trace.md"), "```json");
+  ASSERT_EQ(examples.size(), 1U);
+  std::string folder = (fs::temp_directory_path() / "ganymede-docs-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  std::ofstream(fs::path(folder) / "trace.json") << examples.front();
+  const std::string program = GANYMEDE_BINARY;
+  EXPECT_EQ(std::system(("cd '" + folder + "' && '" + program + "' example scenario -o scenario.json && '" + program +
+                         "' simulate scenario.json --set /workload/trace=trace.json -o result.txt")
+                            .c_str()),
+            0);
+  fs::remove_all(folder);
 }
 
 TEST(Documentation, HasLinesOfAtMost100Columns) {
