@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "common/statistics.hpp"
+
 namespace ganymede {
 
 /// A mean with the half-width of its 95 % confidence interval by batch means: the series is cut into blocks long enough
@@ -29,18 +31,6 @@ inline constexpr std::size_t kBlockSteps = 25;
 
 /// sqrt(a² + b²), the half-width of two independent errors together; std::hypot's last digit is the C library's own.
 double in_quadrature(double a, double b);
-
-/// Of sorted values (at least one), interpolated between neighbours; `share` from 0 to 1.
-double quantile(std::span<const double> sorted, double share);
-
-/// What runs that differ in their seed alone come to: the median, 5th and 95th percentile of their values; and their
-/// interval, from the 5th percentile of the low ends of each run's own interval to the 95th of the high ones.
-struct SeedSpread {
-  double median = 0, p5 = 0, p95 = 0;
-  double low = 0, high = 0;
-};
-/// Needs at least one run. What is not finite (a cost without a price) is left out; all NaN where nothing is left.
-SeedSpread over_seeds(std::span<const double> values, std::span<const double> lows, std::span<const double> highs);
 
 /// Two-sided 95 % quantile of Student's t distribution.
 double student_t95(std::size_t degrees_of_freedom);
