@@ -15,6 +15,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
+#include "exports/collectives_trace.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"
 #include "sim/engine/fabric_graph.hpp"
@@ -292,7 +293,7 @@ std::string heading(const Platform& platform, const std::vector<NodeGroup>& grou
   return text + "\n\n";
 }
 
-void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
+void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (!options.timeline.empty()) check_writable(options.timeline);
   const Platform platform = load_platform_choice(options.catalog, options.overlay);
@@ -318,7 +319,7 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
     rethrow(outcome);
     rows.push_back(nlohmann::json::parse(outcome.text));
   }
-  if (!options.timeline.empty()) write_file(options.timeline, collectives_timeline(rows, fabric.ranks()));
+  if (!options.timeline.empty()) write_file(options.timeline, collectives_trace(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
@@ -326,56 +327,60 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   emit(shared, heading(platform, groups, fabric, options) + collectives_text(rows, result_width(shared)));
 }
 
-}  // namespace
-
-void add_allreduce(CLI::App& app, Shared& shared) {
+void declare_allreduce(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<AllReduceOptions>();
-  auto* command = app.add_subcommand(
-      "allreduce",
-      "schemes against each other on one fabric, as nccl-tests prints them\n"
-      "Examples:\n"
-      "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree,nccl \\\n"
-      "                     --bytes 8,64KiB,1MiB,64MiB,1GiB\n"
-      "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB --format "
-      "json\n"
-      "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
-      "rounds.json\n"
-      "\n"
-      "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and busbw as in\n"
-      "nccl-tests; GB = 1e9 bytes.");
-  command->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
+  command.add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
       ->check(suggest("@providers @files"))
       ->required();
-  command->add_option("--overlay", options->overlay, "measured values to lay over it (ganymede import nccl-tests)");
-  command->add_option("--instance", options->instances, "instance type; several, with commas, for nodes of unlike GPUs")
+  command.add_option("--overlay", options->overlay, "measured values to lay over it (ganymede import nccl-tests)");
+  command.add_option("--instance", options->instances, "instance type; several, with commas, for nodes of unlike GPUs")
       ->check(suggest("@instances @list"))
       ->required();
-  command->add_option("--nodes", options->nodes, "how many; one count for each instance type")->capture_default_str();
-  command->add_option("--gpus-per-node", options->gpus_per_node, "default: all of the instance")
+  command.add_option("--nodes", options->nodes, "how many; one count for each instance type")->capture_default_str();
+  command.add_option("--gpus-per-node", options->gpus_per_node, "default: all of the instance")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scheme", options->schemes, "with commas; ganymede list schemes")
+  command.add_option("--scheme", options->schemes, "with commas; ganymede list schemes")
       ->check(suggest("@schemes @list"))
       ->required();
-  command->add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
-  command->add_option("--collective", options->collective, "what to do")
+  command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
+  command.add_option("--collective", options->collective, "what to do")
       ->check(CLI::IsMember(collective_names()))
       ->capture_default_str();
   command
-      ->add_option("--fidelity", options->fidelity,
-                   "folded: one of each class of like ranks and rounds; message: every message")
+      .add_option("--fidelity", options->fidelity,
+                  "folded: one of each class of like ranks and rounds; message: every message")
       ->check(CLI::IsMember({"folded", "message"}))
       ->capture_default_str();
   command
-      ->add_option("--groups", options->groups,
-                   "so many communicators at once, each of every so-manieth rank, as rails are; they share the links")
+      .add_option("--groups", options->groups,
+                  "so many communicators at once, each of every so-manieth rank, as rails are; they share the links")
       ->check(CLI::Range(1, kMaxRanks))
       ->capture_default_str();
-  command->add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
-  command->add_option("--timeline", options->timeline, "write every message as a Chrome trace (at message fidelity)");
-  add_jobs(*command, shared);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { allreduce_command(*options, shared); });
+  command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
+  command.add_option("--timeline", options->timeline, "write every message as a Chrome trace (at message fidelity)");
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_allreduce(*options, shared); });
+}
+
+}  // namespace
+
+Command allreduce_command() {
+  return {.name = "allreduce",
+          .summary = "schemes against each other on one fabric, as nccl-tests prints them",
+          .examples =
+              "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree,nccl \\\n"
+              "                     --bytes 8,64KiB,1MiB,64MiB,1GiB\n"
+              "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB "
+              "--format json\n"
+              "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
+              "rounds.json\n",
+          .about =
+              "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and "
+              "busbw as in\n"
+              "nccl-tests; GB = 1e9 bytes.",
+          .declare = declare_allreduce};
 }
 
 }  // namespace ganymede::cli

@@ -15,11 +15,11 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr std::size_t kSmallest = 4096, kLargest = std::size_t{64} << 20;  // bytes
-constexpr int kWarmups = 3, kFewest = 5, kMost = 200;
-constexpr double kBudget = 0.1;  // seconds a size, about
+constexpr std::size_t kMinTimedBytes = 4096, kMaxTimedBytes = std::size_t{64} << 20;
+constexpr int kWarmups = 3, kMinTimes = 5, kMaxTimes = 200;
+constexpr double kSecondsPerSize = 0.1;
 
-/// Seconds of one all-reduce of so many floats, the mean of several after some to warm up.
+/// Seconds of one all-reduce of so many floats: the mean of several after some for warm-up.
 double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std::size_t floats) {
   using Clock = std::chrono::steady_clock;
   const kernel::Buffer device = ops.reduces() ? ops.allocate(floats * sizeof(float)) : kernel::Buffer{};
@@ -38,9 +38,10 @@ double time_all_reduce(kernel::Ops& ops, kernel::Communicator& communicator, std
     return std::chrono::duration<double>(Clock::now() - begin).count() / times;
   };
   double first = timed(kWarmups);
-  communicator.sum({&first, 1});  // all must agree how often
+  communicator.sum({&first, 1});  // all ranks must repeat it equally often
   first /= communicator.shard().ranks;
-  const int times = static_cast<int>(std::clamp(kBudget / std::max(first, 1e-9), double{kFewest}, double{kMost}));
+  const int times =
+      static_cast<int>(std::clamp(kSecondsPerSize / std::max(first, 1e-9), double{kMinTimes}, double{kMaxTimes}));
   double seconds = timed(times);
   communicator.sum({&seconds, 1});
   return seconds / communicator.shard().ranks;
@@ -53,7 +54,7 @@ std::string log_of(kernel::Ops& ops, kernel::Communicator& communicator, const S
       "algbw   busbw\n",
       ranks, ops.reduces() ? "NCCL" : communicator.name(), ops.device());
   std::vector<std::size_t> sizes;
-  for (std::size_t bytes = kSmallest; bytes <= kLargest; bytes *= 4) sizes.push_back(bytes);
+  for (std::size_t bytes = kMinTimedBytes; bytes <= kMaxTimedBytes; bytes *= 4) sizes.push_back(bytes);
   std::function<void(std::size_t)> progress;
   if (communicator.shard().rank == 0) progress = progress_bar(shared, sizes.size(), "sizes of all-reduce");
   for (const std::size_t bytes : sizes) {

@@ -1,5 +1,5 @@
 #pragma once
-// Times the all-reduce of several GPUs, or of several processes, over sizes.
+// Times all-reduces of several sizes between GPUs or processes.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace ganymede::cli {
 
-/// ConfigError where there are not so many GPUs: before long work.
+/// Throws ConfigError if this machine has fewer GPUs. Called before long work.
 void check_gpus_for_links(const kernel::TrainOptions& train, int gpus);
 
-/// With `gpus` threads, a GPU each, or as one of the processes that a launcher started. Writes `log` as nccl-tests
-/// prints it and, where `link` names a catalog and an instance, the overlay for it to `overlay`. ConfigError where
-/// there are neither so many GPUs nor processes.
+/// Times the all-reduce between `gpus` threads with a GPU each, or, if a launcher started several processes, between
+/// these. Writes `link.log` as nccl-tests prints it and, if `link` names a catalog and an instance, the file `overlay`.
+/// Throws ConfigError if there are neither so many GPUs nor several processes.
 void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport link, const std::string& overlay,
                      const Shared& shared);
 

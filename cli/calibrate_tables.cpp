@@ -18,7 +18,8 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// "63 % + 20 %": of the measured rate of products, and of the memory's bandwidth for each operand once.
+/// "63 % + 20 %": the achieved shares of the measured rate of products and of the memory bandwidth, if each operand
+/// crosses memory once.
 std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
   return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
                      100 * bytes / seconds / device.memory_bandwidth.si);

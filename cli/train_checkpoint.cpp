@@ -8,7 +8,8 @@
 namespace ganymede::cli {
 namespace {
 
-/// A new training must not remove those of an earlier one.
+/// Throws ConfigError if the directory holds checkpoints of an earlier training and --resume is not given: a new
+/// training would remove them.
 void refuse_earlier(const TrainArguments& arguments) {
   if (!arguments.resume && kernel::has_checkpoints(arguments.checkpoint))
     throw ConfigError(
@@ -49,7 +50,7 @@ void check_checkpoint(const TrainArguments& arguments) {
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments) {
   if (arguments.checkpoint.empty()) return nullptr;
   auto lock = std::make_unique<kernel::CheckpointLock>(arguments.checkpoint);
-  // Another training may have begun and ended since the options were checked.
+  // Another training may have started and ended since the options were checked.
   refuse_earlier(arguments);
   return lock;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What ganymede train asks of the folder of its checkpoints.
+// Checks and locks the directory in which `ganymede train` keeps its checkpoints.
 
 #include <memory>
 
@@ -8,10 +8,11 @@
 
 namespace ganymede::cli {
 
-/// ConfigError for options that do not go together, and for a folder in which nothing can be kept.
+/// Throws ConfigError for checkpoint options that contradict each other, and for a directory that cannot be used.
 void check_checkpoint(const TrainArguments& arguments);
 
-/// The folder for this training alone; null if it keeps no checkpoints. ConfigError if another training uses it.
+/// Locks the directory for this training as long as the result lives; null if the training keeps no checkpoints. Throws
+/// ConfigError if another training uses the directory.
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments);
 
 }  // namespace ganymede::cli
