@@ -50,20 +50,20 @@ struct CostByUse {
   MicroUsd minimum_and_rounding;  ///< billed, not used
 };
 
-/// What the run was asked to rent of one pool: what a deployment of it needs.
-struct RentedPool {
+/// A pool that a launch of the training rents.
+struct LaunchPool {
   std::string provider, region, zone;  ///< as the catalog names them; zone may be empty
   std::string market, instance, gpu;
   int nodes = 0, gpus_per_node = 0;
 };
 
-/// What to train, on what.
-struct Rented {
+/// The result's "launch": what to train and what to rent, as the scenario asked for it. Launch files are made from it.
+struct LaunchRequest {
   std::string model, precision;   ///< of the trace
   std::string dataset;            ///< the scenario's name of it
   int batch_per_gpu = 0;          ///< images
   std::int64_t global_batch = 0;  ///< images that count in a step of what was asked for
-  std::vector<RentedPool> pools;  ///< those asked for
+  std::vector<LaunchPool> pools;
 };
 
 /// What the same scenario comes to with several seeds, the run's own among them.
@@ -84,7 +84,7 @@ struct Result {
   std::string scheme;
   std::string mode, placement, policy;
   int gpus = 0;  ///< that train, at most at once; the instances may hold more
-  Rented launch;
+  LaunchRequest launch;
 
   Seconds total;  ///< from request to the end of the last step
   std::int64_t steps = 0;

@@ -56,14 +56,14 @@ OrderedJson event_json(const RunEvent& event) {
   return out;
 }
 
-OrderedJson launch_json(const Rented& launch) {
+OrderedJson launch_json(const LaunchRequest& launch) {
   OrderedJson out = {{"model", launch.model},
                      {"precision", launch.precision},
                      {"dataset", launch.dataset},
                      {"batch_per_gpu", launch.batch_per_gpu},
                      {"global_batch", launch.global_batch}};
   out["pools"] = OrderedJson::array();
-  for (const RentedPool& pool : launch.pools)
+  for (const LaunchPool& pool : launch.pools)
     out["pools"].push_back({{"provider", pool.provider},
                             {"region", pool.region},
                             {"zone", pool.zone},
