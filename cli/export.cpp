@@ -39,11 +39,6 @@ void declare_option(CLI::App& command, const ExportOption& option, ExportValues&
   if (!option.default_value.empty()) declared->capture_default_str();
 }
 
-/// "a result or a sweep: what the command wrote with --format json"
-std::string source_text(const Exporter& exporter) {
-  return kinds_text(exporter.reads) + ": what the command wrote with --format json";
-}
-
 void run_export(const Exporter& exporter, const std::string& file, const ExportValues& values, Shared& shared) {
   const ExportConsole console{
       .remark = [&](const std::string& text) { remark(shared, text); },
@@ -66,7 +61,7 @@ Command exporter_command(const Exporter& exporter) {
           .declare = [&exporter](CLI::App& command, Shared& shared) {
             auto file = std::make_shared<std::string>();
             auto values = std::make_shared<ExportValues>(exporter.options);
-            CLI::Option* document = command.add_option("document", *file, source_text(exporter));
+            CLI::Option* document = command.add_option("document", *file, source_text(exporter.reads));
             if (exporter.write != nullptr) document->required();
             for (const ExportOption& option : exporter.options) declare_option(command, option, *values);
             if (exporter.write != nullptr) add_output(command, shared);

@@ -85,4 +85,7 @@ void check_kind(const Exporter& exporter, const Document& document);
 /// "a result, a sweep or a plan"
 std::string kinds_text(std::span<const DocumentKind> kinds);
 
+/// "what simulate, sweep or plan wrote with --format json"
+std::string source_text(std::span<const DocumentKind> kinds);
+
 }  // namespace ganymede

@@ -58,13 +58,37 @@ const char* kind_name(DocumentKind kind) {
   return "";
 }
 
+/// The command that writes documents of this kind.
+const char* writer_of(DocumentKind kind) {
+  switch (kind) {
+    case DocumentKind::result:
+      return "simulate";
+    case DocumentKind::sweep:
+      return "sweep";
+    case DocumentKind::plan:
+      return "plan";
+    case DocumentKind::validation:
+      return "validate";
+  }
+  return "";
+}
+
+/// "a, b or c"
+std::string alternatives(std::span<const DocumentKind> kinds, auto&& text_of) {
+  std::string out;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ") + std::string(text_of(kinds[i]));
+  return out;
+}
+
 }  // namespace
 
 std::string kinds_text(std::span<const DocumentKind> kinds) {
-  std::string out;
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    out += fmt::format("{}a {}", i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ", kind_name(kinds[i]));
-  return out;
+  return alternatives(kinds, [](DocumentKind kind) { return fmt::format("a {}", kind_name(kind)); });
+}
+
+std::string source_text(std::span<const DocumentKind> kinds) {
+  return fmt::format("what {} wrote with --format json", alternatives(kinds, writer_of));
 }
 
 void check_kind(const Exporter& exporter, const Document& document) {

@@ -57,6 +57,12 @@ TEST(Exporters, RefuseOtherKindsOfDocuments) {
   }
 }
 
+TEST(Exporters, SayWhichCommandsWriteTheirDocuments) {
+  EXPECT_EQ(source_text(std::vector{DocumentKind::result}), "what simulate wrote with --format json");
+  EXPECT_EQ(source_text(std::vector{DocumentKind::result, DocumentKind::sweep, DocumentKind::plan}),
+            "what simulate, sweep or plan wrote with --format json");
+}
+
 TEST(Exporters, ValuesAreDefaultsUntilGiven) {
   using Kind = ExportOption::Kind;
   const std::vector<ExportOption> options = {
