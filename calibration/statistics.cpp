@@ -4,9 +4,6 @@
 #include <array>
 #include <cassert>
 #include <cmath>
-#include <iterator>
-#include <limits>
-#include <vector>
 
 namespace ganymede {
 
@@ -84,27 +81,6 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
                       std::sqrt(variance_inflation(values, result.mean, result.block_length, result.blocks) /
                                 static_cast<double>(result.blocks));
   return result;
-}
-
-double quantile(std::span<const double> sorted, double share) {
-  const double place = share * static_cast<double>(sorted.size() - 1);
-  const auto low = static_cast<std::size_t>(place);
-  const std::size_t high = std::min(low + 1, sorted.size() - 1);
-  return sorted[low] + (place - static_cast<double>(low)) * (sorted[high] - sorted[low]);
-}
-
-SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
-                             std::span<const double> highs) {
-  const auto finite = [](std::span<const double> from) {
-    std::vector<double> kept;
-    std::copy_if(from.begin(), from.end(), std::back_inserter(kept), [](double value) { return std::isfinite(value); });
-    std::sort(kept.begin(), kept.end());
-    if (kept.empty()) kept.push_back(std::numeric_limits<double>::quiet_NaN());
-    return kept;
-  };
-  const std::vector<double> middle = finite(values);
-  return {quantile(middle, 0.5), quantile(middle, 0.05), quantile(middle, 0.95), quantile(finite(lows), 0.05),
-          quantile(finite(highs), 0.95)};
 }
 
 }  // namespace ganymede

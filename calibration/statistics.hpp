@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "common/statistics.hpp"
+
 namespace ganymede {
 
 /// A mean with its 95 % confidence interval by batch means. The series is divided into blocks that are long enough to
@@ -31,21 +33,6 @@ inline constexpr std::size_t kBlockSteps = 25;
 /// sqrt(a² + b²), the combined half-width of two independent errors. Unlike std::hypot it gives the same digits with
 /// any C library.
 double in_quadrature(double a, double b);
-
-/// The quantile of sorted values (at least one), interpolated between neighbours. `share` is from 0 to 1; 0.5 gives the
-/// median.
-double quantile(std::span<const double> sorted, double share);
-
-/// The distribution of a value over runs that differ only in their seeds.
-struct SeedQuantiles {
-  double median = 0, p5 = 0, p95 = 0;  ///< quantiles of the runs' values
-  double low = 0;                      ///< 5th percentile of the low ends of the runs' own intervals
-  double high = 0;                     ///< 95th percentile of their high ends
-};
-/// Requires at least one run. Values that are not finite, such as a cost without a price, are left out; where none is
-/// left, the result is NaN.
-SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
-                             std::span<const double> highs);
 
 /// The two-sided 95 % quantile of Student's t distribution. Requires at least one degree of freedom.
 double student_t95(std::size_t degrees_of_freedom);

@@ -15,6 +15,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
+#include "exports/collectives_trace.hpp"
 #include "platforms/overlay.hpp"
 #include "report/collectives.hpp"
 #include "sim/engine/collective_benchmark.hpp"
@@ -221,7 +222,7 @@ std::string heading(const Platform& platform, const std::vector<NodeGroup>& grou
   return text + "\n\n";
 }
 
-void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
+void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (!options.timeline.empty()) check_writable(options.timeline);
   const Platform platform = load_platform_choice(options.catalog, options.overlay);
@@ -230,7 +231,7 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   const std::vector<CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
   check_messages(benchmarks, options);
   nlohmann::json rows = rows_of(benchmarks, options, shared);
-  if (!options.timeline.empty()) write_file(options.timeline, collectives_timeline(rows, fabric.ranks()));
+  if (!options.timeline.empty()) write_file(options.timeline, collectives_trace(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
@@ -238,62 +239,65 @@ void allreduce_command(const AllReduceOptions& options, const Shared& shared) {
   emit(shared, heading(platform, groups, fabric, options) + collectives_text(rows, result_width(shared)));
 }
 
-}  // namespace
-
-void add_allreduce(CLI::App& app, Shared& shared) {
+void declare_allreduce(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<AllReduceOptions>();
-  auto* command = app.add_subcommand(
-      "allreduce",
-      "schemes against each other on one fabric, as nccl-tests prints them\n"
-      "Examples:\n"
-      "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree,nccl \\\n"
-      "                     --bytes 8,64KiB,1MiB,64MiB,1GiB\n"
-      "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB --format "
-      "json\n"
-      "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
-      "rounds.json\n"
-      "\n"
-      "Times collectives on a fabric: one warm call, from its first start to its last finish. algbw and busbw are "
-      "those\n"
-      "of nccl-tests; GB = 1e9 bytes.");
-  command->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
+  command.add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
       ->check(suggest("@providers @files"))
       ->required();
-  command->add_option("--overlay", options->overlay,
+  command.add_option("--overlay", options->overlay,
                       "a file of measured values that replace the platform's (ganymede import nccl-tests)");
-  command->add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
+  command.add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
       ->check(suggest("@instances @list"))
       ->required();
-  command->add_option("--nodes", options->nodes, "number of nodes; with several instance types a count for each")
+  command.add_option("--nodes", options->nodes, "number of nodes; with several instance types a count for each")
       ->capture_default_str();
-  command->add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
+  command.add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scheme", options->schemes, "schemes, with commas; `ganymede list schemes` names them")
+  command.add_option("--scheme", options->schemes, "schemes, with commas; `ganymede list schemes` names them")
       ->check(suggest("@schemes @list"))
       ->required();
-  command->add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
-  command->add_option("--collective", options->collective, "the collective to time")
+  command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
+  command.add_option("--collective", options->collective, "the collective to time")
       ->check(CLI::IsMember(collective_names()))
       ->capture_default_str();
   command
-      ->add_option("--fidelity", options->fidelity,
-                   "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
+      .add_option("--fidelity", options->fidelity,
+                  "folded: simulate one of each class of like ranks and rounds; message: simulate every message")
       ->check(CLI::IsMember({"folded", "message"}))
       ->capture_default_str();
   command
-      ->add_option(
+      .add_option(
           "--groups", options->groups,
-          "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
+                  "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
           "i+2N, ...")
       ->check(CLI::Range(1, kMaxRanks))
       ->capture_default_str();
-  command->add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
-  command->add_option("--timeline", options->timeline,
+  command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
+  command.add_option("--timeline", options->timeline,
                       "file for a Chrome trace of every message (at message fidelity)");
-  add_jobs(*command, shared);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { allreduce_command(*options, shared); });
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_allreduce(*options, shared); });
+}
+
+}  // namespace
+
+Command allreduce_command() {
+  return {.name = "allreduce",
+          .summary = "schemes against each other on one fabric, as nccl-tests prints them",
+          .examples =
+              "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree,nccl \\\n"
+              "                     --bytes 8,64KiB,1MiB,64MiB,1GiB\n"
+              "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB "
+              "--format json\n"
+              "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
+              "rounds.json\n",
+          .about =
+              "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and "
+              "busbw as in\n"
+              "nccl-tests; GB = 1e9 bytes.",
+          .declare = declare_allreduce};
 }
 
 }  // namespace ganymede::cli

@@ -31,15 +31,15 @@ struct CalibrateOptions {
   kernel::TrainOptions train;
   std::vector<int> batches = {64};
   std::int64_t steps = 300;
-  std::string check;  // the trace to check; empty: records one
-  int gpus = 1;       // GPUs between which the all-reduce is timed
+  std::string check;  // a trace to check; empty: a trace is recorded, then checked
+  int gpus = 1;       // the all-reduce between so many GPUs is timed
   LinkImport link;
 };
 
-/// Each batch size is timed in this many turns, so that a machine that becomes slower affects all of them alike.
+/// Batch sizes are recorded in turns, so that a machine that becomes slower meanwhile affects all of them.
 constexpr std::int64_t kRounds = 4;
 
-/// Records all batch sizes and joins them in one trace: the first one's, with the others' entries added.
+/// Records one trace with an entry for each batch size.
 StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   std::vector<std::unique_ptr<kernel::Trainer>> trainers;
   const std::int64_t warmup = kernel::warmup_of(options.steps);
@@ -72,7 +72,7 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   return trace;
 }
 
-/// Mean number of threads that waited for a processor while `batch` was recorded; 0 if the trace does not say.
+/// How many threads waited for a processor on average while `batch` was recorded; 0 if the trace does not say.
 double mean_wait(const TraceBatch& batch) {
   if (!batch.utilization) return 0;
   const auto found = batch.utilization->samples.find("cpu_wait");
@@ -80,11 +80,11 @@ double mean_wait(const TraceBatch& batch) {
   return std::accumulate(found->second.begin(), found->second.end(), 0.0) / static_cast<double>(found->second.size());
 }
 
-// Relative error of a mean step above which a recording says little about the device.
+// The largest relative error of a mean step that is still of use.
 constexpr double kTooNoisy = 0.1;
-constexpr std::size_t kBlocksToTell = 4;  // with fewer blocks the recording is too short to tell
+constexpr std::size_t kBlocksToTell = 4;  // a recording with fewer blocks is too short to tell its error
 
-/// Refuses a recording whose steps vary so much that their mean is not known.
+/// A warning for each batch size whose steps vary so much that their mean is of no use.
 std::string noise(const StepTrace& trace) {
   std::string out;
   for (const TraceBatch& entry : trace.batches) {
@@ -98,7 +98,7 @@ std::string noise(const StepTrace& trace) {
   return out;
 }
 
-/// What to write into a platform file for the device; empty if a catalog has it.
+/// Empty if some catalog has the device; else what to write into a platform file for it.
 std::string gpu_entry(const TraceDevice& device) {
   for (const std::string& provider : provider_names())
     for (const Gpu& gpu : catalog(provider).gpus)
@@ -113,21 +113,21 @@ std::string gpu_entry(const TraceDevice& device) {
       device.name, device.name, entry.dump());
 }
 
-// Mean number of threads waiting for a processor above which a measurement says more about other programs.
+// Threads that waited for a processor on average. Above this, other programs have disturbed the measurement.
 constexpr double kDisturbed = 0.1;
-// A virtual machine may move to other cores between two runs; on an AMD EPYC two threads that share a cache were seen
-// to run half as fast again as on two caches, with less memory bandwidth. A rate that changed by more than this means
-// that the run is not on the device of the trace.
+// Relative change of a rate above which the machine is not the one of the trace any more. A virtual machine may move to
+// other cores between two runs: on an AMD EPYC two threads were 1.5 times as fast on one cache as on two, with less
+// memory bandwidth.
 constexpr double kOtherSpeed = 0.15;
 constexpr int kAttempts = 3;
 
 struct CheckOutcome {
   SelfPrediction predicted;
   double measured_s = 0;
-  double measured_wait = 0;  // mean number of threads waiting for a processor in this run
-  double recorded_wait = 0;  // the same while the trace was recorded
-  double fp32 = 1;           // rate of matrix products, relative to the trace's
-  double memory = 1;         // rate of copies in memory, relative to the trace's
+  double measured_wait = 0;  // threads that waited for a processor during the measurement
+  double recorded_wait = 0;  // threads that waited for a processor while the trace was recorded
+  double fp32 = 1;           // rate of matrix products now, relative to that in the trace
+  double memory = 1;         // rate of copying memory now, relative to that in the trace
   std::int64_t steps = 0;
   int batch = 0;
   bool other_speed() const { return std::max(std::abs(fp32 - 1), std::abs(memory - 1)) > kOtherSpeed; }
@@ -214,7 +214,8 @@ std::string check_json(const CheckOutcome& outcome) {
          "\n";
 }
 
-/// Times the all-reduce between GPUs and writes its log, in the format of nccl-tests, and the overlay beside the trace.
+/// Times the all-reduce between GPUs or processes. Beside the trace it writes a log as nccl-tests prints it, and an
+/// overlay if a catalog and an instance are named.
 void time_links(const CalibrateOptions& options, const std::string& trace, const Shared& shared) {
   if (trace.empty()) throw ConfigError("-o: missing, expected the file beside which the timed all-reduces are written");
   if (options.link.catalog.empty() != options.link.instance.empty())
@@ -229,8 +230,8 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
   calibrate_links(options.train, options.gpus, link, overlay, shared);
 }
 
-void calibrate_command(const CalibrateOptions& options, Shared& shared) {
-  if (kernel::launched_processes() > 1) {  // processes beside each other would time each other's waiting
+void run_calibrate(const CalibrateOptions& options, Shared& shared) {
+  if (kernel::launched_processes() > 1) {  // a trace of one of several processes would hold waiting for the others
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }
@@ -249,7 +250,7 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
     check_output(shared);
     trace = record(options, shared);
     write_file(shared.output, write_step_trace(trace));
-    shared.output.clear();  // what follows is printed, not written to the file
+    shared.output.clear();  // the text below goes to standard output
     const std::size_t width = result_width(shared);
     const std::string noisy = noise(trace);
     if (!noisy.empty() && shared.format != "table") say(noisy);
@@ -262,53 +263,55 @@ void calibrate_command(const CalibrateOptions& options, Shared& shared) {
   emit(shared, shared.format == "json"
                    ? check_json(outcome)
                    : text + wrap_prose(check_text(outcome, trace.device.name), result_width(shared)));
-  if (!outcome.holds()) shared.exit_code = 1;
+  if (!outcome.holds()) shared.exit_code = ExitCode::failure;
+}
+
+void declare_calibrate(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<CalibrateOptions>();
+  command.add_option("--model", options->train.model, "which GAN: see ganymede list models")
+      ->check(suggest("@models"))
+      ->capture_default_str();
+  command.add_option("--batch", options->batches, "batch sizes, separated by commas")
+      ->delimiter(',')
+      ->capture_default_str();
+  command.add_option("--steps", options->steps, "steps to record at each batch size, after warm-up")
+      ->check(CLI::Range(std::int64_t{2}, kernel::kMaxTracedSteps))
+      ->capture_default_str();
+  command.add_option("--dataset", options->train.dataset, "builtin, or a directory of MNIST-format IDX files")
+      ->capture_default_str();
+  add_device_options(command, options->train);
+  add_seed(command, options->train.seed, "seed of weights, batches, latents and dropout");
+  command
+      .add_option("--gpus", options->gpus,
+                  "also time the all-reduce between so many GPUs; under mpirun, only that between the processes")
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--catalog", options->link.catalog, "provider or platform file for which --gpus writes an overlay")
+      ->check(suggest("@providers @files"));
+  command.add_option("--instance", options->link.instance, "instance type for which --gpus writes an overlay")
+      ->check(suggest("@instances"));
+  command.add_option("--nodes", options->link.nodes, "nodes that the processes run on")->check(CLI::Range(1, 65536));
+  command.add_option("--scheme", options->link.scheme, "scheme that is fitted to the timed all-reduces; default: nccl")
+      ->check(suggest("@schemes"));
+  command.add_option("--check", options->check, "only check this trace, recorded on this machine");
+  add_format(command, shared, {"table", "json"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_calibrate(*options, shared); });
 }
 
 }  // namespace
 
-void add_calibrate(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<CalibrateOptions>();
-  auto* command = app.add_subcommand(
-      "calibrate",
-      "record step traces on this machine and check that they predict it\n"
-      "Examples:\n"
-      "  ganymede calibrate --model mlp-gan --batch 32,64,128 -o trace.json\n"
-      "  ganymede calibrate --check trace.json\n"
-      "\n"
-      "Record the steps of a real training on this machine, then check that they predict it: fit on the first half of\n"
-      "the trace, simulate one worker, and compare with a separate untraced run. Exit code 1 if the stated interval\n"
-      "does not hold the measurement.");
-  command->add_option("--model", options->train.model, "`ganymede list models`")
-      ->check(suggest("@models"))
-      ->capture_default_str();
-  command->add_option("--batch", options->batches, "batch sizes, separated by commas")
-      ->delimiter(',')
-      ->capture_default_str();
-  command->add_option("--steps", options->steps, "steps to record of each, after warm-up")
-      ->check(CLI::Range(std::int64_t{2}, kernel::kMaxTracedSteps))
-      ->capture_default_str();
-  command->add_option("--dataset", options->train.dataset, "builtin, or a directory of MNIST-format IDX files")
-      ->capture_default_str();
-  add_device_options(*command, options->train);
-  add_seed(*command, options->train.seed, "of weights, batches, latents and dropout");
-  command
-      ->add_option("--gpus", options->gpus,
-                   "time the all-reduce of so many GPUs too; under mpirun, that of the processes alone")
-      ->check(CLI::Range(1, 1024));
-  command
-      ->add_option("--catalog", options->link.catalog,
-                   "of what the overlay of --gpus is: a provider or a platform file")
-      ->check(suggest("@providers @files"));
-  command->add_option("--instance", options->link.instance, "likewise, the instance type")
-      ->check(suggest("@instances"));
-  command->add_option("--nodes", options->link.nodes, "nodes that the processes run on")->check(CLI::Range(1, 65536));
-  command->add_option("--scheme", options->link.scheme, "what the all-reduce is fitted as; default: nccl")
-      ->check(suggest("@schemes"));
-  command->add_option("--check", options->check, "only check this trace, recorded on this machine");
-  add_format(*command, shared, {"table", "json"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { calibrate_command(*options, shared); });
+Command calibrate_command() {
+  return {.name = "calibrate",
+          .summary = "record step traces on this machine and check that they predict it",
+          .examples =
+              "  ganymede calibrate --model mlp-gan --batch 32,64,128 -o trace.json\n"
+              "  ganymede calibrate --check trace.json\n",
+          .about =
+              "Records the steps of a real training on this machine, then checks that they predict it: fits a\n"
+              "model to the first half of the trace, simulates one worker, and compares with a separate run\n"
+              "without tracing. Exit code 1 if the stated interval does not hold the measurement.",
+          .declare = declare_calibrate};
 }
 
 }  // namespace ganymede::cli

@@ -19,7 +19,7 @@ constexpr std::size_t kMinMessageBytes = 4096, kMaxMessageBytes = std::size_t{64
 constexpr int kWarmups = 3, kMinRounds = 5, kMaxRounds = 200;
 constexpr double kBudget = 0.1;  // seconds of measuring for each size, about
 
-/// Mean seconds of an all-reduce of so many floats, over several runs after some to warm up and over all ranks.
+/// Mean seconds of an all-reduce of so many floats: over several runs after some for warm-up and over all ranks.
 double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& communicator, std::size_t floats) {
   using Clock = std::chrono::steady_clock;
   kernel::GradientReducer* const on_device = backend.gradient_reducer.get();
@@ -39,7 +39,7 @@ double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& com
     return std::chrono::duration<double>(Clock::now() - begin).count() / times;
   };
   double first = timed(kWarmups);
-  communicator.sum({&first, 1});  // summed, so that all ranks choose the same number of runs
+  communicator.sum({&first, 1});  // all ranks must repeat it equally often
   first /= communicator.shard().ranks;
   const int times =
       static_cast<int>(std::clamp(kBudget / std::max(first, 1e-9), double{kMinRounds}, double{kMaxRounds}));

@@ -1,5 +1,5 @@
 #pragma once
-// Times the all-reduce between several GPUs, or several processes, at several sizes.
+// Times all-reduces of several sizes between GPUs or processes.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace ganymede::cli {
 
-/// Throws ConfigError if the machine has fewer GPUs. Called before long work.
+/// Throws ConfigError if this machine has fewer GPUs. Called before long work.
 void check_gpus_for_links(const kernel::TrainOptions& train, int gpus);
 
-/// Runs `gpus` threads with a GPU each, or as one of the processes that a launcher started. Writes link.log as
-/// nccl-tests print it and, if `link` names a catalog and an instance, the overlay for it to `overlay`. Throws
-/// ConfigError if there are neither several processes nor as many GPUs.
+/// Times the all-reduce between `gpus` threads with a GPU each, or, if a launcher started several processes, between
+/// these. Writes `link.log` as nccl-tests prints it and, if `link` names a catalog and an instance, the file `overlay`.
+/// Throws ConfigError if there are neither so many GPUs nor several processes.
 void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport link, const std::string& overlay,
                      const Shared& shared);
 

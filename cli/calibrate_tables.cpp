@@ -18,8 +18,9 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// The shares of the device's limits that a phase reaches, "63 % + 20 %": of the rate of matrix products, and of the
-/// memory's bandwidth if each operand is moved once.
+/// The shares of the device's limits that a phase reaches, "63 % + 20 %": the achieved shares of the rate of matrix products and of the
+/// memory bandwidth, if each operand
+/// crosses memory is moved once.
 std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
   return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
                      100 * bytes / seconds / device.memory_bandwidth.si);

@@ -1,5 +1,5 @@
 #pragma once
-// Tables of what `ganymede calibrate` recorded, at most `width` columns wide (report/table.hpp).
+// Recorded traces as tables that fit `width` columns (report/table.hpp).
 
 #include <string>
 
@@ -8,9 +8,9 @@
 
 namespace ganymede::cli {
 
-/// The device's limits, then for each batch size its phases, memory by kind and mean utilization.
+/// Returns the device's limits, then for each batch size its phases, memory by kind and mean utilization.
 std::string phase_table(const StepTrace& trace, std::size_t width = kAnyWidth);
-/// What a fit over the batch sizes says, and how well it predicts each of them from the others.
+/// Returns the fit over the batch sizes, and how well it predicts each of them from the others.
 std::string fit_table(const StepTrace& trace, std::size_t width = kAnyWidth);
 
 }  // namespace ganymede::cli

@@ -1,4 +1,4 @@
-// ganymede catalog: what can be rented where, at which price, how old the price is and where it comes from.
+// ganymede catalog: what can be rented where and at which price, how old prices are and where they come from.
 
 #include "platforms/catalog.hpp"
 
@@ -25,17 +25,17 @@ namespace ganymede::cli {
 namespace {
 
 struct CatalogOptions {
-  std::vector<std::string> providers;  // or files
+  std::vector<std::string> providers;  // names or platform files
   std::string gpu, region, market, instance, today, update, as_of;
   std::vector<std::string> exchange;
   bool check = false, zones = false;
 };
 
-/// An instance where it has a price, or nowhere.
+/// An instance at one of its prices.
 struct Offer {
   const Platform* platform;
   const Instance* instance;
-  const Price* price;  // nullptr: no price is known
+  const Price* price;  // nullptr: the instance has no price
 };
 
 std::string lower(std::string text) {
@@ -51,7 +51,8 @@ void refuse(const std::string& option, const std::string& found, const std::set<
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-/// What the options ask for; a name that nothing has is an error with what there is.
+/// The offers that the options select. Throws ConfigError, with the known names, for a name that is not in the
+/// catalogs.
 std::vector<Offer> offers_of(const std::vector<Platform>& platforms, const CatalogOptions& options) {
   std::set<std::string> gpus, regions, instances;
   bool gpu_known = options.gpu.empty(), region_known = options.region.empty(), known = options.instance.empty();
@@ -89,13 +90,13 @@ std::string age(const Price& price, const std::string& today) {
   return days < 0 ? "in the future" : days < 60 ? fmt::format("{} d", days) : fmt::format("{} mo", days / 30);
 }
 
-/// The names of a `source` that its file's table explains, without what stands behind them.
+/// The short name in a price's `source`, which the catalog's table of sources explains.
 std::string short_source(const std::string& source) {
   const std::string merged = "UPDATE: ";
   return source.starts_with(merged) ? source.substr(merged.size()) : source.substr(0, source.find(':'));
 }
 
-/// A row a place, its markets side by side.
+/// A table with one row for each instance and place, and its markets side by side.
 std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& options, std::size_t width) {
   Table table({"provider", "instance", "GPU", ">GPUs", ">vCPUs", ">memory", "region", ">on-demand USD/h", ">age",
                ">spot", ">age", ">1 year", ">3 years", ">age", "source", "note"});
@@ -271,7 +272,7 @@ void update(const CatalogOptions& options, Shared& shared) {
   emit(shared, merged.text);
 }
 
-void catalog_command(CatalogOptions options, Shared& shared) {
+void run_catalog(CatalogOptions options, Shared& shared) {
   check_output(shared);
   if (options.today.empty()) options.today = format_time(now()).substr(0, 10);
   for (const auto& [name, date] : {std::pair{"today", options.today}, std::pair{"as-of", options.as_of}})
@@ -293,43 +294,49 @@ void catalog_command(CatalogOptions options, Shared& shared) {
                                         : as_table(offers, options, result_width(shared)));
 }
 
-}  // namespace
-
-void add_catalog(CLI::App& app, Shared& shared) {
+void declare_catalog(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<CatalogOptions>();
-  auto* command = app.add_subcommand(
-      "catalog",
-      "what can be rented where, and how old its prices are\n"
-      "Examples:\n"
-      "  ganymede catalog --gpu A100\n"
-      "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
-      "  ganymede catalog --check --provider aws               what in it nobody vouches for\n"
-      "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
-      "                                                        prices of SkyPilot, AWS or Azure merged into a copy,\n"
-      "                                                        which a scenario names as its \"catalog\"\n"
-      "\n"
-      "What can be rented where, at which price on which market, how old each price is and where it comes from.\n"
-      "\"no price\": none was found; retired: can no longer be rented, kept for old runs and left out of plans.");
   command
-      ->add_option("--provider", options->providers,
-                   "a provider's catalog, or the path of a platform file (repeatable)")
+      .add_option("--provider", options->providers, "a provider's catalog, or the path of a platform file (repeatable)")
       ->check(suggest("@providers @files"))
       ->delimiter(',');
-  command->add_option("--gpu", options->gpu, "GPU or family: A100, V100, CPU")->check(suggest("@gpus"));
-  command->add_option("--region", options->region, "where there is a price in it")->check(suggest("@regions"));
-  command->add_option("--instance", options->instance, "this type alone")->check(suggest("@instances"));
-  command->add_option("--market", options->market, "on-demand, spot, reserved-1y, reserved-3y")
+  command.add_option("--gpu", options->gpu, "only this GPU or family: A100, V100, CPU")->check(suggest("@gpus"));
+  command.add_option("--region", options->region, "only offers with a price in this region")
+      ->check(suggest("@regions"));
+  command.add_option("--instance", options->instance, "only this instance type")->check(suggest("@instances"));
+  command.add_option("--market", options->market, "only this market: on-demand, spot, reserved-1y, reserved-3y")
       ->check(CLI::IsMember(market_names()));
-  command->add_flag("--zones", options->zones, "also zones that have prices of their own");
-  auto* check = command->add_flag("--check", options->check, "list what should be looked at before it is believed");
-  command->add_option("--update", options->update, "a price list to merge into --provider's catalog, written to -o")
+  command.add_flag("--zones", options->zones, "also list zones that have prices of their own");
+  auto* check =
+      command.add_flag("--check", options->check, "list facts that should be checked before they are relied on");
+  command.add_option("--update", options->update, "a price list to merge into --provider's catalog, written to -o")
       ->excludes(check);
-  command->add_option("--as-of", options->as_of, "date of a price list that carries none");
-  command->add_option("--exchange", options->exchange, "dollars for one unit of another currency, such as EUR=1.08");
-  command->add_option("--today", options->today, "the day that ages count to; default: today");
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { catalog_command(*options, shared); });
+  command.add_option("--as-of", options->as_of, "date of a price list that has none");
+  command.add_option("--exchange", options->exchange, "dollars for one unit of another currency, such as EUR=1.08");
+  command.add_option("--today", options->today, "day on which ages are counted; default: today");
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_catalog(*options, shared); });
+}
+
+}  // namespace
+
+Command catalog_command() {
+  return {.name = "catalog",
+          .summary = "what can be rented where, and how old its prices are",
+          .examples =
+              "  ganymede catalog --gpu A100\n"
+              "  ganymede catalog --provider aws --region us-east-1 --format csv -o prices.csv\n"
+              "  ganymede catalog --check --provider aws               facts in it that nobody has confirmed\n"
+              "  ganymede catalog --provider aws --update vms.csv --as-of 2026-11-20 -o aws.json\n"
+              "                                                        prices of SkyPilot, AWS or Azure merged into a "
+              "copy,\n"
+              "                                                        which a scenario names as its \"catalog\"\n",
+          .about =
+              "Lists what can be rented where, at which price on which market, how old each price is and where it\n"
+              "comes from. \"no price\": none was found. \"retired\": it cannot be rented any more, is kept for old\n"
+              "runs and left out of plans.",
+          .declare = declare_catalog};
 }
 
 }  // namespace ganymede::cli

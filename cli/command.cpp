@@ -15,6 +15,19 @@
 namespace ganymede::cli {
 namespace {
 
+constexpr const char* kOverview =
+    "How long a GAN training takes on a cloud, how busy the hardware is and what it costs, before you pay for it.\n"
+    "\n"
+    "  ganymede train --model mlp-gan --steps 300 --trace trace.json     train for real and record the steps\n"
+    "  ganymede example scenario > scenario.json                         a commented file to start from\n"
+    "  ganymede simulate scenario.json                                   time, utilization, cost of a run\n"
+    "  ganymede sweep studies/first-look.json                            platforms x GPU counts x schemes\n"
+    "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD      what to rent\n"
+    "  ganymede catalog --gpu A100                                       prices, and how old they are\n"
+    "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,nccl --bytes 64MiB\n"
+    "  ganymede COMMAND --help                                           examples and options of a command\n";
+
+/// Prints a command's summary in the list of commands, and the rest of its description in its own help.
 class HelpFormatter : public CLI::Formatter {
  public:
   std::string make_description(const CLI::App* app) const override {
@@ -29,7 +42,28 @@ class HelpFormatter : public CLI::Formatter {
 
 }  // namespace
 
-std::shared_ptr<CLI::FormatterBase> help_formatter() { return std::make_shared<HelpFormatter>(); }
+void add_command(CLI::App& above, const Command& command, Shared& shared) {
+  std::string description = command.summary + "\nExamples:\n" + command.examples;
+  if (!command.about.empty()) description += "\n" + command.about;
+  command.declare(*above.add_subcommand(command.name, description), shared);
+}
+
+std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared) {
+  auto program = std::make_unique<CLI::App>(kOverview, "ganymede");
+  program->formatter(std::make_shared<HelpFormatter>());
+  program->set_version_flag("--version", "ganymede " GANYMEDE_VERSION);
+  program->require_subcommand(1);
+  program->failure_message([](const CLI::App* /*app*/, const CLI::Error& error) {
+    return fmt::format("ganymede: {}; --help tells more\n", error.what());
+  });
+  program->add_flag_callback(
+      "--no-color", [&shared] { shared.color = false; }, "no colours");
+  program->add_flag("-q,--quiet", shared.quiet, "no progress and no remarks on stderr");
+  add_progress_fd(*program, shared);
+  program->fallthrough();
+  for (const Command& command : commands) add_command(*program, command, shared);
+  return program;
+}
 
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats) {
   const std::vector<std::string> names(formats.begin(), formats.end());
@@ -45,12 +79,14 @@ void add_output(CLI::App& command, Shared& shared) {
 }
 
 void add_jobs(CLI::App& command, Shared& shared) {
-  command.add_option("--jobs", shared.jobs, "simulations at once (default: one a core); results do not depend on it")
+  command
+      .add_option("--jobs", shared.jobs,
+                  "simulations at once (default: one for each core); results do not depend on it")
       ->check(CLI::Range(1, 4096));
 }
 
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description) {
-  // The parser would wrap a negative number and clamp a large one.
+  // The parser alone would wrap a negative number and clamp a large one.
   const auto exact = [](const std::string& text) {
     std::uint64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -59,6 +95,17 @@ void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& descrip
                : fmt::format("found {}, expected an integer from 0 to 2^64 - 1", text);
   };
   command.add_option("--seed", seed, description)->check(exact)->capture_default_str();
+}
+
+CLI::Validator positive_integer() {
+  const auto check = [](const std::string& text) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() && value > 0
+               ? ""
+               : fmt::format("found {}, expected a positive integer", text);
+  };
+  return {check, "POSITIVE"};
 }
 
 void add_set(CLI::App& command, std::vector<std::string>& assignments) {

@@ -1,91 +1,79 @@
 #pragma once
-// What every command shares. One file a command; main.cpp only dispatches.
-//
-// A command's file defines `void add_NAME(CLI::App& app, Shared& shared)`: it declares its subcommand, whose
-// description starts with examples, and sets a callback that does the work. It reports by exception
-// (common/errors.hpp); main maps these to exit codes.
+// What a command is, and what commands share. A command is an object in a file of its own, listed in commands.cpp. It
+// reports errors by exception (common/errors.hpp), which main maps to exit codes.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "cli/exit_codes.hpp"
 #include "common/json.hpp"
 
 namespace ganymede::cli {
 
-/// The shell's exit code of an interrupted program.
-inline constexpr int kInterrupted = 130;
-/// A user's gate (deadline, budget) is missed.
-inline constexpr int kNoPlan = 3;
-inline constexpr int kGateMissed = 4;
-
-/// Options that commands have in common; each command adds those that mean something to it.
+/// Options that several commands have. Each command declares those that mean something to it.
 struct Shared {
-  std::string format = "table";  ///< table, json or csv
-  std::string output;            ///< "" is standard output
-  int jobs = 0;                  ///< child processes at once; 0: one a core
-  bool quiet = false;            ///< no progress, no remarks on stderr
-  bool color = true;             ///< off with --no-color, NO_COLOR, TERM=dumb or when stdout is no terminal
-  int exit_code = 0;             ///< what main returns when nothing was thrown
-  int progress_fd = -1;          ///< --progress-fd: progress goes there as lines "done count what" instead
+  std::string format = "table";         ///< table, json or csv
+  std::string output;                   ///< a file; empty: standard output
+  int jobs = 0;                         ///< child processes at once; 0: one for each core
+  bool quiet = false;                   ///< neither progress nor remarks on stderr
+  bool color = true;                    ///< off with --no-color, NO_COLOR, TERM=dumb or when stdout is no terminal
+  ExitCode exit_code = ExitCode::done;  ///< what main returns when nothing was thrown
+  int progress_fd = -1;                 ///< --progress-fd: progress goes there as lines "done count what" instead
 };
 
-/// Prints descriptions as said above.
-std::shared_ptr<CLI::FormatterBase> help_formatter();
+/// A command of the program, described as data: the overview, the help, completions and manual pages show it.
+struct Command {
+  std::string name;
+  std::string summary;     ///< one line, for the overview
+  std::string examples;    ///< lines of a shell, indented by two
+  std::string about = {};  ///< lines that say more than the summary; may be empty
+  /// Declares the options of `command` and sets the callback that does the work. `shared` outlives the callback.
+  std::function<void(CLI::App& command, Shared& shared)> declare;
+};
+
+/// Every command, in the order of the overview (commands.cpp).
+std::span<const Command> commands();
+
+/// Adds a command below `above`, which is the program or a command with subcommands.
+void add_command(CLI::App& above, const Command& command, Shared& shared);
+
+/// The program with these commands, before its arguments are parsed. `shared` must outlive it.
+std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared);
 
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats);
 void add_output(CLI::App& command, Shared& shared);
 void add_jobs(CLI::App& command, Shared& shared);
-/// --seed: any unsigned 64-bit integer; a negative one is refused, which the parser would wrap.
+/// Declares --seed, an integer from 0 to 2^64 - 1. The parser alone would accept a negative number and wrap it.
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
-/// --set /json/pointer=value, any number of times; parse_assignments makes overrides of them.
+/// To be given to an option's check(): accepts integers from 1 on.
+CLI::Validator positive_integer();
+/// Declares --set /json/pointer=value, which may be given any number of times.
 void add_set(CLI::App& command, std::vector<std::string>& assignments);
+/// What --set asks for. Throws ConfigError for an assignment of another form.
 std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assignments);
 
+/// The number of child processes to run at once.
 int jobs(const Shared& shared);
-/// Fails before long work if --output cannot be written.
+/// Throws if --output cannot be written. Called before long work.
 void check_output(const Shared& shared);
-/// Refuses an --output that is the same file as `input`.
+/// Throws ConfigError if --output is the same file as `input`.
 void keep_input(const Shared& shared, const std::string& input);
 
 /// Writes a command's result to --output (atomically) or to standard output.
 void emit(const Shared& shared, const std::string& text);
-/// Text for people on stderr, in place of a line of progress; that it may be closed or full is no error.
+/// Writes text for people to stderr, in place of a line of progress. It is no error if stderr is closed or full.
 void say(const std::string& text);
-/// A remark for people on stderr, unless --quiet.
+/// Writes a remark for people to stderr, unless --quiet is given.
 void remark(const Shared& shared, const std::string& text);
-/// --progress-fd, for programs that start this one; not shown in the help.
+/// Declares --progress-fd, for programs that start this one. The help does not show it.
 void add_progress_fd(CLI::App& app, Shared& shared);
-/// Shows how many of `count` are done, for how long and how long it will take (cli/progress.hpp); empty, so not called,
-/// where progress is not shown.
+/// Shows how many of `count` pieces are done, since when, and how long the rest will take (progress.hpp). The returned
+/// function is called with the number of pieces done; it is empty if progress is not shown.
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);
-
-void add_train(CLI::App& app, Shared& shared);
-void add_generate(CLI::App& app, Shared& shared);
-void add_calibrate(CLI::App& app, Shared& shared);
-void add_simulate(CLI::App& app, Shared& shared);
-void add_sweep(CLI::App& app, Shared& shared);
-void add_validate(CLI::App& app, Shared& shared);
-void add_plan(CLI::App& app, Shared& shared);
-void add_learn(CLI::App& app, Shared& shared);
-void add_allreduce(CLI::App& app, Shared& shared);
-void add_import_layers(CLI::App& import, Shared& shared);
-void add_import_profiler(CLI::App& import, Shared& shared);
-void add_import(CLI::App& app, Shared& shared);
-void add_report(CLI::App& app, Shared& shared);
-void add_export(CLI::App& app, Shared& shared);
-void add_export_launch(CLI::App& exports, Shared& shared);
-void add_export_mlflow(CLI::App& exports, Shared& shared);
-void add_doctor(CLI::App& app, Shared& shared);
-void add_catalog(CLI::App& app, Shared& shared);
-void add_list(CLI::App& app, Shared& shared);
-void add_schema(CLI::App& app, Shared& shared);
-void add_serve(CLI::App& app, Shared& shared);
-void add_example(CLI::App& app, Shared& shared);
-void add_completion(CLI::App& app, Shared& shared);
-void add_man(CLI::App& app, Shared& shared);
 
 }  // namespace ganymede::cli

@@ -11,7 +11,7 @@
 namespace ganymede::cli {
 namespace {
 
-/// "{table,json}", as CLI::IsMember describes itself; otherwise nothing.
+/// The members in the description of a CLI::IsMember, "{table,json}"; empty for any other description.
 std::vector<std::string> members_of(const std::string& description) {
   if (!description.starts_with('{') || !description.ends_with('}')) return {};
   std::vector<std::string> members;
@@ -24,7 +24,7 @@ std::vector<CLI::Validator*> validators_of(CLI::Option& option) {
   std::vector<CLI::Validator*> all;
   try {
     for (int i = 0;; ++i) all.push_back(option.get_validator(i));
-  } catch (const CLI::OptionNotFound&) {  // the parser's way to say how many there are
+  } catch (const CLI::OptionNotFound&) {  // thrown beyond the last one; the parser does not tell their number
   }
   return all;
 }
@@ -35,12 +35,12 @@ OptionDoc read_option(CLI::Option& option) {
   for (const auto& name : option.get_lnames()) doc.names.push_back("--" + name);
   if (doc.names.empty()) doc.place = option.get_name();
   doc.description = option.get_description();
-  doc.standard = option.get_default_str();
+  doc.default_value = option.get_default_str();
   doc.required = option.get_required();
   doc.list = option.get_delimiter() != '\0';
   doc.repeats = option.get_items_expected_max() >= CLI::detail::expected_max_vector_size;
   if (option.get_type_size() == 0) {
-    doc.standard.clear();
+    doc.default_value.clear();
     return doc;
   }
   const std::string type = option.get_type_name();
@@ -55,12 +55,13 @@ OptionDoc read_option(CLI::Option& option) {
     if (doc.checked.empty()) doc.checked = members_of(validator->get_description());
   }
   if (!doc.checked.empty()) doc.offered = doc.checked;
-  // What text may be is not known: perhaps a file.
+  // Text of which nothing is known may be the name of a file.
   if (!suggested && doc.checked.empty() && doc.value == "TEXT") doc.files = true;
   return doc;
 }
 
-/// A description is a line, "Examples:" with indented lines, an empty line, and more; only the first is always there.
+/// Takes a description apart: its first line, then "Examples:" with indented lines, an empty line, and more text. Only
+/// the first line is always there.
 void read_description(const std::string& description, CommandDoc& doc) {
   std::istringstream lines(description);
   std::getline(lines, doc.summary);

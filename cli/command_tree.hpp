@@ -1,6 +1,6 @@
 #pragma once
-// The commands and options of the program as data, read from the parser itself: what shell completions and manual pages
-// are made of, so that they cannot say anything else than --help.
+// The commands and options of the program as data. They are read from the parser, so that shell completions and manual
+// pages, which are made from them, agree with --help.
 
 #include <string>
 #include <vector>
@@ -10,32 +10,33 @@
 namespace ganymede::cli {
 
 struct OptionDoc {
-  std::vector<std::string> names;     ///< "-o", "--output"; none: an argument by its place
-  std::string place;                  ///< an argument's name
-  std::string value;                  ///< what it takes: "TEXT", "INT"; empty: a flag
-  std::string description, standard;  ///< the latter: its default, where the parser knows it
-  std::vector<std::string> checked;   ///< nothing but these is accepted
-  std::vector<std::string> offered;   ///< these are worth offering; `checked` where that is not empty
-  bool files = false;                 ///< names of files too
-  bool list = false;                  ///< several, with commas
+  std::vector<std::string> names;  ///< "-o", "--output"; empty: a positional argument
+  std::string place;               ///< name of a positional argument
+  std::string value;               ///< type of its value: "TEXT", "INT"; empty: a flag
+  std::string description;
+  std::string default_value;         ///< empty: none, or the parser does not know it
+  std::vector<std::string> checked;  ///< only these values are accepted, unless empty
+  std::vector<std::string> offered;  ///< values that completions offer; equal to `checked` unless that is empty
+  bool files = false;                ///< completions offer names of files too
+  bool list = false;                 ///< the value is a list with commas
   bool repeats = false, required = false;
 };
 
 struct CommandDoc {
-  std::vector<std::string> path;  ///< {"import", "layers"}; none: the program
+  std::vector<std::string> path;  ///< {"import", "layers"}; empty: the program
   std::string summary;            ///< one line
   std::string examples, about;    ///< several lines each
   std::vector<OptionDoc> options, arguments;
   std::vector<CommandDoc> commands;
 
-  /// "import layers"
+  /// The path as words: "import layers".
   std::string name() const;
 };
 
-/// Every command has the options of the program too, but its --version.
+/// Reads the program with all its commands. Every command also has the options of the program, except --version.
 CommandDoc read_commands(CLI::App& app);
 
-/// `command` and all below it, depth first.
+/// Returns `command` and all commands below it, depth first.
 std::vector<const CommandDoc*> all_commands(const CommandDoc& command);
 
 }  // namespace ganymede::cli

@@ -13,10 +13,10 @@ std::string replaced(std::string text, std::string_view what, std::string_view w
   return text;
 }
 
-/// In single quotes of a POSIX shell.
+/// The text in single quotes of a POSIX shell.
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", R"('\'')") + "'"; }
 
-/// "import_layers", for a function's name.
+/// The name of a command for use in the name of a function: "import_layers".
 std::string identifier(const CommandDoc& command) {
   std::string name = "_ganymede";
   for (const auto& part : command.path) name += "_" + replaced(part, "-", "_");
@@ -29,7 +29,7 @@ std::vector<std::string> all_names(const std::vector<OptionDoc>& options) {
   return names;
 }
 
-/// How a script finds out which command it is at: each word that makes a longer command of the words before it.
+/// Shell cases by which a script finds the command that was typed: each word that extends the command before it.
 std::string path_cases(const CommandDoc& program) {
   std::string paths;
   for (const CommandDoc* command : all_commands(program))
@@ -80,7 +80,7 @@ _ganymede() {
       case "$path:$word" in
 )SH";
 
-/// A call of _ganymede_offer, or nothing to offer: then readline completes names of files.
+/// A call of _ganymede_offer. With nothing to offer, readline completes names of files.
 std::string bash_offer(const OptionDoc& option) {
   if (option.offered.empty()) return option.files ? "" : "COMPREPLY=()";
   return fmt::format("_ganymede_offer \"$cur\" {} '{}' '{}'", quoted(fmt::format("{}", fmt::join(option.offered, " "))),
@@ -141,7 +141,7 @@ std::string bash_completion(const CommandDoc& program) {
 
 namespace {
 
-/// In a specification of _arguments, inside single quotes.
+/// The text for a specification of _arguments, inside single quotes.
 std::string zsh_text(const std::string& text) {
   std::string out = replaced(text, "\\", "\\\\");
   for (const char* special : {"[", "]", ":"}) out = replaced(out, special, std::string("\\") + special);
@@ -242,7 +242,7 @@ end
       out += fmt::format("{} -f -a {} -d {}\n", at, below.path.back(), fish_quoted(below.summary));
     for (const OptionDoc& argument : command->arguments)
       if (!argument.offered.empty()) {
-        // Files are left out where nothing else may stand there.
+        // Files are offered only if the option accepts them.
         const bool names_alone = command->arguments.size() == 1 && !argument.files;
         out += fmt::format("{}{} -a {}\n", at, names_alone ? " -f" : "",
                            fish_quoted(fmt::format("{}", fmt::join(argument.offered, " "))));

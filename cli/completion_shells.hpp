@@ -1,5 +1,6 @@
 #pragma once
-// Completion scripts for shells, made of the program's commands. They call nothing: names are written into them.
+// Completion scripts for shells, made from the program's commands. All names are written into the scripts, which
+// therefore do not run the program.
 
 #include <string>
 

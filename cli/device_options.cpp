@@ -6,12 +6,12 @@ namespace ganymede::cli {
 
 void add_device_options(CLI::App& command, kernel::TrainOptions& options) {
   options.backend = "auto";
-  command.add_option("--backend", options.backend, "cuda, cpu, or auto: cuda where there is a GPU")
+  command.add_option("--backend", options.backend, "cuda, cpu, or auto: cuda if there is a GPU")
       ->check(suggest("auto cuda cpu"))
       ->capture_default_str();
   command
       .add_option("--precision", options.precision,
-                  "of products on a GPU: fp32, tf32 or bf16; default: tf32 where the GPU has it")
+                  "precision of products on a GPU: fp32, tf32 or bf16; default: tf32 if the GPU has it")
       ->check(suggest("fp32 tf32 bf16"));
   command.add_flag("!--no-graph", options.graph, "launch a GPU's kernels one by one, not a whole step as a CUDA graph");
   command.add_option("--threads", options.threads, "CPU threads; 0: all cores")->capture_default_str();

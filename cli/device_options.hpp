@@ -1,5 +1,5 @@
 #pragma once
-// On what the kernel runs: options of all commands that run it.
+// Options that say on which device the kernel runs, for all commands that run it.
 
 #include <CLI/CLI.hpp>
 
@@ -7,7 +7,7 @@
 
 namespace ganymede::cli {
 
-/// --backend, --precision, --no-graph, --threads. The backend becomes "auto".
+/// Declares --backend, --precision, --no-graph and --threads. Sets the backend to "auto", its default here.
 void add_device_options(CLI::App& command, kernel::TrainOptions& options);
 
 }  // namespace ganymede::cli

@@ -1,4 +1,4 @@
-// ganymede doctor: says what was found on this machine, and why a backend is not available.
+// ganymede doctor: what was found on this machine, and why a backend is missing.
 
 #include <fmt/format.h>
 
@@ -6,19 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
-#include "cli/machine.hpp"
 #include "cli/terminal.hpp"
+#include "common/host_inventory.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {
-
-constexpr const char* kDoctorHelp =
-    "what was found on this machine, and why a backend is missing\n"
-    "Examples:\n"
-    "  ganymede doctor\n"
-    "  ganymede doctor --format json\n";
 
 struct Backend {
   std::string name;
@@ -26,27 +20,27 @@ struct Backend {
   std::string reason;
 };
 
-std::vector<std::string> missing(const Machine& machine, std::initializer_list<std::string_view> names) {
+std::vector<std::string> missing(const HostInventory& host, std::initializer_list<std::string_view> names) {
   std::vector<std::string> absent;
-  for (const Dependency& item : machine.dependencies)
+  for (const HostDependency& item : host.dependencies)
     if (!item.found && std::find(names.begin(), names.end(), item.name) != names.end()) absent.push_back(item.name);
   return absent;
 }
 
-std::string cuda_reason(const Machine& machine) {
+std::string cuda_reason(const HostInventory& host) {
   const kernel::Gpus gpus = kernel::count_gpus();
   if (gpus.count > 0) return fmt::format("{} GPU{}", gpus.count, gpus.count == 1 ? "" : "s");
   std::string reason = gpus.why_none;
-  if (machine.graphics.devices.empty()) return reason;
-  const auto absent = missing(machine, {"nvcc", "cuDNN", "NCCL"});
-  reason += fmt::format("; this machine has {} GPU{}", machine.graphics.devices.size(),
-                        machine.graphics.devices.size() == 1 ? "" : "s");
+  if (host.graphics.devices.empty()) return reason;
+  const auto absent = missing(host, {"nvcc", "cuDNN", "NCCL"});
+  reason += fmt::format("; this machine has {} GPU{}", host.graphics.devices.size(),
+                        host.graphics.devices.size() == 1 ? "" : "s");
   return absent.empty() ? reason : fmt::format("{}; building it will need {}", reason, fmt::join(absent, ", "));
 }
 
-std::vector<Backend> backends(const Machine& machine) {
-  return {{"cpu", true, fmt::format("Eigen, {} threads", machine.processor.usable)},
-          {"cuda", kernel::count_gpus().count > 0, cuda_reason(machine)}};
+std::vector<Backend> backends(const HostInventory& host) {
+  return {{"cpu", true, fmt::format("Eigen, {} threads", host.processor.usable)},
+          {"cuda", kernel::count_gpus().count > 0, cuda_reason(host)}};
 }
 
 const char* yes_no(bool value) { return value ? "yes" : "no"; }
@@ -58,9 +52,9 @@ struct Part {
   std::string detail;
 };
 
-std::vector<Part> parts(const Machine& machine) {
-  const Processor& cpu = machine.processor;
-  const Graphics& gpu = machine.graphics;
+std::vector<Part> parts(const HostInventory& host) {
+  const HostProcessor& cpu = host.processor;
+  const HostGpus& gpu = host.graphics;
   std::vector<Part> all = {
       {"processor", true, cpu.model},
       {"cores", true, fmt::format("{}, {} usable", cpu.cores, cpu.usable)},
@@ -73,24 +67,24 @@ std::vector<Part> parts(const Machine& machine) {
       {"GPU driver", gpu.driver.has_value(),
        fmt::format("{}, {}", gpu.driver.value_or("no kernel module"),
                    gpu.cuda ? "CUDA up to " + *gpu.cuda : "no libcuda.so.1")}};
-  for (const Dependency& item : machine.dependencies) all.push_back({item.name, item.found, item.detail});
+  for (const HostDependency& item : host.dependencies) all.push_back({item.name, item.found, item.detail});
   return all;
 }
 
-std::string as_table(const Machine& machine, std::size_t width) {
+std::string as_table(const HostInventory& host, std::size_t width) {
   std::string text;
-  for (const Part& part : parts(machine)) text += hanging(fmt::format("{:<14}", part.name), part.detail, width);
+  for (const Part& part : parts(host)) text += hanging(fmt::format("{:<14}", part.name), part.detail, width);
   text += "\nbackends\n";
-  for (const Backend& backend : backends(machine))
+  for (const Backend& backend : backends(host))
     text += hanging(fmt::format("  {:<12}", backend.name),
                     fmt::format("{}: {}", backend.available ? "ready" : "missing", backend.reason), width);
   return text;
 }
 
-std::string as_csv(const Machine& machine) {
+std::string as_csv(const HostInventory& host) {
   Table table({"part", "found", "detail"});
-  for (const Part& part : parts(machine)) table.add({part.name, yes_no(part.found), part.detail});
-  for (const Backend& backend : backends(machine))
+  for (const Part& part : parts(host)) table.add({part.name, yes_no(part.found), part.detail});
+  for (const Backend& backend : backends(host))
     table.add({backend.name + " backend", yes_no(backend.available), backend.reason});
   return table.csv();
 }
@@ -99,8 +93,8 @@ nlohmann::ordered_json text_or_null(const std::optional<std::string>& text) {
   return text ? nlohmann::ordered_json(*text) : nlohmann::ordered_json(nullptr);
 }
 
-std::string as_json(const Machine& machine) {
-  const Processor& cpu = machine.processor;
+std::string as_json(const HostInventory& host) {
+  const HostProcessor& cpu = host.processor;
   nlohmann::ordered_json out;
   out["processor"] = {{"model", cpu.model},
                       {"cores", cpu.cores},
@@ -110,29 +104,37 @@ std::string as_json(const Machine& machine) {
                       {"avx2", cpu.avx2},
                       {"fma", cpu.fma},
                       {"avx512", cpu.avx512}};
-  out["gpu"] = {{"devices", machine.graphics.devices},
-                {"driver", text_or_null(machine.graphics.driver)},
-                {"cuda", text_or_null(machine.graphics.cuda)}};
-  for (const Dependency& item : machine.dependencies)
+  out["gpu"] = {{"devices", host.graphics.devices},
+                {"driver", text_or_null(host.graphics.driver)},
+                {"cuda", text_or_null(host.graphics.cuda)}};
+  for (const HostDependency& item : host.dependencies)
     out["dependencies"].push_back({{"name", item.name}, {"found", item.found}, {"detail", item.detail}});
-  for (const Backend& backend : backends(machine))
+  for (const Backend& backend : backends(host))
     out["backends"].push_back({{"name", backend.name}, {"available", backend.available}, {"reason", backend.reason}});
   return out.dump(2) + "\n";
 }
 
-std::string formatted(const Machine& machine, const Shared& shared) {
-  return shared.format == "json"  ? as_json(machine)
-         : shared.format == "csv" ? as_csv(machine)
-                                  : as_table(machine, result_width(shared));
+std::string formatted(const HostInventory& host, const Shared& shared) {
+  return shared.format == "json"  ? as_json(host)
+         : shared.format == "csv" ? as_csv(host)
+                                  : as_table(host, result_width(shared));
+}
+
+void declare_doctor(CLI::App& command, Shared& shared) {
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([&shared] { emit(shared, formatted(take_host_inventory(), shared)); });
 }
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Shared& shared) {
-  CLI::App* command = app.add_subcommand("doctor", kDoctorHelp);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([&shared] { emit(shared, formatted(inspect_machine(), shared)); });
+Command doctor_command() {
+  return {.name = "doctor",
+          .summary = "what was found on this machine, and why a backend is missing",
+          .examples =
+              "  ganymede doctor\n"
+              "  ganymede doctor --format json\n",
+          .declare = declare_doctor};
 }
 
 }  // namespace ganymede::cli

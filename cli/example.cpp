@@ -178,30 +178,33 @@ constexpr const char* kPlatform = R"({
 }
 )";
 
-}  // namespace
-
-void add_example(CLI::App& app, Shared& shared) {
-  auto* command = app.add_subcommand("example",
-                                     "print a commented, valid file to start from\n"
-                                     "Examples:\n"
-                                     "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
-                                     "  ganymede example study -o study.json\n"
-                                     "  ganymede example platform -o lab.json\n"
-                                     "  ganymede example policy -o policy.py\n"
-                                     "\n"
-                                     "Print a commented, valid file to start from.");
+void declare_example(CLI::App& command, Shared& shared) {
   auto what = std::make_shared<std::string>();
-  command->add_option("what", *what, "scenario, study, request, platform or policy (a program for the policy external)")
+  command.add_option("what", *what, "scenario, study, request, platform or policy (a program for the policy external)")
       ->required()
       ->check(CLI::IsMember({"scenario", "study", "request", "platform", "policy"}));
-  add_output(*command, shared);
-  command->callback([what, &shared] {
+  add_output(command, shared);
+  command.callback([what, &shared] {
     emit(shared, *what == "scenario"   ? kScenario
                  : *what == "request"  ? kRequest
                  : *what == "study"    ? kStudy
                  : *what == "platform" ? kPlatform
                                        : kExamplePolicy);
   });
+}
+
+}  // namespace
+
+Command example_command() {
+  return {.name = "example",
+          .summary = "print a commented, valid file to start from",
+          .examples =
+              "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+              "  ganymede example study -o study.json\n"
+              "  ganymede example platform -o lab.json\n"
+              "  ganymede example policy -o policy.py\n",
+          .about = "Print a commented, valid file to start from.",
+          .declare = declare_example};
 }
 
 }  // namespace ganymede::cli

@@ -28,7 +28,7 @@ std::size_t export_document(const std::string& file, const Shared& shared,
     throw;
   } catch (const nlohmann::json::exception& error) {
     throw fail(error);
-  } catch (const std::logic_error& error) {  // a number that is none, an index beyond its list
+  } catch (const std::logic_error& error) {  // text that is not a number, or an index beyond its list
     throw fail(error);
   }
   waiting.reset();

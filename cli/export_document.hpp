@@ -1,5 +1,5 @@
 #pragma once
-// From a result to a text: what report and most exports do.
+// From a document to a text, for the report and for most exports.
 
 #include <functional>
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace ganymede::cli {
 
-/// Reads the document, makes the text and writes it; its size in bytes. What `make` misses in the document, or cannot
-/// read, is the user's to mend: ConfigError.
+/// Reads the document, makes the text and writes it to --output. Returns the text's size in bytes. Throws ConfigError
+/// for a document of another kind, and if `make` does not find what it needs in the document.
 std::size_t export_document(const std::string& file, const Shared& shared,
                             const std::function<std::string(const Document&)>& make,
                             std::initializer_list<DocumentKind> kinds = {DocumentKind::result, DocumentKind::sweep,

@@ -57,7 +57,7 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   const auto backend = kernel::make_backend(arguments.options);
   kernel::TensorOps* const ops = backend->ops.get();
   const kernel::ImageShape image = kernel::find_image(model, metadata.text("image"));
-  // The checkpoint's tensors have the form of the last step's stage.
+  // The checkpoint holds the networks of the last step that was done.
   const std::int64_t steps_before = std::max<std::int64_t>(0, metadata.number("steps", 0) - 1);
   kernel::Gan gan =
       model.build(image, kernel::stage_after(model, image, steps_before, metadata.number("stage-steps", 0)).growth);
@@ -94,25 +94,29 @@ void generate(const GenerateArguments& arguments, const Shared& shared) {
   fmt::print("images   {}\n", shared.output);
 }
 
-}  // namespace
-
-void add_generate(CLI::App& app, Shared& shared) {
+void declare_generate(CLI::App& command, Shared& shared) {
   auto arguments = std::make_shared<GenerateArguments>();
-  CLI::App& command = *app.add_subcommand("generate",
-                                          "images from a checkpoint's generator\n"
-                                          "Examples:\n"
-                                          "  ganymede train --model dcgan-32 --steps 2000 --checkpoint run\n"
-                                          "  ganymede generate --checkpoint run --count 100 -o images.png\n");
   command.add_option("--checkpoint", arguments->checkpoint, "the directory of ganymede train --checkpoint")->required();
-  command.add_option("--count", arguments->count, "images, in a grid")->capture_default_str();
+  command.add_option("--count", arguments->count, "number of images, drawn in a grid")->capture_default_str();
   add_device_options(command, arguments->options);
-  add_seed(command, arguments->seed, "of the latents");
+  add_seed(command, arguments->seed, "seed of the latents");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([arguments, &shared] {
     kernel::check(arguments->options);
     generate(*arguments, shared);
   });
+}
+
+}  // namespace
+
+Command generate_command() {
+  return {.name = "generate",
+          .summary = "images from a checkpoint's generator",
+          .examples =
+              "  ganymede train --model dcgan-32 --steps 2000 --checkpoint run\n"
+              "  ganymede generate --checkpoint run --count 100 -o images.png\n",
+          .declare = declare_generate};
 }
 
 }  // namespace ganymede::cli

@@ -1,296 +1,35 @@
-// ganymede import: what other programs measured, as files of ours.
+// ganymede import: what other programs measured, as files that this one reads.
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <filesystem>
-#include <memory>
-#include <nlohmann/json.hpp>
-
-#include "calibration/link_fit.hpp"
 #include "cli/command.hpp"
-#include "cli/import_links.hpp"
-#include "cli/names.hpp"
-#include "cli/progress.hpp"
-#include "cli/terminal.hpp"
-#include "common/errors.hpp"
-#include "platforms/overlay.hpp"
-#include "report/table.hpp"
-#include "sim/collectives/allreduce.hpp"
-#include "sim/engine/fabric_graph.hpp"
-#include "sim/engine/folded_engine.hpp"
-#include "traces/nccl_log.hpp"
 
 namespace ganymede::cli {
+
+// One importer a file: import_layers.cpp and so on.
+Command import_layers_command();
+Command import_profiler_command();
+Command import_nccl_tests_command();
+
 namespace {
 
-using OrderedJson = nlohmann::ordered_json;
-
-/// A row whose two times differ by more was disturbed: both do the same work.
-constexpr double kDisturbed = 2;
-
-/// The link of an instance that bounds the log's collective, and is fitted.
-struct FittedLink {
-  const char* name;  ///< of the instance's member, with a '/' to one inside it
-  const char* what;
-};
-FittedLink fitted_link(const Instance& instance, int nodes) {
-  if (nodes > 1) return {"nic", "NIC"};
-  if (!instance.gpu_links) return {"host_link", "host link"};
-  if (instance.gpu_links->staging) return {"gpu_links/staging", "staging through host memory"};
-  return {"gpu_links", "GPU links"};
-}
-
-Link& link_of(Instance& instance, const FittedLink& which) {
-  const std::string_view name = which.name;
-  if (name == "nic") return *instance.nic;
-  if (name == "host_link") return *instance.host_link;
-  if (name == "gpu_links") return *instance.gpu_links;
-  return *instance.gpu_links->staging;
-}
-
-/// The allocation and collective of a log, checked against what the log says of itself.
-class Setting {
- public:
-  Setting(const NcclLog& log, const LinkImport& options)
-      : log_(log), platform_(load_platform_choice(options.catalog, options.overlay)) {
-    const Instance& instance = platform_.instance(options.instance);
-    nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
-    gpus_per_node = options.gpus_per_node > 0                 ? options.gpus_per_node
-                    : log.ranks > 0 && log.ranks % nodes == 0 ? log.ranks / nodes
-                                                              : instance.gpus;
-    if (gpus_per_node > instance.gpus)
-      throw ConfigError(fmt::format("{}: {} GPUs a node, but {} has {}; --gpus-per-node and --nodes say otherwise",
-                                    log.file, gpus_per_node, instance.name, instance.gpus));
-    check_ranks();
-    collective = log.collective.empty() ? "all-reduce" : log.collective;
-    if (ranks() < 2)
-      throw ConfigError(log.file + ": one rank, expected several: nothing crosses a link; --nodes says of how many");
-    check_factor();
-    link = fitted_link(instance, nodes);
-    if (nodes > 1 && !instance.nic)
-      throw ConfigError(
-          fmt::format("{}: {} has no \"nic\", which {} nodes need", platform_.file, instance.name, nodes));
-    if (nodes == 1 && !instance.gpu_links && !instance.host_link)
-      throw ConfigError(
-          fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
-    std::string name = options.scheme;
-    if (name.empty()) name = log.version.empty() ? "nccl" : "nccl:" + log.version;
-    scheme = std::make_unique<Scheme>(parse_scheme(name));
-    instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
-  }
-
-  int ranks() const { return nodes * gpus_per_node; }
-  const Platform& platform() const { return platform_; }
-  const Instance& instance() const { return platform_.instances[instance_]; }
-
-  Seconds predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-    Instance& instance = platform_.instances[instance_];
-    Link& fitted = link_of(instance, link);
-    fitted.latency = latency;
-    fitted.bandwidth = bandwidth;
-    if (instance.nic && nodes > 1) instance.nic->per_flow.reset();  // what was measured has it in it
-    const FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
-    const auto names = collective_names();
-    const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
-    const Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<Collective>(index), ""});
-    const Job job{{Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
-    const FoldedTimes times = run_folded(fabric, {&job, 1}, false);
-    const auto& done = times.times[0][0][0].done;
-    return *std::max_element(done.begin(), done.end());
-  }
-
-  int nodes = 1, gpus_per_node = 1;
-  std::string collective;
-  FittedLink link{};
-  std::unique_ptr<Scheme> scheme;
-
- private:
-  void check_ranks() const {
-    if (log_.ranks > 0 && log_.ranks != ranks())
-      throw ConfigError(
-          fmt::format("{}: found {} ranks, {} x {} GPUs are {}; --nodes and --gpus-per-node say otherwise", log_.file,
-                      log_.ranks, nodes, gpus_per_node, ranks()));
-  }
-
-  void check_factor() const {
-    if (!log_.bus_factor) return;
-    const double share = static_cast<double>(ranks() - 1) / ranks();
-    const double expected = collective == "all-reduce" ? 2 * share : collective == "broadcast" ? 1 : share;
-    if (std::abs(*log_.bus_factor - expected) > 0.03)
-      throw ConfigError(
-          fmt::format("{}: busbw / algbw is {:.2f}, that of {} over {} ranks would be {:.2f}; --nodes and "
-                      "--gpus-per-node say of how many ranks the log is",
-                      log_.file, *log_.bus_factor, collective == "all-reduce" ? "an all-reduce" : "a " + collective,
-                      ranks(), expected));
-  }
-
-  const NcclLog& log_;
-  Platform platform_;
-  std::size_t instance_ = 0;
-};
-
-std::vector<CollectiveSample> samples_of(const NcclLog& log, std::vector<std::string>& notes) {
-  std::vector<CollectiveSample> samples;
-  for (const NcclRow& row : log.rows) {
-    const double ratio = row.in_place ? row.out_of_place / *row.in_place : 1;
-    if (ratio > kDisturbed || ratio < 1 / kDisturbed) {
-      notes.push_back(fmt::format("{}: {} out of place, {} in place: disturbed, left out", row.where,
-                                  to_string(row.out_of_place), to_string(*row.in_place)));
-      continue;
-    }
-    samples.push_back({row.bytes, row.out_of_place});
-  }
-  if (samples.size() < 2)
-    throw ConfigError(fmt::format("{}: found {} usable sizes, expected at least two to fit latency and bandwidth",
-                                  log.file, samples.size()));
-  return samples;
-}
-
-/// What gives no reason to refuse, but to look twice.
-std::vector<std::string> doubts(const NcclLog& log, const Setting& setting, const LinkFit& fit) {
-  std::vector<std::string> out;
-  const std::string& family = setting.platform().gpu_of(setting.instance()).family;
-  if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
-    out.push_back(fmt::format("the log is of {}, {} has {}", log.gpu, setting.instance().name, family));
-  if (log.collective.empty()) out.push_back("the log does not name its collective, taken as an all-reduce");
-  if (log.version.empty() && setting.scheme->name() == "nccl")
-    out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
-  if (!fit.meets_ends)
-    out.push_back("no latency and bandwidth of this link give the two fitted times: another link bounds them");
-  return out;
-}
-
-OrderedJson overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit,
-                       const std::vector<std::string>& notes) {
-  const std::string source = fmt::format(
-      "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
-      log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
-  OrderedJson values = {{"bandwidth", fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9)},
-                        {"latency", fmt::format("{:.9g}us", fit.latency.si * 1e6)}};
-  OrderedJson patch;
-  const std::string_view name = setting.link.name;
-  if (name == "gpu_links/staging") {
-    values["source"] = source;
-    patch["gpu_links"] = {{"label", "measured"}, {"staging", values}};
-  } else {
-    values["label"] = "measured";
-    values["source"] = source;
-    if (name == "nic") values["per_flow"] = nullptr;
-    patch[setting.link.name] = values;
-  }
-  OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();
-  for (const FittedSample& sample : fit.samples)
-    rows.push_back({{"bytes", sample.measured.bytes},
-                    {"measured_s", sample.measured.time.si},
-                    {"predicted_s", sample.predicted.si},
-                    {"line_s", sample.line.si},
-                    {"fitted", sample.fitted}});
-  for (const RangeError& error : fit.errors)
-    errors.push_back({{"range", error.range}, {"sizes", error.samples}, {"error", error.model}, {"line", error.line}});
-  return {{"schema", "ganymede.overlay/1"},
-          {"source", source},
-          {"platform", {{"instances", {{setting.instance().name, patch}}}}},
-          {"fit",
-           {{"scheme", setting.scheme->name()},
-            {"collective", setting.collective},
-            {"link", setting.link.name},
-            {"errors", errors},
-            {"rows", rows},
-            {"notes", notes}}}};
-}
-
-std::string report_of(const Setting& setting, const LinkFit& fit, const std::vector<std::string>& notes) {
-  std::string out = fmt::format(
-      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} the first and the last "
-      "size\n\n",
-      setting.nodes, setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency),
-      to_string(fit.bandwidth), setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to");
-  Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
-  const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
-  for (const FittedSample& sample : fit.samples)
-    rows.add({to_string(Bytes{static_cast<double>(sample.measured.bytes)}), to_string(sample.measured.time),
-              to_string(sample.predicted), sample.fitted ? "fitted" : percent(sample.predicted, sample.measured.time),
-              to_string(sample.line), sample.fitted ? "fitted" : percent(sample.line, sample.measured.time)});
-  out += rows.text(remark_width()) + "\n";
-  Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
-  for (const RangeError& error : fit.errors)
-    errors.add({error.range, std::to_string(error.samples),
-                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.model) : "",
-                error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.line) : ""});
-  out += errors.text(remark_width());
-  for (const std::string& note : notes) out += "note: " + note + "\n";
-  return out;
+void declare_import(CLI::App& command, Shared& shared) {
+  command.require_subcommand(1);
+  for (const Command& importer : {import_layers_command(), import_profiler_command(), import_nccl_tests_command()})
+    add_command(command, importer, shared);
 }
 
 }  // namespace
 
-void import_collective_log(const LinkImport& options, const Shared& shared) {
-  check_output(shared);
-  for (const std::string& input : {options.log, options.catalog, options.overlay}) keep_input(shared, input);
-  const NcclLog log = read_nccl_log(options.log);
-  Setting setting(log, options);
-  std::vector<std::string> notes = log.notes;
-  const auto samples = samples_of(log, notes);
-  auto waiting = show_elapsed(shared, "fitting");
-  const LinkFit fit = fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-    return setting.predict(latency, bandwidth, bytes);
-  });
-  waiting.reset();
-  if (fit.predicted_at_no_cost)
-    throw ConfigError(
-        fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
-                    "--instance say otherwise",
-                    log.file, log.rows.back().where, to_string(samples.back().time),
-                    to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
-                    to_string(*fit.predicted_at_no_cost)));
-  const auto more = doubts(log, setting, fit);
-  notes.insert(notes.end(), more.begin(), more.end());
-  remark(shared, report_of(setting, fit, notes));
-  emit(shared, overlay_of(log, setting, fit, notes).dump(2) + "\n");
-}
-
-void add_import(CLI::App& app, Shared& shared) {
-  auto* command =
-      app.add_subcommand("import",
-                         "take over what other programs measured\n"
-                         "Examples:\n"
-                         "  ganymede import nccl-tests all_reduce.log --catalog aws --instance p4d.24xlarge "
-                         "--nodes 2 -o measured.json\n"
-                         "  ganymede allreduce --catalog aws --overlay measured.json --instance p4d.24xlarge "
-                         "--nodes 8 --scheme nccl,ring --bytes 64MiB\n"
-                         "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
-                         "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n");
-  command->require_subcommand(1);
-  add_import_layers(*command, shared);
-  add_import_profiler(*command, shared);
-  auto options = std::make_shared<LinkImport>();
-  auto* nccl = command->add_subcommand(
-      "nccl-tests",
-      "the log of an nccl-tests run, as an overlay for a platform\n"
-      "Examples:\n"
-      "  ganymede import nccl-tests all_reduce.log --catalog aws --instance p4d.24xlarge --nodes 2 -o measured.json\n"
-      "  ganymede import nccl-tests result.json --catalog lab.json --instance node --scheme nccl:2.9.9/ring\n"
-      "\n"
-      "Fits latency and bandwidth of one kind of link, between nodes or else inside one, to the smallest and the "
-      "largest\n"
-      "size of a log, text or JSON (-J), and says how far off all other sizes are, beside a straight line through the\n"
-      "same two. The overlay goes to standard output or to -o; the table to standard error.");
-  nccl->add_option("log", options->log, "what nccl-tests printed, or its JSON file")->required();
-  nccl->add_option("--catalog", options->catalog, "a provider (ganymede list providers) or a platform file")
-      ->check(suggest("@providers @files"))
-      ->required();
-  nccl->add_option("--overlay", options->overlay, "measured values to lay over it first");
-  nccl->add_option("--instance", options->instance, "the instance type that was measured")
-      ->check(suggest("@instances"))
-      ->required();
-  nccl->add_option("--nodes", options->nodes, "default: what the log says, else 1")->check(CLI::Range(1, 65536));
-  nccl->add_option("--gpus-per-node", options->gpus_per_node, "default: what the log says, else all of the instance")
-      ->check(CLI::Range(1, 1024));
-  nccl->add_option("--scheme", options->scheme, "what ran; default: nccl, of the version that the log says")
-      ->check(suggest("@schemes"));
-  add_output(*nccl, shared);
-  nccl->callback([options, &shared] { import_collective_log(*options, shared); });
+Command import_command() {
+  return {.name = "import",
+          .summary = "take over what other programs measured",
+          .examples =
+              "  ganymede import nccl-tests all_reduce.log --catalog aws --instance p4d.24xlarge --nodes 2 -o "
+              "measured.json\n"
+              "  ganymede allreduce --catalog aws --overlay measured.json --instance p4d.24xlarge --nodes 8 --scheme "
+              "nccl,ring --bytes 64MiB\n"
+              "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
+              "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n",
+          .declare = declare_import};
 }
 
 }  // namespace ganymede::cli

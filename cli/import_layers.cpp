@@ -92,32 +92,43 @@ RooflineDevice roofline_device(const std::string& catalog, const std::string& gp
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-void add_import_layers(CLI::App& import, Shared& shared) {
+namespace {
+
+void declare_import_layers(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<LayerOptions>();
-  auto* command = import.add_subcommand(
-      "layers",
-      "a list of layers, as a workload that can be planned without running it\n"
-      "Examples:\n"
-      "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n"
-      "  ganymede plan --trace stylegan2.json --images 25000000 --deadline 200h --budget 5000USD\n"
-      "  ganymede import layers model.json --batch 32 --gpu A100-40GB -o model-trace.json\n"
-      "\n"
-      "FLOPs, bytes, kernels and gradient buckets of each phase are counted; times are a roofline's on a data sheet, "
-      "and\n"
-      "every result says so. Lists that come with the program: biggan, cyclegan, pix2pix, stylegan2, vae.");
-  command->add_option("list", options->list, "a ganymede.layers/1 file, or the name of one that comes with the program")
+  command.add_option("list", options->list, "a ganymede.layers/1 file, or the name of one that comes with the program")
       ->check(suggest("@layers @files"))
       ->required();
-  command->add_option("--batch", options->batches, "images a GPU and step; several make a trace with several entries")
+  command
+      .add_option("--batch", options->batches,
+                  "images on a GPU in a step; several sizes make a trace with several entries")
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
-  command->add_option("--catalog", options->catalog, "whose data sheet gives the times")
+  command.add_option("--catalog", options->catalog, "catalog whose data sheet gives the times")
       ->check(suggest("@providers @files"))
       ->capture_default_str();
-  command->add_option("--gpu", options->gpu, "likewise")->check(suggest("@gpus"))->capture_default_str();
-  add_output(*command, shared);
-  command->callback([options, &shared] { import_layers(*options, shared); });
+  command.add_option("--gpu", options->gpu, "GPU whose data sheet gives the times")
+      ->check(suggest("@gpus"))
+      ->capture_default_str();
+  add_output(command, shared);
+  command.callback([options, &shared] { import_layers(*options, shared); });
+}
+
+}  // namespace
+
+Command import_layers_command() {
+  return {.name = "layers",
+          .summary = "a list of layers, as a workload that can be planned without running it",
+          .examples =
+              "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n"
+              "  ganymede plan --trace stylegan2.json --images 25000000 --deadline 200h --budget 5000USD\n"
+              "  ganymede import layers model.json --batch 32 --gpu A100-40GB -o model-trace.json\n",
+          .about =
+              "Counts FLOPs, bytes, kernels and gradient buckets of each phase. Times are estimates from a data\n"
+              "sheet (a roofline), and every result says so. Lists that come with the program: biggan, cyclegan,\n"
+              "pix2pix, stylegan2, vae.",
+          .declare = declare_import_layers};
 }
 
 }  // namespace ganymede::cli

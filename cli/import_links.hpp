@@ -1,5 +1,6 @@
 #pragma once
-// From timed collectives to a platform's links: `import nccl-tests`, and `calibrate --gpus`, which times them itself.
+// Fits a platform's links to timed collectives, for `import nccl-tests` and for `calibrate --gpus`, which times them
+// itself.
 
 #include <string>
 
@@ -9,11 +10,12 @@ namespace ganymede::cli {
 
 struct LinkImport {
   std::string log, catalog, overlay, instance, scheme;
-  int nodes = 0;          ///< 0: what the log says, else 1
-  int gpus_per_node = 0;  ///< 0: what the log says, else all of the instance
+  int nodes = 0;          ///< 0: as the log says, or 1 if it does not say
+  int gpus_per_node = 0;  ///< 0: as the log says, or all of the instance if it does not say
 };
 
-/// Fits a link to the log and writes the overlay to --output; the table goes to stderr.
+/// Fits a link to the log and writes the overlay to --output, and a table of the errors to stderr. Throws ConfigError
+/// for a log that contradicts the options.
 void import_collective_log(const LinkImport& options, const Shared& shared);
 
 }  // namespace ganymede::cli

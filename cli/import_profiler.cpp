@@ -56,7 +56,7 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
   return out;
 }
 
-void import_profiler_command(const ProfilerFlags& flags, Shared& shared) {
+void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
   check_output(shared);
   ProfilerOptions options;
   options.batch = flags.batch;
@@ -67,9 +67,9 @@ void import_profiler_command(const ProfilerFlags& flags, Shared& shared) {
   std::vector<ProfilerEvents> ranks;
   std::vector<ProfilerImport> imports;
   constexpr std::int64_t kMebibyte = 1 << 20;
-  std::int64_t before = 0, all = 0;  // bytes of the files
+  std::int64_t before = 0, all = 0;  // bytes of the files read so far, and of all files
   for (const std::string& file : flags.files) {
-    std::error_code unreadable;  // is the reader's to say
+    std::error_code unreadable;  // read_profiler_events reports such a file
     const auto size = std::filesystem::file_size(file, unreadable);
     if (!unreadable) all += static_cast<std::int64_t>(size);
   }
@@ -92,41 +92,51 @@ void import_profiler_command(const ProfilerFlags& flags, Shared& shared) {
   emit(shared, write_step_trace(imports.front().trace));
 }
 
-}  // namespace
-
-void add_import_profiler(CLI::App& import, Shared& shared) {
+void declare_import_profiler(CLI::App& command, Shared& shared) {
   auto flags = std::make_shared<ProfilerFlags>();
-  auto* command = import.add_subcommand(
-      "profiler",
-      "a PyTorch profiler trace, as a step trace\n"
-      "Examples:\n"
-      "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
-      "  ganymede import profiler rank0.json rank1.json --batch 64 --gpu V100 --layers model.json -o trace.json\n"
-      "  ganymede plan --trace trace.json --images 50000000 --gpu A100-40GB --deadline 60h\n"
-      "\n"
-      "Steps are those of profiler.step(), phases the outermost record_function() of its thread, gradients NCCL's\n"
-      "all-reduces. Of several ranks the first becomes the trace, the others are compared with it. Waiting for others "
-      "is\n"
-      "taken out: simulations put their own there. Plain or gzipped, read as a stream.");
-  command->add_option("traces", flags->files, "what export_chrome_trace or tensorboard_trace_handler wrote, one a rank")
+  command
+      .add_option("traces", flags->files,
+                  "files that export_chrome_trace or tensorboard_trace_handler wrote, one for each rank")
       ->required();
-  command->add_option("--batch", flags->batch, "images a GPU and step")->required()->check(CLI::Range(1, 1 << 24));
-  command->add_option("--gpu", flags->gpu, "what the catalog calls the GPU that was recorded")
+  command.add_option("--batch", flags->batch, "images on a GPU in a step")->required()->check(CLI::Range(1, 1 << 24));
+  command.add_option("--gpu", flags->gpu, "the recorded GPU, as the catalog names it")
       ->check(suggest("@gpus"))
       ->required();
-  command->add_option("--catalog", flags->catalog, "that knows it")
+  command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
       ->check(suggest("@providers @files"))
       ->capture_default_str();
-  command->add_option("--model", flags->model, "its name")->capture_default_str();
-  command->add_option("--precision", flags->precision, "of its products")
+  command.add_option("--model", flags->model, "name of the model")->capture_default_str();
+  command.add_option("--precision", flags->precision, "precision of the recorded products")
       ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
       ->capture_default_str();
-  command->add_option("--parameters", flags->parameters, "trainable; needed where no all-reduce is in the trace")
-      ->check(CLI::PositiveNumber);
-  command->add_option("--layers", flags->layers, "a list of layers, for FLOPs: without them no other GPU is predicted")
+  command
+      .add_option("--parameters", flags->parameters,
+                  "number of trainable parameters; needed if the trace has no all-reduce")
+      ->check(positive_integer());
+  command
+      .add_option("--layers", flags->layers,
+                  "list of layers from which FLOPs are counted; without it no other GPU can be predicted")
       ->check(suggest("@layers @files"));
-  add_output(*command, shared);
-  command->callback([flags, &shared] { import_profiler_command(*flags, shared); });
+  add_output(command, shared);
+  command.callback([flags, &shared] { run_import_profiler(*flags, shared); });
+}
+
+}  // namespace
+
+Command import_profiler_command() {
+  return {
+      .name = "profiler",
+      .summary = "a PyTorch profiler trace, as a step trace",
+      .examples =
+          "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
+          "  ganymede import profiler rank0.json rank1.json --batch 64 --gpu V100 --layers model.json -o trace.json\n"
+          "  ganymede plan --trace trace.json --images 50000000 --gpu A100-40GB --deadline 60h\n",
+      .about =
+          "Steps are those of profiler.step(), phases the outermost record_function() of its thread, gradients\n"
+          "the all-reduces of NCCL. Of several ranks, the first becomes the trace and the others are compared\n"
+          "with it. Time spent waiting for other ranks is removed, because simulations add their own. Files may\n"
+          "be gzipped and are read as a stream.",
+      .declare = declare_import_profiler};
 }
 
 }  // namespace ganymede::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What `import layers` and `import profiler` share.
+// Lists of layers and data sheets of GPUs, for `import layers` and `import profiler`.
 
 #include <string>
 
@@ -7,10 +7,12 @@
 
 namespace ganymede::cli {
 
-/// A file, or the name of a list that comes with the program.
+/// Reads a list of layers: a file, or the name of a list that comes with the program. Throws ConfigError with the
+/// nearest name if there is no such list.
 LayerList load_layer_list(const std::string& name);
 
-/// The data sheet of a GPU of a catalog; the rate is that of the precision. ConfigError with the nearest name.
+/// Returns the data sheet of a GPU of a catalog, with its peak rate at that precision. Throws ConfigError with the
+/// nearest name if the catalog has no such GPU.
 RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu, const std::string& precision);
 
 }  // namespace ganymede::cli

@@ -12,7 +12,7 @@ struct LearnCommand {
   LearnOptions options;
 };
 
-void learn_command(const LearnCommand& command, const Shared& shared) {
+void run_learn(const LearnCommand& command, const Shared& shared) {
   check_output(shared);
   keep_input(shared, command.scenario);
   const Scenario scenario = load_scenario_or_plan(command.scenario, parse_assignments(command.assignments));
@@ -20,31 +20,35 @@ void learn_command(const LearnCommand& command, const Shared& shared) {
   emit(shared, learn_q_table(scenario, command.options, bar));
 }
 
-}  // namespace
-
-void add_learn(CLI::App& app, Shared& shared) {
+void declare_learn(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<LearnCommand>();
-  auto* command = app.add_subcommand(
-      "learn",
-      "train the table of the policy q-learning in simulation\n"
-      "Examples:\n"
-      "  ganymede learn scenario.json --episodes 500 -o table.json\n"
-      "  ganymede simulate scenario.json --set /policy/name=q-learning --set /policy/table=table.json\n"
-      "\n"
-      "Train the table of the policy q-learning by simulating the scenario many times. Judge it on other seeds.");
-  command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file")->required();
-  command->add_option("--episodes", options->options.episodes, "simulated runs")
+  command.add_option("scenario", options->scenario, "a ganymede.scenario/1 file")->required();
+  command.add_option("--episodes", options->options.episodes, "number of simulated runs")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  add_seed(*command, options->options.first_seed, "of the first episode; the others count up");
+  add_seed(command, options->options.first_seed, "seed of the first episode; later episodes count up from it");
   command
-      ->add_option("--usd-per-hour-waited", options->options.usd_per_hour_waited,
-                   "what an hour of waiting for the result is worth")
+      .add_option("--usd-per-hour-waited", options->options.usd_per_hour_waited,
+                  "what an hour of waiting for the result is worth")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
-  add_set(*command, options->assignments);
-  add_output(*command, shared);
-  command->callback([options, &shared] { learn_command(*options, shared); });
+  add_set(command, options->assignments);
+  add_output(command, shared);
+  command.callback([options, &shared] { run_learn(*options, shared); });
+}
+
+}  // namespace
+
+Command learn_command() {
+  return {.name = "learn",
+          .summary = "train the table of the policy q-learning in simulation",
+          .examples =
+              "  ganymede learn scenario.json --episodes 500 -o table.json\n"
+              "  ganymede simulate scenario.json --set /policy/name=q-learning --set /policy/table=table.json\n",
+          .about =
+              "Trains the table of the policy q-learning by simulating the scenario many times. The table should\n"
+              "be judged on other seeds.",
+          .declare = declare_learn};
 }
 
 }  // namespace ganymede::cli

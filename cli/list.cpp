@@ -21,13 +21,6 @@
 namespace ganymede::cli {
 namespace {
 
-constexpr const char* kListHelp =
-    "the identifiers that work\n"
-    "Examples:\n"
-    "  ganymede list schemes\n"
-    "  ganymede list providers --format json\n\n"
-    "Topics: schemes, modes, policies, models, providers, markets.\n";
-
 struct Row {
   std::string name, summary;
 };
@@ -163,16 +156,29 @@ std::vector<std::string> listed_names(std::string_view topic) {
   return names;
 }
 
-void add_list(CLI::App& app, Shared& shared) {
-  CLI::App* command = app.add_subcommand("list", kListHelp);
+namespace {
+
+void declare_list(CLI::App& command, Shared& shared) {
   auto topic = std::make_shared<std::string>();
-  command->add_option("topic", *topic, "what to list")->check(suggest("@topics"));
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([topic, &shared] {
+  command.add_option("topic", *topic, "what to list")->check(suggest("@topics"));
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([topic, &shared] {
     const Rows rows = find_topic(*topic).rows();
     emit(shared, formatted(rows, shared));
   });
+}
+
+}  // namespace
+
+Command list_command() {
+  return {.name = "list",
+          .summary = "the identifiers that work",
+          .examples =
+              "  ganymede list schemes\n"
+              "  ganymede list providers --format json\n",
+          .about = "Topics: schemes, modes, policies, models, providers, markets.",
+          .declare = declare_list};
 }
 
 }  // namespace ganymede::cli

@@ -1,4 +1,4 @@
-// ganymede man: manual pages, made of the program's commands.
+// ganymede man: manual pages, made from the program's commands.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 namespace ganymede::cli {
 namespace {
 
-/// As roff takes text: hyphens that are copied as such, no escapes, no request at the start of a line.
+/// Escapes a line of text for roff, so that hyphens are copied as such and nothing is taken for a request or an escape.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -30,7 +30,7 @@ std::string roff(const std::string& text) {
   return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
 }
 
-/// Lines as they stand, not filled.
+/// The lines as they are, not filled.
 std::string verbatim(const std::string& lines) {
   std::string out = ".nf\n";
   std::istringstream in(lines);
@@ -39,7 +39,7 @@ std::string verbatim(const std::string& lines) {
   return out + ".fi\n";
 }
 
-/// Paragraphs are filled, indented lines left as they stand.
+/// The text with its paragraphs filled; indented lines stay as they are.
 std::string prose(const std::string& text) {
   std::string out, kept;
   bool gap = false;
@@ -93,22 +93,11 @@ std::string option_text(const OptionDoc& option) {
   }
   std::string notes;
   if (!option.checked.empty()) notes += fmt::format("; one of {}", fmt::join(option.checked, ", "));
-  if (!option.standard.empty()) notes += fmt::format("; default: {}", option.standard);
+  if (!option.default_value.empty()) notes += fmt::format("; default: {}", option.default_value);
   if (option.required && !option.names.empty()) notes += "; required";
   if (option.repeats && !option.names.empty()) notes += "; may be given several times";
   return out + roff(option.description + notes) + "\n";
 }
-
-/// As in docs/commands.md.
-constexpr std::pair<int, const char*> kExitCodes[] = {
-    {0, "done"},
-    {1, "something failed that the input did not cause; or a self-check whose interval did not hold"},
-    {2, "invalid input or usage: the message says where, what was found, what was expected"},
-    {3,
-     "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
-     "would never finish, no candidate of a plan meets its goals)"},
-    {4, "the result is there, but misses the scenario's deadline or budget"},
-    {130, "interrupted"}};
 
 constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"NO_COLOR", "if not empty, no colours"},
@@ -133,7 +122,7 @@ std::string page(const CommandDoc& program, const CommandDoc& command) {
   const std::string name = page_name(command);
   std::string title = name;
   for (char& c : title) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  // No date: the same program writes the same page on any day.
+  // The page has no date, so that a program writes the same page on every day.
   std::string out =
       fmt::format(".\\\" Written by `ganymede man`. Do not edit.\n.TH \"{}\" 1 \"\" \"ganymede {}\" \"Ganymede\"\n",
                   roff(title), GANYMEDE_VERSION);
@@ -150,7 +139,8 @@ std::string page(const CommandDoc& program, const CommandDoc& command) {
   for (const OptionDoc& option : command.options) out += option_text(option);
   if (!command.examples.empty()) out += ".SH EXAMPLES\n" + verbatim(command.examples);
   out += ".SH EXIT STATUS\n";
-  for (const auto& [code, meaning] : kExitCodes) out += fmt::format(".TP\n.B {}\n{}\n", code, roff(meaning));
+  for (const auto& [code, meaning] : kExitCodes)
+    out += fmt::format(".TP\n.B {}\n{}\n", static_cast<int>(code), roff(std::string(meaning)));
   if (command.path.empty()) {
     out += ".SH ENVIRONMENT\n";
     for (const auto& [variable, meaning] : kEnvironment)
@@ -164,7 +154,7 @@ struct ManOptions {
   std::string folder;
 };
 
-void man_command(const ManOptions& options, const CommandDoc& program, const Shared& shared) {
+void run_man(const ManOptions& options, const CommandDoc& program, const Shared& shared) {
   if (!options.folder.empty()) {
     if (!options.command.empty() || !shared.output.empty())
       throw ConfigError("--folder: writes every page, expected no COMMAND and no --output");
@@ -186,25 +176,28 @@ void man_command(const ManOptions& options, const CommandDoc& program, const Sha
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
+void declare_man(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<ManOptions>();
+  command.add_option("command", options->command, "the command; without it, the page of the program");
+  command.add_option("--folder", options->folder, "write the pages of all commands into this directory");
+  add_output(command, shared);
+  command.callback([options, &command, &shared] { run_man(*options, read_commands(*command.get_parent()), shared); });
+}
+
 }  // namespace
 
-void add_man(CLI::App& app, Shared& shared) {
-  auto* command =
-      app.add_subcommand("man",
-                         "manual pages, as man reads them\n"
-                         "Examples:\n"
-                         "  ganymede man | man -l -\n"
-                         "  ganymede man simulate | man -l -\n"
-                         "  ganymede man import layers -o ganymede-import-layers.1\n"
-                         "  ganymede man --folder ~/.local/share/man/man1          all of them\n"
-                         "\n"
-                         "Prints the manual page of a command, or of the program. An installed package has\n"
-                         "all of them: man ganymede, man ganymede-simulate.");
-  auto options = std::make_shared<ManOptions>();
-  command->add_option("command", options->command, "of which; without it, of the program");
-  command->add_option("--folder", options->folder, "write the pages of all commands into this directory");
-  add_output(*command, shared);
-  command->callback([options, &app, &shared] { man_command(*options, read_commands(app), shared); });
+Command man_command() {
+  return {.name = "man",
+          .summary = "manual pages, as man reads them",
+          .examples =
+              "  ganymede man | man -l -\n"
+              "  ganymede man simulate | man -l -\n"
+              "  ganymede man import layers -o ganymede-import-layers.1\n"
+              "  ganymede man --folder ~/.local/share/man/man1          all of them\n",
+          .about =
+              "Prints the manual page of a command, or of the program. An installed package has all of them:\n"
+              "man ganymede, man ganymede-simulate.",
+          .declare = declare_man};
 }
 
 }  // namespace ganymede::cli

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "suggest:";
 
-/// What all catalogs have.
+/// The names that `add` collects from all catalogs, sorted.
 std::vector<std::string> from_catalogs(auto&& add) {
   std::set<std::string> names;
   for (const std::string& provider : provider_names()) add(catalog(provider), names);

@@ -1,5 +1,5 @@
 #pragma once
-// Names that are worth offering where an option takes one: for shell completions.
+// Names that shell completions offer for an option.
 
 #include <string>
 #include <string_view>
@@ -9,17 +9,19 @@
 
 namespace ganymede::cli {
 
-/// To be given to an option's check(): refuses nothing, and shows in no help. `spec` has words between spaces: a name,
-/// "@TOPIC" for the names of a topic, "@files" for files too, "@list" where several may stand with commas. Topics:
-/// those of `ganymede list`, and instances, gpus, regions, studies, layers, losses, topics.
+/// To be given to an option's check(). It accepts everything and is not shown in the help. The words of `spec` are
+/// names,
+/// "@TOPIC" for the names of a topic, "@files" if files are offered too, and "@list" if the value is a list with
+/// commas. For example "builtin @files". Topics are those of `ganymede list`, and instances, gpus, regions, studies,
+/// layers, losses and topics.
 CLI::Validator suggest(const std::string& spec);
 
 struct Suggestion {
-  bool any = false;  ///< there is one
+  bool any = false;  ///< the validator is one of suggest()
   std::vector<std::string> names;
   bool files = false, list = false;
 };
-/// What a validator of that name suggests; nothing where suggest() did not make it.
+/// What the validator of that name suggests; nothing if suggest() did not make it.
 Suggestion read_suggestion(const std::string& validator_name);
 
 /// The names of a topic of `ganymede list`, without their summaries; cli/list.cpp.

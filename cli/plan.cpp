@@ -21,14 +21,14 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr const char* kBatchHelp =
-    "images a GPU and step, of those that the trace has recorded; default: all of them are tried";
+    "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
 
-/// What flags say: values for the request at their pointers.
+/// The values that flags set in the request, by their JSON pointers.
 struct PlanFlags {
   std::string request, plan_file;
-  std::map<std::string, std::string> texts;               ///< pointer, value
-  std::map<std::string, std::int64_t> numbers;            ///< likewise
-  std::map<std::string, std::vector<std::string>> lists;  ///< likewise
+  std::map<std::string, std::string> texts;
+  std::map<std::string, std::int64_t> numbers;
+  std::map<std::string, std::vector<std::string>> lists;
   std::vector<std::int64_t> batches;
   double certainty = 0;
   std::string seed;
@@ -36,7 +36,7 @@ struct PlanFlags {
   bool exhaustive = false, sure = false;
 };
 
-/// Flags stand instead of what the file says. Relative paths in them start at the working directory, as those of --set.
+/// Flags replace what the file says. Relative paths in flags start at the working directory, as those of --set do.
 std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
   std::vector<JsonOverride> overrides;
   for (const auto& [pointer, value] : flags.texts)
@@ -63,7 +63,7 @@ JsonNode request_of(const PlanFlags& flags) {
       "plan needs a request file, or --model (or --trace) with --images; `ganymede example request` prints a request");
 }
 
-void plan_command(const PlanFlags& flags, Shared& shared) {
+void run_plan(const PlanFlags& flags, Shared& shared) {
   check_output(shared);
   if (!flags.request.empty()) keep_input(shared, flags.request);
   const Request request = read_request(request_of(flags), format_time(now()));
@@ -101,78 +101,86 @@ void plan_command(const PlanFlags& flags, Shared& shared) {
     nearest = fmt::format("the nearest is {}: {}", label_of(request, plan.candidates.all[plan.near_misses.front()]),
                           plan.runs[plan.near_misses.front()].reason);
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
-  shared.exit_code = kNoPlan;
+  shared.exit_code = ExitCode::infeasible;
+}
+
+void declare_plan(CLI::App& command, Shared& shared) {
+  auto flags = std::make_shared<PlanFlags>();
+  command.add_option("request", flags->request, "a ganymede.request/1 file; without it, flags say everything");
+  const auto text = [&](const char* flag, const char* pointer, const char* what) {
+    return command.add_option(flag, flags->texts[pointer], what);
+  };
+  const auto number = [&](const char* flag, const char* pointer, const char* what) {
+    return command.add_option(flag, flags->numbers[pointer], what)->check(positive_integer());
+  };
+  const auto list = [&](const char* flag, const char* pointer, const char* what) {
+    return command.add_option(flag, flags->lists[pointer], what)->delimiter(',');
+  };
+  text("--model", "/workload/model", "model to train: a recorded trace of it is used")->check(suggest("@models"));
+  text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
+  command.add_option("--batch", flags->batches, kBatchHelp)->delimiter(',')->check(positive_integer());
+  number("--images", "/workload/images", "images to train on");
+  number("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
+  number("--dataset-images", "/workload/dataset/images", "images in one epoch");
+  number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");
+  text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
+  text("--start", "/start", "when a deadline that is a time is counted from; default: now");
+  text("--budget", "/budget", "the most to spend, such as 500USD");
+  text("--objective", "/objective", "cost (default), time or carbon")->check(CLI::IsMember({"cost", "time", "carbon"}));
+  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
+      ->check(suggest("@providers @files"));
+  list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@gpus"));
+  list("--instance", "/search/instances", "only these instance types")->check(suggest("@instances"));
+  list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
+  list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
+  number("--min-gpus", "/search/min_gpus", "at least so many");
+  number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
+  list("--scheme", "/search/schemes",
+       "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
+      ->check(suggest("@schemes"));
+  list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
+      ->check(suggest("@policies"));
+  list("--checkpoint", "/search/checkpoints",
+       "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
+  number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
+  command.add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
+      ->check(CLI::Range(0.01, 1.0));
+  text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
+  text("--today", "/search/today",
+       "day on which the age of prices is counted; default: the newest price of the catalogs");
+  command.add_flag("--sure", flags->sure,
+                   "require that the upper ends of the intervals, with all stated error, meet the goals");
+  command.add_option("--seed", flags->seed, "seed of the first run");
+  command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");
+  command.add_flag("--exhaustive", flags->exhaustive,
+                   "also simulate candidates that bounds show to be beaten: slower, the same answer");
+  add_set(command, flags->assignments);
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([flags, &shared] {
+    if (flags->texts["/workload/dataset/name"].empty() && flags->numbers["/workload/dataset/images"] != 0)
+      flags->texts["/workload/dataset/name"] = "the dataset";
+    run_plan(*flags, shared);
+  });
 }
 
 }  // namespace
 
-void add_plan(CLI::App& app, Shared& shared) {
-  auto flags = std::make_shared<PlanFlags>();
-  auto* command = app.add_subcommand(
-      "plan",
-      "what to rent for a target: time, money, carbon\n"
-      "Examples:\n"
-      "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
-      "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
-      "  ganymede simulate plan.json                           the chosen one, in full\n"
-      "  ganymede plan request.json --deadline 2026-12-01T18:00+01:00 --start 2026-11-28T09:00Z --gpu A100,H100\n"
-      "\n"
-      "What to rent for a target: instance, count, region, market, scheme, policy and checkpoint interval, by "
-      "simulating\n"
-      "all that bounds do not rule out. Flags stand instead of what the request says. Exit code 3: nothing meets the\n"
-      "goals. Quota and availability are not known.");
-  command->add_option("request", flags->request, "a ganymede.request/1 file; without it, flags say everything");
-  const auto text = [&](const char* flag, const char* pointer, const char* what) {
-    return command->add_option(flag, flags->texts[pointer], what);
-  };
-  const auto number = [&](const char* flag, const char* pointer, const char* what) {
-    return command->add_option(flag, flags->numbers[pointer], what)->check(CLI::PositiveNumber);
-  };
-  const auto list = [&](const char* flag, const char* pointer, const char* what) {
-    return command->add_option(flag, flags->lists[pointer], what)->delimiter(',');
-  };
-  text("--model", "/workload/model", "picks a recorded trace of it")->check(suggest("@models"));
-  text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
-  command->add_option("--batch", flags->batches, kBatchHelp)->delimiter(',')->check(CLI::PositiveNumber);
-  number("--images", "/workload/images", "to train on");
-  number("--epochs", "/workload/epochs", "instead of images, with --dataset-images");
-  number("--dataset-images", "/workload/dataset/images", "of one epoch");
-  number("--bytes-per-image", "/workload/dataset/bytes_per_image", "as stored");
-  text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
-  text("--start", "/start", "when a deadline that is a time is counted from; default: now");
-  text("--budget", "/budget", "such as 500USD");
-  text("--objective", "/objective", "cost (default), time or carbon")->check(CLI::IsMember({"cost", "time", "carbon"}));
-  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
-      ->check(suggest("@providers @files"));
-  list("--gpu", "/search/gpus", "GPUs or families")->check(suggest("@gpus"));
-  list("--instance", "/search/instances", "instance types")->check(suggest("@instances"));
-  list("--region", "/search/regions", "regions")->check(suggest("@regions"));
-  list("--market", "/search/markets", "markets; default: on-demand,spot")->check(suggest("@markets"));
-  number("--min-gpus", "/search/min_gpus", "at least so many");
-  number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
-  list("--scheme", "/search/schemes", "all-reduce schemes, of which the fastest is taken; default: those worth it")
-      ->check(suggest("@schemes"));
-  list("--policy", "/search/policies", "policies; default: fixed, and on spot also spot-first")
-      ->check(suggest("@policies"));
-  list("--checkpoint", "/search/checkpoints", "intervals to try where nodes may be lost; default: 10min,1h,daly");
-  number("--seeds", "/search/seeds", "runs of each candidate; default: 20 where nodes may be lost, else 5");
-  command->add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
-      ->check(CLI::Range(0.01, 1.0));
-  text("--max-price-age", "/search/max_price_age", "beyond which a price is doubtful; default: 365d");
-  text("--today", "/search/today", "the day that prices age to; default: the newest price of the catalogs");
-  command->add_flag("--sure", flags->sure, "the upper ends of intervals must meet the goals, with all stated error");
-  command->add_option("--seed", flags->seed, "of the first run");
-  command->add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");
-  command->add_flag("--exhaustive", flags->exhaustive, "leave nothing out for being beaten: slower, the same answer");
-  add_set(*command, flags->assignments);
-  add_jobs(*command, shared);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([flags, &shared] {
-    if (flags->texts["/workload/dataset/name"].empty() && flags->numbers["/workload/dataset/images"] != 0)
-      flags->texts["/workload/dataset/name"] = "the dataset";
-    plan_command(*flags, shared);
-  });
+Command plan_command() {
+  return {
+      .name = "plan",
+      .summary = "what to rent for a target: time, money, carbon",
+      .examples =
+          "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
+          "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
+          "  ganymede simulate plan.json                           the chosen one, in full\n"
+          "  ganymede plan request.json --deadline 2026-12-01T18:00+01:00 --start 2026-11-28T09:00Z --gpu A100,H100\n",
+      .about =
+          "Says what to rent for a target: instance, count, region, market, scheme, policy and checkpoint\n"
+          "interval. It simulates every candidate that bounds do not rule out. Flags replace what the request\n"
+          "says. Exit code 3: nothing meets the goals. Quota and availability are not known.",
+      .declare = declare_plan};
 }
 
 }  // namespace ganymede::cli

@@ -16,11 +16,11 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kSilent = std::chrono::seconds(2);  // work that is done sooner shows nothing
+constexpr auto kSilent = std::chrono::seconds(2);  // shorter work shows nothing
 constexpr auto kRedraw = std::chrono::milliseconds(250);
-constexpr std::size_t kColumns = 80;  // of a terminal that does not know how many it has
+constexpr std::size_t kColumns = 80;  // width of a terminal that does not tell it
 
-/// What stands on the terminal's last line: a process has one stderr.
+/// The text on the terminal's last line. It is global because a process has one stderr.
 struct Drawn {
   std::mutex mutex;
   std::size_t columns = 0;
@@ -31,13 +31,13 @@ Drawn& drawn() {
   return state;
 }
 
-/// Overwrites what stands there. Precondition: the mutex is held.
+/// Overwrites the line. Precondition: the mutex is held.
 std::string erasure(Drawn& state) {
   const std::size_t columns = std::exchange(state.columns, 0);
   return columns == 0 ? "" : "\r" + std::string(columns, ' ') + "\r";
 }
 
-/// Its first columns.
+/// The beginning of the text, at most so many columns.
 std::string cut(const std::string& text, std::size_t columns) {
   std::size_t bytes = 0, seen = 0;
   for (; bytes < text.size(); ++bytes)
@@ -47,7 +47,7 @@ std::string cut(const std::string& text, std::size_t columns) {
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Counts pieces, and draws them.
+/// Counts the pieces that are done, and draws a bar.
 class Bar {
  public:
   Bar(std::size_t count, std::string what) : count_(count), what_(std::move(what)) {
@@ -57,7 +57,7 @@ class Bar {
   void done(std::size_t pieces) {
     {
       const std::lock_guard lock(mutex_);
-      // What an earlier run has done took none of this one's time.
+      // Pieces that an earlier run has done took no time of this run.
       if (done_ == 0 && pieces > 0) before_ = pieces - 1;
       done_ = pieces;
       last_s_ = seconds_since(begin_);
@@ -103,7 +103,7 @@ void ProgressLine::draw(const std::stop_token& stop) {
   std::string before;
   for (std::unique_lock lock(mutex_); !woken_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); });) {
     pause = kRedraw;
-    // The last column stays free: a character there would begin a new line on some terminals.
+    // The last column stays free, because a character there begins a new line on some terminals.
     const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(kColumns) - 1;
     const std::string text = cut(text_(seconds_since(begin), columns), columns);
     Drawn& state = drawn();
@@ -135,7 +135,7 @@ void add_progress_fd(CLI::App& app, Shared& shared) {
 
 namespace {
 
-/// A reader that is gone is no error; neither is one that is slow, where the descriptor does not block.
+/// Writes to --progress-fd. It is no error if the reader is gone, or if it is slow and the descriptor does not block.
 std::function<void(std::size_t)> progress_lines(int descriptor, std::size_t count, const std::string& what) {
   const auto write = [=](std::size_t done) {
     const std::string line = fmt::format("{} {} {}\n", done, count, what);

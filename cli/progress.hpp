@@ -1,7 +1,6 @@
 #pragma once
-// Progress on stderr, for work that people wait for: one line, on a terminal only and not with --quiet. It appears
-// after two seconds, is redrawn four times a second by a thread of its own, and is erased in the end. No escape codes:
-// it is overwritten from the carriage return on.
+// Progress on stderr: one line, on a terminal only and not with --quiet. It appears after two seconds, is redrawn four
+// times a second by a thread of its own, and is erased at the end. It uses carriage returns and no escape codes.
 
 #include <condition_variable>
 #include <cstddef>
@@ -15,10 +14,10 @@
 
 namespace ganymede::cli {
 
-/// Drawn while it lives.
+/// A line that is drawn as long as the object lives.
 class ProgressLine {
  public:
-  /// What to draw after so many seconds in so many columns; called from another thread.
+  /// Returns what to draw after so many seconds, in at most so many columns. It is called from another thread.
   using Text = std::function<std::string(double elapsed_s, std::size_t columns)>;
   explicit ProgressLine(Text text);
   ~ProgressLine();
@@ -36,18 +35,18 @@ class ProgressLine {
 
 bool shows_progress(const Shared& shared);
 
-/// How long `what` has been going on and, where its length is about known, how long it will; nullptr where progress is
-/// not shown. For work that cannot tell how much of it is done.
+/// Shows how long `what` has taken, for work that cannot tell how much of it is done, and the time left if it is
+/// expected to take `expected_s` seconds (0: not known). Returns nullptr if progress is not shown.
 std::unique_ptr<ProgressLine> show_elapsed(const Shared& shared, const std::string& what, double expected_s = 0);
 
-/// "42 s", from 100 s on "0:01:40".
+/// The duration as "42 s", or from 100 s on as "0:01:40".
 std::string duration_text(double seconds);
 
-/// Seconds left of `count` pieces when `done` of them took until `last_s` and it is now `now_s`, at their mean rate; a
-/// piece that takes longer than the mean counts as done now. 0 without any done.
+/// The seconds left at the mean rate so far: `done` of `count` pieces were done after `last_s` seconds, and `now_s`
+/// have passed. A piece that takes longer than the mean is counted as if it ended now. Returns 0 if no piece is done.
 double time_left(std::size_t done, std::size_t count, double last_s, double now_s);
 
-/// "[####      ] 4/10 runs  5 s, 7 s left", cut to the columns; `left_s` below 1: not said.
+/// "[####      ] 4/10 runs  5 s, 7 s left", cut to `columns`. The time left is not shown if it is below one second.
 std::string bar_text(std::size_t done, std::size_t count, const std::string& what, double elapsed_s, double left_s,
                      std::size_t columns);
 

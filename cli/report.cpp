@@ -1,4 +1,4 @@
-// ganymede report: a result as a page to look at.
+// ganymede report: a result as one HTML page.
 
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@
 namespace ganymede::cli {
 namespace {
 
-void report_command(const std::string& file, const Shared& shared) {
+void run_report(const std::string& file, const Shared& shared) {
   const std::size_t bytes =
       export_document(file, shared, [](const Document& document) { return report_page(document.json()); },
                       {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation});
@@ -20,27 +20,34 @@ void report_command(const std::string& file, const Shared& shared) {
     remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }
 
+void declare_report(CLI::App& command, Shared& shared) {
+  auto file = std::make_shared<std::string>();
+  command.add_option("result", *file, "what simulate, sweep, plan or validate wrote with --format json")->required();
+  add_output(command, shared);
+  command.callback([file, &shared] { run_report(*file, shared); });
+}
+
 }  // namespace
 
-void add_report(CLI::App& app, Shared& shared) {
-  auto file = std::make_shared<std::string>();
-  auto* command = app.add_subcommand(
-      "report",
-      "a result as one page to look at, offline\n"
-      "Examples:\n"
-      "  ganymede simulate scenario.json --format json -o result.json && ganymede report result.json -o report.html\n"
-      "  ganymede sweep studies/spot-deadline.json --format json -o sweep.json && ganymede report sweep.json -o "
-      "report.html\n"
-      "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD --format json -o plan.json\n"
-      "  ganymede report plan.json -o report.html\n"
-      "  ganymede validate --format json -o validation.json && ganymede report validation.json -o report.html\n"
-      "\n"
-      "One self-contained page of what simulate, sweep, plan or validate wrote: time against cost, scaling, where GPU\n"
-      "time and money went, what happened when, what workers do in a step, policies over seeds, energy, provenance;\n"
-      "with filters, and what-ifs on prices. It needs no network, prints, and reads without JavaScript.");
-  command->add_option("result", *file, "what simulate, sweep, plan or validate wrote with --format json")->required();
-  add_output(*command, shared);
-  command->callback([file, &shared] { report_command(*file, shared); });
+Command report_command() {
+  return {
+      .name = "report",
+      .summary = "a result as one page to look at, offline",
+      .examples =
+          "  ganymede simulate scenario.json --format json -o result.json && ganymede report result.json -o "
+          "report.html\n"
+          "  ganymede sweep studies/spot-deadline.json --format json -o sweep.json && ganymede report sweep.json -o "
+          "report.html\n"
+          "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD --format json -o "
+          "plan.json\n"
+          "  ganymede report plan.json -o report.html\n"
+          "  ganymede validate --format json -o validation.json && ganymede report validation.json -o report.html\n",
+      .about =
+          "Writes one self-contained page of what simulate, sweep, plan or validate wrote: time against cost,\n"
+          "scaling, where GPU time and money went, what happened when, what workers do in a step, policies over\n"
+          "seeds, energy, provenance; with filters, and what-ifs on prices. It needs no network, can be printed,\n"
+          "and can be read without JavaScript.",
+      .declare = declare_report};
 }
 
 }  // namespace ganymede::cli

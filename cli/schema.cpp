@@ -12,28 +12,35 @@
 
 namespace ganymede::cli {
 
-void add_schema(CLI::App& app, Shared& shared) {
-  auto* command = app.add_subcommand(
-      "schema",
-      "the JSON Schema of a file format\n"
-      "Examples:\n"
-      "  ganymede schema scenario > scenario.schema.json        name it in an editor's \"$schema\" setting\n"
-      "  ganymede schema result\n"
-      "\n"
-      "The JSON Schema (draft 7) of a file format. It says what may stand where; what the program checks besides, such "
-      "as\n"
-      "units, names and what contradicts itself, is in its error messages. The program also takes // comments.");
+namespace {
+
+void declare_schema(CLI::App& command, Shared& shared) {
   std::vector<std::string> names;
   for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
   auto what = std::make_shared<std::string>();
-  command->add_option("format", *what, fmt::format("{}", fmt::join(names, ", ")))
+  command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", ")))
       ->required()
       ->check(CLI::IsMember(names));
-  add_output(*command, shared);
-  command->callback([what, &shared] {
+  add_output(command, shared);
+  command.callback([what, &shared] {
     for (const EmbeddedText& schema : embedded_schemas())
       if (schema.name == *what) emit(shared, bundled_schema(schema.text, embedded_schema_definitions(), listed_names));
   });
+}
+
+}  // namespace
+
+Command schema_command() {
+  return {.name = "schema",
+          .summary = "the JSON Schema of a file format",
+          .examples =
+              "  ganymede schema scenario > scenario.schema.json        name it in an editor's \"$schema\" setting\n"
+              "  ganymede schema result\n",
+          .about =
+              "The JSON Schema (draft 7) of a file format. It says what may stand where; what the program checks "
+              "besides, such as\n"
+              "units, names and what contradicts itself, is in its error messages. The program also takes // comments.",
+          .declare = declare_schema};
 }
 
 }  // namespace ganymede::cli

@@ -1,4 +1,4 @@
-// ganymede serve: the page.
+// ganymede serve: a page in the browser, for this machine.
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -50,7 +50,7 @@ Seconds limit_of(const std::string& text) {
   throw ConfigError(fmt::format("--limit {}: expected a duration from 1s to 720h", text));
 }
 
-void serve_command(const ServeOptions& options, Shared& shared) {
+void run_serve(const ServeOptions& options, Shared& shared) {
   serve::JobOptions job_options;
   job_options.data = std::filesystem::absolute(options.data);
   job_options.checkpoints = named_checkpoints(options.checkpoints);
@@ -58,13 +58,13 @@ void serve_command(const ServeOptions& options, Shared& shared) {
   job_options.queue = options.queue;
   job_options.limit = limit_of(options.limit);
   job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
-  // Blocked before any thread is made, so that this one alone gets them.
+  // The signals are blocked before any thread is made, so that only this thread receives them.
   sigset_t ends;
   ::sigemptyset(&ends);
   ::sigaddset(&ends, SIGINT);
   ::sigaddset(&ends, SIGTERM);
   ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
-  ::umask(077);  // what jobs write is for this user alone
+  ::umask(077);  // only this user may read what jobs write
   int signal = 0;
   {
     serve::Jobs jobs(job_options);
@@ -81,42 +81,44 @@ void serve_command(const ServeOptions& options, Shared& shared) {
     listener.join();
     if (!served) throw Failure("the server cannot listen");
   }
-  shared.exit_code = signal == SIGINT ? kInterrupted : 0;
+  shared.exit_code = signal == SIGINT ? ExitCode::interrupted : ExitCode::done;
+}
+
+void declare_serve(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<ServeOptions>();
+  command.add_option("--port", options->port, "port of 127.0.0.1; 0: a free one")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str();
+  command.add_option("--data", options->data, "where jobs are kept; DATA/checkpoints/* are offered too")
+      ->capture_default_str();
+  command.add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint")
+      ->delimiter(',');
+  command.add_option("--jobs", options->jobs, "jobs at once, which share the cores")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--queue", options->queue, "jobs that may wait")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command.add_option("--limit", options->limit, "time after which a job is ended")->capture_default_str();
+  command.callback([options, &shared] { run_serve(*options, shared); });
 }
 
 }  // namespace
 
-void add_serve(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<ServeOptions>();
-  auto* command = app.add_subcommand(
-      "serve",
-      "a page in the browser: compare, plan, generate\n"
-      "Examples:\n"
-      "  ganymede serve                                     then open the address that it prints\n"
-      "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"
-      "  ganymede serve --checkpoint run,other/run2         generate images from these\n"
-      "  ganymede serve --jobs 2 --limit 2h\n"
-      "\n"
-      "A page on this machine, for this machine alone: choose a model, platforms, schemes and policies, compare them "
-      "or\n"
-      "ask what to rent, and generate images from checkpoints. The address that it prints has a token, which every\n"
-      "request needs. Each job is this program, run in a folder of its own. docs/serve.md says what a request cannot "
-      "do.");
-  command->add_option("--port", options->port, "of 127.0.0.1; 0: a free one")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str();
-  command->add_option("--data", options->data, "where jobs are kept; DATA/checkpoints/* are offered too")
-      ->capture_default_str();
-  command->add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint")
-      ->delimiter(',');
-  command->add_option("--jobs", options->jobs, "jobs at once; each has its share of the cores")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  command->add_option("--queue", options->queue, "jobs that may wait")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  command->add_option("--limit", options->limit, "a job that takes longer is ended")->capture_default_str();
-  command->callback([options, &shared] { serve_command(*options, shared); });
+Command serve_command() {
+  return {.name = "serve",
+          .summary = "a page in the browser: compare, plan, generate",
+          .examples =
+              "  ganymede serve                                     then open the address that it prints\n"
+              "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"
+              "  ganymede serve --checkpoint run,other/run2         generate images from these\n"
+              "  ganymede serve --jobs 2 --limit 2h\n",
+          .about =
+              "Serves a page on this machine, for this machine alone: choose a model, platforms, schemes and\n"
+              "policies, compare them or ask what to rent, and generate images from checkpoints. The address that\n"
+              "it prints holds a token, which every request needs. Each job is this program, run in a folder of its\n"
+              "own. docs/serve.md says what a request cannot do.",
+          .declare = declare_serve};
 }
 
 }  // namespace ganymede::cli

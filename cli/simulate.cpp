@@ -15,7 +15,7 @@
 namespace ganymede::cli {
 namespace {
 
-/// The seeds of a run that chance decides.
+/// Default number of seeds of a run that random events affect.
 constexpr int kSeeds = 20;
 
 struct SimulateOptions {
@@ -23,11 +23,11 @@ struct SimulateOptions {
   std::string fidelity;
   std::string seed;
   int shown_steps = 3;
-  int seeds = 0;  // not asked for
+  int seeds = 0;  // 0: a default that depends on the scenario
   std::vector<std::string> assignments;
 };
 
-void simulate_command(const SimulateOptions& options, Shared& shared) {
+void run_simulate(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
   auto overrides = parse_assignments(options.assignments);
@@ -36,7 +36,7 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   Scenario scenario = load_scenario_or_plan(options.scenario, overrides);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
-  // Message by message each seed would cost what the first one does.
+  // At message fidelity every seed takes as long to simulate as the first one.
   const bool many = has_chances(scenario) && scenario.fidelity == Fidelity::sampled;
   const int seeds = options.seeds > 0 ? options.seeds : many ? kSeeds : 1;
   const std::string json = run_child([&] { return result_json(simulate_seeds(scenario, seeds)); });
@@ -45,45 +45,49 @@ void simulate_command(const SimulateOptions& options, Shared& shared) {
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? run_csv(run)
                                         : run_text(run, result_width(shared)));
-  if (!run["goals"]["met"].get<bool>()) shared.exit_code = kGateMissed;
+  if (!run["goals"]["met"].get<bool>()) shared.exit_code = ExitCode::goal_missed;
+}
+
+void declare_simulate(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<SimulateOptions>();
+  command.add_option("scenario", options->scenario, "a ganymede.scenario/1 file, or a plan")->required();
+  command
+      .add_option("--fidelity", options->fidelity,
+                  "sampled: simulate enough steps to know the mean; message: every step")
+      ->check(CLI::IsMember({"sampled", "message"}));
+  command.add_option("--seed", options->seed, "use this seed instead of the scenario's");
+  command
+      .add_option("--seeds", options->seeds,
+                  "number of seeds, counted up from the scenario's; default: 20 if nodes are lost at random, else 1")
+      ->check(CLI::Range(1, 100'000));
+  command
+      .add_option("--show-steps", options->shown_steps,
+                  "with --format json: keep what each worker does in so many steps, for report and export perfetto")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  add_set(command, options->assignments);
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_simulate(*options, shared); });
 }
 
 }  // namespace
 
-void add_simulate(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<SimulateOptions>();
-  auto* command = app.add_subcommand(
-      "simulate",
-      "one training run: how long, how busy, how much\n"
-      "Examples:\n"
-      "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
-      "  ganymede simulate scenario.json --set /platform/nodes=2 --set /synchronization/scheme=reduce-to-one\n"
-      "  ganymede simulate scenario.json --set /platform/market=spot --set /policy/name=spot-first\n"
-      "  ganymede simulate scenario.json --format json -o result.json\n"
-      "\n"
-      "Simulate one training run: how long, how busy, how much, what happened when, and where each GPU-second went.\n"
-      "Where nodes are lost at random, the distribution over 20 seeds from the scenario's on comes first.\n"
-      "Exit code 4: the run of the scenario's own seed misses its deadline or budget.");
-  command->add_option("scenario", options->scenario, "a ganymede.scenario/1 file, or a plan")->required();
-  command
-      ->add_option("--fidelity", options->fidelity,
-                   "sampled: simulate enough steps to know the mean; message: every step")
-      ->check(CLI::IsMember({"sampled", "message"}));
-  command->add_option("--seed", options->seed, "use this seed instead of the scenario's");
-  command
-      ->add_option("--seeds", options->seeds,
-                   "how many seeds, from the scenario's on; default: 20 where nodes are lost at random, else 1")
-      ->check(CLI::Range(1, 100'000));
-  command
-      ->add_option("--show-steps", options->shown_steps,
-                   "with --format json: keep what each worker does in so many steps, for report and export perfetto")
-      ->check(CLI::Range(0, 1000))
-      ->capture_default_str();
-  add_set(*command, options->assignments);
-  add_jobs(*command, shared);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { simulate_command(*options, shared); });
+Command simulate_command() {
+  return {.name = "simulate",
+          .summary = "one training run: how long, how busy, how much",
+          .examples =
+              "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+              "  ganymede simulate scenario.json --set /platform/nodes=2 --set /synchronization/scheme=reduce-to-one\n"
+              "  ganymede simulate scenario.json --set /platform/market=spot --set /policy/name=spot-first\n"
+              "  ganymede simulate scenario.json --format json -o result.json\n",
+          .about =
+              "Simulates one training run and prints how long it takes, how busy the hardware is, what it costs,\n"
+              "what happened when, and where each GPU-second went. If nodes are lost at random, the distribution\n"
+              "over 20 seeds comes first, starting with the scenario's seed.\n"
+              "Exit code 4: the run with the scenario's own seed misses its deadline or budget.",
+          .declare = declare_simulate};
 }
 
 }  // namespace ganymede::cli

@@ -19,7 +19,7 @@ struct SweepOptions {
   std::vector<std::string> assignments;
 };
 
-/// Marked rows in bold, on a terminal.
+/// The table with marked rows in bold, if it goes to a terminal.
 std::string highlighted(const Shared& shared, const std::string& table) {
   if (!shared.color || !shared.output.empty()) return table;
   std::istringstream lines(table);
@@ -29,13 +29,13 @@ std::string highlighted(const Shared& shared, const std::string& table) {
   return out;
 }
 
-void sweep_command(const SweepOptions& options, const Shared& shared) {
+void run_sweep(const SweepOptions& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.study);
   auto overrides = parse_assignments(options.assignments);
   if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
   const Study study = load_study(options.study, overrides);
-  // With --output every result is kept as it comes, so that an interrupted sweep goes on where it was.
+  // With --output every result is kept in a journal, from which an interrupted sweep continues.
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
   if (!journal.empty() && std::filesystem::exists(journal))
     remark(shared, fmt::format("going on from {}", journal.string()));
@@ -62,30 +62,32 @@ void sweep_command(const SweepOptions& options, const Shared& shared) {
         fmt::format("{} of {} runs failed; the first: {}", outcome.failed, study.runs.size(), outcome.first_reason));
 }
 
+void declare_sweep(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<SweepOptions>();
+  command.add_option("study", options->study, "a ganymede.study/1 file")->required();
+  command.add_option("--seed", options->seed, "use this seed instead of the study's");
+  add_set(command, options->assignments);
+  add_jobs(command, shared);
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  command.callback([options, &shared] { run_sweep(*options, shared); });
+}
+
 }  // namespace
 
-void add_sweep(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<SweepOptions>();
-  auto* command = app.add_subcommand(
-      "sweep",
-      "platforms x GPU counts x schemes x policies x seeds, distributions and ranking\n"
-      "Examples:\n"
-      "  ganymede sweep studies/first-look.json\n"
-      "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
-      "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n"
-      "\n"
-      "Simulate a study: platforms x GPU counts x schemes x policies x seeds; with several seeds the distribution of "
-      "time\n"
-      "and cost, with several policies their ranking and whether it is beyond the noise. With -o, an interrupted "
-      "sweep\n"
-      "keeps what is done in FILE.partial, and the same command goes on from there.");
-  command->add_option("study", options->study, "a ganymede.study/1 file")->required();
-  command->add_option("--seed", options->seed, "use this seed instead of the study's");
-  add_set(*command, options->assignments);
-  add_jobs(*command, shared);
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  command->callback([options, &shared] { sweep_command(*options, shared); });
+Command sweep_command() {
+  return {.name = "sweep",
+          .summary = "platforms x GPU counts x schemes x policies x seeds, distributions and ranking",
+          .examples =
+              "  ganymede sweep studies/first-look.json\n"
+              "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
+              "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n",
+          .about =
+              "Simulates a study: platforms x GPU counts x schemes x policies x seeds. For several seeds it prints\n"
+              "the distribution of time and cost, for several policies their ranking and whether it exceeds the\n"
+              "noise. With -o, an interrupted sweep keeps what is done in FILE.partial, and the same command\n"
+              "continues from there.",
+          .declare = declare_sweep};
 }
 
 }  // namespace ganymede::cli

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of the terminal, if there is one: everything else (files, pipes) gets plain text of any width.
+// The width and colours of the terminal, if there is one. Files and pipes get plain text that is not wrapped.
 
 #include <cstddef>
 #include <optional>
@@ -9,14 +9,14 @@
 
 namespace ganymede::cli {
 
-/// Columns of the terminal behind the descriptor: what COLUMNS says, else the terminal. Nothing where there is none, or
-/// none that knows.
+/// The columns of the terminal behind a descriptor: the value of COLUMNS, or what the terminal says. Returns nullopt if
+/// the descriptor is no terminal, or one that does not know its width.
 std::optional<std::size_t> terminal_columns(int descriptor);
-/// How wide a command's result may be: kAnyWidth unless it goes to a terminal.
+/// The width to which a command's result is fitted: kAnyWidth unless it goes to a terminal.
 std::size_t result_width(const Shared& shared);
-/// The same of what goes to stderr.
+/// The width to which text on stderr is fitted: kAnyWidth unless stderr is a terminal.
 std::size_t remark_width();
-/// Whether escape codes may go to stdout: it is a terminal that knows them, and NO_COLOR (no-color.org) is not set.
+/// True if stdout is a terminal that supports colours and NO_COLOR (no-color.org) is not set.
 bool may_color();
 
 }  // namespace ganymede::cli

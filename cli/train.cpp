@@ -1,4 +1,4 @@
-// ganymede train: trains a GAN for real, and writes samples, weights and the step trace.
+// ganymede train: trains a GAN, and writes samples, weights, checkpoints and the step trace.
 
 #include "kernel/train.hpp"
 
@@ -37,21 +37,13 @@ using kernel::Trainer;
 using Arguments = TrainArguments;
 using Report = TrainReport;
 
-constexpr const char* kTrainHelp =
-    "train a GAN for real: losses, samples, weights, step trace\n"
-    "Examples:\n"
-    "  ganymede train --model mlp-gan --steps 3000 --samples digits.png\n"
-    "  ganymede train --model mlp-gan --dataset ~/mnist --steps 9380 --batch 64 --weights gan.safetensors\n"
-    "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
-    "  ganymede train --model mlp-gan --batch 64 --describe\n";
-
 constexpr int kSamples = 64;
-constexpr std::size_t kReports = 10;  // rows of losses in the report of a training
+constexpr std::size_t kReports = 10;  // steps of a training whose losses are reported
 
 /// Set by SIGINT and SIGTERM: the training ends after the current step.
 volatile std::sig_atomic_t stop_asked = 0;
 
-/// For its lifetime SIGINT and SIGTERM set stop_asked; before and after they end the program as usual.
+/// While it lives, the signals set stop_asked; before and after that they end the program as usual.
 class StopOnSignals {
  public:
   StopOnSignals() {
@@ -66,8 +58,8 @@ class StopOnSignals {
 
 struct Stopped {};
 
-/// Chooses --stage-steps for a growing model so that it reaches its full size within --steps, unless the user or the
-/// checkpoint to resume from says how many.
+/// Sets the steps of each stage of a growing model, unless the user or the checkpoint to resume from sets them: the
+/// model then reaches its full size within the training.
 void choose_stage_steps(Arguments& arguments) {
   const kernel::Model& model = kernel::find_model(arguments.options.model);
   if (!model.grows() || arguments.options.stage_steps > 0) return;
@@ -94,12 +86,12 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
     if (file.empty()) continue;
     if (!outputs.insert(file).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
-    check_writable(file);  // now, not after the training
+    check_writable(file);  // now, not after hours of training
   }
   if (!arguments.quality_curve.empty()) check_quality_curve(arguments);
 }
 
-/// The progress line with losses, rate and time left, on a terminal only.
+/// A line of progress with losses, rate and time left, on a terminal only.
 class TrainingLine {
  public:
   TrainingLine(std::int64_t steps, int batch, const Shared& shared) : steps_(steps), batch_(batch) {
@@ -147,7 +139,6 @@ std::string name_at_step(const std::filesystem::path& file, std::int64_t step) {
       .string();
 }
 
-/// Trains up to --steps with a progress line, and saves checkpoints, samples and quality on the way.
 Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   Report report;
   std::optional<kernel::QualityMeter> meter;
@@ -188,7 +179,8 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   return report;
 }
 
-/// Restores the last checkpoint that is not damaged, or says that there is none and the training begins.
+/// Continues from the last whole checkpoint; if there is none, says that the training begins. Throws ConfigError if the
+/// checkpoint has all the steps already.
 void resume(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
   std::vector<std::string> damaged;
   const auto found = kernel::last_checkpoint(arguments.checkpoint, damaged);
@@ -223,7 +215,7 @@ void check_gpus(const Arguments& arguments) {
         "--gpus: found {} in each of several processes, expected 1: each takes a GPU of its own", arguments.gpus));
 }
 
-/// Refuses options that need several replicas, or exactly one.
+/// Throws ConfigError for options that need several replicas, or only one.
 void check_replicas(const Arguments& arguments, int replicas) {
   if (replicas == 1 && (arguments.options.compression != "none" || arguments.options.synchronized_norm))
     throw ConfigError(
@@ -233,7 +225,7 @@ void check_replicas(const Arguments& arguments, int replicas) {
         "--trace: found several processes, expected one: a trace is of one replica, and simulate adds the network");
 }
 
-/// Runs one replica of the training, or all of it. Only the first replica prints and writes files.
+/// Trains one replica, which may be the only one. Only the first replica prints and writes files.
 void train_replica(const Arguments& arguments, Shared& shared, kernel::Communicator* communicator) {
   const bool first = communicator == nullptr || communicator->shard().rank == 0;
   if (!first) shared.quiet = true;
@@ -250,7 +242,7 @@ void train_replica(const Arguments& arguments, Shared& shared, kernel::Communica
     remark(shared, fmt::format("stopped after step {}{}", trainer.steps_done(),
                                arguments.checkpoint.empty() ? "; --checkpoint would have kept it"
                                                             : "; --resume goes on from there"));
-    shared.exit_code = kInterrupted;
+    shared.exit_code = ExitCode::interrupted;
     return;
   }
   write_outputs(trainer, arguments);
@@ -286,50 +278,48 @@ void train(Arguments& arguments, Shared& shared) {
   train_replica(arguments, shared, communicator.get());
 }
 
-/// Adds the options that change how a model learns.
+/// Declares the options of the optimizer and of the loss.
 void add_learning_options(CLI::App& command, kernel::TrainOptions& options) {
   command.add_option("--lr", options.learning_rate, "Adam's learning rate; default: the model's");
   command.add_option("--beta1", options.beta1, "Adam's first decay rate; default: the model's");
   command.add_option("--beta2", options.beta2, "Adam's second decay rate; default: the model's");
-  command.add_option("--epsilon", options.epsilon, "what Adam adds to a gradient's size; default: 1e-8");
+  command.add_option("--epsilon", options.epsilon, "what Adam adds to the denominator; default: 1e-8");
   command.add_option("--ema", options.average_decay,
                      "draw samples by a moving average of the generator with this decay, as 0.999; 0: none");
   command.add_option("--loss", options.loss, "non-saturating, minimax, hinge or wgan-gp; default: the model's")
       ->check(suggest("@losses"));
   command.add_option("--stage-steps", options.stage_steps,
-                     "of a growing model: steps of each fading in and each stay; default: --steps shared out evenly");
-  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator a step")
+                     "steps of each fade-in and each stay of a growing model; default: --steps in equal parts");
+  command.add_option("--d-steps", options.discriminator_steps, "updates of the discriminator in each step")
       ->capture_default_str();
 }
 
-/// Adds the options of what a training measures, keeps and writes.
-void add_training_outputs(CLI::App& command, Arguments& arguments) {
+/// Declares what is written during and after the training, and from what it continues.
+void add_output_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--samples", arguments.samples, "write a grid of generated images as PNG");
   command.add_option("--samples-every", arguments.samples_every,
-                     "and one every so many steps, NAME-000500.png beside it");
-  command.add_option("--quality", arguments.quality,
-                     "measure FID and inception score with so many images, by a classifier of its own");
+                     "also write one every so many steps, as NAME-000500.png beside it");
+  command.add_option(
+      "--quality", arguments.quality,
+      "measure FID and inception score with so many images, by a classifier that comes with the program");
   command.add_option("--features", arguments.features,
-                     "measure by this classifier instead: safetensors, see docs/commands.md");
-  command.add_option("--quality-every", arguments.quality_every, "also every so many steps");
+                     "classifier to measure with instead: a safetensors file, see docs/commands.md");
+  command.add_option("--quality-every", arguments.quality_every, "also measure every so many steps");
   command.add_option("--quality-curve", arguments.quality_curve,
-                     "add what was measured to this file, for scenarios with a quality for their target");
+                     "add the measurements to this file, for scenarios whose target is a quality");
   command.add_option("--checkpoint", arguments.checkpoint,
-                     "keep the last two checkpoints in this directory; also when interrupted");
-  command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps between two")->capture_default_str();
-  command.add_flag("--resume", arguments.resume, "go on from the last whole checkpoint, to --steps in all");
-  command.add_option("--init", arguments.init, "begin with these weights: safetensors, as --weights writes them");
+                     "keep the last two checkpoints in this directory; one is also written on an interrupt");
+  command.add_option("--checkpoint-every", arguments.checkpoint_every, "steps between two checkpoints")
+      ->capture_default_str();
+  command.add_flag("--resume", arguments.resume, "continue from the last whole checkpoint, to --steps steps in all");
+  command.add_option("--init", arguments.init, "start from these weights: a safetensors file, as --weights writes it");
   command.add_option("--weights", arguments.weights, "write both networks' weights as safetensors");
   command.add_option("--trace", arguments.trace, "record the phases of every step and write the step trace");
-  command.add_flag("--describe", arguments.describe, "print layers, parameters, work and memory; train nothing");
 }
 
-}  // namespace
-
-void add_train(CLI::App& app, Shared& shared) {
+void declare_train(CLI::App& command, Shared& shared) {
   auto arguments = std::make_shared<Arguments>();
   auto& options = arguments->options;
-  CLI::App& command = *app.add_subcommand("train", kTrainHelp);
   command.add_option("--model", options.model, "which GAN: see ganymede list models")
       ->check(suggest("@models"))
       ->capture_default_str();
@@ -342,16 +332,20 @@ void add_train(CLI::App& app, Shared& shared) {
       ->check(suggest("builtin @files"))
       ->capture_default_str();
   command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
-  command.add_option("--batch", options.batch, "images a step, of each process")->capture_default_str();
+  command.add_option("--batch", options.batch, "images in a step of each process")->capture_default_str();
   add_device_options(command, options);
   command.add_flag("--host-random", options.host_random,
                    "draw a GPU's random numbers on the host, as the CPU backend does: to compare both");
-  command.add_option("--gpus", arguments->gpus, "replicas, one a GPU of this machine; each with its own --batch")
+  command
+      .add_option("--gpus", arguments->gpus,
+                  "replicas, one for each GPU of this machine; each has a --batch of its own")
       ->capture_default_str();
   add_learning_options(command, options);
-  command.add_option("--prefetch", options.loader.prefetch, "batches made ahead while a step is computed; 0: none")
+  command
+      .add_option("--prefetch", options.loader.prefetch, "batches that are prepared while a step is computed; 0: none")
       ->capture_default_str();
-  command.add_option("--loader-threads", options.loader.threads, "that decode and gather them")->capture_default_str();
+  command.add_option("--loader-threads", options.loader.threads, "threads that decode and gather these batches")
+      ->capture_default_str();
   command.add_flag("!--no-image-cache", options.image_cache, "decode pictures in every epoch instead of the first");
   command.add_flag("--recompute", options.recompute,
                    "keep few activations and compute the others again: less memory, the same losses");
@@ -361,15 +355,32 @@ void add_train(CLI::App& app, Shared& shared) {
                   "the losses")
       ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
-  command.add_option("--compression", options.compression, "of gradients between processes: none, fp16, bf16 or int8")
+  command
+      .add_option("--compression", options.compression,
+                  "compression of gradients between processes: none, fp16, bf16 or int8")
       ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
-  command.add_flag("--sync-batch-norm", options.synchronized_norm, "batch norms over the images of all processes");
-  add_seed(command, options.seed, "of weights, batches, latents and dropout");
-  add_training_outputs(command, *arguments);
+  command.add_flag("--sync-batch-norm", options.synchronized_norm,
+                   "batch norm takes its statistics over the images of all processes");
+  add_seed(command, options.seed, "seed of weights, batches, latents and dropout");
+  add_output_options(command, *arguments);
+  command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");
   add_format(command, shared, {"table", "json"});
   add_output(command, shared);
   command.callback([arguments, &shared] { train(*arguments, shared); });
+}
+
+}  // namespace
+
+Command train_command() {
+  return {.name = "train",
+          .summary = "train a GAN for real: losses, samples, weights, step trace",
+          .examples =
+              "  ganymede train --model mlp-gan --steps 3000 --samples digits.png\n"
+              "  ganymede train --model mlp-gan --dataset ~/mnist --steps 9380 --batch 64 --weights gan.safetensors\n"
+              "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
+              "  ganymede train --model mlp-gan --batch 64 --describe\n",
+          .declare = declare_train};
 }
 
 }  // namespace ganymede::cli

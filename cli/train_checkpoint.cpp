@@ -50,7 +50,7 @@ void check_checkpoint(const TrainArguments& arguments) {
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments) {
   if (arguments.checkpoint.empty()) return nullptr;
   auto lock = std::make_unique<kernel::CheckpointLock>(arguments.checkpoint);
-  // Checked again, because another training may have begun and ended since the options were checked.
+  // Checked again, because another training may have started and ended since the options were checked.
   refuse_earlier_checkpoints(arguments);
   return lock;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Checks of `ganymede train` before it keeps checkpoints in a folder.
+// Checks and locks the directory in which `ganymede train` keeps its checkpoints.
 
 #include <memory>
 
@@ -8,10 +8,11 @@
 
 namespace ganymede::cli {
 
-/// Throws ConfigError for options that contradict each other and for a folder that cannot be written to.
+/// Throws ConfigError for checkpoint options that contradict each other, and for a directory that cannot be used.
 void check_checkpoint(const TrainArguments& arguments);
 
-/// Locks the folder for this training; null if it keeps no checkpoints. Throws ConfigError if another training uses it.
+/// Locks the directory for this training as long as the result lives; null if the training keeps no checkpoints. Throws
+/// ConfigError if another training uses the directory.
 std::unique_ptr<kernel::CheckpointLock> lock_checkpoints(const TrainArguments& arguments);
 
 }  // namespace ganymede::cli

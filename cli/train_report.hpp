@@ -1,5 +1,5 @@
 #pragma once
-// The arguments of `ganymede train` and the report at its end.
+// The options of `ganymede train` and its final report.
 
 #include <cstdint>
 #include <string>
@@ -15,21 +15,21 @@ struct TrainArguments {
   kernel::TrainOptions options;
   std::int64_t steps = 300;
   std::string init, samples, weights, trace;
-  std::int64_t samples_every = 0;  ///< steps; 0: only at the end
-  int quality = 0;                 ///< number of images to measure quality with; 0: not measured
-  std::int64_t quality_every = 0;  ///< steps; 0: only at the end
-  std::string quality_curve;       ///< file to which the measurements are added
-  std::string features;            ///< the feature network's file; empty: the kernel's own
-  std::string checkpoint;          ///< a directory
+  std::int64_t samples_every = 0;  ///< steps between two pictures; 0: one at the end only
+  int quality = 0;                 ///< images with which quality is measured; 0: it is not measured
+  std::int64_t quality_every = 0;  ///< steps between two measurements; 0: one at the end only
+  std::string quality_curve;       ///< file to which the measurements are added; empty: none
+  std::string features;            ///< file of the feature network; empty: the kernel's own network
+  std::string checkpoint;          ///< directory of checkpoints; empty: none are kept
   std::int64_t checkpoint_every = 1000;
   bool resume = false;
   bool describe = false;
-  int gpus = 1;  ///< replicas, each a thread with its GPU
+  int gpus = 1;  ///< replicas, each a thread with a GPU of its own
 };
 
 struct TrainReport {
-  std::vector<kernel::Progress> history;                          ///< at intervals, and the last step
-  std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< by step
+  std::vector<kernel::Progress> history;                          ///< at regular intervals and at and the last step
+  std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< step and what was measured after it
   kernel::RunResult result;
   // Peaks over the training and its measurements of quality.
   double allocated_peak_bytes = 0, resident_peak_bytes = 0;
@@ -38,12 +38,13 @@ struct TrainReport {
 /// The backend in words: "eigen on AMD EPYC, 2 threads (AVX-512)".
 std::string describe_backend(const kernel::BackendInfo& info);
 
-/// Peak resident memory of this process so far.
+/// The most memory in bytes that this process has had resident.
 double peak_resident_bytes();
 
 /// Throws ConfigError if the file of --quality-curve exists and belongs to another model.
 void check_quality_curve(const TrainArguments& arguments);
-/// Adds this training's measurements to that file. They replace an earlier training's with the same batch and seed.
+/// Adds the measurements of this training to the file of --quality-curve. They replace those of an earlier training
+/// with the same batch and seed.
 void add_quality_curve(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);
 
 std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments);

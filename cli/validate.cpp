@@ -29,10 +29,10 @@ JsonNode find_study(const std::string& name) {
                                 near ? fmt::format(", did you mean \"{}\"?", *near) : "", list_of(names)));
 }
 
-void validate_command(const ValidateOptions& options, Shared& shared) {
+void run_validate(const ValidateOptions& options, Shared& shared) {
   check_output(shared);
   const auto& names = options.studies.empty() ? validation_names() : options.studies;
-  std::vector<Validation> studies;  // all are read before the first is run
+  std::vector<Validation> studies;  // all are read before the first one runs
   for (const std::string& name : names) {
     if (!options.studies.empty() && name.ends_with(".json")) keep_input(shared, name);
     studies.push_back(read_validation(find_study(name)));
@@ -49,29 +49,33 @@ void validate_command(const ValidateOptions& options, Shared& shared) {
   emit(shared, shared.format == "json"  ? result.dump(1) + "\n"
                : shared.format == "csv" ? validation_csv(result)
                                         : validation_text(result, !options.studies.empty(), result_width(shared)));
-  if (!promises_kept(result)) shared.exit_code = kGateMissed;
+  if (!promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
+}
+
+void declare_validate(CLI::App& command, Shared& shared) {
+  auto options = std::make_shared<ValidateOptions>();
+  command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())))
+      ->check(suggest("@studies @files"));
+  add_format(command, shared, {"table", "json", "csv"});
+  add_output(command, shared);
+  add_jobs(command, shared);
+  command.callback([options, &shared] { run_validate(*options, shared); });
 }
 
 }  // namespace
 
-void add_validate(CLI::App& app, Shared& shared) {
-  auto options = std::make_shared<ValidateOptions>();
-  auto* command = app.add_subcommand(
-      "validate",
-      "predictions against published measurements, with their baselines and errors\n"
-      "Examples:\n"
-      "  ganymede validate\n"
-      "  ganymede validate stylegan2_ada_v100\n"
-      "  ganymede validate my-study.json --format json -o validation.json\n"
-      "\n"
-      "Without a name every study that comes with the program. Cells marked as fitted calibrate a study, all others\n"
-      "are predicted. Exit code 4 if a study misses an accuracy that it promises.");
-  command->add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())))
-      ->check(suggest("@studies @files"));
-  add_format(*command, shared, {"table", "json", "csv"});
-  add_output(*command, shared);
-  add_jobs(*command, shared);
-  command->callback([options, &shared] { validate_command(*options, shared); });
+Command validate_command() {
+  return {.name = "validate",
+          .summary = "predictions against published measurements, with their baselines and errors",
+          .examples =
+              "  ganymede validate\n"
+              "  ganymede validate stylegan2_ada_v100\n"
+              "  ganymede validate my-study.json --format json -o validation.json\n",
+          .about =
+              "Without a name, every study that comes with the program is predicted. Cells that are marked as\n"
+              "fitted calibrate a study; all others are predicted. Exit code 4 if a study misses an accuracy that\n"
+              "it promises.",
+          .declare = declare_validate};
 }
 
 }  // namespace ganymede::cli

@@ -298,10 +298,9 @@ void read_search(const JsonNode& node, Request& request) {
   request.checkpoints = {"10min", "1h", "daly"};
   if (const auto list = in.optional("checkpoints")) {
     request.checkpoints = read_strings(in, "checkpoints");
-    for (const std::string& every : request.checkpoints) {
-      const JsonNode entry = JsonNode::wrap(Json(every), node.file(), "");
-      if (every != "daly" && !every.ends_with("epoch")) entry.as_positive<Seconds>();
-    }
+    for (const JsonNode& entry : list->is_string() ? std::vector<JsonNode>{*list} : list->as_array())
+      if (const std::string every = entry.as_string(); every != "daly" && !every.ends_with("epoch"))
+        entry.as_positive<Seconds>();
   }
   if (const auto seeds = in.optional("seeds"))
     request.seeds = request.seeds_at_risk = static_cast<int>(seeds->as_integer(1, 10'000));

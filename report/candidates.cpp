@@ -12,7 +12,7 @@
 #include <numeric>
 #include <set>
 
-#include "calibration/statistics.hpp"
+#include "common/statistics.hpp"
 #include "report/groups.hpp"
 #include "report/plans.hpp"
 
@@ -33,7 +33,7 @@ std::string with_market(const std::string& place, const std::string& market) {
   return market.empty() || market == "on-demand" ? place : place + " " + market;
 }
 
-/// Not finite values of some runs do not spoil the others' quantiles, but what is unknown in all is unknown.
+/// The quantile over the runs whose value is finite; unknown if there is none.
 double quantile_of(const Runs& runs, double share, const std::function<double(const Json&)>& value) {
   std::vector<double> values;
   for (const Json* run : runs)
@@ -61,7 +61,7 @@ Estimate estimate(const Json& spread) {
 
 double total_s(const Json& run) { return run.at("time").at("total_s").get<double>(); }
 
-/// The run of median time: the lower one of two in the middle.
+/// The run of median time. Of two runs in the middle, the faster one.
 const Json* median_run(Runs runs) {
   const auto middle = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
   std::nth_element(runs.begin(), middle, runs.end(),
@@ -80,16 +80,16 @@ bool keeps_its_gpus(const Json& run) {
   return policy.empty() || policy == "fixed";
 }
 
-/// What was asked for at first, where the run says so.
-int asked_gpus(const Json& run, int otherwise) {
-  if (!run.contains("launch")) return otherwise;
+/// The GPUs that were asked for at first, if the run says so.
+int asked_gpus(const Json& run, int default_value) {
+  if (!run.contains("launch")) return default_value;
   int sum = 0;
   for (const Json& pool : run.at("launch").at("pools"))
     sum += pool.at("nodes").get<int>() * pool.at("gpus_per_node").get<int>();
   return sum;
 }
 
-/// The GPUs that it uses of each node: a number, of several pools an array; null where the run does not say.
+/// How many GPUs of each node a run uses: a number, or an array for several pools; null if the run does not say.
 Json asked_per_node(const Json& run) {
   if (!run.contains("launch")) return nullptr;
   Json out = Json::array();
@@ -97,7 +97,7 @@ Json asked_per_node(const Json& run) {
   return out.size() == 1 ? out.front() : out;
 }
 
-/// Says the GPUs of each node where only they tell candidates apart.
+/// Adds the GPUs of each node to the names of candidates that nothing else tells apart.
 void name_parts(std::vector<ReportCandidate>& candidates) {
   const auto place = [](const ReportCandidate& of) { return of.infrastructure + ", " + of.rented; };
   std::map<std::string, std::set<std::string>> parts;
@@ -190,7 +190,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.risk_assumed = marks.risk_assumed;
   out.price_doubtful = marks.price_doubtful;
   out.runs = request.value("seeds", 1);
-  // A plan keeps no bills: what its nodes cost for the whole time is the instances' part.
+  // A plan keeps no bills. The part of the instances is what its nodes cost for the whole time.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
   out.images_per_s = request.at("images").get<double>() / out.time_s.middle;
@@ -203,8 +203,8 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   return out;
 }
 
-/// Runs that are alike but for their seed. How many GPUs a policy came to hold is what happened, not what was asked
-/// for.
+/// Groups of runs that differ in their seed alone. The number of GPUs that a policy came to hold is an outcome and does
+/// not tell groups apart.
 std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})

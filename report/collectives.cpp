@@ -9,7 +9,6 @@
 
 #include "common/units.hpp"
 #include "report/table.hpp"
-#include "report/timeline.hpp"
 
 namespace ganymede {
 namespace {
@@ -43,7 +42,7 @@ Table table_of(const Json& rows, bool for_people) {
   return table;
 }
 
-/// "64 MiB: nccl 1.00, ring 1.12, tree 1.90": times over the fastest's.
+/// Times as multiples of the fastest: "64 MiB: nccl 1.00, ring 1.12, tree 1.90".
 std::string ranking(const Json& rows) {
   std::map<std::int64_t, std::vector<const Json*>> by_size;
   for (const Json& row : rows) by_size[row["bytes"].get<std::int64_t>()].push_back(&row);
@@ -64,10 +63,6 @@ std::string ranking(const Json& rows) {
   return out.empty() ? "" : "Ranking, fastest first, as multiples of its time:\n" + out;
 }
 
-std::string endpoint_name(int endpoint, int ranks) {
-  return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
-}
-
 }  // namespace
 
 std::string collectives_text(const Json& rows, std::size_t width) {
@@ -76,24 +71,5 @@ std::string collectives_text(const Json& rows, std::size_t width) {
 }
 
 std::string collectives_csv(const Json& rows) { return table_of(rows, false).csv(); }
-
-std::string collectives_timeline(const Json& rows, int ranks) {
-  std::vector<TimelineSpan> spans;
-  for (const auto& row : rows) {
-    const std::string process =
-        fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
-    for (const auto& span : row["spans"]) {
-      const int source = span[0], destination = span[1];
-      spans.push_back({process,
-                       source,
-                       endpoint_name(source, ranks) + " sends",
-                       fmt::format("round {} to {}", span[2].get<std::int64_t>(), endpoint_name(destination, ranks)),
-                       Seconds{span[4].get<double>()},
-                       Seconds{span[5].get<double>()},
-                       {{"bytes", span[3].dump()}}});
-    }
-  }
-  return chrome_trace(spans);
-}
 
 }  // namespace ganymede

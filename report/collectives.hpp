@@ -1,5 +1,5 @@
 #pragma once
-// Timed collectives for people and for CSV, from the JSON that programs get.
+// Timed collectives as text and as CSV, from the JSON that `allreduce --format json` prints.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,12 +8,9 @@
 
 namespace ganymede {
 
-/// `rows` is what `allreduce --format json` prints: size, scheme, time, algbw and busbw as in nccl-tests and what
-/// limits it, then a ranking for each size; fitted to `width` columns (report/table.hpp).
+/// Returns a table of size, scheme, time, algbw and busbw as in nccl-tests, and what limits each time; then a ranking
+/// for each size. It is fitted to `width` columns (table.hpp).
 std::string collectives_text(const nlohmann::json& rows, std::size_t width = kAnyWidth);
 std::string collectives_csv(const nlohmann::json& rows);
-/// The messages of rows that have "spans" ([source, destination, round, bytes, start, end]) as a Chrome trace; what is
-/// no rank is a switch.
-std::string collectives_timeline(const nlohmann::json& rows, int ranks);
 
 }  // namespace ganymede

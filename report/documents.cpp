@@ -24,7 +24,7 @@ void expect_run(const JsonNode& run) {
     if (!run.value().at(part).is_object()) run.child(part).fail(fmt::format("is no object; {}", kAgain));
 }
 
-/// By DocumentKind.
+/// The schemas in the order of DocumentKind.
 constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1",
                                     "ganymede.validation-result/1"};
 

@@ -1,5 +1,5 @@
 #pragma once
-// What simulate, sweep and plan write with --format json, as exports read it.
+// The documents that simulate, sweep, plan and validate write with --format json, as reports and exports read them.
 
 #include <filesystem>
 #include <initializer_list>
@@ -17,8 +17,8 @@ struct Document {
   const nlohmann::json& json() const { return node.value(); }
 };
 
-/// ConfigError for anything but these kinds: another schema, a newer version of one, members that an earlier program
-/// did not write.
+/// Reads a document of one of these kinds. Throws ConfigError for another schema, for a newer version of a schema, and
+/// if members are missing because an earlier program wrote the file.
 Document load_document(const std::filesystem::path& file,
                        std::initializer_list<DocumentKind> kinds = {DocumentKind::result, DocumentKind::sweep,
                                                                     DocumentKind::plan});

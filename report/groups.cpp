@@ -18,7 +18,7 @@ std::string member(const Json& object, const char* name) { return object.at(name
 
 std::string place_of(const Json& of) { return member(of, "platform") + ", " + member(of, "allocation"); }
 
-/// The median and the interval over the seeds; of what no run states an error of, the 5th and 95th percentile.
+/// The median and the interval over the seeds; the 5th and 95th percentile for a quantity without a stated error.
 std::string spread(const Json& values, auto&& shown) {
   const bool stated = values.contains("interval");
   const Json& low = stated ? values.at("interval").at(0) : values.at("p5");

@@ -1,5 +1,5 @@
 #pragma once
-// Runs that differ in their seed alone, and policies ranked by them, for people.
+// Groups of runs that differ in their seed alone, and rankings of policies, as text.
 
 #include <nlohmann/json_fwd.hpp>
 #include <set>
@@ -7,17 +7,18 @@
 
 namespace ganymede {
 
-/// Each group of a ganymede.sweep/1 as one row, median and interval; then its rankings.
+/// Returns a table with one row for each group of a ganymede.sweep/1 (median and interval over its seeds), then the
+/// sweep's rankings.
 std::string groups_text(const nlohmann::json& sweep, std::size_t width);
 
-/// Places of a ganymede.sweep/1 whose groups differ in the GPUs that are used of each node.
+/// The places (platform and region) of a ganymede.sweep/1 whose groups differ in how many GPUs of each node they use.
 std::set<std::string> parted_places(const nlohmann::json& sweep);
-/// "1 x a", or "1 x a, 2 GPUs of each" where that tells it from others: of a group or a ranking.
+/// What a group or a ranking allocates: "1 x a", or "1 x a, 2 GPUs of each" if its place is one of `parted`.
 std::string allocation_of(const nlohmann::json& of, const std::set<std::string>& parted);
-/// ", 2 GPUs of each"; of several pools, given as an array, ", 2 and 4 GPUs of each".
+/// ", 2 GPUs of each"; for several pools, given as an array, ", 2 and 4 GPUs of each".
 std::string of_each_node(const nlohmann::json& gpus_per_node);
 
-/// Of a ranking's "difference": of the medians, or the mean that older sweeps have alone.
+/// The relative difference of the medians in a ranking's "difference"; older sweeps have only that of the means.
 double relative_difference(const nlohmann::json& difference);
 
 }  // namespace ganymede

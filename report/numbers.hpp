@@ -5,7 +5,7 @@
 
 namespace ganymede {
 
-/// "1:02:03", or seconds below ten minutes.
+/// "1:02:03", but "599.0 s" or the like below ten minutes.
 std::string clock(double seconds);
 std::string percent(double share);
 std::string usd(double amount);

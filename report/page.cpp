@@ -10,15 +10,15 @@
 #include <set>
 
 #include "common/embedded.hpp"
-#include "report/page_parts.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 namespace {
 
 using Json = nlohmann::json;
 
-/// Candidates whose bill and events are shown.
-constexpr std::size_t kMostDetailed = 60;
+/// Number of candidates whose bill and events are shown.
+constexpr std::size_t kMaxDetailed = 60;
 
 std::string_view part(std::string_view name) {
   for (const EmbeddedText& file : embedded_report_page())
@@ -26,7 +26,7 @@ std::string_view part(std::string_view name) {
   return {};
 }
 
-/// The script: our files share one scope that nothing else sees.
+/// The page's script. The files share one scope, which other scripts cannot see.
 std::string script() {
   std::string out(part("echarts.bundle.js"));
   out += "\n(() => {\n\"use strict\";\n";
@@ -34,7 +34,7 @@ std::string script() {
   return out + "})();\n";
 }
 
-/// As a content security policy names it.
+/// The script's hash as a content security policy names it.
 std::string hash_of(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
@@ -45,7 +45,7 @@ std::string hash_of(const std::string& text) {
   return "'sha256-" + std::string(base64.begin(), base64.begin() + size) + "'";
 }
 
-/// JSON inside a script element: nothing in it can end that element.
+/// JSON for the inside of a script element, with nothing in it that could end the element.
 std::string embedded_json(const nlohmann::ordered_json& data) {
   const std::string text = data.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   std::string out;
@@ -58,7 +58,7 @@ std::string embedded_json(const nlohmann::ordered_json& data) {
   return out;
 }
 
-/// The Pareto set, what the document marks, and an even sample of the others, by cost.
+/// At most so many candidates: the Pareto set, those that the document marks, and an even sample of the others by cost.
 std::vector<ReportCandidate> shown(std::vector<ReportCandidate> all, std::size_t most) {
   if (all.size() <= most) return all;
   std::vector<bool> keep(all.size(), false);
@@ -78,17 +78,17 @@ std::vector<ReportCandidate> shown(std::vector<ReportCandidate> all, std::size_t
   return out;
 }
 
-/// Those on the Pareto set first, the cheapest of them first of all; then in order.
+/// The Pareto set, beginning with its cheapest candidate, then the others in their order.
 std::vector<std::size_t> detailed(const std::vector<ReportCandidate>& candidates, std::vector<std::size_t> pareto) {
   std::vector<std::size_t> out(pareto.rbegin(), pareto.rend());
   for (std::size_t i = 0; i < candidates.size(); ++i)
     if (std::find(pareto.begin(), pareto.end(), i) == pareto.end()) out.push_back(i);
   std::erase_if(out, [&](std::size_t i) { return candidates[i].run == nullptr; });
-  if (out.size() > kMostDetailed) out.resize(kMostDetailed);
+  if (out.size() > kMaxDetailed) out.resize(kMaxDetailed);
   return out;
 }
 
-std::string kind_of(const Json& document) {
+std::string document_kind(const Json& document) {
   const auto schema = document.at("schema").get<std::string>();
   return schema == "ganymede.result/1"  ? "result"
          : schema == "ganymede.sweep/1" ? "sweep"
@@ -134,11 +134,11 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
 }
 
 std::string report_page(const Json& document) {
-  PageInput page{document, kind_of(document), {}, {}, 0, {}};
+  PageInput page{document, document_kind(document), {}, {}, 0, {}};
   if (page.kind != "validation") {
     auto all = candidates_of(document);
     page.all_candidates = all.size();
-    page.candidates = shown(std::move(all), kMostCandidates);
+    page.candidates = shown(std::move(all), kMaxCandidates);
     page.pareto = pareto_of(page.candidates);
     page.detailed = detailed(page.candidates, page.pareto);
   }

@@ -6,10 +6,10 @@
 
 namespace ganymede {
 
-/// Of a `ganymede.result/1`, `ganymede.sweep/1`, `ganymede.plan/1` or `ganymede.validation-result/1`. Its content
-/// security policy lets nothing run but its own scripts, which it names by their SHA-256, and lets nothing be fetched;
-/// whatever text the document holds stays text. `ganymede::kMostCandidates` at most are shown, and it says so.
-/// nlohmann::json::exception if `document` lacks what its schema demands.
+/// Returns the page of a `ganymede.result/1`, `ganymede.sweep/1`, `ganymede.plan/1` or `ganymede.validation-result/1`.
+/// Its content security policy allows only the page's own scripts, by their SHA-256, and no request to any server; text
+/// of the document is always shown as text. At most kMaxCandidates are shown, and the page says if there are more.
+/// Throws nlohmann::json::exception if `document` lacks members that its schema demands.
 std::string report_page(const nlohmann::json& document);
 
 }  // namespace ganymede

@@ -1,15 +1,16 @@
-// What the page's script draws: columns rather than objects, and no more digits than a picture shows.
+// The data that the page's script draws, as columns, with no more digits than a picture can show.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "report/page_parts.hpp"
-#include "report/run_timeline.hpp"
+#include "report/holdings.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 namespace {
@@ -17,14 +18,14 @@ namespace {
 using Json = nlohmann::json;
 using Out = nlohmann::ordered_json;
 
-/// Six digits; what is not finite is null.
+/// The value with six digits; null if it is not finite.
 Out rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
   if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-/// Few different texts in many rows.
+/// A column of texts of which only few are different: a list of the texts, and an index for each row.
 class Words {
  public:
   void add(const std::string& word) {
@@ -118,7 +119,7 @@ Out details_of(const PageInput& page) {
   return out;
 }
 
-/// Of candidates with several runs, each run's time and cost, the ends of its cost and what of it instances are.
+/// For candidates with several runs: the time and cost of each run, the ends of its cost and the instances' part of it.
 Out seeds_of(const PageInput& page) {
   Out out = Out::array();
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
@@ -154,7 +155,60 @@ Out cells_of(const Json& document) {
   return out;
 }
 
+/// The number of kinds of `step_spans` is at most this.
+constexpr std::size_t kKinds = 16;
+/// Kinds that have a track of their own beside that of the worker's computation.
+constexpr int kCommunication = 2;
+constexpr int kInput = 5;
+
+int track_of(int kind) { return kind == kCommunication ? 1 : kind == kInput ? 2 : 0; }
+
 }  // namespace
+
+nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>& names, std::size_t max_rows) {
+  const Json& rows = spans.at("rows");
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  if (rows.size() <= max_rows) {
+    for (const Json& row : rows) out.push_back(nlohmann::ordered_json(row));
+    return out;
+  }
+  struct Bin {
+    std::array<double, kKinds> seconds{};
+    std::size_t spans = 0;
+  };
+  double end = 0;
+  std::map<std::pair<std::size_t, int>, std::map<std::size_t, Bin>> tracks;
+  for (const Json& row : rows) {
+    end = std::max(end, row.at(3).get<double>() + row.at(4).get<double>());
+    tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
+  }
+  const std::size_t bins = std::max<std::size_t>(1, max_rows / tracks.size());
+  const double width = end / static_cast<double>(bins);
+  for (const Json& row : rows) {
+    const double start = row.at(3).get<double>();
+    const double stop = start + row.at(4).get<double>();
+    const auto kind = std::min<std::size_t>(kKinds - 1, row.at(1).get<std::size_t>());
+    auto& track = tracks[{row.at(0).get<std::size_t>(), track_of(row.at(1).get<int>())}];
+    for (auto bin = static_cast<std::size_t>(start / width); bin < bins; ++bin) {
+      const double left = static_cast<double>(bin) * width;
+      const double inside = std::min(stop, left + width) - std::max(start, left);
+      if (inside <= 0) break;
+      track[bin].seconds[kind] += inside;
+      ++track[bin].spans;
+    }
+  }
+  const std::size_t name = names.size();
+  names.emplace_back("several, drawn together");
+  for (const auto& [where, content] : tracks)
+    for (const auto& [bin, of] : content) {
+      const auto largest = std::max_element(of.seconds.begin(), of.seconds.end());
+      double filled = 0;
+      for (const double seconds : of.seconds) filled += seconds;
+      out.push_back(
+          {where.first, largest - of.seconds.begin(), name, static_cast<double>(bin) * width, std::min(width, filled)});
+    }
+  return out;
+}
 
 nlohmann::ordered_json page_data(const PageInput& page) {
   Out out = {{"kind", page.kind}};
@@ -169,7 +223,7 @@ nlohmann::ordered_json page_data(const PageInput& page) {
   if (page.document.contains("step_spans")) {
     const Json& spans = page.document.at("step_spans");
     auto names = spans.at("names").get<std::vector<std::string>>();
-    Out rows = capped_spans(spans, names, kMostSpans);
+    Out rows = capped_spans(spans, names, kMaxSpans);
     for (auto& row : rows)
       for (const std::size_t time : {3U, 4U})
         row[time] = std::strtod(fmt::format("{:.9f}", row.at(time).get<double>()).c_str(), nullptr);

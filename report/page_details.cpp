@@ -1,4 +1,4 @@
-// Of single runs: the bill, what happened when, what workers do in a step.
+// The sections of single runs: the bill, what happened when, what workers do in a step.
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 
 #include "common/units.hpp"
 #include "report/numbers.hpp"
-#include "report/page_parts.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 namespace {
@@ -82,7 +82,7 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
   std::string about =
       "What each worker does in a few steps of the configuration that trained most: its own course, its collectives, "
       "its input pipeline, which works ahead: what it loads for later steps is not drawn.";
-  if (spans.at("rows").size() > kMostSpans)
+  if (spans.at("rows").size() > kMaxSpans)
     about += fmt::format(
         " Of {} spans neighbours are drawn together, coloured by what has most of the time; <code>ganymede export "
         "perfetto</code> has each of them.",

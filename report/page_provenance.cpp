@@ -1,4 +1,4 @@
-// Where the numbers of a page come from, and what to beware of.
+// The sections on where the numbers of a page come from and which of them are doubtful.
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "report/page_parts.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 

@@ -1,4 +1,6 @@
-// What every report says: summary, comparison, scaling, GPU time, policies, energy.
+// The sections of every report: summary, comparison, scaling, GPU time, policies, energy.
+
+#include "report/page_sections.hpp"
 
 #include <fmt/format.h>
 
@@ -12,7 +14,6 @@
 #include "common/units.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
-#include "report/page_parts.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
@@ -36,7 +37,7 @@ std::string card(const std::string& name, const std::string& value, const std::s
                      escaped(below));
 }
 
-/// Time, money, use and carbon of one.
+/// Time, cost, utilization and carbon of one candidate.
 std::string cards(const ReportCandidate& of) {
   std::string out = "<dl class=cards>\n";
   out += card("Time", clock(of.time_s.middle), ends(of.time_s, clock));
@@ -95,7 +96,7 @@ Section summary_of_run(const PageInput& page) {
   out.about = fmt::format("{}: {} x {}, scheme {}.{} {}", escaped(name_of(run)), run.gpus, escaped(run.gpu),
                           escaped(run.scheme), goals_of(page.document, page.kind), intervals_of(page.document));
   if (!goals_of(page.document, page.kind).empty()) out.tables += verdict_of(page.document);
-  // The numbers that the terminal shows, word for word.
+  // These are the numbers that the terminal shows, in the same words.
   out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
                 "</pre></details>\n";
   return out;
@@ -112,7 +113,7 @@ std::string searched_of(const Json& plan) {
       searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()));
 }
 
-/// As the terminal marks them: a doubtful price, and a risk that nobody measured.
+/// The marks of the terminal: (?) for a doubtful price, (!) for a risk that was not measured.
 std::string price_mark(const ReportCandidate& of) { return of.price_doubtful ? " (?)" : ""; }
 std::string risk_mark(const ReportCandidate& of) { return of.risk_assumed ? " (!)" : ""; }
 
@@ -126,7 +127,7 @@ std::string legend_of(const std::vector<ReportCandidate>& candidates) {
   return out;
 }
 
-/// What the plan's own Pareto table lists, in its order.
+/// The candidates of the plan's own Pareto table, in its order.
 std::string plan_pareto(const PageInput& page) {
   if (page.pareto.size() < 2) return "";
   Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">goals met"});
@@ -219,7 +220,8 @@ Section comparison(const PageInput& page) {
   return out;
 }
 
-/// The ideal of all schemes of a GPU in a place is as many times its smallest number of GPUs, which may need none.
+/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, for
+/// all schemes alike: the fewest may be one GPU, which needs no scheme.
 void add_scaling(const PageInput& page, std::vector<Section>& sections) {
   using Points = std::map<int, double>;  // images a second by GPUs; of several shapes the fastest
   std::map<std::string, std::map<std::string, Points>> kinds;
@@ -254,27 +256,27 @@ void add_scaling(const PageInput& page, std::vector<Section>& sections) {
                       html_of(table, "Scaling")});
 }
 
-/// What further tables list: the candidates that none beats and the cheapest others, by cost.
-constexpr std::size_t kMostListed = 300;
+/// The candidates that further tables list: those that no other beats and the cheapest of the rest, by cost.
+constexpr std::size_t kMaxListed = 300;
 
 std::vector<std::size_t> listed(const PageInput& page) {
   std::vector<std::size_t> out(page.candidates.size());
   std::iota(out.begin(), out.end(), 0);
-  if (out.size() <= kMostListed) return out;
+  if (out.size() <= kMaxListed) return out;
   const std::set<std::size_t> best(page.pareto.begin(), page.pareto.end());
   const auto key = [&](std::size_t i) {
     const double cost = page.candidates[i].usd.middle;
     return std::pair(!best.contains(i), std::isfinite(cost) ? cost : 1e300);
   };
   std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  out.resize(kMostListed);
+  out.resize(kMaxListed);
   return out;
 }
 
 std::string listing(const PageInput& page) {
-  return page.candidates.size() <= kMostListed
+  return page.candidates.size() <= kMaxListed
              ? ""
-             : fmt::format(" The table lists those that none beats and the cheapest others, {} in all.", kMostListed);
+             : fmt::format(" The table lists those that none beats and the cheapest others, {} in all.", kMaxListed);
 }
 
 void add_ledger(const PageInput& page, std::vector<Section>& sections) {

@@ -1,4 +1,4 @@
-// Predicted against measured.
+// The section that compares predictions with measurements.
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/numbers.hpp"
-#include "report/page_parts.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 namespace {
@@ -42,7 +42,7 @@ Section overview(const Json& document) {
   return out;
 }
 
-/// Names are somebody's text: no identifiers.
+/// Identifiers are numbered, because the names of studies may hold any text.
 Section of_study(const Json& study, std::size_t number) {
   Section out{"study-" + std::to_string(number), study.at("title"), "", {}, ""};
   out.about = "Source: " + escaped(study.value("source", ""));

@@ -28,11 +28,11 @@ std::string place(const Json& row) {
          (market == "on-demand" ? "" : " " + market);
 }
 
-/// A member that plans of earlier versions do not have.
+/// A member that plans of earlier versions do not have, or its default value.
 template <class T>
-T member(const Json& row, const char* name, T otherwise) {
+T member(const Json& row, const char* name, T default_value) {
   const auto found = row.find(name);
-  return found == row.end() || found->is_null() ? otherwise : found->get<T>();
+  return found == row.end() || found->is_null() ? default_value : found->get<T>();
 }
 
 bool is_mixed(const Json& row) {
@@ -60,7 +60,7 @@ PlanMarks plan_marks(const Json& row) {
 
 namespace {
 
-/// "2026-07-20", with a mark where the price is doubtful.
+/// The date of a price, "2026-07-20", with a mark if the price is doubtful.
 std::string price_date(const Json& row) {
   std::string out = row.at("prices_as_of").get<std::string>();
   if (plan_marks(row).price_doubtful) out += " (?)";
@@ -73,13 +73,13 @@ std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
 }
 
-/// What owning assumes stands beside the mark of a candidate that is not rented.
+/// For a candidate on the user's own machines, what its price assumes about owning them.
 std::string marked(std::string mark, const Json& row) {
   if (!row.contains("owned")) return mark;
   return mark + (mark.empty() ? "" : "; ") + "owned: " + row.at("owned").get<std::string>();
 }
 
-/// Its stated error reaches beyond a goal.
+/// True if the stated error of a candidate reaches beyond a goal.
 bool may_miss(const Json& row, const Json& request) {
   const auto high = [&](const char* what) { return row.at(what).at("interval").at(1).get<double>(); };
   const bool late = !request.at("deadline_s").is_null() && high("time_s") > request.at("deadline_s").get<double>();
@@ -112,7 +112,7 @@ std::string misses_of(const Json& rows, const Json& request, std::size_t width) 
   return table.text(width);
 }
 
-/// "128", or "16, 32, 64 or 128".
+/// The batch sizes that were searched: "128", or "16, 32, 64 or 128".
 std::string batches(const Json& request) {
   if (!request.contains("batches_per_gpu")) return request.at("batch_per_gpu").dump();
   std::string out;
@@ -122,7 +122,7 @@ std::string batches(const Json& request) {
   return out;
 }
 
-/// What is rented, its price with date and source, and what of its risk is not known.
+/// What is rented, its price with date and source, and which of its risks are not known.
 std::string sentence(const Json& row, const Json& request) {
   std::string out = fmt::format("{}, {}, {}, {}", place(row), plan_rented(row, request),
                                 row.at("scheme").get<std::string>(), row.at("policy").get<std::string>());
@@ -143,7 +143,7 @@ std::string sentence(const Json& row, const Json& request) {
   return out;
 }
 
-/// The chosen one; and where its risk is a guess, the best whose is not.
+/// The chosen candidate and, if its risk is assumed, the best one whose risk is not.
 std::string choice(const Json& plan) {
   if (plan.at("chosen").is_null()) return "";
   std::string out = "CHOSEN: " + sentence(plan.at("chosen"), plan.at("request")) + "\n";

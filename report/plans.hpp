@@ -1,5 +1,5 @@
 #pragma once
-// A plan as people read it.
+// A plan as text and as CSV.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace ganymede {
 
-/// What stands above a plan's Pareto set, on the terminal and on the page.
+/// The heading of a plan's Pareto set, on the terminal and on the page.
 inline constexpr std::string_view kPlanPareto =
     "Nothing that meets the goals is both faster and cheaper than one of these, doubtful prices taken at the high end "
     "of "
@@ -20,20 +20,20 @@ inline constexpr std::string_view kDoubtfulPrice =
     "a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked by its "
     "high end";
 
-/// Of a plan's row "2 x p3.2xlarge", with how many nodes are on demand, the GPUs of each where it is a part of the
-/// instance, and the batch size where the request searched several.
+/// What a row of a plan rents, "2 x p3.2xlarge": with the number of nodes on demand if only some are, the GPUs of each
+/// node if not all are used, and the batch size if the request searched several.
 std::string plan_rented(const nlohmann::json& row, const nlohmann::json& request);
 
 struct PlanMarks {
-  bool risk_assumed = false;    ///< when its nodes are taken back is an assumption: no recording and nobody says it
-  bool price_doubtful = false;  ///< undated, old or implausibly low
+  bool risk_assumed = false;    ///< when nodes are taken back is assumed: neither recorded nor published
+  bool price_doubtful = false;  ///< the price is undated, old or implausibly low
 };
 PlanMarks plan_marks(const nlohmann::json& row);
 
-/// Of `ganymede.plan/1`: what was searched, the candidates to choose from with the chosen one marked, the Pareto set,
-/// the near misses and why they failed; fitted to `width` columns (report/table.hpp).
+/// Returns a `ganymede.plan/1` as text: what was searched, the candidates with the chosen one marked, the Pareto set,
+/// the near misses and why they failed. It is fitted to `width` columns (table.hpp).
 std::string plan_text(const nlohmann::json& plan, std::size_t width = kAnyWidth);
-/// All simulated candidates, a row each.
+/// Returns CSV with one row for each simulated candidate.
 std::string plan_csv(const nlohmann::json& plan);
 
 }  // namespace ganymede

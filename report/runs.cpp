@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// How the simulator's warnings about single facts begin.
+/// The beginning of the simulator's warnings about single facts.
 constexpr std::string_view kUnconfirmed = "unconfirmed: ";
 
 double number(const Json& run, const char* pointer) { return run.at(Json::json_pointer(pointer)).get<double>(); }
@@ -30,7 +30,7 @@ std::string text(const Json& run, const char* pointer) {
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
 
 double training_s(const Json& run) { return number(run, "/time/step_mean_s") * number(run, "/time/steps"); }
-/// Shares of the GPU time that is held, boot and unused GPUs included: what the result's gpu_busy is.
+/// Shares of all GPU time that is held, with boot and unused GPUs, as the result's gpu_busy.
 double busy(const Json& run) { return number(run, "/utilization/gpu_busy"); }
 double exposed(const Json& run) {
   return number(run, "/gpu_seconds/exposed_communication") / number(run, "/gpu_seconds/total");
@@ -46,7 +46,7 @@ std::string joined(const std::set<std::string>& items, const char* separator) {
   return all;
 }
 
-/// Where the numbers of all these runs come from, once; then what to beware of, facts that nobody confirmed grouped by
+/// Says once where the numbers of all these runs come from; then the warnings, with unconfirmed facts grouped by
 /// platform.
 std::string provenance_lines(const std::vector<const Json*>& runs) {
   std::set<std::string> steps;
@@ -84,16 +84,16 @@ bool by_chance(const Json& run) {
 
 namespace {
 
-/// What happened when, without what every run has; long lists are cut in the middle.
+/// The events of a run, without those that every run has. Long lists are cut in the middle.
 std::string events_text(const Json& run, std::size_t width) {
-  constexpr std::size_t kMost = 24;
+  constexpr std::size_t kMaxRows = 24;
   const Json& events = run.at("events");
   if (events.size() <= 3) return "";
   Table table({">at", "event", "nodes", "of"});
   for (std::size_t i = 0; i < events.size(); ++i) {
-    if (events.size() > kMost && i == kMost / 2) {
-      table.add({"...", fmt::format("{} more", events.size() - kMost), "", ""});
-      i = events.size() - kMost / 2;
+    if (events.size() > kMaxRows && i == kMaxRows / 2) {
+      table.add({"...", fmt::format("{} more", events.size() - kMaxRows), "", ""});
+      i = events.size() - kMaxRows / 2;
     }
     const Json& event = events[i];
     std::string what = event.at("event").get<std::string>();
@@ -113,7 +113,7 @@ std::string verdict_of_seeds(const Json& run) {
                      run.at("seeds").at("count").dump());
 }
 
-/// What the run comes to with its seed and the next ones, before what it comes to with its own.
+/// The distribution over the run's seed and the next ones. It is shown before the result of the run's own seed.
 void add_seeds(Table& summary, const Json& run) {
   if (!run.contains("seeds")) return;
   const Json& seeds = run.at("seeds");
@@ -132,7 +132,7 @@ void add_seeds(Table& summary, const Json& run) {
   summary.rule();
 }
 
-/// The goals, the pools where there are several, and the events.
+/// The goals, the pools if there are several, and the events.
 std::string life_text(const Json& run, std::size_t width) {
   std::string out;
   const Json& goals = run.at("goals");
@@ -157,9 +157,7 @@ std::string life_text(const Json& run, std::size_t width) {
   return out + events_text(run, width);
 }
 
-}  // namespace
-
-/// What instance-hours went into, in the order in which people ask.
+/// What the instance-hours of a bill were spent on: heading and name in the JSON, in the order of the table.
 constexpr std::pair<const char*, const char*> kUses[] = {
     {"compute", "compute"},        {"exposed communication", "exposed_communication"},
     {"stragglers", "straggler"},   {"input stalls", "input_stall"},
@@ -167,14 +165,17 @@ constexpr std::pair<const char*, const char*> kUses[] = {
     {"lost work", "lost"},         {"idle GPUs", "idle"},
     {"idle tail", "idle_tail"},    {"minimum charge and rounding", "minimum_and_rounding"}};
 
-std::string run_text(const Json& run, std::size_t width) {
+std::string heading_of(const Json& run) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),
                                 run.at("run").at("gpus").get<int>(), text(run, "/run/gpu"), text(run, "/run/scheme"));
   for (const auto& [key, usual] : {std::pair{"mode", "all-reduce"}, std::pair{"placement", "data-parallel"}})
     if (const auto value = run.at("run").at(key).get<std::string>(); !value.empty() && value != usual)
       out += ", " + value;
   if (const auto policy = text(run, "/run/policy"); !policy.empty() && policy != "fixed") out += ", policy " + policy;
-  out += "\n\n";
+  return out;
+}
+
+Table summary_of(const Json& run) {
   const auto& interval = run.at("time").at("interval_s");
   const auto& cost_interval = run.at("cost").at("interval_usd");
   Table summary({"what", ">value", "interval"});
@@ -206,11 +207,13 @@ std::string run_text(const Json& run, std::size_t width) {
                                  ? fmt::format("; GPUs {:.4f}, hosts {:.4f} kWh", number(run, "/energy/gpu_kwh"),
                                                number(run, "/energy/host_kwh"))
                                  : "")});
-  out += summary.text(width) + "\n" + life_text(run, width);
+  return summary;
+}
 
+std::string gpu_seconds_text(const Json& run, std::size_t width) {
   Table gpu_seconds({"GPU-seconds", ">s", ">share"});
   const double total = number(run, "/gpu_seconds/total");
-  // In the order of the result's text, which a parsed object loses: largest first is what people look for.
+  // Largest first. The order of the result's text is lost when it is parsed.
   std::vector<std::pair<double, std::string>> uses;
   for (const auto& [use, seconds] : run.at("gpu_seconds").items())
     if (use != "total" && seconds.get<double>() >= 0.05) uses.emplace_back(seconds.get<double>(), use);
@@ -219,22 +222,32 @@ std::string run_text(const Json& run, std::size_t width) {
     gpu_seconds.add({use, fmt::format("{:.1f}", seconds), percent(seconds / total)});
   gpu_seconds.rule();
   gpu_seconds.add({"total", fmt::format("{:.1f}", total), percent(1)});
-  out += gpu_seconds.text(width) + "\n";
+  return gpu_seconds.text(width) + "\n";
+}
 
+std::string bill_text(const Json& run, std::size_t width) {
   Table bill({"bill", "pool", ">quantity", "unit", ">USD a unit", ">USD"});
   for (const auto& item : run.at("cost").at("items"))
     bill.add({item.at("item"), item.at("pool"), fmt::format("{:.4f}", item.at("quantity").get<double>()),
               item.at("unit"), item.at("unit_price_usd"), item.at("usd")});
   bill.rule();
   bill.add({"total", "", "", "", "", text(run, "/cost/total_usd")});
-  out += bill.text(width) + "\n";
+  std::string out = bill.text(width) + "\n";
   std::string spent;
   for (const auto& [name, key] : kUses) {
     const auto amount = run.at("cost").at("instance_hours_by_use").at(key).get<std::string>();
     if (amount != "0.00") spent += fmt::format("{}{} {}", spent.empty() ? "" : ", ", name, amount);
   }
   if (!spent.empty()) out += fmt::format("of the instance-hours, USD: {}\n\n", spent);
-  return wrap_prose(out + provenance_lines({&run}), width);
+  return out;
+}
+
+}  // namespace
+
+std::string run_text(const Json& run, std::size_t width) {
+  return wrap_prose(heading_of(run) + "\n\n" + summary_of(run).text(width) + "\n" + life_text(run, width) +
+                        gpu_seconds_text(run, width) + bill_text(run, width) + provenance_lines({&run}),
+                    width);
 }
 
 namespace {
@@ -295,20 +308,20 @@ std::string sweep_csv(const Json& sweep) { return flat_table(runs_of(sweep)).csv
 
 namespace {
 
-/// What a speed-up compares: the same GPU, in the same place and on the same market.
-std::string kind_of(const Json& run) {
+/// A speed-up compares runs with the same GPU, in the same place and on the same market.
+std::string comparison_key(const Json& run) {
   return text(run, "/run/platform") + " " + text(run, "/run/market") + " " + text(run, "/run/gpu");
 }
 
-/// The first of `runs` with the fewest GPUs of the kind of `run`, which is one of them.
+/// The first of `runs` that has the fewest GPUs among those comparable with `run`, which is one of `runs`.
 const Json& base_of(std::vector<const Json*> runs, const Json& run) {
-  std::erase_if(runs, [&](const Json* other) { return kind_of(*other) != kind_of(run); });
+  std::erase_if(runs, [&](const Json* other) { return comparison_key(*other) != comparison_key(run); });
   return **std::min_element(runs.begin(), runs.end(), [](const Json* a, const Json* b) {
     return number(*a, "/run/gpus") < number(*b, "/run/gpus");
   });
 }
 
-/// Runs may train unlike numbers of images: steps are a target too.
+/// Images a second while training. Speed-ups compare this rate, because runs may train different numbers of images.
 double images_per_s(const Json& run) { return number(run, "/time/images") / training_s(run); }
 
 }  // namespace
@@ -330,8 +343,8 @@ std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) 
     return (*run).at("provenance").at("seed") != (*runs.front()).at("provenance").at("seed");
   });
   for (const Json* run : runs) {
-    if (!above.empty() && above != kind_of(*run)) table.rule();
-    above = kind_of(*run);
+    if (!above.empty() && above != comparison_key(*run)) table.rule();
+    above = comparison_key(*run);
     const std::string market = text(*run, "/run/market");
     const std::string platform = text(*run, "/run/platform") + (market == "on-demand" ? "" : " " + market);
     const double speed_up = images_per_s(*run) / images_per_s(base_of(runs, *run));

@@ -1,6 +1,5 @@
 #pragma once
-// Simulated runs for people: one run in full, many as a table. Both read the JSON that programs get, so that they
-// cannot say anything else.
+// Simulated runs as text and as CSV. They are made from the result JSON, so that they cannot contradict it.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -9,15 +8,15 @@
 
 namespace ganymede {
 
-/// Whether spot capacity or faults decided the run: another seed fares otherwise.
+/// True if spot capacity or faults affected the run, so that another seed gives another result.
 bool by_chance(const nlohmann::json& run);
 
-/// `run` is a ganymede.result/1. Tables and prose fit `width` columns (report/table.hpp), here and below.
+/// Returns a ganymede.result/1 in full. Tables and prose fit `width` columns (table.hpp), here and below.
 std::string run_text(const nlohmann::json& run, std::size_t width = kAnyWidth);
 std::string run_csv(const nlohmann::json& run);
 
-/// `sweep` is a ganymede.sweep/1. Cheapest and fastest run are marked; speed-up is against the first run on the same
-/// platform with the fewest GPUs, at equal images trained.
+/// Returns a ganymede.sweep/1 as a table that marks the cheapest and the fastest run. The speed-up of a run compares
+/// it, at equal images trained, with the first run on the same platform that has the fewest GPUs.
 std::string sweep_text(const nlohmann::json& sweep, std::size_t width = kAnyWidth);
 std::string sweep_csv(const nlohmann::json& sweep);
 

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t kGap = 2;     // spaces between columns
 constexpr std::size_t kIndent = 4;  // of a folded row's further lines
 
-/// Of columns side by side.
+/// The width of columns side by side, gaps included.
 std::size_t total(const std::vector<std::size_t>& widths) {
   return std::accumulate(widths.begin(), widths.end(), kGap * (widths.size() - 1));
 }
@@ -21,7 +21,7 @@ std::size_t widest(const std::vector<std::string>& pieces) {
   return most;
 }
 
-/// Takes columns from the widest that has some to give until all fit; false if they have not enough.
+/// Narrows the widest column that may be narrower until all fit; false if they cannot.
 bool shrink(std::vector<std::size_t>& widths, const std::vector<std::size_t>& least, std::size_t width) {
   if (total(least) > width) return false;
   while (total(widths) > width) {
@@ -80,7 +80,7 @@ void Table::add(std::vector<std::string> cells) {
 
 void Table::rule() { rows_.emplace_back(); }
 
-/// Columns from left to right on as many lines as they take; nothing if one of them alone cannot be made to fit.
+/// Places columns from left to right on as many lines as they need; nullopt if one column alone does not fit.
 std::optional<Table::Layout> Table::fold(const std::vector<std::size_t>& wanted, const std::vector<std::size_t>& least,
                                          std::size_t width) {
   Layout folded{{}, wanted};
@@ -102,7 +102,7 @@ std::optional<Table::Layout> Table::fold(const std::vector<std::size_t>& wanted,
 
 Table::Layout Table::layout(std::size_t width) const {
   const std::size_t columns = names_.size();
-  // As wide as it comes; with the heading alone on several lines; with words of text on several lines too.
+  // First without wrapping, then with wrapped headings, then with wrapped text too.
   std::vector<std::size_t> natural, whole_cells, least;
   Layout all{{{}}, {}};
   for (std::size_t i = 0; i < columns; ++i) {
@@ -128,7 +128,7 @@ Table::Layout Table::layout(std::size_t width) const {
   return plain && plain->lines.size() <= tight->lines.size() ? *plain : *tight;
 }
 
-/// A cell's lines in a column of `width`.
+/// The lines of a cell in a column of that width.
 std::vector<std::string> Table::lines_of(std::size_t column, const std::string& cell, std::size_t width) const {
   if (right_[column] && &cell != &names_[column]) return {cell};
   return wrap_words(cell, width);
@@ -146,7 +146,7 @@ std::string Table::row_text(const std::vector<std::string>& cells, const Layout&
     for (std::size_t at = 0; at < height; ++at) {
       std::string line(&columns == layout.lines.data() ? 0 : kIndent, ' ');
       for (std::size_t c = 0; c < columns.size(); ++c) {
-        // Headings stand on the line below them, cells hang from the one above.
+        // Headings are aligned at the bottom, cells at the top.
         const std::size_t skipped = heading ? height - blocks[c].size() : 0;
         const std::string part = at < skipped || at - skipped >= blocks[c].size() ? "" : blocks[c][at - skipped];
         const std::size_t width = layout.widths[columns[c]];
@@ -154,7 +154,7 @@ std::string Table::row_text(const std::vector<std::string>& cells, const Layout&
         line += (c == 0 ? "" : std::string(kGap, ' ')) + (right_[columns[c]] ? padding + part : part + padding);
       }
       line.erase(line.find_last_not_of(' ') + 1);
-      // A folded row leaves out lines that say nothing.
+      // Empty lines of a folded row are left out.
       if (!line.empty() || &columns == layout.lines.data()) out += line + "\n";
     }
   }

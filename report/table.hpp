@@ -1,5 +1,5 @@
 #pragma once
-// A table that people read in a terminal and programs read as CSV.
+// A table as text for a terminal, as CSV and as HTML.
 
 #include <optional>
 #include <string>
@@ -10,32 +10,33 @@
 
 namespace ganymede {
 
-/// As HTML text or as an attribute's value: & < > " ' are written as entities.
+/// The text for HTML, also inside an attribute's value: & < > " ' are written as entities.
 std::string escaped(std::string_view text);
 
 class Table {
  public:
-  /// A name that starts with '>' heads a right-aligned column (the sign is not shown).
+  /// A name that starts with '>' heads a right-aligned column; the sign is not shown.
   explicit Table(std::vector<std::string> names);
-  /// Precondition: one cell a column.
+  /// Adds a row. Precondition: one cell for each column.
   void add(std::vector<std::string> cells);
-  /// A line between the rows above and below it.
+  /// Adds a line below the last row.
   void rule();
 
-  /// A table that is wider than `width` columns gets headings and then words of text on several lines, the widest
-  /// columns first; numbers and names are never cut. Where that is not enough a row is folded: its further columns
-  /// stand below the first ones, indented. Where one column alone is too wide, nothing is changed.
+  /// Returns the table as text. If it is wider than `width` columns, headings and then words take several lines, in the
+  /// widest columns first; numbers and names are never cut. If that is not enough, rows are folded: their last columns
+  /// are shown below the first ones, indented. If a single column is too wide, the table is left as it is.
   std::string text(std::size_t width = kAnyWidth) const;
   std::size_t size() const { return rows_.size(); }
-  /// RFC 4180, with the names as they were given.
+  /// Returns CSV (RFC 4180).
   std::string csv() const;
-  /// <tr> elements of a <thead> and a <tbody>, all text escaped; each row says its number, those after rules too.
+  /// Returns a <thead> and a <tbody> with all text escaped. Each row has its number as an attribute; rules do not
+  /// count.
   std::string html_rows() const;
 
  private:
-  /// Columns side by side, and how wide each is.
+  /// Which columns are side by side, and how wide each is.
   struct Layout {
-    std::vector<std::vector<std::size_t>> lines;  ///< columns of each line that a row takes
+    std::vector<std::vector<std::size_t>> lines;  ///< the columns of each line of a folded row
     std::vector<std::size_t> widths;
   };
   Layout layout(std::size_t width) const;

@@ -1,5 +1,5 @@
 #pragma once
-// `ganymede.validation-result/1` for people.
+// A `ganymede.validation-result/1` as text and as CSV.
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace ganymede {
 
-/// Each study: its assumptions (in full only if `details`), what was fitted, its cells, claims and promises; then the
-/// summary over all. Fitted to `width` columns (report/table.hpp).
+/// Returns for each study its assumptions (in full only if `details`), what was fitted, its cells, claims and promises;
+/// then a summary over all studies. It is fitted to `width` columns (table.hpp).
 std::string validation_text(const nlohmann::ordered_json& result, bool details, std::size_t width = kAnyWidth);
-/// One line a cell.
+/// Returns CSV with one line for each cell.
 std::string validation_csv(const nlohmann::ordered_json& result);
 
 }  // namespace ganymede

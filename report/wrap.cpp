@@ -9,7 +9,8 @@ namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
-/// "5 s", "2 x", "1.0 %": what stands behind a number is part of it.
+/// True if a line must not be broken between two words, for example between a number and its unit: "5 s", "2 x", "1.0
+/// %".
 bool belongs_to(const std::string& left, const std::string& right) {
   if (left == "<-" || right == "..") return true;
   const auto first = static_cast<unsigned char>(right.front());
@@ -19,7 +20,7 @@ bool belongs_to(const std::string& left, const std::string& right) {
 }  // namespace
 
 std::size_t columns_of(const std::string& text) {
-  // Bytes that do not continue a character.
+  // Counts the bytes that begin a character.
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0U) != 0x80U; }));
 }
@@ -51,7 +52,7 @@ std::vector<std::string> wrap_words(const std::string& text, std::size_t width) 
 
 std::string hanging(const std::string& head, const std::string& text, std::size_t width) {
   const std::size_t indent = columns_of(head);
-  // Beside a head that takes nearly all there is no room for words.
+  // A head that takes nearly the whole width leaves no room for words beside it.
   if (width == kAnyWidth || indent + 20 > width) return head + text + "\n";
   std::string out;
   for (const std::string& line : wrap_words(text, width - indent))

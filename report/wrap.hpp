@@ -1,5 +1,5 @@
 #pragma once
-// Text for a terminal of a given width. Widths are in columns, one for each character of UTF-8.
+// Text for a terminal of a given width. A width counts columns, one for each character of UTF-8.
 
 #include <cstddef>
 #include <cstdint>
@@ -8,22 +8,23 @@
 
 namespace ganymede {
 
-/// Nothing is wrapped: files, pipes.
+/// The width of files and pipes: nothing is wrapped.
 inline constexpr std::size_t kAnyWidth = SIZE_MAX;
 
 std::size_t columns_of(const std::string& text);
 
-/// The pieces between which a line may be broken: words, a number and its unit as one, a mark with what it marks.
+/// The pieces between which a line may be broken. A piece is a word, a number with its unit, or a mark with what it
+/// marks.
 std::vector<std::string> unbreakable(const std::string& text);
 
-/// Lines of at most `width` columns; a piece that is wider stands alone. At least one line.
+/// Returns lines of at most `width` columns, at least one. A piece that is wider gets a line of its own.
 std::vector<std::string> wrap_words(const std::string& text, std::size_t width);
 
-/// `head`, then `text` wrapped beside it.
+/// Returns `head` with `text` wrapped to its right.
 std::string hanging(const std::string& head, const std::string& text, std::size_t width);
 
-/// The lines of `text` that are too wide, broken between words and indented by two more. Lines with columns, which two
-/// spaces between words tell, are left as they are: tables are fitted by Table::text.
+/// Breaks the lines of `text` that are too wide between words; what follows is indented by two more. Lines of tables,
+/// which have two spaces between words, stay as they are, because Table::text has fitted them.
 std::string wrap_prose(const std::string& text, std::size_t width);
 
 }  // namespace ganymede

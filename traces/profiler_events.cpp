@@ -150,8 +150,11 @@ class Reader final : public nlohmann::json_sax<Json> {
   }
   bool parse_error(std::size_t position, const std::string& /*token*/,
                    const nlohmann::detail::exception& error) override {
-    throw ConfigError(fmt::format("{}: not valid JSON near byte {}, is it cut short? {}", out_.file, position,
-                                  std::string_view(error.what()).substr(0, 200)));
+    // The text begins with an identifier of the library and repeats the position.
+    std::string_view reason = error.what();
+    reason.remove_prefix(std::min(reason.find("syntax error"), reason.size()));
+    throw ConfigError(
+        fmt::format("{}: not valid JSON near byte {}, is it cut short? {}", out_.file, position, reason.substr(0, 200)));
   }
 
   bool seen_events() const { return seen_events_; }

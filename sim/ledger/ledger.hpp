@@ -5,26 +5,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 
+#include "common/gpu_use.hpp"
 #include "common/units.hpp"
 
 namespace ganymede {
-
-enum class GpuUse : std::size_t {
-  compute,                ///< phases of the step that run on the GPU
-  exposed_communication,  ///< waiting for gradients that no computation hides
-  straggler,              ///< waiting for a slower worker to arrive at a collective
-  input_stall,            ///< waiting for the next batch
-  checkpoint,             ///< waiting for a checkpoint to be written or read
-  provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
-  lost,                   ///< work that had to be done again
-  idle,                   ///< the rest: GPUs of a rented instance that the run does not use
-};
-
-/// Names in a result's `gpu_seconds`, in the order of GpuUse.
-inline constexpr std::array<std::string_view, 8> kGpuUseNames = {
-    "compute", "exposed_communication", "straggler", "input_stall", "checkpoint", "provisioning", "lost", "idle"};
 
 /// 65,536 GPUs for a year are 2e21 GPU-nanoseconds: more than 64 bits hold.
 __extension__ typedef __int128 GpuNanoseconds;

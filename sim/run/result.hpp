@@ -58,7 +58,7 @@ struct LaunchPool {
   int nodes = 0, gpus_per_node = 0;
 };
 
-/// What the run was asked to train, and on which nodes: what a deployment of it needs.
+/// The result's "launch": what to train and what to rent, as the scenario asked for it. Launch files are made from it.
 struct LaunchRequest {
   std::string model, precision;   ///< of the trace
   std::string dataset;            ///< as the scenario calls it

@@ -60,6 +60,14 @@ TEST(BadInput, NestingAndOverridesBeyondReason) {
                   {"--set /workload/dataset/name=", "UTF-8"});
 }
 
+TEST(BadInput, OfAPlansFlags) {
+  const std::string plan = "plan --model dcgan-64 --images 5000000 ";
+  expect_rejected(plan + "--deadline 60h --checkpoint foo", {"the command line: /search/checkpoints", "\"foo\""});
+  for (const char* value : {"0", "-1", "1.5", "x"})
+    expect_rejected(plan + "--batch " + value,
+                    {std::string("--batch: found ") + value + ", expected a positive integer"});
+}
+
 TEST(BadInput, NumbersAndUnits) {
   const Scratch scratch;
   for (const char* value : {"0", "-1", "1.5", "65537", "\\\"two\\\"", "1e400"})

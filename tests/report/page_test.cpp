@@ -10,7 +10,7 @@
 #include <regex>
 
 #include "report/candidates.hpp"
-#include "report/page_parts.hpp"
+#include "report/page_sections.hpp"
 
 namespace ganymede {
 namespace {
@@ -168,7 +168,7 @@ TEST(Page, ManyCandidatesAreASampleThatKeepsTheBest) {
   runs.push_back(run("best x a", 1, 0.5, "0.01"));
   const std::string page = report_page(sweep(std::move(runs)));
   const Json data = data_of(page);
-  EXPECT_EQ(data["columns"]["gpus"].size(), kMostCandidates);
+  EXPECT_EQ(data["columns"]["gpus"].size(), kMaxCandidates);
   EXPECT_THAT(page, HasSubstr("3000 of 8001 candidates are shown"));
   EXPECT_THAT(data["columns"]["rented"]["words"].get<std::vector<std::string>>(), testing::Contains("best x a"));
 }

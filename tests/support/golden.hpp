@@ -11,7 +11,7 @@
 
 namespace ganymede {
 
-/// `file` is below tests/, as "report/golden/task.yaml".
+/// `file` is below tests/, as "exports/golden/task.yaml".
 inline void expect_golden(const std::string& file, const std::string& text) {
   const std::filesystem::path path = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "tests" / file;
   if (std::getenv("UPDATE_GOLDEN") != nullptr) {

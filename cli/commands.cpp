@@ -1,0 +1,43 @@
+#include <vector>
+
+#include "cli/command.hpp"
+
+// One row a command, in the order of the overview. The command NAME is what NAME_command() returns, in its own file.
+// clang-format off
+#define GANYMEDE_COMMANDS(ROW) \
+  ROW(train) \
+  ROW(generate) \
+  ROW(calibrate) \
+  ROW(simulate) \
+  ROW(sweep) \
+  ROW(validate) \
+  ROW(plan) \
+  ROW(learn) \
+  ROW(allreduce) \
+  ROW(import) \
+  ROW(report) \
+  ROW(export) \
+  ROW(doctor) \
+  ROW(catalog) \
+  ROW(list) \
+  ROW(schema) \
+  ROW(example) \
+  ROW(serve) \
+  ROW(completion) \
+  ROW(man)
+// clang-format on
+
+namespace ganymede::cli {
+
+#define GANYMEDE_DECLARE(name) Command name##_command();
+GANYMEDE_COMMANDS(GANYMEDE_DECLARE)
+#undef GANYMEDE_DECLARE
+
+std::span<const Command> commands() {
+#define GANYMEDE_CALL(name) name##_command(),
+  static const std::vector<Command> table = {GANYMEDE_COMMANDS(GANYMEDE_CALL)};
+#undef GANYMEDE_CALL
+  return table;
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,25 @@
+#pragma once
+// What the seconds of rented GPUs are spent on: the categories of a result's `gpu_seconds`.
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+
+namespace ganymede {
+
+enum class GpuUse : std::size_t {
+  compute,                ///< phases of the step that run on the GPU
+  exposed_communication,  ///< waiting for gradients that no computation hides
+  straggler,              ///< waiting for a slower worker to arrive at a collective
+  input_stall,            ///< waiting for the next batch
+  checkpoint,             ///< waiting for a checkpoint to be written or read
+  provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
+  lost,                   ///< work that had to be done again
+  idle,                   ///< what is left: GPUs of a rented instance that the run does not use
+};
+
+/// The names in a result's `gpu_seconds`, in the order of GpuUse.
+inline constexpr std::array<std::string_view, 8> kGpuUseNames = {
+    "compute", "exposed_communication", "straggler", "input_stall", "checkpoint", "provisioning", "lost", "idle"};
+
+}  // namespace ganymede

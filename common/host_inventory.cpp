@@ -1,0 +1,175 @@
+#include "common/host_inventory.hpp"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+#include <thread>
+
+#include "common/process.hpp"
+
+namespace ganymede {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of /proc and /sys are read by hand: they have no size, and a missing one means "not there", not an error.
+std::vector<std::string> lines_of(const fs::path& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string trimmed(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+/// The text after "key ...:" of the first line that begins so; empty where there is none.
+std::string field(const std::vector<std::string>& lines, std::string_view key) {
+  for (const std::string& line : lines) {
+    const std::size_t colon = line.find(':');
+    if (line.starts_with(key) && colon != std::string::npos) return trimmed(line.substr(colon + 1));
+  }
+  return "";
+}
+
+/// "16318400 kB" of /proc/meminfo, whose kB are KiB.
+Bytes kibibytes(const std::string& text) { return Bytes{1024 * std::strtod(text.c_str(), nullptr)}; }
+
+/// A container's limit (cgroup 2, then 1), if it has one.
+std::optional<Bytes> memory_limit() {
+  for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    const auto lines = lines_of(path);
+    if (lines.empty() || lines[0] == "max") continue;
+    return Bytes{std::strtod(lines[0].c_str(), nullptr)};
+  }
+  return std::nullopt;
+}
+
+HostProcessor inspect_processor() {
+  HostProcessor cpu;
+  const std::string model = field(lines_of("/proc/cpuinfo"), "model name");
+  cpu.model = model.empty() ? "unknown" : model;
+  cpu.cores = static_cast<int>(std::thread::hardware_concurrency());
+  cpu.usable = usable_cores();
+  const auto memory = lines_of("/proc/meminfo");
+  cpu.memory = kibibytes(field(memory, "MemTotal"));
+  if (const auto limit = memory_limit()) cpu.memory = std::min(cpu.memory, *limit);
+  cpu.available = std::min(cpu.memory, kibibytes(field(memory, "MemAvailable")));
+#if defined(__x86_64__)
+  cpu.avx2 = __builtin_cpu_supports("avx2") != 0;
+  cpu.fma = __builtin_cpu_supports("fma") != 0;
+  cpu.avx512 = __builtin_cpu_supports("avx512f") != 0;
+#endif
+  return cpu;
+}
+
+/// A library loaded for as long as we look at it; null where it is not installed.
+struct Close {
+  void operator()(void* handle) const { dlclose(handle); }
+};
+using Library = std::unique_ptr<void, Close>;
+Library load_library(const char* name) { return Library(dlopen(name, RTLD_LAZY | RTLD_LOCAL)); }
+
+template <class Function>
+Function* function_of(const Library& library, const char* name) {
+  return reinterpret_cast<Function*>(dlsym(library.get(), name));
+}
+
+/// cuDriverGetVersion gives 1000 x major + 10 x minor (CUDA driver API).
+std::optional<std::string> driver_cuda_version() {
+  const Library cuda = load_library("libcuda.so.1");
+  if (!cuda) return std::nullopt;
+  const auto get_version = function_of<int(int*)>(cuda, "cuDriverGetVersion");
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != 0) return std::nullopt;
+  return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
+}
+
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar 5 ...": the first word that is a version.
+std::optional<std::string> module_version() {
+  std::istringstream words(field(lines_of("/proc/driver/nvidia/version"), "NVRM version"));
+  for (std::string word; words >> word;)
+    if (word.find('.') != std::string::npos && word.find_first_not_of("0123456789.") == std::string::npos) return word;
+  return std::nullopt;
+}
+
+std::vector<fs::path> entries(const fs::path& folder) {
+  std::vector<fs::path> paths;
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+HostGpus inspect_graphics() {
+  HostGpus gpu;
+  for (const fs::path& card : entries("/proc/driver/nvidia/gpus")) {
+    const std::string model = field(lines_of(card / "information"), "Model");
+    gpu.devices.push_back(model.empty() ? card.filename().string() : model);
+  }
+  // A container may have the device files without the module's folder.
+  if (gpu.devices.empty()) {
+    for (int i = 0; fs::exists(fmt::format("/dev/nvidia{}", i)); ++i)
+      gpu.devices.push_back(fmt::format("/dev/nvidia{}", i));
+  }
+  gpu.driver = module_version();
+  gpu.cuda = driver_cuda_version();
+  return gpu;
+}
+
+std::optional<std::string> program_on_path(const std::string& name) {
+  const char* path = std::getenv("PATH");
+  std::istringstream folders(path == nullptr ? "" : path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / name;
+    std::error_code none;
+    if (fs::is_regular_file(candidate, none) && access(candidate.c_str(), X_OK) == 0) return candidate.string();
+  }
+  return std::nullopt;
+}
+
+HostDependency program(const std::string& name, const std::string& advice) {
+  const auto path = program_on_path(name);
+  return {name, path.has_value(), path.value_or(advice)};
+}
+
+/// cudnnGetVersion: 10000 x major + 100 x minor + patch since cuDNN 9.
+HostDependency inspect_cudnn() {
+  const Library library = load_library("libcudnn.so.9");
+  const auto get_version = library ? function_of<std::size_t()>(library, "cudnnGetVersion") : nullptr;
+  if (get_version == nullptr)
+    return {"cuDNN", false, "libcudnn.so.9 not found; NVIDIA's package libcudnn9-dev-cuda-12 or newer"};
+  const std::size_t version = get_version();
+  return {"cuDNN", true, fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
+}
+
+/// ncclGetVersion: 10000 x major + 100 x minor + patch since NCCL 2.9.
+HostDependency inspect_nccl() {
+  const Library library = load_library("libnccl.so.2");
+  const auto get_version = library ? function_of<int(int*)>(library, "ncclGetVersion") : nullptr;
+  int version = 0;
+  if (get_version == nullptr || get_version(&version) != 0)
+    return {"NCCL", false, "libnccl.so.2 not found; NVIDIA's package libnccl-dev"};
+  return {"NCCL", true, fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
+}
+
+}  // namespace
+
+HostInventory take_host_inventory() {
+  return {inspect_processor(),
+          inspect_graphics(),
+          {program("nvcc", "not on PATH; the CUDA toolkit, NVIDIA's package cuda-toolkit"), inspect_cudnn(),
+           inspect_nccl(), program("mpirun", "not on PATH; Debian's packages openmpi-bin and libopenmpi-dev")}};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,39 @@
+#include "exports/collectives_trace.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "common/units.hpp"
+#include "exports/chrome_trace.hpp"
+
+namespace ganymede {
+namespace {
+
+std::string endpoint_name(int endpoint, int ranks) {
+  return endpoint < ranks ? fmt::format("rank {}", endpoint) : fmt::format("switch {}", endpoint - ranks);
+}
+
+}  // namespace
+
+std::string collectives_trace(const nlohmann::json& rows, int ranks) {
+  std::vector<TimelineSpan> spans;
+  for (const auto& row : rows) {
+    const std::string process =
+        fmt::format("{} {}", row["scheme"].get<std::string>(), to_string(Bytes{row["bytes"].get<double>()}));
+    for (const auto& span : row["spans"]) {
+      const int source = span[0], destination = span[1];
+      spans.push_back({process,
+                       source,
+                       endpoint_name(source, ranks) + " sends",
+                       fmt::format("round {} to {}", span[2].get<std::int64_t>(), endpoint_name(destination, ranks)),
+                       Seconds{span[4].get<double>()},
+                       Seconds{span[5].get<double>()},
+                       {{"bytes", span[3].dump()}}});
+    }
+  }
+  return chrome_trace(spans);
+}
+
+}  // namespace ganymede

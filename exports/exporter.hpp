@@ -1,0 +1,91 @@
+#pragma once
+// A format that `ganymede export` writes, described as data. The subcommands of `export` with their help, completions
+// and manual pages, and the table of docs/exports.md, are made from the table of exporters; nothing else names a
+// format.
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "report/documents.hpp"
+
+namespace ganymede {
+
+/// One flag of an exporter.
+struct ExportOption {
+  enum class Kind {
+    text,     ///< anything, or one of `choices`
+    integer,  ///< from `min` to `max`
+    index,    ///< a place in a list, from 0; may be left out
+    flag,     ///< given or not
+  };
+  std::string name;  ///< without dashes: "start"
+  std::string summary;
+  Kind kind = Kind::text;
+  std::string default_value = {};         ///< empty: none
+  std::vector<std::string> choices = {};  ///< nothing else is accepted, unless empty
+  int min = 0, max = 0;
+};
+
+/// What the user gave for the options of an exporter, by the options' names. An option that was not given has its
+/// default value.
+class ExportValues {
+ public:
+  explicit ExportValues(std::span<const ExportOption> options);
+
+  /// Where the parser puts what was given. It has checked it against the option's kind.
+  std::string& slot(const std::string& name) { return values_.at(name); }
+
+  const std::string& text(const std::string& name) const { return values_.at(name); }
+  bool flag(const std::string& name) const { return !values_.at(name).empty(); }
+  int integer(const std::string& name) const;
+  std::optional<std::size_t> index(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// How an exporter speaks to the user, beside what it writes.
+struct ExportConsole {
+  std::function<void(const std::string&)> remark;
+  /// Begins to show the progress of `count` pieces of work; the function that it returns is called with the number of
+  /// pieces that are done. It may be empty.
+  std::function<std::function<void(std::size_t)>(std::size_t count, const std::string& what)> progress;
+};
+
+struct Exporter {
+  std::string name;      ///< as in `ganymede export NAME`
+  std::string summary;   ///< what it writes, one line
+  std::string examples;  ///< lines of a shell, indented by two
+  std::string about;     ///< lines for the help; empty: the summary says it all
+  /// The kinds of document that it reads; any other is refused with `refusal`.
+  std::vector<DocumentKind> reads;
+  std::string refusal = {};
+  std::vector<ExportOption> options = {};
+
+  /// Throws ConfigError for values that the options' kinds allow and the exporter does not; called before the document
+  /// is read. May be null.
+  void (*check)(const ExportValues&) = nullptr;
+  /// Returns the text that goes to --output or standard output. Exactly one of `write` and `send` is set.
+  std::string (*write)(const Document&, const ExportValues&, const ExportConsole&) = nullptr;
+  /// Sends to a server instead. `file` is empty if the user named no document.
+  void (*send)(const std::string& file, const ExportValues&, const ExportConsole&) = nullptr;
+};
+
+/// Every exporter, in the order in which `ganymede export --help` lists them.
+std::span<const Exporter> exporters();
+
+/// ConfigError with the exporter's refusal if it does not read documents of this kind.
+void check_kind(const Exporter& exporter, const Document& document);
+
+/// "a result, a sweep or a plan"
+std::string kinds_text(std::span<const DocumentKind> kinds);
+
+/// "what simulate, sweep or plan wrote with --format json"
+std::string source_text(std::span<const DocumentKind> kinds);
+
+}  // namespace ganymede

@@ -1,0 +1,101 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "common/errors.hpp"
+#include "exports/exporter.hpp"
+
+// One row an exporter, in the order of the help. The exporter NAME is what NAME_exporter() returns, in its own file.
+// clang-format off
+#define GANYMEDE_EXPORTERS(ROW) \
+  ROW(focus) \
+  ROW(csv) \
+  ROW(perfetto) \
+  ROW(skypilot) \
+  ROW(kubernetes) \
+  ROW(mlflow)
+// clang-format on
+
+namespace ganymede {
+
+#define GANYMEDE_DECLARE(name) Exporter name##_exporter();
+GANYMEDE_EXPORTERS(GANYMEDE_DECLARE)
+#undef GANYMEDE_DECLARE
+
+std::span<const Exporter> exporters() {
+#define GANYMEDE_CALL(name) name##_exporter(),
+  static const std::vector<Exporter> table = {GANYMEDE_EXPORTERS(GANYMEDE_CALL)};
+#undef GANYMEDE_CALL
+  return table;
+}
+
+ExportValues::ExportValues(std::span<const ExportOption> options) {
+  for (const ExportOption& option : options) values_[option.name] = option.default_value;
+}
+
+int ExportValues::integer(const std::string& name) const { return std::stoi(values_.at(name)); }
+
+std::optional<std::size_t> ExportValues::index(const std::string& name) const {
+  const std::string& text = values_.at(name);
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+namespace {
+
+const char* kind_name(DocumentKind kind) {
+  switch (kind) {
+    case DocumentKind::result:
+      return "result";
+    case DocumentKind::sweep:
+      return "sweep";
+    case DocumentKind::plan:
+      return "plan";
+    case DocumentKind::validation:
+      return "validation";
+  }
+  return "";
+}
+
+/// The command that writes documents of this kind.
+const char* writer_of(DocumentKind kind) {
+  switch (kind) {
+    case DocumentKind::result:
+      return "simulate";
+    case DocumentKind::sweep:
+      return "sweep";
+    case DocumentKind::plan:
+      return "plan";
+    case DocumentKind::validation:
+      return "validate";
+  }
+  return "";
+}
+
+/// "a, b or c"
+std::string alternatives(std::span<const DocumentKind> kinds, auto&& text_of) {
+  std::string out;
+  for (std::size_t i = 0; i < kinds.size(); ++i)
+    out += (i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ") + std::string(text_of(kinds[i]));
+  return out;
+}
+
+}  // namespace
+
+std::string kinds_text(std::span<const DocumentKind> kinds) {
+  return alternatives(kinds, [](DocumentKind kind) { return fmt::format("a {}", kind_name(kind)); });
+}
+
+std::string source_text(std::span<const DocumentKind> kinds) {
+  return fmt::format("what {} wrote with --format json", alternatives(kinds, writer_of));
+}
+
+void check_kind(const Exporter& exporter, const Document& document) {
+  for (const DocumentKind kind : exporter.reads)
+    if (kind == document.kind) return;
+  throw ConfigError(fmt::format("{}: is a {}, expected {}{}{}", document.node.file(), kind_name(document.kind),
+                                kinds_text(exporter.reads), exporter.refusal.empty() ? "" : "; ", exporter.refusal));
+}
+
+}  // namespace ganymede

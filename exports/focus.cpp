@@ -1,0 +1,289 @@
+#include "exports/focus.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "common/dates.hpp"
+#include "common/errors.hpp"
+#include "common/units.hpp"
+#include "platforms/providers.hpp"
+#include "exports/exporter.hpp"
+#include "report/table.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+struct Service {
+  const char *category, *name;
+};
+
+Service service_of(const std::string& item) {
+  if (item.starts_with("instance-hours") || item == "unused commitment" || item == "parameter servers")
+    return {"Compute", "Virtual Machines"};
+  if (item == "data transfer") return {"Networking", "Data Transfer"};
+  if (item == "load balancer") return {"Networking", "Load Balancing"};
+  if (item == "control plane") return {"Compute", "Managed Kubernetes"};
+  if (item == "electricity") return {"Other", "Electricity"};
+  return {"Storage", item.ends_with("requests") ? "Object Storage" : "Storage"};
+}
+
+std::string unit_of(const std::string& unit) {
+  if (unit == "h") return "Hours";
+  if (unit == "1000 requests") return "1000 Requests";
+  if (unit.ends_with("-month")) return unit.substr(0, unit.size() - 6) + "-Months";
+  return unit;
+}
+
+std::string pricing_of(const std::string& market) {
+  if (market == "spot") return "Dynamic";
+  return market.starts_with("reserved") ? "Committed" : "Standard";
+}
+
+/// The first second of the month of a time, or of the month after it.
+std::int64_t month_of(std::int64_t time, bool next) {
+  const std::string text = format_time(time);
+  int year = std::stoi(text.substr(0, 4)), month = std::stoi(text.substr(5, 2)) + (next ? 1 : 0);
+  if (month == 13) month = 1, ++year;
+  return *parse_time(fmt::format("{:04}-{:02}-01T00:00:00Z", year, month));
+}
+
+/// The value as a decimal without an exponent.
+std::string plain(double value) {
+  std::string text = fmt::format("{:.9f}", value);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text;
+}
+
+std::int64_t micro_dollars(const std::string& usd) { return std::llround(std::stod(usd) * 1e6); }
+
+/// The part of a run that lies in one month.
+struct Period {
+  std::int64_t from = 0, to = 0;  ///< seconds
+  double before = 0, until = 1;   ///< shares of the run that have passed when the period begins and ends
+};
+
+std::vector<Period> periods_of(std::int64_t start, std::int64_t end) {
+  std::vector<Period> periods;
+  const auto share = [&](std::int64_t at) {
+    return static_cast<double>(at - start) / static_cast<double>(end - start);
+  };
+  for (std::int64_t from = start; from < end;) {
+    const std::int64_t to = std::min(end, month_of(from, true));
+    periods.push_back({from, to, share(from), share(to)});
+    from = to;
+  }
+  return periods;
+}
+
+/// The part of an amount that falls into a period. The parts of all periods sum to the amount exactly.
+std::int64_t part_of(std::int64_t whole, const Period& period) {
+  const auto passed = [&](double share) { return std::llround(static_cast<double>(whole) * share); };
+  return (period.until == 1 ? whole : passed(period.until)) - passed(period.before);
+}
+
+/// The columns of a row that differ between the rows of one item. Amounts are in micro-dollars.
+struct Charge {
+  const char* category;
+  std::string description;
+  double quantity = 0;
+  std::int64_t billed = 0, effective = 0, list = 0;
+};
+
+class RunRows {
+ public:
+  RunRows(Table& table, const Json& run, const FocusOptions& options)
+      : table_(table), run_(run), options_(options), hours_(run.at("time").at("total_s").get<double>() / 3600) {
+    // Less than a microsecond beyond a whole second is rounding noise.
+    const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
+    periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
+    tags_ = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
+                 {"policy", run.at("run").at("policy")},
+                 {"scheme", run.at("run").at("scheme")}}
+                .dump();
+  }
+
+  void add_all() {
+    for (const Json& item : run_.at("cost").at("items")) {
+      const auto name = item.at("item").get<std::string>();
+      Charge charge{"Usage", name + ", " + item.at("pool").get<std::string>(), item.at("quantity").get<double>()};
+      charge.billed = charge.effective = charge.list = micro_dollars(item.at("usd"));
+      const auto list_price = item.at("list_price_usd").get<std::string>();
+      if (list_price != item.at("unit_price_usd").get<std::string>())
+        charge.list = std::llround(std::stod(list_price) * charge.quantity * 1e6);
+      if (name == "unused commitment")
+        add_commitment(item, charge);
+      else
+        add_by_month(item, charge);
+    }
+  }
+
+ private:
+  void add_by_month(const Json& item, const Charge& whole) {
+    for (const Period& period : periods_) {
+      Charge part = whole;
+      part.quantity = whole.quantity * (period.until - period.before);
+      part.billed = part_of(whole.billed, period);
+      part.effective = part_of(whole.effective, period);
+      part.list = part_of(whole.list, period);
+      add(item, period, part);
+    }
+  }
+
+  /// Hours of a commitment that passed unused during the run are usage at what they cost. The rest covers hours after
+  /// the run and is a purchase; FOCUS sets its effective cost to 0, because later usage carries that cost.
+  void add_commitment(const Json& item, Charge whole) {
+    const double unused = passed_unused(item, whole.quantity);
+    const double share = whole.quantity > 0 ? unused / whole.quantity : 0;
+    const auto split = [&](std::int64_t amount) { return std::llround(static_cast<double>(amount) * share); };
+    if (unused > 0) {
+      Charge passed = whole;
+      passed.description += ": its hours passed during the run and nothing used them, so they cost what was billed";
+      passed.quantity = unused;
+      passed.billed = passed.effective = split(whole.billed);
+      passed.list = split(whole.list);
+      add_by_month(item, passed);
+    }
+    whole.category = "Purchase";
+    whole.description += ": it covers hours after the run, so its effective cost is 0 until they are used";
+    whole.quantity -= unused;
+    whole.billed -= split(whole.billed);
+    whole.list -= split(whole.list);
+    whole.effective = 0;
+    add(item, periods_.front(), whole);
+  }
+
+  /// Hours of a commitment (for one or three years) that passed during the run while none of its nodes used them.
+  double passed_unused(const Json& item, double unused) const {
+    double used = 0;
+    for (const Json& other : run_.at("cost").at("items"))
+      if (other.at("pool") == item.at("pool") && other.at("item").get<std::string>().starts_with("instance-hours"))
+        used += other.at("quantity").get<double>();
+    const double term = item.at("market") == "reserved-3y" ? 3 * 8760 : 8760;
+    const double nodes = std::round((used + unused) / term);
+    const double passed = nodes * hours_ - used;
+    return passed > nodes / 3600 ? std::min(passed, unused) : 0;  // the meter rounds by up to a second a node
+  }
+
+  void add(const Json& item, const Period& period, const Charge& charge) {
+    const auto name = item.at("item").get<std::string>();
+    const std::string provider = vendor_of(item.at("provider").get<std::string>());
+    const Service service = service_of(name);
+    table_.add({decimal(MicroUsd{charge.billed}),
+                options_.account,
+                options_.account,
+                "USD",
+                format_time(month_of(period.from, false)),
+                format_time(month_of(period.from, true)),
+                charge.category,
+                "",
+                charge.description,
+                format_time(period.from),
+                format_time(period.to),
+                decimal(MicroUsd{charge.billed}),
+                decimal(MicroUsd{charge.effective}),
+                provider,
+                decimal(MicroUsd{charge.list}),
+                item.at("list_price_usd").get<std::string>(),
+                plain(charge.quantity),
+                unit_of(item.at("unit").get<std::string>()),
+                pricing_of(item.at("market").get<std::string>()),
+                provider,
+                provider,
+                item.at("region").get<std::string>(),
+                service.category,
+                service.name,
+                name + "/" + item.at("pool").get<std::string>(),
+                tags_,
+                "true"});
+  }
+
+  Table& table_;
+  const Json& run_;
+  const FocusOptions& options_;
+  double hours_;
+  std::vector<Period> periods_;
+  std::string tags_;
+};
+
+void add_run(Table& table, const Json& run, const FocusOptions& options) { RunRows(table, run, options).add_all(); }
+
+}  // namespace
+
+std::string focus_csv(const Json& result, const FocusOptions& options) {
+  Table table({"BilledCost",
+               "BillingAccountId",
+               "BillingAccountName",
+               "BillingCurrency",
+               "BillingPeriodStart",
+               "BillingPeriodEnd",
+               "ChargeCategory",
+               "ChargeClass",
+               "ChargeDescription",
+               "ChargePeriodStart",
+               "ChargePeriodEnd",
+               "ContractedCost",
+               "EffectiveCost",
+               "InvoiceIssuerName",
+               "ListCost",
+               "ListUnitPrice",
+               "PricingQuantity",
+               "PricingUnit",
+               "PricingCategory",
+               "ProviderName",
+               "PublisherName",
+               "RegionId",
+               "ServiceCategory",
+               "ServiceName",
+               "SkuId",
+               "Tags",
+               "x_IsEstimate"});
+  if (result.contains("runs"))
+    for (const Json& run : result.at("runs")) add_run(table, run, options);
+  else
+    add_run(table, result, options);
+  return table.csv();
+}
+
+namespace {
+
+/// When the run starts: what --start says, else today at 00:00 UTC.
+std::int64_t start_of_run(const ExportValues& values) {
+  const std::string& text = values.text("start");
+  constexpr std::int64_t kDay = 86400;
+  if (text.empty()) return now() / kDay * kDay;
+  const auto start = parse_time(text);
+  if (!start)
+    throw ConfigError(fmt::format("--start {}: expected a time with its zone, such as 2026-12-01T09:00:00Z", text));
+  return *start;
+}
+
+std::string write_focus(const Document& document, const ExportValues& values, const ExportConsole& console) {
+  const std::int64_t start = start_of_run(values);
+  if (values.text("start").empty())
+    console.remark("the run is taken to start at " + format_time(start) + "; --start says when");
+  return focus_csv(document.json(), {.start = start, .account = values.text("account")});
+}
+
+}  // namespace
+
+Exporter focus_exporter() {
+  return {.name = "focus",
+          .summary = "the bill as FOCUS 1.2 (FinOps Open Cost and Usage Specification), for cost tools",
+          .examples = "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n",
+          .about = "Writes a row for each item of the bill and month, marked as an estimate.",
+          .reads = {DocumentKind::result, DocumentKind::sweep},
+          .refusal = "a plan has no bill: simulate it and export the result",
+          .options = {{.name = "start", .summary = "when the run starts; default: today at 00:00 UTC"},
+                      {.name = "account", .summary = "BillingAccountId", .default_value = "estimate"}},
+          .check = [](const ExportValues& values) { (void)start_of_run(values); },
+          .write = write_focus};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,41 @@
+#pragma once
+// The pods of kubernetes.cpp that train: on which nodes they run, their environment and their script.
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "exports/kubernetes.hpp"
+
+namespace ganymede::kubernetes {
+
+/// The volume of data and checkpoints, in each pod.
+inline constexpr const char* kVolume = "data";
+
+/// The names of all objects in the manifests. `base` is a label (launch.hpp).
+struct Names {
+  static constexpr const char* kReplicated = "train";  ///< the job of a JobSet
+  std::string base;
+  bool jobset = false;
+
+  std::string claim() const { return base + "-data"; }
+  std::string scripts() const { return base + "-scripts"; }
+  std::string keys() const { return base + "-ssh"; }
+  std::string show() const { return base + "-show"; }
+  /// The host name of pod i is pods() + "-i". In a JobSet it is made of the set, its job and the job's index.
+  std::string pods() const { return jobset ? base + "-" + kReplicated + "-0" : base; }
+};
+
+/// The volume of a pod that is the claim for data and checkpoints.
+nlohmann::ordered_json volume_claim(const Names& names);
+
+/// Comment text: how to apply the manifests, and what must be in the cluster first.
+std::string head(const Launch& launch, const KubernetesOptions& options, const Names& names);
+
+/// The bash script that every pod runs.
+std::string train_script(const Launch& launch, const TrainCommand& command);
+
+/// The specification of a pod that trains.
+nlohmann::ordered_json training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
+                                    const Names& names);
+
+}  // namespace ganymede::kubernetes

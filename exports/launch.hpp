@@ -1,0 +1,81 @@
+#pragma once
+// What a launch file needs of a result, a run of a sweep or a plan: what to rent and what to train.
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "report/documents.hpp"
+
+namespace ganymede {
+
+/// What the runs of several seeds of one scenario came to.
+struct LaunchSeeds {
+  struct Spread {
+    double median = 0, low = 0, high = 0;
+  };
+  int count = 0;                      ///< all runs
+  int finished = 0;                   ///< runs that ever finish
+  int met = 0;                        ///< runs that meet the goals
+  std::optional<Spread> time_s, usd;  ///< over the runs that finish
+};
+
+struct Launch {
+  std::string source;  ///< for comments: "result.json" or "sweep.json, run 3"
+  std::string model, dataset;
+  std::string precision;          ///< of the recorded trace; empty: not known
+  int batch_per_gpu = 0;          ///< images
+  std::int64_t global_batch = 0;  ///< images that a simulated step trained; 0: the document does not say
+  std::int64_t images = 0;        ///< in the whole training
+  std::int64_t steps = 0;         ///< of the launched training, in which every GPU trains a batch in each step
+  std::uint64_t seed = 0;
+
+  std::string provider, region, zone, market, instance, gpu;
+  int nodes = 0, gpus_per_node = 0;
+  int instance_gpus = 0;  ///< GPUs of the instance, used or not; 0: not known
+  bool cpu = false;       ///< trains on processors: the "GPU" stands for all processors of a host
+
+  std::string scheme, mode, placement, policy;
+  std::int64_t checkpoint_every = 0;  ///< steps between two checkpoints; 0: the document does not say
+  std::optional<double> time_s, usd;  ///< as simulated with `seed`; a cost without a price is missing
+  std::optional<LaunchSeeds> seeds;   ///< if several seeds were simulated
+
+  int gpus() const { return nodes * gpus_per_node; }
+  bool spot() const { return market == "spot"; }
+};
+
+/// Reads a result, the chosen candidate of a plan, or a run of a sweep: the one with the index `run`, or without an
+/// index the cheapest that met its goals. Throws ConfigError if the document does not hold what a launch file needs: it
+/// has no run or no chosen candidate, several pools or a TPU, or was written before results had the member "launch".
+Launch read_launch(const Document& document, std::optional<std::size_t> run);
+
+/// Returns a label (RFC 1035: small letters, digits and '-', a letter first) of at most `longest` characters for any
+/// text, for example "dcgan-64-p3-8xlarge" for "dcgan-64-p3.8xlarge".
+std::string label_of(const std::string& text, std::size_t longest);
+/// Throws ConfigError unless `name` is such a label already.
+void check_label(const std::string& flag, const std::string& name, std::size_t longest);
+
+/// How the training is started on the nodes.
+struct TrainCommand {
+  std::string own;      ///< the user's command; empty: `ganymede train`
+  std::string dataset;  ///< a path on the nodes, or "builtin"
+  std::string folder;   ///< a path on the nodes, for checkpoints
+};
+
+/// The environment variables that the scripts read. Text that came from a file or a flag reaches a script only through
+/// them: it is never part of a shell line, which it could end.
+nlohmann::ordered_json train_environment(const Launch& launch, const TrainCommand& command);
+
+/// The shell line that trains. NODE_RANK, NUM_NODES, NUM_GPUS_PER_NODE, MASTER_ADDR and MASTER_PORT must be set before
+/// it. `prefix` starts several processes (mpirun and its flags); it is empty on one node.
+std::string train_line(const Launch& launch, const TrainCommand& command, const std::string& prefix);
+
+/// Sentences that say how the launched training differs from the simulated one.
+std::vector<std::string> launch_remarks(const Launch& launch, const TrainCommand& command);
+
+/// The comment text at the head of a launch file: what it launches, what the simulation says of it, then the remarks.
+std::string launch_summary(const Launch& launch, const TrainCommand& command);
+
+}  // namespace ganymede

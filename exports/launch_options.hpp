@@ -1,0 +1,21 @@
+#pragma once
+// The options that the exporters of launch files (SkyPilot, Kubernetes) have in common.
+
+#include <vector>
+
+#include "exports/exporter.hpp"
+#include "exports/launch.hpp"
+
+namespace ganymede {
+
+/// The image that a launch file names if the user names none. None is published under that name.
+inline constexpr const char* kPlaceholderImage = "ganymede:" GANYMEDE_VERSION;
+
+/// --run, --name, --command and --disk, then those in `more`.
+std::vector<ExportOption> launch_options(std::vector<ExportOption> more);
+
+/// Reads what to launch, and says on the console which run of a sweep was taken if the user named none. Throws
+/// ConfigError for a model that `ganymede train` does not have, unless --command says how it is trained.
+Launch launch_of(const Document& document, const ExportValues& values, const ExportConsole& console);
+
+}  // namespace ganymede

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "exports/chrome_trace.hpp"
+#include "exports/exporter.hpp"
+#include "exports/run_trace.hpp"
+#include "report/holdings.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The track of a worker on which a span of this kind of `step_spans` is shown: an index of kTracks.
+int track_of(const std::string& kind) { return kind == "communication" ? 1 : kind == "input" ? 2 : 0; }
+
+void add_steps(const Json& run, Seconds origin, std::vector<TimelineSpan>& spans) {
+  const Json& steps = run.at("step_spans");
+  constexpr std::array<const char*, 3> kTracks = {"course", "collectives", "input pipeline"};
+  for (const Json& row : steps.at("rows")) {
+    const auto kind = steps.at("kinds").at(row.at(1).get<std::size_t>()).get<std::string>();
+    const int track = track_of(kind);
+    const Seconds start = origin + Seconds{row.at(3).get<double>()};
+    spans.push_back({fmt::format("worker {}", row.at(0).get<std::size_t>()),
+                     track,
+                     kTracks[static_cast<std::size_t>(track)],
+                     steps.at("names").at(row.at(2).get<std::size_t>()).get<std::string>(),
+                     start,
+                     start + Seconds{row.at(4).get<double>()},
+                     {{"kind", kind}}});
+  }
+}
+
+}  // namespace
+
+std::string run_trace(const Json& run) {
+  std::vector<TimelineSpan> spans;
+  const char* cluster = "cluster";
+  std::map<std::string, int> tracks;
+  for (const Holding& holding : holdings_of(run)) {
+    const int track = tracks.try_emplace(holding.pool, static_cast<int>(tracks.size()) + 1).first->second;
+    std::string name = fmt::format("{} held", holding.held);
+    if (holding.asked > 0)
+      name = holding.held > 0 ? fmt::format("{}, {} asked for", name, holding.asked)
+                              : fmt::format("{} asked for", holding.asked);
+    spans.push_back({cluster, track, holding.pool, name, Seconds{holding.from_s}, Seconds{holding.to_s}, {}});
+  }
+  Seconds training{0};
+  for (const Json& event : run.at("events")) {
+    const Seconds at{event.at("at_s").get<double>()};
+    if (event.at("event") == "ready" && training.si == 0) training = at;
+    std::vector<std::pair<std::string, std::string>> details;
+    for (const auto& [key, value] : event.items())
+      if (key != "at_s" && key != "event")
+        details.emplace_back(key, value.is_string() ? value.get<std::string>() : value.dump());
+    spans.push_back({cluster, 0, "events", event.at("event").get<std::string>(), at, at, std::move(details)});
+  }
+  if (run.contains("step_spans")) add_steps(run, training, spans);
+  return chrome_trace(spans);
+}
+
+Exporter perfetto_exporter() {
+  return {.name = "perfetto",
+          .summary = "a run's cluster and steps as a Chrome trace, for ui.perfetto.dev",
+          .examples =
+              "  ganymede simulate scenario.json --format json -o result.json\n"
+              "  ganymede export perfetto result.json -o timeline.json\n",
+          .about =
+              "Shows the nodes of each pool that were asked for and held, what happened to them, and what each\n"
+              "worker does in the steps that the result keeps (simulate --show-steps), from where training\n"
+              "begins.",
+          .reads = {DocumentKind::result},
+          .refusal = "a trace is of one run, as simulate --format json writes it",
+          .write = [](const Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
+            return run_trace(document.json());
+          }};
+}
+
+}  // namespace ganymede

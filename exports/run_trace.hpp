@@ -1,0 +1,14 @@
+#pragma once
+// A simulated run as a Chrome trace, which ui.perfetto.dev opens.
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+namespace ganymede {
+
+/// The trace of a `ganymede.result/1`: one process "cluster" with a track for the run's events and one for each pool,
+/// and one process for each worker with the steps of `step_spans`: its computation, its collectives, its input
+/// pipeline. Those steps are placed at the moment when training begins.
+std::string run_trace(const nlohmann::json& run);
+
+}  // namespace ganymede

@@ -1,0 +1,213 @@
+#include "exports/skypilot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+#include "exports/exporter.hpp"
+#include "exports/launch_options.hpp"
+#include "exports/yaml.hpp"
+#include "platforms/providers.hpp"
+
+namespace ganymede {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// Characters in the name of a cluster; SkyPilot appends some of its own.
+constexpr std::size_t kMaxTaskName = 40;
+constexpr const char* kData = "/data/dataset";
+constexpr const char* kCheckpoints = "/data/checkpoints";
+
+/// Our names of GPUs and those of `sky show-gpus`. For a GPU that is not here, the instance type alone decides.
+struct Accelerator {
+  const char *ours, *theirs;
+};
+constexpr Accelerator kAccelerators[] = {{"K80", "K80"},
+                                         {"P100", "P100"},
+                                         {"V100", "V100"},
+                                         {"V100-PCIE-16GB", "V100"},
+                                         {"V100-32GB", "V100-32GB"},
+                                         {"T4", "T4"},
+                                         {"A10G", "A10G"},
+                                         {"L4", "L4"},
+                                         {"A100-40GB", "A100"},
+                                         {"H100", "H100"},
+                                         {"A100-80GB", "A100-80GB"},
+                                         {"A100-80GB-PCIE", "A100-80GB"},
+                                         {"H200", "H200"}};
+
+/// SkyPilot's name for the object store of the provider. ConfigError if SkyPilot does not rent from it.
+std::string store_of(const Launch& launch) {
+  const std::string_view store = provider_of(launch.provider).store;
+  if (!store.empty()) return std::string(store);
+  std::string known;
+  std::string last;
+  for (const Provider& provider : providers()) {
+    if (provider.store.empty()) continue;
+    if (!last.empty()) known += (known.empty() ? "" : ", ") + last;
+    last = provider.name;
+  }
+  throw ConfigError(
+      fmt::format("{}: runs on {}, which SkyPilot does not rent from (of ours it knows {} and {}); "
+                  "`ganymede export kubernetes` writes manifests for a cluster of your own, which SkyPilot can use as "
+                  "infra: k8s, and of a sweep --run takes another run",
+                  launch.source, OrderedJson(launch.provider).dump(-1, ' ', true), known, last));
+}
+
+/// "aws/us-east-1", with the zone if the provider's API knows it by that name. AWS's zone ids (use1-az1) are no such
+/// names: an id stands for another zone name in each account.
+std::string infra_of(const Launch& launch) {
+  std::string infra = launch.provider;
+  if (launch.region.empty()) return infra;
+  infra += "/" + launch.region;
+  return launch.zone.starts_with(launch.region) && launch.zone != launch.region ? infra + "/" + launch.zone : infra;
+}
+
+/// The machine without the GPUs that are attached to it: "n1-standard-32" of "n1-standard-32+4xV100".
+std::string instance_type(const Launch& launch) { return launch.instance.substr(0, launch.instance.find('+')); }
+
+OrderedJson resources(const Launch& launch, const SkypilotOptions& options) {
+  OrderedJson out;
+  out["infra"] = infra_of(launch);
+  if (!launch.zone.empty() && !infra_of(launch).ends_with(launch.zone))
+    out["#zone"] = fmt::format("Simulated in zone {}: a zone's id, whose name differs by account.", launch.zone);
+  out["instance_type"] = instance_type(launch);
+  const auto* accelerator = std::find_if(std::begin(kAccelerators), std::end(kAccelerators),
+                                         [&](const Accelerator& known) { return launch.gpu == known.ours; });
+  const int gpus = launch.instance_gpus > 0 ? launch.instance_gpus : launch.gpus_per_node;
+  // SkyPilot gives the H100s of this machine type a name of their own.
+  const bool mega = launch.instance.starts_with("a3-megagpu");
+  if (accelerator != std::end(kAccelerators))
+    out["accelerators"] = fmt::format("{}:{}", mega ? "H100-MEGA" : accelerator->theirs, gpus);
+  out["use_spot"] = launch.spot();
+  if (launch.market.starts_with("reserved"))
+    out["#reserved"] = fmt::format(
+        "Simulated at the price {}: what is reserved SkyPilot uses only if it is told "
+        "(~/.sky/config.yaml).",
+        launch.market);
+  out["disk_size"] = options.disk_gb;
+  if (!options.image.empty()) out["image_id"] = "docker:" + options.image;
+  // The region stays the one whose price was simulated; the default strategy would leave it.
+  if (launch.spot()) out["job_recovery"] = {{"strategy", "FAILOVER"}, {"max_restarts_on_errors", 3}};
+  return out;
+}
+
+OrderedJson file_mounts(const Launch& launch, const SkypilotOptions& options, const std::string& name) {
+  OrderedJson out;
+  out["#checkpoints"] =
+      "Checkpoints survive the nodes in this bucket, whose name must be free in the whole cloud: change it if it is "
+      "not.\nMOUNT_CACHED, because a checkpoint is renamed when it is whole.";
+  out[kCheckpoints] = {{"name", name + "-checkpoints"}, {"store", store_of(launch)}, {"mode", "MOUNT_CACHED"}};
+  if (options.dataset != "builtin") out[kData] = options.dataset;
+  return out;
+}
+
+/// Open MPI reaches the other nodes by SSH with the key that SkyPilot puts on them; in a container its sshd listens on
+/// port 10022 (sky/skylet/constants.py).
+std::string mpirun_script(const SkypilotOptions& options) {
+  std::string out =
+      "# Processes on all nodes are started by mpirun on the first.\n"
+      "if [ \"$NODE_RANK\" != 0 ]; then exit 0; fi\n"
+      "hosts=\"$(printf '%s\\n' \"$SKYPILOT_NODE_IPS\" | sed \"s/\\$/:$NUM_GPUS_PER_NODE/\" | paste -sd, -)\"\n"
+      "key=\"$HOME/.ssh/id_rsa\"\n"
+      "for other in sky-key sky-cluster-key; do\n"
+      "  if [ -f \"$HOME/.ssh/$other\" ]; then key=\"$HOME/.ssh/$other\"; fi\n"
+      "done\n"
+      "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1\n";
+  return out + fmt::format("ssh_options=\"-i $key{} -o BatchMode=yes -o StrictHostKeyChecking=no\"\n",
+                           options.image.empty() ? "" : " -p 10022");
+}
+
+std::string run_script(const Launch& launch, const SkypilotOptions& options, const TrainCommand& command) {
+  std::string out =
+      "set -euo pipefail\n"
+      "MASTER_ADDR=\"$(printf '%s\\n' \"$SKYPILOT_NODE_IPS\" | head -n 1)\"\n"
+      "export MASTER_ADDR MASTER_PORT=29500\n"
+      "export NODE_RANK=\"$SKYPILOT_NODE_RANK\" NUM_NODES=\"$SKYPILOT_NUM_NODES\"\n";
+  out += launch.cpu || launch.instance_gpus > launch.gpus_per_node
+             ? fmt::format("export NUM_GPUS_PER_NODE={}\n", launch.gpus_per_node)
+             : "export NUM_GPUS_PER_NODE=\"$SKYPILOT_NUM_GPUS_PER_NODE\"\n";
+  std::string prefix;
+  if (command.own.empty() && launch.nodes > 1) {
+    out += mpirun_script(options);
+    prefix = "mpirun --host \"$hosts\" -np \"$((NUM_NODES * NUM_GPUS_PER_NODE))\" --mca plm_rsh_args \"$ssh_options\"";
+    if (train_environment(launch, command).contains("NCCL_ALGO")) prefix += " -x NCCL_ALGO";
+  }
+  return out + train_line(launch, command, prefix);
+}
+
+std::string setup_script(const SkypilotOptions& options) {
+  if (!options.setup.empty()) return "set -e\nbash -c \"$SETUP_COMMAND\"\n";
+  if (options.command.empty()) return "set -e\nganymede doctor\n";
+  return "set -e\nif [ -f requirements.txt ]; then pip install -r requirements.txt; fi\n";
+}
+
+}  // namespace
+
+std::string skypilot_task(const Launch& launch, const SkypilotOptions& options) {
+  store_of(launch);  // before anything else is checked
+  if (!options.name.empty()) check_label("--name", options.name, kMaxTaskName);
+  const std::string name =
+      options.name.empty() ? label_of(launch.model + "-" + launch.instance, kMaxTaskName) : options.name;
+  const TrainCommand command{options.command, options.dataset == "builtin" ? "builtin" : kData, kCheckpoints};
+
+  OrderedJson task;
+  task["#head"] = launch_summary(launch, command) +
+                  (launch.spot() ? "Launch with: sky jobs launch task.yaml (a managed job: it comes back after an "
+                                   "interruption)"
+                                 : "Launch with: sky launch task.yaml (afterwards: sky down)");
+  task["name"] = name;
+  if (!options.command.empty()) {
+    task["#workdir"] = "Copied to the nodes; the command runs there.";
+    task["workdir"] = ".";
+  }
+  task["num_nodes"] = launch.nodes;
+  if (!options.image.empty() && options.command.empty())
+    task["#image"] =
+        "image_id: a Debian image with ganymede (the GPU backend and MPI built in) and an SSH server; none is "
+        "published, --image names yours.";
+  task["resources"] = resources(launch, options);
+  task["envs"] = train_environment(launch, command);
+  if (!options.setup.empty()) task["envs"]["SETUP_COMMAND"] = options.setup;
+  task["file_mounts"] = file_mounts(launch, options, name);
+  task["setup"] = setup_script(options);
+  task["run"] = run_script(launch, options, command);
+  return write_yaml(task);
+}
+
+Exporter skypilot_exporter() {
+  return {
+      .name = "skypilot",
+      .summary = "a SkyPilot task that rents what was simulated and trains there",
+      .examples =
+          "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --save plan.json\n"
+          "  ganymede export skypilot plan.json --image registry/ganymede -o task.yaml && sky launch task.yaml\n"
+          "  ganymede export skypilot sweep.json --run 3 --dataset s3://my-bucket/celeba -o task.yaml\n"
+          "  ganymede export skypilot result.json --command 'torchrun --nnodes $NUM_NODES --node-rank $NODE_RANK "
+          "--nproc-per-node $NUM_GPUS_PER_NODE --master-addr $MASTER_ADDR train.py' -o task.yaml\n",
+      .about =
+          "The task has the cloud, region, instance type, nodes and market that were simulated. It trains with\n"
+          "ganymede train or with a command of your own; its comments say what differs from the simulation.",
+      .reads = {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan},
+      .options = launch_options(
+          {{.name = "image", .summary = "container image; default: a placeholder, or with --command SkyPilot's own"},
+           {.name = "setup", .summary = "a line for bash that prepares each node"},
+           {.name = "dataset",
+            .summary = "a local folder or a bucket, as s3://bucket/folder; or builtin",
+            .default_value = "builtin"}}),
+      .write = [](const Document& document, const ExportValues& values, const ExportConsole& console) {
+        const Launch launch = launch_of(document, values, console);
+        const bool needs_image = values.text("image").empty() && values.text("command").empty();
+        return skypilot_task(launch, {.name = values.text("name"),
+                                      .command = values.text("command"),
+                                      .image = needs_image ? kPlaceholderImage : values.text("image"),
+                                      .setup = values.text("setup"),
+                                      .dataset = values.text("dataset"),
+                                      .disk_gb = values.integer("disk")});
+      }};
+}
+
+}  // namespace ganymede

@@ -1,0 +1,71 @@
+#include "report/holdings.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The state of one pool between two of its events.
+struct Pool {
+  int held = 0, asked = 0;
+  int waiting = 0;  // nodes among `asked` that the provider does not have at the moment
+  double since = 0;
+};
+
+/// Changes the pool as an event says.
+void apply(Pool& pool, const std::string& what, int nodes) {
+  if (what == "requested") pool.asked += nodes;
+  if (what == "waiting") pool.waiting += nodes;
+  if (what == "provisioned") {
+    pool.asked -= std::min(nodes, pool.asked);
+    pool.waiting = std::min(pool.waiting, pool.asked);
+    pool.held += nodes;
+  }
+  if (what == "lost" || what == "crashed") pool.held = std::max(0, pool.held - nodes);
+  if (what == "released") {
+    const int gone = std::min(nodes, pool.held);
+    pool.held -= gone;
+    pool.asked = std::max(0, pool.asked - (nodes - gone));
+  }
+}
+
+}  // namespace
+
+std::vector<Holding> holdings_of(const Json& run) {
+  std::map<std::string, Pool> pools;
+  std::vector<Holding> out;
+  const auto end_holding = [&](const std::string& name, Pool& pool, double at) {
+    if (at > pool.since && pool.held + pool.asked > 0) out.push_back({name, pool.since, at, pool.held, pool.asked});
+    pool.since = at;
+  };
+  for (const Json& event : run.at("events")) {
+    const auto what = event.at("event").get<std::string>();
+    const double at = event.at("at_s").get<double>();
+    if (what == "ready")
+      // Training begins with the nodes that have come by then.
+      for (auto& [name, pool] : pools) {
+        if (pool.asked == pool.waiting) continue;
+        end_holding(name, pool, at);
+        pool.held += pool.asked - pool.waiting;
+        pool.asked = pool.waiting;
+      }
+    const std::string name = event.value("pool", "");
+    const int nodes = event.value("nodes", 0);
+    if (name.empty() || nodes == 0) continue;
+    Pool& pool = pools[name];
+    Pool after = pool;
+    apply(after, what, nodes);
+    if (after.held != pool.held || after.asked != pool.asked) end_holding(name, pool, at);
+    after.since = pool.since;
+    pool = after;
+  }
+  for (auto& [name, pool] : pools) end_holding(name, pool, run.at("time").at("total_s").get<double>());
+  std::stable_sort(out.begin(), out.end(), [](const Holding& a, const Holding& b) { return a.from_s < b.from_s; });
+  return out;
+}
+
+}  // namespace ganymede

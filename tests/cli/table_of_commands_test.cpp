@@ -1,0 +1,83 @@
+// What is registered appears in the overview, in the help, in completions and manual pages, without another edit.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "cli/command.hpp"
+#include "cli/command_tree.hpp"
+#include "cli/completion_shells.hpp"
+#include "cli/export.hpp"
+#include "run_program.hpp"
+
+namespace ganymede {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Commands, DescribeThemselves) {
+  std::set<std::string> names;
+  for (const cli::Command& command : cli::commands()) {
+    EXPECT_TRUE(names.insert(command.name).second) << command.name;
+    EXPECT_FALSE(command.summary.empty()) << command.name;
+    EXPECT_THAT(command.examples, HasSubstr("ganymede ")) << command.name;
+    ASSERT_TRUE(command.declare) << command.name;
+  }
+}
+
+// Every command has a row, alone or with its subcommands, in the table of docs/commands.md.
+TEST(Commands, AreThoseOfTheDocumentation) {
+  const std::string page = content_of(GANYMEDE_SOURCE_DIR "/docs/commands.md");
+  for (const cli::Command& command : cli::commands()) EXPECT_THAT(page, HasSubstr("\n| `" + command.name));
+}
+
+TEST(Commands, ANewOneIsEverywhere) {
+  static std::string given;
+  cli::Shared shared;
+  const std::vector<cli::Command> all = {{.name = "dummy",
+                                          .summary = "does nothing at all",
+                                          .examples = "  ganymede dummy --what nothing\n",
+                                          .about = "It is here for a test.",
+                                          .declare = [](CLI::App& command, cli::Shared& /*shared*/) {
+                                            command.add_option("--what", given, "what not to do");
+                                          }}};
+  const auto program = cli::make_program(all, shared);
+  EXPECT_THAT(program->help(), HasSubstr("  dummy       does nothing at all\n"));
+  const std::string help = program->get_subcommand("dummy")->help();
+  EXPECT_THAT(help, HasSubstr("Examples:\n  ganymede dummy --what nothing\n\nIt is here for a test."));
+  EXPECT_THAT(help, HasSubstr("what not to do"));
+  const cli::CommandDoc tree = cli::read_commands(*program);
+  EXPECT_THAT(cli::bash_completion(tree), HasSubstr("dummy"));
+  EXPECT_THAT(cli::fish_completion(tree), HasSubstr("does nothing at all"));
+  program->parse("dummy --what everything");
+  EXPECT_EQ(given, "everything");
+}
+
+TEST(Commands, ANewExporterIsASubcommand) {
+  static std::string sent;
+  const Exporter dummy{
+      .name = "dummy",
+      .summary = "a format of a test",
+      .examples = "  ganymede export dummy result.json\n",
+      .about = "",
+      .reads = {DocumentKind::result},
+      .options = {{.name = "color", .summary = "which color", .default_value = "red", .choices = {"red", "blue"}}},
+      .send = [](const std::string& file, const ExportValues& values, const ExportConsole&) {
+        sent = file + " " + values.text("color");
+      }};
+  cli::Shared shared;
+  const std::vector<cli::Command> all = {cli::exporter_command(dummy)};
+  const auto program = cli::make_program(all, shared);
+  EXPECT_THAT(program->help(), HasSubstr("  dummy       a format of a test\n"));
+  EXPECT_THAT(program->get_subcommand("dummy")->help(), HasSubstr("which color"));
+  const cli::CommandDoc tree = cli::read_commands(*program);
+  ASSERT_EQ(tree.commands.size(), 1U);
+  EXPECT_THAT(tree.commands[0].options[1].checked, testing::ElementsAre("red", "blue"));
+  program->parse("dummy result.json --color blue");
+  EXPECT_EQ(sent, "result.json blue");
+  EXPECT_THROW(program->parse("dummy result.json --color green"), CLI::ParseError);
+}
+
+}  // namespace
+}  // namespace ganymede

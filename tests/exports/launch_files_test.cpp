@@ -1,0 +1,159 @@
+// SkyPilot tasks and Kubernetes manifests against files beside this one, and with input that means harm.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
+
+#include "exports/kubernetes.hpp"
+#include "exports/skypilot.hpp"
+#include "report/results.hpp"
+#include "support/errors.hpp"
+#include "support/golden.hpp"
+
+namespace ganymede {
+namespace {
+
+using Json = nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Launch launch_of(const Json& content) { return read_launch(document_of(content), std::nullopt); }
+
+const KubernetesOptions kJob{.image = "ganymede:test", .dataset = "builtin"};
+const SkypilotOptions kTask{.image = "ganymede:test", .dataset = "builtin"};
+
+TEST(Skypilot, SeveralSpotNodes) {
+  expect_golden("exports/golden/skypilot-nodes.yaml", skypilot_task(launch_of(a_result()), kTask));
+}
+
+TEST(Skypilot, TheChosenOfAPlan) {
+  SkypilotOptions options = kTask;
+  options.dataset = "gs://bucket/celeba";
+  expect_golden("exports/golden/skypilot-plan.yaml", skypilot_task(launch_of(a_plan()), options));
+}
+
+TEST(Skypilot, ACommandOfOnesOwn) {
+  const SkypilotOptions options{
+      .name = "mine", .command = "torchrun --nnodes $NUM_NODES train.py", .dataset = "builtin", .disk_gb = 100};
+  expect_golden("exports/golden/skypilot-command.yaml", skypilot_task(launch_of(a_result()), options));
+}
+
+TEST(Skypilot, NamesWhatItCannotRent) {
+  for (const char* provider : {"genesis", "private", "lab"}) {
+    Json result = a_result();
+    result["launch"]["pools"][0]["provider"] = provider;
+    EXPECT_THAT(message_of<ConfigError>([&] { skypilot_task(launch_of(result), kTask); }),
+                AllOf(HasSubstr(provider), HasSubstr("export kubernetes")));
+  }
+}
+
+TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
+  Json result = a_result();
+  Json& pool = result["launch"]["pools"][0];
+  const auto task = [&] { return skypilot_task(launch_of(result), kTask); };
+  pool["zone"] = "us-east-1b";
+  EXPECT_THAT(task(), HasSubstr("infra: \"aws/us-east-1/us-east-1b\""));
+  pool["zone"] = "use1-az1";  // an id, which every account maps otherwise
+  EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"aws/us-east-1\"\n"), HasSubstr("# Simulated in zone use1-az1")));
+  pool["gpus_per_node"] = 2;  // of four that are rented
+  EXPECT_THAT(task(), AllOf(HasSubstr("accelerators: \"V100:4\""), HasSubstr("NUM_GPUS_PER_NODE=2")));
+  pool["instance"] = "p4de.24xlarge";
+  pool["gpu"] = "A100-80GB";
+  EXPECT_THAT(task(), HasSubstr("accelerators: \"A100-80GB:8\""));
+  pool["provider"] = "azure";
+  pool["instance"] = "Standard_NC40ads_H100_v5";
+  pool["gpu"] = "H100-NVL";  // whose name there is not certain
+  EXPECT_THAT(task(), AllOf(HasSubstr("instance_type: \"Standard_NC40ads_H100_v5\""), Not(HasSubstr("accelerators"))));
+  pool["provider"] = "aws";
+  pool["instance"] = "c5.2xlarge";
+  pool["gpu"] = "cpu-8-c5";
+  EXPECT_THAT(task(), AllOf(Not(HasSubstr("accelerators")), HasSubstr("--backend cpu")));
+}
+
+TEST(Kubernetes, SeveralSpotNodes) {
+  KubernetesOptions options = kJob;
+  options.placeholder = true;
+  expect_golden("exports/golden/kubernetes-nodes.yaml", kubernetes_manifests(launch_of(a_result()), options));
+}
+
+TEST(Kubernetes, TheChosenOfAPlan) {
+  KubernetesOptions options = kJob;
+  options.dataset = "celeba";
+  expect_golden("exports/golden/kubernetes-plan.yaml", kubernetes_manifests(launch_of(a_plan()), options));
+}
+
+TEST(Kubernetes, AJobSetWithACommandOfOnesOwn) {
+  const KubernetesOptions options{
+      .name = "mine", .jobset = true, .image = "mine:1", .command = "python train.py", .dataset = "builtin"};
+  expect_golden("exports/golden/kubernetes-jobset.yaml", kubernetes_manifests(launch_of(a_result()), options));
+}
+
+TEST(Kubernetes, SpotNodesAsEachProviderMarksThem) {
+  Json result = a_result();
+  Json& pool = result["launch"]["pools"][0];
+  const auto manifests = [&] { return kubernetes_manifests(launch_of(result), kJob); };
+  EXPECT_THAT(manifests(), HasSubstr("eks.amazonaws.com/capacityType: \"SPOT\""));
+  pool["provider"] = "gcp";
+  EXPECT_THAT(manifests(), HasSubstr("cloud.google.com/gke-spot: \"true\""));
+  pool["provider"] = "azure";
+  EXPECT_THAT(manifests(), AllOf(HasSubstr("kubernetes.azure.com/scalesetpriority: \"spot\""),
+                                 HasSubstr("- key: \"kubernetes.azure.com/scalesetpriority\"")));
+  pool["provider"] = "lab";
+  EXPECT_THAT(manifests(), AllOf(Not(HasSubstr("nodeSelector:")), HasSubstr("add their label to nodeSelector")));
+  pool["market"] = "on-demand";
+  EXPECT_THAT(manifests(), Not(HasSubstr("podFailurePolicy")));
+}
+
+TEST(Kubernetes, NamesWhatIsWrong) {
+  const auto refused = [](const KubernetesOptions& options) {
+    return message_of<ConfigError>([&] { kubernetes_manifests(launch_of(a_result()), options); });
+  };
+  EXPECT_THAT(refused({.name = "Not A Label", .image = "i", .dataset = "builtin"}), HasSubstr("not-a-label"));
+  EXPECT_THAT(refused({.image = "i", .dataset = "../etc"}), HasSubstr("--dataset"));
+  EXPECT_THAT(refused({.image = "i", .dataset = "/etc"}), HasSubstr("--dataset"));
+}
+
+/// Of lines that hold what was slipped in: a comment, or one quoted scalar and nothing else.
+void expect_harmless(const std::string& text) {
+  const std::regex harmless("^ *(#.*|(- )?([A-Za-z0-9_./-]+: )?\"([^\"\\\\]|\\\\.)*\")$");
+  std::istringstream lines(text);
+  std::size_t found = 0;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_EQ(line.find_first_of("\x1b\r"), std::string::npos);
+    if (line.find("PWNED") == std::string::npos) continue;
+    ++found;
+    EXPECT_TRUE(std::regex_match(line, harmless)) << line;
+  }
+  EXPECT_GT(found, 2U);
+}
+
+TEST(LaunchFiles, NothingInAFileOrAFlagIsRunOrBreaksOut) {
+  Json result = a_result();
+  result["launch"]["model"] = kHostile;
+  result["launch"]["dataset"] = kHostile;
+  result["run"]["policy"] = kHostile;
+  result["run"]["scheme"] = kHostile;
+  result["run"]["mode"] = kHostile;
+  result["run"]["placement"] = kHostile;
+  for (const char* key : {"region", "zone", "instance", "gpu", "market"}) result["launch"]["pools"][0][key] = kHostile;
+  const Launch launch = launch_of(result);
+  for (const std::string& command : {std::string(), kHostile}) {
+    const std::string task =
+        skypilot_task(launch, {.command = command, .image = kHostile, .setup = kHostile, .dataset = kHostile});
+    expect_harmless(task);
+    for (const bool jobset : {false, true}) {
+      const std::string manifests =
+          kubernetes_manifests(launch, {.jobset = jobset, .image = kHostile, .command = command, .dataset = kHostile});
+      expect_harmless(manifests);
+      // Kubernetes replaces $(NAME) in values of variables, where $$ is a plain $.
+      EXPECT_THAT(manifests, HasSubstr("$$(touch PWNED)"));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ganymede
