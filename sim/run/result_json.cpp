@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -108,71 +109,105 @@ OrderedJson seeds_json(const SeedRuns& seeds) {
           {"usd", spread_json(seeds.usd)}};
 }
 
+/// null where there is no value.
+template <class Value>
+OrderedJson or_null(const std::optional<Value>& value) {
+  return value ? OrderedJson(*value) : OrderedJson(nullptr);
+}
+
+OrderedJson run_json(const Result& result) {
+  return {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
+          {"gpu", result.gpu},           {"gpus", result.gpus},           {"scheme", result.scheme},
+          {"mode", result.mode},         {"placement", result.placement}, {"policy", result.policy}};
+}
+
+OrderedJson time_json(const Result& result) {
+  return {{"total_s", result.total.si},
+          {"steps", result.steps},
+          {"images", result.images},
+          {"step_mean_s", result.step_mean.si},
+          {"interval_s", pair(result.interval_s)},
+          {"sampling_interval_s", pair(result.sampling_interval_s)},
+          {"confidence", result.confidence},
+          {"fidelity", result.fidelity},
+          {"steps_simulated", result.steps_simulated}};
+}
+
+OrderedJson utilization_json(const Result& result) {
+  return {{"gpu_busy", result.gpu_busy},
+          {"gpu_flops", result.gpu_flops},
+          {"cpu", or_null(result.cpu)},
+          {"network", result.network},
+          {"cpu_reserved", or_null(result.cpu_reserved)},
+          {"memory_reserved", or_null(result.memory_reserved)},
+          {"memory_bytes", result.memory.si}};
+}
+
+OrderedJson energy_json(const Result& result) {
+  if (!result.energy) return nullptr;
+  return {{"kwh", result.energy->kwh},
+          {"kg_co2e", result.energy->kg_co2e},
+          {"kwh_interval", pair(result.kwh)},
+          {"kg_co2e_interval", pair(result.kg_co2e)},
+          {"gpu_kwh", result.gpu_kwh},
+          {"host_kwh", result.host_kwh},
+          {"grid", result.grid}};
+}
+
+OrderedJson pools_json(const std::vector<PoolUse>& pools) {
+  OrderedJson out = OrderedJson::array();
+  for (const PoolUse& pool : pools) {
+    out.push_back({{"pool", pool.pool},
+                   {"gpu", pool.gpu},
+                   {"node_hours", pool.node_hours},
+                   {"gpu_seconds", gpu_seconds_json(pool.gpu_seconds)},
+                   {"usd", decimal(pool.usd)}});
+    if (!pool.owned.empty()) out.back()["owned"] = pool.owned;
+  }
+  return out;
+}
+
+OrderedJson goals_json(const Result& result) {
+  return {{"deadline_s", result.deadline ? OrderedJson(result.deadline->si) : OrderedJson(nullptr)},
+          {"budget_usd", result.budget ? OrderedJson(decimal(*result.budget)) : OrderedJson(nullptr)},
+          {"met", result.met}};
+}
+
+OrderedJson provenance_json(const Result& result) {
+  return {{"tool", "ganymede " GANYMEDE_VERSION},
+          {"scenario_hash", result.hash},
+          {"seed", result.seed},
+          {"inputs", result.inputs},
+          {"risk", result.risk},
+          {"steps", result.step_source},
+          {"fabric", result.fabric_source},
+          {"software", result.software},
+          {"prices_as_of", result.prices_as_of},
+          {"warnings", result.warnings}};
+}
+
 OrderedJson to_json(const Result& result) {
   OrderedJson out;
   out["schema"] = "ganymede.result/1";
-  out["run"] = {{"platform", result.platform}, {"market", result.market},       {"allocation", result.allocation},
-                {"gpu", result.gpu},           {"gpus", result.gpus},           {"scheme", result.scheme},
-                {"mode", result.mode},         {"placement", result.placement}, {"policy", result.policy}};
+  out["run"] = run_json(result);
   out["launch"] = launch_json(result.launch);
-  out["time"] = {{"total_s", result.total.si},
-                 {"steps", result.steps},
-                 {"images", result.images},
-                 {"step_mean_s", result.step_mean.si},
-                 {"interval_s", pair(result.interval_s)},
-                 {"sampling_interval_s", pair(result.sampling_interval_s)},
-                 {"confidence", result.confidence},
-                 {"fidelity", result.fidelity},
-                 {"steps_simulated", result.steps_simulated}};
-  out["utilization"] = {
-      {"gpu_busy", result.gpu_busy},
-      {"gpu_flops", result.gpu_flops},
-      {"cpu", result.cpu ? OrderedJson(*result.cpu) : OrderedJson(nullptr)},
-      {"network", result.network},
-      {"cpu_reserved", result.cpu_reserved ? OrderedJson(*result.cpu_reserved) : OrderedJson(nullptr)},
-      {"memory_reserved", result.memory_reserved ? OrderedJson(*result.memory_reserved) : OrderedJson(nullptr)},
-      {"memory_bytes", result.memory.si}};
+  out["time"] = time_json(result);
+  out["utilization"] = utilization_json(result);
   out["gpu_seconds"] = gpu_seconds_json(result.gpu_seconds);
   out["gpu_hours"] = result.gpu_seconds.hours();
   out["cost"] = cost_json(result);
-  out["energy"] = result.energy ? OrderedJson{{"kwh", result.energy->kwh},
-                                              {"kg_co2e", result.energy->kg_co2e},
-                                              {"kwh_interval", pair(result.kwh)},
-                                              {"kg_co2e_interval", pair(result.kg_co2e)},
-                                              {"gpu_kwh", result.gpu_kwh},
-                                              {"host_kwh", result.host_kwh},
-                                              {"grid", result.grid}}
-                                : OrderedJson(nullptr);
+  out["energy"] = energy_json(result);
   out["events"] = OrderedJson::array();
   for (const auto& event : result.events) out["events"].push_back(event_json(event));
   if (!result.spans.empty()) out["step_spans"] = spans_json(result.spans);
-  out["pools"] = OrderedJson::array();
-  for (const auto& pool : result.pools) {
-    out["pools"].push_back({{"pool", pool.pool},
-                            {"gpu", pool.gpu},
-                            {"node_hours", pool.node_hours},
-                            {"gpu_seconds", gpu_seconds_json(pool.gpu_seconds)},
-                            {"usd", decimal(pool.usd)}});
-    if (!pool.owned.empty()) out["pools"].back()["owned"] = pool.owned;
-  }
+  out["pools"] = pools_json(result.pools);
   out["life"] = {{"losses", result.losses},
                  {"checkpoints", result.checkpoints},
                  {"lost_training_s", result.lost_training.si},
-                 {"staleness", result.staleness ? OrderedJson(*result.staleness) : OrderedJson(nullptr)}};
-  out["goals"] = {{"deadline_s", result.deadline ? OrderedJson(result.deadline->si) : OrderedJson(nullptr)},
-                  {"budget_usd", result.budget ? OrderedJson(decimal(*result.budget)) : OrderedJson(nullptr)},
-                  {"met", result.met}};
+                 {"staleness", or_null(result.staleness)}};
+  out["goals"] = goals_json(result);
   if (result.seeds) out["seeds"] = seeds_json(*result.seeds);
-  out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
-                       {"scenario_hash", result.hash},
-                       {"seed", result.seed},
-                       {"inputs", result.inputs},
-                       {"risk", result.risk},
-                       {"steps", result.step_source},
-                       {"fabric", result.fabric_source},
-                       {"software", result.software},
-                       {"prices_as_of", result.prices_as_of},
-                       {"warnings", result.warnings}};
+  out["provenance"] = provenance_json(result);
   return out;
 }
 

@@ -99,7 +99,6 @@ TEST_F(Records, AreMeteredFromWhereTheProvidersBillingStarts) {
   Platform platform = *scenario_.pools[0].platform;
   platform.billing.start = Billing::Start::ready;
   scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
-  scenario_.pools[0].found = nullptr;
   EXPECT_EQ(rentals_of(scenario_, record_, 0)[1].from, 90 * kSecond);
 }
 
@@ -145,7 +144,6 @@ TEST_F(Records, SayWhatTheBillLeavesOut) {
   Platform platform = *scenario_.pools[0].platform;
   platform.provider = "aws";
   scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
-  scenario_.pools[0].found = nullptr;
   add_checkpoints(scenario_);
   EXPECT_THAT(bill_of(scenario_, record_, energy()).warnings,
               ElementsAre("no price is known of disk of lab, and none is in the bill"));
@@ -170,7 +168,6 @@ TEST_F(Records, DoNotEstimateEnergyOfAnUnknownPower) {
   Platform platform = *scenario_.pools[0].platform;
   platform.gpus[0].peak.reset();
   scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
-  scenario_.pools[0].found = nullptr;
   const RunEnergy used = energy();
   EXPECT_FALSE(used.total);
   EXPECT_FALSE(used.pools[0]);
@@ -212,7 +209,6 @@ TEST_F(Records, WarnOfUnconfirmedFactsOfPoolsThatWereUsed) {
   Platform platform = *scenario_.pools[0].platform;
   platform.billing.origin.unconfirmed = "nobody says";
   scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
-  scenario_.pools[0].found = nullptr;
   EXPECT_THAT(warnings_of(scenario_, record_), Contains("unconfirmed: billing: nobody says"));
   record_.workloads[0].reset();
   EXPECT_THAT(warnings_of(scenario_, record_), IsEmpty());

@@ -7,13 +7,13 @@
 namespace ganymede {
 namespace {
 
-constexpr Nanoseconds kStep = 10'000'000;
+constexpr Nanoseconds kStepNs = 10'000'000;
 
 Segment with_checkpoints(const StepDistribution& steps) {
   Segment segment;
   segment.steps = &steps;
   segment.configuration.nodes = {2};
-  segment.step_ns = kStep;
+  segment.step_ns = kStepNs;
   segment.checkpoint_every = 100;
   segment.checkpoint_ns = kSecond;
   return segment;
@@ -29,20 +29,20 @@ TEST_F(Segments, WithoutCheckpointsAreProportionalToTime) {
   segment_.checkpoint_every = 0;
   segment_.start = 5 * kSecond;
   EXPECT_EQ(segment_.at(5 * kSecond).steps, 0);
-  EXPECT_EQ(segment_.at(5 * kSecond + 7 * kStep / 2).steps, 3.5);
-  EXPECT_EQ(segment_.time_of(3.5), 5 * kSecond + 7 * kStep / 2);
+  EXPECT_EQ(segment_.at(5 * kSecond + 7 * kStepNs / 2).steps, 3.5);
+  EXPECT_EQ(segment_.time_of(3.5), 5 * kSecond + 7 * kStepNs / 2);
 }
 
 // 100 steps take a second, the checkpoint another.
 TEST_F(Segments, StandStillWhileACheckpointIsWritten) {
-  const SegmentProgress before = segment_.at(kSecond - kStep);
+  const SegmentProgress before = segment_.at(kSecond - kStepNs);
   EXPECT_DOUBLE_EQ(before.steps, 99);
   EXPECT_EQ(before.checkpoints, 0);
   const SegmentProgress during = segment_.at(kSecond + kSecond / 4);
   EXPECT_DOUBLE_EQ(during.steps, 100);
   EXPECT_EQ(during.checkpoints, 0);
   EXPECT_DOUBLE_EQ(during.writing_ns, kSecond / 4.0);
-  const SegmentProgress after = segment_.at(2 * kSecond + 5 * kStep);
+  const SegmentProgress after = segment_.at(2 * kSecond + 5 * kStepNs);
   EXPECT_DOUBLE_EQ(after.steps, 105);
   EXPECT_EQ(after.checkpoints, 1);
   EXPECT_EQ(segment_.at(4 * kSecond).checkpoints, 2);
@@ -50,8 +50,8 @@ TEST_F(Segments, StandStillWhileACheckpointIsWritten) {
 
 TEST_F(Segments, CountStepsSinceTheLastCheckpoint) {
   segment_.since_checkpoint = 40;
-  EXPECT_EQ(segment_.at(60 * kStep + kSecond).checkpoints, 1);
-  EXPECT_EQ(segment_.at(60 * kStep + kSecond - 1).checkpoints, 0);
+  EXPECT_EQ(segment_.at(60 * kStepNs + kSecond).checkpoints, 1);
+  EXPECT_EQ(segment_.at(60 * kStepNs + kSecond - 1).checkpoints, 0);
   EXPECT_DOUBLE_EQ(segment_.durable_steps(1), 60);
   EXPECT_DOUBLE_EQ(segment_.durable_steps(3), 260);
 }
@@ -61,13 +61,13 @@ TEST_F(Segments, FinishACheckpointThatIsPartlyWritten) {
   segment_.checkpoint_written = 0.25;
   EXPECT_EQ(segment_.at(3 * kSecond / 4 - 1).checkpoints, 0);
   EXPECT_EQ(segment_.at(3 * kSecond / 4).checkpoints, 1);
-  EXPECT_EQ(segment_.time_of(1), 3 * kSecond / 4 + kStep);
+  EXPECT_EQ(segment_.time_of(1), 3 * kSecond / 4 + kStepNs);
 }
 
 // The last step before a checkpoint is done when the writing begins; the next one waits for it.
 TEST_F(Segments, KnowWhenAStepIsDone) {
   EXPECT_EQ(segment_.time_of(100), kSecond);
-  EXPECT_EQ(segment_.time_of(101), 2 * kSecond + kStep);
+  EXPECT_EQ(segment_.time_of(101), 2 * kSecond + kStepNs);
   for (const double steps : {1.0, 57.5, 101.0, 250.0, 399.0})
     EXPECT_NEAR(segment_.at(segment_.time_of(steps)).steps, steps, 1e-6);
 }
@@ -104,7 +104,7 @@ TEST_F(Progress, KeepsWhatACheckpointHolds) {
 
 TEST_F(Progress, WithoutALossGoesOnWhereItEnded) {
   progress_.begin_segment(segment_, false);
-  progress_.end_segment(30 * kStep + kStep / 2, false, 0);
+  progress_.end_segment(30 * kStepNs + kStepNs / 2, false, 0);
   EXPECT_DOUBLE_EQ(progress_.done(0), 30.5);
   EXPECT_DOUBLE_EQ(progress_.since_durable(), 30.5);
   segment_.start = kSecond;
@@ -125,16 +125,16 @@ TEST_F(Progress, FinishesACheckpointWithTheSameWorkersOnly) {
 // Half of an interval of 100 steps is over; where steps take twice as long an interval holds 50, and 25 are left.
 TEST_F(Progress, KeepsTheShareOfACheckpointIntervalThatIsOver) {
   progress_.begin_segment(segment_, false);
-  progress_.end_segment(50 * kStep, false, 0);
+  progress_.end_segment(50 * kStepNs, false, 0);
   segment_.checkpoint_every = 50;
-  segment_.step_ns = 2 * kStep;
+  segment_.step_ns = 2 * kStepNs;
   progress_.begin_segment(segment_, true);
   EXPECT_DOUBLE_EQ(progress_.segment().checkpoint_every - progress_.segment().since_checkpoint, 25);
 }
 
 TEST_F(Progress, IsDurableAfterASave) {
   progress_.begin_segment(segment_, false);
-  progress_.end_segment(50 * kStep, false, 0);
+  progress_.end_segment(50 * kStepNs, false, 0);
   progress_.save();
   EXPECT_DOUBLE_EQ(progress_.durable(), 50);
   progress_.lose();
@@ -149,7 +149,7 @@ TEST_F(Progress, AddsUpItsError) {
   steps_.low = Seconds{9e-3};
   steps_.high = Seconds{12e-3};
   progress_.begin_segment(segment_, false);
-  progress_.end_segment(50 * kStep, false, 0.1);
+  progress_.end_segment(50 * kStepNs, false, 0.1);
   EXPECT_DOUBLE_EQ(progress_.error().measured_s, 0.05);
   EXPECT_DOUBLE_EQ(progress_.error().own_s2, 50 * 4e-6);
   EXPECT_NEAR(progress_.error().low_s, 50 * 1e-3, 1e-12);
