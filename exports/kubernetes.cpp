@@ -154,9 +154,8 @@ std::string kubernetes_manifests(const Launch& launch, const KubernetesOptions& 
   if (options.dataset.find("..") != std::string::npos || options.dataset.starts_with('/'))
     throw ConfigError(fmt::format("--dataset: found {}, expected a folder in the claim, such as celeba, or builtin",
                                   options.dataset));
-  const Names names{
-      options.name.empty() ? label_of(launch.model + "-" + launch.instance, kMaxJobName) : options.name,
-      options.jobset};
+  const Names names{options.name.empty() ? label_of(launch.model + "-" + launch.instance, kMaxJobName) : options.name,
+                    options.jobset};
   const TrainCommand command{options.command,
                              options.dataset == "builtin" ? "builtin" : fmt::format("{}/{}", kFolder, options.dataset),
                              fmt::format("{}/checkpoints", kFolder)};
