@@ -53,7 +53,7 @@ endfunction()
 #   ganymede_test(sim/steps SOURCES steps_test.cpp LONG Sweeps.* *Differential*)
 #
 # makes sim_step_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. LONG lists
-# patterns of --gtest_filter: these tests take more than 20 s of processor time each and get the CTest label `long`.
+# patterns of --gtest_filter: these tests take long (10 s of processor time or more) and get the CTest label `long`.
 # `ctest --label-exclude long` leaves them out.
 function(ganymede_test folder)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;LONG" ${ARGN})

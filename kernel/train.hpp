@@ -34,13 +34,13 @@ struct TrainOptions {
   std::string backend = "cpu";            ///< "cpu", "cuda", or "auto": cuda if there is a GPU
   int gpu = 0;                            ///< index of the machine's GPU
   std::string precision;     ///< of products on a GPU, one of kPrecisionNames; empty: tf32 if the GPU has it, else fp32
-  bool graph = true;         ///< CudaOptions
-  bool host_random = false;  ///< CudaOptions
+  bool graph = true;         ///< see CudaOptions
+  bool host_random = false;  ///< see CudaOptions
   int batch = 64;
   int threads = 0;  ///< of the CPU backend; 0: as many as this process has processors
   /// Adam's parameters; nothing: the model's (models.hpp).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
-  float average_decay = 0;  ///< StepOptions
+  float average_decay = 0;  ///< see StepOptions
   std::string loss;         ///< one of kLossNames; empty: the model's own
   /// For a growing model: the steps of each fading in, and as many at each size. 0: the final form from the first step.
   std::int64_t stage_steps = 0;

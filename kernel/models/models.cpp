@@ -6,6 +6,7 @@
 #include "common/json.hpp"
 
 namespace ganymede::kernel {
+
 // The register of models. One more model is a file that defines a function, and here its declaration and its row;
 // lists, help, checks and tests walk this table.
 Model mlp_gan();

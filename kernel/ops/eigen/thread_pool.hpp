@@ -2,7 +2,7 @@
 // Threads that share the chunks of one loop, by oneTBB.
 //
 // Why TBB: a step has hundreds of loops of some microseconds. Measured with bench/kernel_step on two cores beside busy
-// neighbours, two threads, in turns: mlp-gan at batch 16 takes 7 to 12 ms a step with TBB, 11 to 24 ms with a pool of
+// neighbours, two threads, in turns: mlp-gan at batch 16 takes 6 to 12 ms a step with TBB, 11 to 24 ms with a pool of
 // our own that spins and then sleeps, and 50 to 240 ms with OpenMP, whose waiting threads spin unless an environment
 // variable was set before the program started.
 
