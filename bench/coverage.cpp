@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 
 struct Case {
   std::string kind;
-  StepTrace trace;
+  traces::StepTrace trace;
   Json scenario;
 };
 
@@ -70,11 +70,12 @@ double deviation(std::uint64_t seed, const std::filesystem::path& folder) {
     std::fputs(text.c_str(), file);
     std::fclose(file);
   };
-  put("t.json", write_step_trace(made.trace));
+  put("t.json", traces::write_step_trace(made.trace));
   put("lab.json", made_up_platform());
   put("scenario.json", made.scenario.dump());
-  const Result message = simulate(load_scenario(here / "scenario.json", {{"/fidelity/mode", "message"}}));
-  const Result sampled = simulate(load_scenario(here / "scenario.json"));
+  const sim::Result message =
+      sim::simulate(sim::load_scenario(here / "scenario.json", {{"/fidelity/mode", "message"}}));
+  const sim::Result sampled = sim::simulate(sim::load_scenario(here / "scenario.json"));
   std::filesystem::remove_all(here);
   const double half = (sampled.sampling_interval_s.high - sampled.sampling_interval_s.low) / 2;
   const double off = message.total.si - sampled.total.si;

@@ -82,7 +82,7 @@ void measure(const Arguments& arguments, int batch, int threads) {
   const auto seconds = time_steps(trainer, arguments.min_time);
   const double median = value_at(seconds, 0.5);
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
-  const TraceDevice device = measure_device(trainer.backend());
+  const traces::TraceDevice device = measure_device(trainer.backend());
   nlohmann::ordered_json line = {{"model", options.model},
                                  {"batch", batch},
                                  {"threads", threads},
@@ -98,7 +98,7 @@ void measure(const Arguments& arguments, int batch, int threads) {
   if (device.kind == "cpu") line["share_of_fma_peak"] = flops / fma_peak(threads).si;
   if (!arguments.trace_to.empty())
     write_file(fmt::format("{}-{}-{}.json", arguments.trace_to, options.model, batch),
-               write_step_trace(trainer.trace(kWarmup)));
+               traces::write_step_trace(trainer.trace(kWarmup)));
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }

@@ -12,7 +12,7 @@
 #include "common/errors.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 /// A point whose relative residual is larger does not belong to the line of the others.
@@ -121,14 +121,14 @@ std::string PhaseFit::bound_by(double batch) const {
   return fmt::format("{:.0f} % per image", 100 * per_image_s * batch / (fixed_s + per_image_s * batch));
 }
 
-BatchModel::BatchModel(std::vector<const TraceBatch*> entries) : entries_(std::move(entries)) {
+BatchModel::BatchModel(std::vector<const traces::TraceBatch*> entries) : entries_(std::move(entries)) {
   assert(entries_.size() >= kMinSizes);
   std::sort(entries_.begin(), entries_.end(), [](const auto* a, const auto* b) { return a->batch < b->batch; });
-  const TraceBatch& first = *entries_.front();
-  for (const TracePhase& phase : first.phases) sequential_.push_back(in_sequence(phase, first));
+  const traces::TraceBatch& first = *entries_.front();
+  for (const traces::TracePhase& phase : first.phases) sequential_.push_back(in_sequence(phase, first));
   std::vector<std::vector<PhaseFit::Point>> points(first.phases.size() + 1);  // by phase; the time between them last
   std::vector<double> walls;
-  for (const TraceBatch* entry : entries_) {
+  for (const traces::TraceBatch* entry : entries_) {
     const auto batch = static_cast<double>(entry->batch);
     double sum = 0;
     for (std::size_t p = 0; p < first.phases.size(); ++p) {
@@ -183,23 +183,23 @@ double BatchModel::worst_error() const {
   return worst;
 }
 
-TraceBatch BatchModel::at(int batch) const {
-  const auto distance = [&](const TraceBatch* entry) {
+traces::TraceBatch BatchModel::at(int batch) const {
+  const auto distance = [&](const traces::TraceBatch* entry) {
     return std::abs(portable_log(static_cast<double>(entry->batch) / batch));
   };
-  std::vector<const TraceBatch*> near = entries_;
+  std::vector<const traces::TraceBatch*> near = entries_;
   std::stable_sort(near.begin(), near.end(), [&](const auto* a, const auto* b) { return distance(a) < distance(b); });
-  const TraceBatch &from = *near[0], &other = *near[1];
+  const traces::TraceBatch &from = *near[0], &other = *near[1];
   const auto straight = [&](double y0, double y1) { return line_through(batch, from.batch, y0, other.batch, y1); };
 
-  TraceBatch out = from;
+  traces::TraceBatch out = from;
   out.batch = batch;
   for (auto& [kind, bytes] : out.memory_bytes) {
     const auto there = other.memory_bytes.find(kind);
     if (there != other.memory_bytes.end()) bytes = straight(bytes, there->second);
   }
   for (std::size_t p = 0; p < out.phases.size(); ++p) {
-    TracePhase& phase = out.phases[p];
+    traces::TracePhase& phase = out.phases[p];
     phase.flops = straight(phase.flops, other.phases[p].flops);
     phase.bytes_read = straight(phase.bytes_read, other.phases[p].bytes_read);
     phase.bytes_written = straight(phase.bytes_written, other.phases[p].bytes_written);
@@ -210,13 +210,13 @@ TraceBatch BatchModel::at(int batch) const {
 }
 
 /// Scales the times of an entry, which was recorded at `from_batch` images, to its batch.
-void BatchModel::scale_times(TraceBatch& entry, int from_batch) const {
+void BatchModel::scale_times(traces::TraceBatch& entry, int from_batch) const {
   const int batch = entry.batch;
   const double rest = rest_.empty() ? 1 : rest_s(batch) / rest_s(from_batch);
   std::vector<double> end(entry.wall_s.size(), 0),
       new_end(entry.wall_s.size(), 0);  // when the previous phase ended, by step
   for (std::size_t p = 0; p < entry.phases.size(); ++p) {
-    TracePhase& phase = entry.phases[p];
+    traces::TracePhase& phase = entry.phases[p];
     const double factor = phases_[p].fit.seconds(batch) / phases_[p].fit.seconds(from_batch);
     for (std::size_t i = 0; i < end.size(); ++i) {
       const double length = phase.seconds[i];
@@ -238,13 +238,13 @@ void BatchModel::scale_times(TraceBatch& entry, int from_batch) const {
 }
 
 /// The rule, the error and the warnings of a prediction at `batch`.
-CarriedBatch BatchModel::describe_prediction(int batch) const {
+traces::CarriedBatch BatchModel::describe_prediction(int batch) const {
   double squares = 0;
   for (const LeaveOneOut& size : leave_one_out_) squares += size.error() * size.error();
   // Beyond the recorded sizes the error grows with every doubling.
   const double smallest = entries_.front()->batch, largest = entries_.back()->batch;
   const double beyond = std::max({1.0, smallest / batch, batch / largest});
-  CarriedBatch carried;
+  traces::CarriedBatch carried;
   carried.relative_error = 1.96 * std::sqrt(squares / static_cast<double>(leave_one_out_.size())) *
                            (1 + portable_log(beyond) / portable_log(2));
   carried.rule = fmt::format(
@@ -261,11 +261,11 @@ CarriedBatch BatchModel::describe_prediction(int batch) const {
   return carried;
 }
 
-std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch) {
-  std::vector<const TraceBatch*> entries;
+std::size_t entry_for(traces::StepTrace& trace, const std::string& stage, int batch) {
+  std::vector<const traces::TraceBatch*> entries;
   std::string recorded;
   for (std::size_t i = 0; i < trace.batches.size(); ++i) {
-    const TraceBatch& entry = trace.batches[i];
+    const traces::TraceBatch& entry = trace.batches[i];
     if (entry.stage != stage) continue;
     if (entry.batch == batch) return i;
     entries.push_back(&entry);
@@ -276,7 +276,7 @@ std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch) {
         fmt::format("expected a batch size that the trace has recorded ({}); others take a fit over at "
                     "least {} sizes: `ganymede calibrate --model {} --batch 8,16,32,64,128,256`",
                     recorded, BatchModel::kMinSizes, trace.model));
-  for (const TraceBatch* entry : entries)
+  for (const traces::TraceBatch* entry : entries)
     for (std::size_t p = 0; p < entry->phases.size(); ++p)
       if (entry->phases.size() != entries.front()->phases.size() ||
           entry->phases[p].name != entries.front()->phases[p].name)
@@ -288,4 +288,4 @@ std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch) {
   return trace.batches.size() - 1;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -7,7 +7,7 @@
 
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 /// The time of a phase as a piecewise roofline over the batch size, max(floor_s, fixed_s + per_image_s x batch): small
 /// batches are bound by launching kernels, larger ones by memory or arithmetic. The residuals of the fit at the
@@ -43,7 +43,7 @@ class BatchModel {
   static constexpr std::size_t kMinSizesForError = 6;  ///< with fewer, a warning says that the error is uncertain
 
   /// Requires entries of one stage with the same phases, of at least kMinSizes sizes. They must outlive the object.
-  explicit BatchModel(std::vector<const TraceBatch*> entries);
+  explicit BatchModel(std::vector<const traces::TraceBatch*> entries);
 
   struct Phase {
     std::string name;
@@ -66,15 +66,15 @@ class BatchModel {
   /// Returns an entry for `batch` that is made from the nearest recorded one. It keeps that one's jitter; the times of
   /// each phase are scaled by the fit; work and memory follow straight lines through the two nearest sizes. Its
   /// `carried` states the rule and the error.
-  TraceBatch at(int batch) const;
+  traces::TraceBatch at(int batch) const;
 
  private:
   void cross_validate(const std::vector<std::vector<PhaseFit::Point>>& points, const std::vector<double>& walls);
-  void scale_times(TraceBatch& entry, int from_batch) const;
-  CarriedBatch describe_prediction(int batch) const;
+  void scale_times(traces::TraceBatch& entry, int from_batch) const;
+  traces::CarriedBatch describe_prediction(int batch) const;
   double rest_s(double batch) const { return rest_.empty() ? 0 : rest_.front().seconds(batch); }
 
-  std::vector<const TraceBatch*> entries_;  // by ascending batch
+  std::vector<const traces::TraceBatch*> entries_;  // by ascending batch
   std::vector<Phase> phases_;
   std::vector<PhaseFit> rest_;    // one fit of the time between phases; empty if there is none at some size
   std::vector<bool> sequential_;  // by phase: in_sequence()
@@ -83,6 +83,6 @@ class BatchModel {
 
 /// Returns the index of the trace's entry of `stage` with `batch` images. If it is not recorded, the entry is predicted
 /// and appended. ConfigError that says what to record if there are fewer than BatchModel::kMinSizes sizes.
-std::size_t entry_for(StepTrace& trace, const std::string& stage, int batch);
+std::size_t entry_for(traces::StepTrace& trace, const std::string& stage, int batch);
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 constexpr double kMinLatency = 1e-9, kMaxLatency = 10;       // seconds
@@ -88,4 +88,4 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
   return fit;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

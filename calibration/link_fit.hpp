@@ -11,7 +11,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 /// The measured time of a collective.
 struct CollectiveSample {
@@ -53,4 +53,4 @@ struct LinkFit {
 /// bandwidth. Requires at least two samples of ascending sizes, with times above zero.
 LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict);
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

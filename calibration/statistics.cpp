@@ -5,7 +5,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 double student_t95(std::size_t degrees_of_freedom) {
   constexpr std::array<double, 30> kTable = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
@@ -83,4 +83,4 @@ BlockMean block_mean(std::span<const double> values, std::size_t block_length) {
   return result;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -6,7 +6,7 @@
 
 #include "common/statistics.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 /// A mean with its 95 % confidence interval by batch means. The series is divided into blocks that are long enough to
 /// be nearly independent; the interval follows from the deviation of the blocks' means, corrected for the correlation
@@ -37,4 +37,4 @@ double in_quadrature(double a, double b);
 /// The two-sided 95 % quantile of Student's t distribution. Requires at least one degree of freedom.
 double student_t95(std::size_t degrees_of_freedom);
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

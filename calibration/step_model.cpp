@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 double StepModel::step_s(std::size_t sample) const {
   double time = tail_s[sample];
@@ -18,4 +18,4 @@ double StepModel::mean_s() const {
   return sum / static_cast<double>(samples);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

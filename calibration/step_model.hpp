@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 enum class Stream {
   compute,  ///< Work on the device, one phase after the other.
@@ -52,4 +52,4 @@ struct StepModel {
   double mean_s() const;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -6,7 +6,7 @@
 #include "common/random.hpp"
 #include "traces/layer_list.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 /// The quantile of the standard normal distribution for 0 < p < 1, with a relative error below 1.2e-9: P. J. Acklam's
@@ -36,8 +36,8 @@ double normal_quantile(double p) {
 
 }  // namespace
 
-WorkerVariation default_worker_variation(const TraceSoftware& software) {
-  return software.name == "PyTorch" || software.backend == kRooflineBackend ? kEagerVariation : kGraphVariation;
+WorkerVariation default_worker_variation(const traces::TraceSoftware& software) {
+  return software.name == "PyTorch" || software.backend == traces::kRooflineBackend ? kEagerVariation : kGraphVariation;
 }
 
 double expected_slowest(std::size_t workers, std::size_t k) {
@@ -47,4 +47,4 @@ double expected_slowest(std::size_t workers, std::size_t k) {
   return normal_quantile((n - static_cast<double>(k) + 1 - 0.375) / (n + 0.25));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

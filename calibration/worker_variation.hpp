@@ -6,7 +6,7 @@
 
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 /// Standard deviations of the workers' step times around their common mean, relative to the mean: 0.01 is 1 %.
 struct WorkerVariation {
@@ -28,11 +28,11 @@ inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0430, 0.0167, 0.1227}
 
 /// The variation for the software that recorded a trace: eager for PyTorch, and for lists of layers, which do not tell
 /// what runs them; graph for the project's own kernel.
-WorkerVariation default_worker_variation(const TraceSoftware& software);
+WorkerVariation default_worker_variation(const traces::TraceSoftware& software);
 
 /// The expected k-th slowest of `workers` standard normal variates, in standard deviations above the mean; 0 for one
 /// worker. By Blom, "Statistical Estimates and Transformed Beta-Variables" (1958): within 5 % of the exact value for
 /// the slowest of two, and closer for more. Requires 1 <= k <= workers.
 double expected_slowest(std::size_t workers, std::size_t k = 1);
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -13,7 +13,7 @@
 #include "traces/layer_list.hpp"
 #include "traces/profiler_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 /// The shares of a data sheet's limits that kernels reach, and the cost of launching them.
@@ -46,7 +46,7 @@ constexpr double kErrorPerEFold = 0.45;
 constexpr double kMinError = 0.05;  // for a GPU with the same limits: kRunDrift
 
 /// True if hardly any of the phase's time (5 %) overlaps phases of the compute stream.
-bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
+bool is_inline(const traces::TracePhase& phase, const traces::TraceBatch& batch) {
   double beside = 0;
   double total = 0;
   for (std::size_t step = 0; step < batch.wall_s.size(); ++step) {
@@ -62,7 +62,7 @@ bool is_inline(const TracePhase& phase, const TraceBatch& batch) {
 }
 
 /// Copies the trace's gradient buckets to the model.
-void copy_buckets(StepModel& model, const TraceBatch& batch) {
+void copy_buckets(StepModel& model, const traces::TraceBatch& batch) {
   for (const auto& bucket : batch.buckets) {
     const auto place = [&](const std::string& name) {
       const auto found =
@@ -78,7 +78,7 @@ void copy_buckets(StepModel& model, const TraceBatch& batch) {
 
 /// Warns if the buckets of a network hold less or more bytes than its gradients, since communication then looks cheaper
 /// or dearer than it is.
-void check_bucket_bytes(WorkloadModel& workload, const StepTrace& trace, const TraceBatch& batch) {
+void check_bucket_bytes(WorkloadModel& workload, const traces::StepTrace& trace, const traces::TraceBatch& batch) {
   for (const auto& [name, network] : trace.networks) {
     std::int64_t bytes = 0;
     std::set<std::string> updates;
@@ -94,7 +94,7 @@ void check_bucket_bytes(WorkloadModel& workload, const StepTrace& trace, const T
 }
 
 /// Adds the error, the rule and the warnings of an entry that a fit over batch sizes predicted.
-void add_batch_fit(WorkloadModel& workload, const TraceBatch& batch) {
+void add_batch_fit(WorkloadModel& workload, const traces::TraceBatch& batch) {
   if (!batch.carried) return;
   workload.rule += ", " + batch.carried->rule;
   workload.relative_error = in_quadrature(workload.relative_error, batch.carried->relative_error);
@@ -108,7 +108,8 @@ double mean(const std::vector<double>& values) {
 }
 
 /// The time of a phase by roofline, in seconds.
-double roofline_s(const TracePhase& phase, const Gpu& target, FlopsPerSecond rate, const RooflineShares& shares) {
+double roofline_s(const traces::TracePhase& phase, const platforms::Gpu& target, FlopsPerSecond rate,
+                  const RooflineShares& shares) {
   const double launch = static_cast<double>(phase.launches) * target.launch.si * shares.launch;
   const double compute = phase.flops / (rate.si * shares.flops);
   const double traffic = (phase.bytes_read + phase.bytes_written) / (target.memory_bandwidth.si * shares.bandwidth);
@@ -120,8 +121,8 @@ StepPhase one_sample(std::string name, std::string network, Stream stream, doubl
   return {std::move(name), std::move(network), stream, {0}, {device_s}, {host_s}, flops};
 }
 
-StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link,
-                         const RooflineShares& shares) {
+StepModel roofline_model(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
+                         const platforms::Link* host_link, const RooflineShares& shares) {
   StepModel model;
   model.samples = 1;
   model.tail_s = {0};
@@ -145,13 +146,14 @@ StepModel roofline_model(const StepTrace& trace, const TraceBatch& batch, const 
 }
 
 /// The model for another GPU: each phase reaches the share of the limits that it reached on the recording GPU.
-StepModel efficient_model(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link) {
+StepModel efficient_model(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
+                          const platforms::Link* host_link) {
   StepModel model = roofline_model(trace, batch, target, host_link, kAttainable);
-  Gpu source;
+  platforms::Gpu source;
   source.fp32 = trace.device.fp32;  // measured in the trace's precision
   source.memory_bandwidth = trace.device.memory_bandwidth;
   source.launch = trace.device.launch.value_or(target.launch);
-  for (const TracePhase& phase : batch.phases) {
+  for (const traces::TracePhase& phase : batch.phases) {
     if (phase.stream != "compute") continue;
     const double measured = mean(phase.seconds);
     const double limit = roofline_s(phase, source, source.fp32, kLow);
@@ -172,7 +174,7 @@ StepModel scaled(StepModel model, double factor) {
 }
 
 /// The mean absolute logarithm of the ratios of two GPUs' limits: 0 for equal limits, 1 for a factor of e in both.
-double limit_distance(const StepTrace& trace, const Gpu& target) {
+double limit_distance(const traces::StepTrace& trace, const platforms::Gpu& target) {
   const auto apart = [](double a, double b) { return std::abs(portable_log(a / b)); };
   return 0.5 * (apart(peak_rate(trace, target).si * kAttainable.flops, trace.device.fp32.si) +
                 apart(target.memory_bandwidth.si * kAttainable.bandwidth, trace.device.memory_bandwidth.si));
@@ -180,7 +182,7 @@ double limit_distance(const StepTrace& trace, const Gpu& target) {
 
 }  // namespace
 
-bool in_sequence(const TracePhase& phase, const TraceBatch& batch) {
+bool in_sequence(const traces::TracePhase& phase, const traces::TraceBatch& batch) {
   return phase.stream == "compute" || is_inline(phase, batch);
 }
 
@@ -192,12 +194,13 @@ std::string_view to_string(Provenance provenance) {
 
 // TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s,
 // H100: 495 of 990).
-FlopsPerSecond peak_rate(std::string_view precision, const Gpu& target) {
+FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& target) {
   if (precision == "fp32" || !target.tensor) return target.fp32;
   return precision == "tf32" ? *target.tensor / 2 : *target.tensor;
 }
 
-WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count) {
+WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch, std::size_t first,
+                                std::size_t count) {
   assert(count > 0 && first + count <= batch.wall_s.size());
   StepModel model;
   model.samples = count;
@@ -235,21 +238,23 @@ WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch,
   return workload;
 }
 
-WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
-                                   const Link* host_link) {
-  const bool work = std::any_of(batch.phases.begin(), batch.phases.end(),
-                                [](const TracePhase& phase) { return phase.stream == "compute" && phase.flops > 0; });
-  if (!work && trace.software.backend == kProfilerBackend)
+WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch,
+                                   const platforms::Gpu& target, const platforms::Link* host_link) {
+  const bool work = std::any_of(batch.phases.begin(), batch.phases.end(), [](const traces::TracePhase& phase) {
+    return phase.stream == "compute" && phase.flops > 0;
+  });
+  if (!work && trace.software.backend == traces::kProfilerBackend)
     throw ConfigError(
         fmt::format("the trace of {} has no FLOPs, so it predicts {} alone, not {}; `ganymede import "
                     "profiler --layers` gives them",
                     trace.model, trace.device.name, target.name));
   WorkloadModel workload;
-  const bool counted = trace.software.backend == kRooflineBackend;
+  const bool counted = trace.software.backend == traces::kRooflineBackend;
   workload.provenance = counted ? Provenance::datasheet : Provenance::transferred;
   const std::string how = counted ? fmt::format("counted from the layers of {}, on {}", trace.model, target.name)
                                   : fmt::format("transferred from {} to {}", trace.device.name, target.name);
-  const bool alike = target.kind == (trace.device.kind == "cpu" ? Gpu::Kind::cpu : Gpu::Kind::gpu);
+  const bool alike =
+      target.kind == (trace.device.kind == "cpu" ? platforms::Gpu::Kind::cpu : platforms::Gpu::Kind::gpu);
   if (alike && !counted) {
     const double error = 1 + kMinError + kErrorPerEFold * limit_distance(trace, target);
     workload.central = efficient_model(trace, batch, target, host_link);
@@ -288,9 +293,10 @@ WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& bat
   return workload;
 }
 
-WorkloadModel workload_on(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link) {
+WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
+                          const platforms::Link* host_link) {
   if (trace.device.name == target.name) return measured_workload(trace, batch, 0, batch.wall_s.size());
   return transferred_workload(trace, batch, target, host_link);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

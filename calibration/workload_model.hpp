@@ -11,7 +11,7 @@
 #include "platforms/platform.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 
 enum class Provenance {
   measured,
@@ -43,14 +43,15 @@ inline constexpr double kRunDrift = 0.05;
 
 /// True if a phase is part of the step's sequence, as all phases of the compute stream are; false if it runs beside it,
 /// on the thread of a loader.
-bool in_sequence(const TracePhase& phase, const TraceBatch& batch);
+bool in_sequence(const traces::TracePhase& phase, const traces::TraceBatch& batch);
 
 /// The model of the steps [first, first + count) of `batch` as they were measured.
-WorkloadModel measured_workload(const StepTrace& trace, const TraceBatch& batch, std::size_t first, std::size_t count);
+WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch, std::size_t first,
+                                std::size_t count);
 
 /// The target's peak rate in a precision, or in the trace's; that of fp32 if the platform states no tensor-core rate.
-FlopsPerSecond peak_rate(std::string_view precision, const Gpu& target);
-inline FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
+FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& target);
+inline FlopsPerSecond peak_rate(const traces::StepTrace& trace, const platforms::Gpu& target) {
   return peak_rate(trace.precision, target);
 }
 
@@ -61,10 +62,11 @@ inline FlopsPerSecond peak_rate(const StepTrace& trace, const Gpu& target) {
 /// `high` adds the three times at poor shares. The jitter of the recording machine is not carried over, and the
 /// target's is unknown: workers differ by default_worker_variation(). Reading a batch keeps its measured host time and
 /// happens in advance, as does its copy over `host_link`, if there is one (null: none).
-WorkloadModel transferred_workload(const StepTrace& trace, const TraceBatch& batch, const Gpu& target,
-                                   const Link* host_link);
+WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch,
+                                   const platforms::Gpu& target, const platforms::Link* host_link);
 
 /// The measured model if the trace was recorded on a device of the target's name, else the transferred one.
-WorkloadModel workload_on(const StepTrace& trace, const TraceBatch& batch, const Gpu& target, const Link* host_link);
+WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
+                          const platforms::Link* host_link);
 
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -71,7 +71,7 @@ int parse_count(const std::string& text, const char* option) {
 }
 
 /// The nodes that --instance A,B --nodes 2,1 ask for: two of A and one of B.
-std::vector<NodeGroup> node_groups(const Platform& platform, const AllReduceOptions& options) {
+std::vector<sim::NodeGroup> node_groups(const platforms::Platform& platform, const AllReduceOptions& options) {
   const auto names = split(options.instances, "--instance");
   const auto counts = split(options.nodes, "--nodes");
   if (names.size() != counts.size())
@@ -79,11 +79,11 @@ std::vector<NodeGroup> node_groups(const Platform& platform, const AllReduceOpti
         fmt::format("--nodes {}: found {} counts, expected one for each of the {} instance types of "
                     "--instance",
                     options.nodes, counts.size(), names.size()));
-  std::vector<NodeGroup> groups;
+  std::vector<sim::NodeGroup> groups;
   std::int64_t ranks = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    const Instance& instance = platform.instance(names[i]);
-    NodeGroup group{&instance, parse_count(counts[i], "--nodes"), instance.gpus};
+    const platforms::Instance& instance = platform.instance(names[i]);
+    sim::NodeGroup group{&instance, parse_count(counts[i], "--nodes"), instance.gpus};
     if (options.gpus_per_node > instance.gpus)
       throw ConfigError(fmt::format("--gpus-per-node {}: {} has {}", options.gpus_per_node, names[i], instance.gpus));
     if (options.gpus_per_node > 0) group.gpus_per_node = options.gpus_per_node;
@@ -121,12 +121,12 @@ std::vector<Seconds> parse_arrivals(const std::string& late, int ranks) {
 }
 
 /// A row of the output and, under "spans", the messages for a timeline.
-nlohmann::json row_of(const CollectiveBenchmark& benchmark, const AllReduceOptions& options) {
+nlohmann::json row_of(const sim::CollectiveBenchmark& benchmark, const AllReduceOptions& options) {
   const bool message = options.fidelity == "message";
-  const BenchmarkResult result =
-      benchmark.run(message ? CollectiveFidelity::message : CollectiveFidelity::folded, !options.timeline.empty());
+  const sim::BenchmarkResult result = benchmark.run(
+      message ? sim::CollectiveFidelity::message : sim::CollectiveFidelity::folded, !options.timeline.empty());
   nlohmann::json spans = nlohmann::json::array();
-  for (const BenchmarkMessage& sent : result.sent)
+  for (const sim::BenchmarkMessage& sent : result.sent)
     spans.push_back({sent.source, sent.destination, sent.round, sent.bytes, sent.start.si, sent.end.si});
   nlohmann::json row = {{"scheme", benchmark.request().scheme.name()},
                         {"collective", options.collective},
@@ -136,7 +136,7 @@ nlohmann::json row_of(const CollectiveBenchmark& benchmark, const AllReduceOptio
                         {"algbw_GBps", result.algorithm_GB_per_s},
                         {"busbw_GBps", result.bus_GB_per_s},
                         {"messages", result.messages},
-                        {"fidelity", to_string(result.fidelity)},
+                        {"fidelity", sim::to_string(result.fidelity)},
                         {"limit", nullptr},
                         {"choice", nullptr},
                         {"spans", std::move(spans)}};
@@ -150,9 +150,9 @@ constexpr std::int64_t kMaxTimelineMessages = 500'000;
 /// The highest number of messages that are simulated one by one, which takes minutes.
 constexpr std::int64_t kMaxMessages = 20'000'000;
 
-void check_messages(const std::vector<CollectiveBenchmark>& benchmarks, const AllReduceOptions& options) {
+void check_messages(const std::vector<sim::CollectiveBenchmark>& benchmarks, const AllReduceOptions& options) {
   std::int64_t all = 0;
-  for (const CollectiveBenchmark& benchmark : benchmarks) {
+  for (const sim::CollectiveBenchmark& benchmark : benchmarks) {
     const std::int64_t messages = benchmark.messages();
     const Bytes bytes{static_cast<double>(benchmark.request().bytes)};
     all += messages;
@@ -167,24 +167,24 @@ void check_messages(const std::vector<CollectiveBenchmark>& benchmarks, const Al
 }
 
 /// Every scheme at every size.
-std::vector<CollectiveBenchmark> benchmarks_of(const FabricGraph& fabric, const AllReduceOptions& options) {
+std::vector<sim::CollectiveBenchmark> benchmarks_of(const sim::FabricGraph& fabric, const AllReduceOptions& options) {
   if (options.groups > 1 && fabric.ranks() % options.groups != 0)
     throw ConfigError(fmt::format("--groups {}: expected a divisor of the {} ranks", options.groups, fabric.ranks()));
   std::vector<std::int64_t> sizes;
   for (const auto& text : split(options.bytes, "--bytes")) sizes.push_back(parse_bytes(text));
-  std::vector<Scheme> schemes;
-  for (const auto& text : split(options.schemes, "--scheme")) schemes.push_back(parse_scheme(text));
+  std::vector<sim::Scheme> schemes;
+  for (const auto& text : split(options.schemes, "--scheme")) schemes.push_back(sim::parse_scheme(text));
   const std::vector<Seconds> arrivals = parse_arrivals(options.late, fabric.ranks());
-  const Collective collective = parse_collective(options.collective);
-  std::vector<CollectiveBenchmark> benchmarks;
+  const sim::Collective collective = sim::parse_collective(options.collective);
+  std::vector<sim::CollectiveBenchmark> benchmarks;
   for (const auto size : sizes)
     for (const auto& scheme : schemes)
-      benchmarks.emplace_back(fabric, BenchmarkRequest{scheme, size, collective, options.groups, arrivals});
+      benchmarks.emplace_back(fabric, sim::BenchmarkRequest{scheme, size, collective, options.groups, arrivals});
   return benchmarks;
 }
 
 /// Runs each benchmark in a child process, since SimGrid allows one simulation a process.
-nlohmann::json rows_of(const std::vector<CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
+nlohmann::json rows_of(const std::vector<sim::CollectiveBenchmark>& benchmarks, const AllReduceOptions& options,
                        const Shared& shared) {
   const auto outcomes = run_children(
       benchmarks.size(), jobs(shared), [&](std::size_t i) { return row_of(benchmarks[i], options).dump(); },
@@ -208,15 +208,15 @@ void add_places(nlohmann::json& rows) {
 }
 
 /// The line above the table, such as "aws: 2 x p4d.24xlarge, 16 GPUs, all-reduce; links: datasheet".
-std::string heading(const Platform& platform, const std::vector<NodeGroup>& groups, const FabricGraph& fabric,
-                    const AllReduceOptions& options) {
+std::string heading(const platforms::Platform& platform, const std::vector<sim::NodeGroup>& groups,
+                    const sim::FabricGraph& fabric, const AllReduceOptions& options) {
   std::string text = platform.name + ":";
-  for (const NodeGroup& group : groups)
+  for (const sim::NodeGroup& group : groups)
     text += fmt::format("{} {} x {}", &group == groups.data() ? "" : ",", group.nodes, group.instance->name);
   text += fmt::format(", {} GPUs, {}", fabric.ranks(), options.collective);
   if (options.groups > 1) text += fmt::format(", {} communicators at once", options.groups);
   std::set<std::string> labels;
-  for (const NodeGroup& group : groups)
+  for (const sim::NodeGroup& group : groups)
     labels.insert(platform.fabric_label(*group.instance, fabric.topology().nodes(), group.gpus_per_node));
   for (const std::string& label : labels) text += fmt::format("; links: {}", label);
   return text + "\n\n";
@@ -225,18 +225,18 @@ std::string heading(const Platform& platform, const std::vector<NodeGroup>& grou
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (!options.timeline.empty()) check_writable(options.timeline);
-  const Platform platform = load_platform_choice(options.catalog, options.overlay);
+  const platforms::Platform platform = platforms::load_platform_choice(options.catalog, options.overlay);
   const auto groups = node_groups(platform, options);
-  const FabricGraph fabric(platform, groups);
-  const std::vector<CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
+  const sim::FabricGraph fabric(platform, groups);
+  const std::vector<sim::CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
   check_messages(benchmarks, options);
   nlohmann::json rows = rows_of(benchmarks, options, shared);
-  if (!options.timeline.empty()) write_file(options.timeline, collectives_trace(rows, fabric.ranks()));
+  if (!options.timeline.empty()) write_file(options.timeline, exports::collectives_trace(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
-  if (shared.format == "csv") return emit(shared, collectives_csv(rows));
-  emit(shared, heading(platform, groups, fabric, options) + collectives_text(rows, result_width(shared)));
+  if (shared.format == "csv") return emit(shared, report::collectives_csv(rows));
+  emit(shared, heading(platform, groups, fabric, options) + report::collectives_text(rows, result_width(shared)));
 }
 
 void declare_allreduce(CLI::App& command, Shared& shared) {
@@ -245,7 +245,7 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
       ->check(suggest("@providers @files"))
       ->required();
   command.add_option("--overlay", options->overlay,
-                      "a file of measured values that replace the platform's (ganymede import nccl-tests)");
+                     "a file of measured values that replace the platform's (ganymede import nccl-tests)");
   command.add_option("--instance", options->instances, "instance type; for nodes of unlike GPUs several, with commas")
       ->check(suggest("@instances @list"))
       ->required();
@@ -258,7 +258,7 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
       ->required();
   command.add_option("--bytes", options->bytes, "sizes with commas: 8, 64KiB, 1GB")->required();
   command.add_option("--collective", options->collective, "the collective to time")
-      ->check(CLI::IsMember(collective_names()))
+      ->check(CLI::IsMember(sim::collective_names()))
       ->capture_default_str();
   command
       .add_option("--fidelity", options->fidelity,
@@ -268,13 +268,12 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
   command
       .add_option(
           "--groups", options->groups,
-                  "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
+          "number of communicators that call at once and share the links; with N, communicator i has the ranks i, i+N, "
           "i+2N, ...")
       ->check(CLI::Range(1, kMaxRanks))
       ->capture_default_str();
   command.add_option("--late", options->late, "RANK=TIME[,RANK=TIME]: ranks that call later than the others");
-  command.add_option("--timeline", options->timeline,
-                      "file for a Chrome trace of every message (at message fidelity)");
+  command.add_option("--timeline", options->timeline, "file for a Chrome trace of every message (at message fidelity)");
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);

@@ -40,7 +40,7 @@ struct CalibrateOptions {
 constexpr std::int64_t kRounds = 4;
 
 /// Records one trace with an entry for each batch size.
-StepTrace record(const CalibrateOptions& options, const Shared& shared) {
+traces::StepTrace record(const CalibrateOptions& options, const Shared& shared) {
   std::vector<std::unique_ptr<kernel::Trainer>> trainers;
   const std::int64_t warmup = kernel::warmup_of(options.steps);
   const std::size_t sizes = options.batches.size();
@@ -63,7 +63,7 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
     for (auto& trainer : trainers)
       run(*trainer, options.steps * (round + 1) / kRounds - options.steps * round / kRounds);
   const auto waiting = show_elapsed(shared, "measuring products, memory, launches and storage");
-  StepTrace trace = trainers.front()->trace(warmup);
+  traces::StepTrace trace = trainers.front()->trace(warmup);
   for (std::size_t i = 1; i < sizes; ++i)
     trace.batches.push_back(std::move(trainers[i]->trace(warmup).batches.front()));
   kernel::measure_details(trainers.front()->ops(), trace.device);
@@ -73,7 +73,7 @@ StepTrace record(const CalibrateOptions& options, const Shared& shared) {
 }
 
 /// How many threads waited for a processor on average while `batch` was recorded; 0 if the trace does not say.
-double mean_wait(const TraceBatch& batch) {
+double mean_wait(const traces::TraceBatch& batch) {
   if (!batch.utilization) return 0;
   const auto found = batch.utilization->samples.find("cpu_wait");
   if (found == batch.utilization->samples.end() || found->second.empty()) return 0;
@@ -85,10 +85,10 @@ constexpr double kTooNoisy = 0.1;
 constexpr std::size_t kBlocksToTell = 4;  // a recording with fewer blocks is too short to tell its error
 
 /// A warning for each batch size whose steps vary so much that their mean is of no use.
-std::string noise(const StepTrace& trace) {
+std::string noise(const traces::StepTrace& trace) {
   std::string out;
-  for (const TraceBatch& entry : trace.batches) {
-    const BlockMean mean = block_mean(entry.wall_s, kBlockSteps);
+  for (const traces::TraceBatch& entry : trace.batches) {
+    const calibration::BlockMean mean = calibration::block_mean(entry.wall_s, calibration::kBlockSteps);
     if (mean.blocks >= kBlocksToTell && mean.half_width > kTooNoisy * mean.mean)
       out += fmt::format(
           "TOO NOISY: the mean step at batch {} is known to +-{:.0f} % only ({:.0f} % is the most that is of "
@@ -99,9 +99,9 @@ std::string noise(const StepTrace& trace) {
 }
 
 /// Empty if some catalog has the device; else what to write into a platform file for it.
-std::string gpu_entry(const TraceDevice& device) {
-  for (const std::string& provider : provider_names())
-    for (const Gpu& gpu : catalog(provider).gpus)
+std::string gpu_entry(const traces::TraceDevice& device) {
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus)
       if (gpu.name == device.name) return "";
   nlohmann::ordered_json entry = {{"kind", device.kind},
                                   {"memory", fmt::format("{:.0f}MB", device.memory.si / 1e6)},
@@ -122,7 +122,7 @@ constexpr double kOtherSpeed = 0.15;
 constexpr int kAttempts = 3;
 
 struct CheckOutcome {
-  SelfPrediction predicted;
+  studies::SelfPrediction predicted;
   double measured_s = 0;
   double measured_wait = 0;  // threads that waited for a processor during the measurement
   double recorded_wait = 0;  // threads that waited for a processor while the trace was recorded
@@ -135,7 +135,7 @@ struct CheckOutcome {
   bool holds() const { return measured_s >= predicted.interval_s.low && measured_s <= predicted.interval_s.high; }
 };
 
-CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted, const Shared& shared) {
+CheckOutcome check(const traces::StepTrace& trace, const kernel::TrainOptions& wanted, const Shared& shared) {
   kernel::TrainOptions train = wanted;
   train.model = trace.model;
   train.batch = trace.batches.front().batch;
@@ -145,7 +145,7 @@ CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted, c
   CheckOutcome outcome;
   outcome.batch = train.batch;
   outcome.steps = static_cast<std::int64_t>(trace.batches.front().wall_s.size());
-  outcome.predicted = predict_own_device(trace, outcome.steps);
+  outcome.predicted = studies::predict_own_device(trace, outcome.steps);
   kernel::Trainer trainer(train);
   if (trainer.backend().info.device != trace.device.name)
     throw ConfigError(
@@ -157,7 +157,7 @@ CheckOutcome check(const StepTrace& trace, const kernel::TrainOptions& wanted, c
           (1 + static_cast<double>(kernel::warmup_of(outcome.steps)) / static_cast<double>(outcome.steps)));
   trainer.run(kernel::warmup_of(outcome.steps));
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const TraceDevice now = kernel::measure_device(trainer.backend());
+    const traces::TraceDevice now = kernel::measure_device(trainer.backend());
     outcome.fp32 = now.fp32 / trace.device.fp32;
     outcome.memory = now.memory_bandwidth / trace.device.memory_bandwidth;
     const double before = kernel::processor_wait_s();
@@ -237,10 +237,10 @@ void run_calibrate(const CalibrateOptions& options, Shared& shared) {
   }
   if (options.gpus > 1) check_gpus_for_links(options.train, options.gpus);
   std::string text;
-  StepTrace trace;
+  traces::StepTrace trace;
   const std::string beside = shared.output;
   if (!options.check.empty()) {
-    trace = load_step_trace(options.check);
+    trace = traces::load_step_trace(options.check);
   } else {
     if (shared.output.empty()) throw ConfigError("-o: missing, expected the file for the trace");
     std::set<int> sizes;
@@ -249,20 +249,20 @@ void run_calibrate(const CalibrateOptions& options, Shared& shared) {
         throw ConfigError(fmt::format("--batch: found {} twice, expected each size once", batch));
     check_output(shared);
     trace = record(options, shared);
-    write_file(shared.output, write_step_trace(trace));
+    write_file(shared.output, traces::write_step_trace(trace));
     shared.output.clear();  // the text below goes to standard output
     const std::size_t width = result_width(shared);
     const std::string noisy = noise(trace);
     if (!noisy.empty() && shared.format != "table") say(noisy);
     if (shared.format == "table")
-      text = wrap_prose(noisy + phase_table(trace, width) + "\n" + fit_table(trace, width) + "\n", width) +
+      text = report::wrap_prose(noisy + phase_table(trace, width) + "\n" + fit_table(trace, width) + "\n", width) +
              gpu_entry(trace.device) + "\n";
   }
   if (options.gpus > 1) time_links(options, beside, shared);
   const CheckOutcome outcome = check(trace, options.train, shared);
   emit(shared, shared.format == "json"
                    ? check_json(outcome)
-                   : text + wrap_prose(check_text(outcome, trace.device.name), result_width(shared)));
+                   : text + report::wrap_prose(check_text(outcome, trace.device.name), result_width(shared)));
   if (!outcome.holds()) shared.exit_code = ExitCode::failure;
 }
 

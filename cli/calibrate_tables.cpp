@@ -18,16 +18,15 @@ std::vector<double> sorted(std::vector<double> values) {
   return values;
 }
 
-/// The shares of the device's limits that a phase reaches, "63 % + 20 %": the achieved shares of the rate of matrix products and of the
-/// memory bandwidth, if each operand
-/// crosses memory is moved once.
-std::string share_of_limits(const TraceDevice& device, double flops, double bytes, double seconds) {
+/// The shares of the device's limits that a phase reaches, "63 % + 20 %": the achieved shares of the rate of matrix
+/// products and of the memory bandwidth, if each operand crosses memory is moved once.
+std::string share_of_limits(const traces::TraceDevice& device, double flops, double bytes, double seconds) {
   return fmt::format("{:.0f} % + {:.0f} %", 100 * flops / seconds / device.fp32.si,
                      100 * bytes / seconds / device.memory_bandwidth.si);
 }
 
 /// A table of memory by kind and mean utilization.
-std::string resources(const TraceBatch& batch) {
+std::string resources(const traces::TraceBatch& batch) {
   std::string out = "memory:";
   for (const auto& [kind, bytes] : batch.memory_bytes) out += fmt::format(" {} {},", kind, to_string(Bytes{bytes}));
   out.back() = '\n';
@@ -43,8 +42,8 @@ std::string resources(const TraceBatch& batch) {
 
 }  // namespace
 
-std::string phase_table(const StepTrace& trace, std::size_t width) {
-  const TraceDevice& device = trace.device;
+std::string phase_table(const traces::StepTrace& trace, std::size_t width) {
+  const traces::TraceDevice& device = trace.device;
   std::string out = fmt::format("{}, backend {}: products {}, memory {}", device.name, trace.software.backend,
                                 to_string(device.fp32), to_string(device.memory_bandwidth));
   const auto add = [&](const char* name, const auto& value) {
@@ -56,8 +55,8 @@ std::string phase_table(const StepTrace& trace, std::size_t width) {
   add("storage read", device.storage_read);
   out += "\n";
   for (const auto& batch : trace.batches) {
-    Table table({fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate", ">of the limits",
-                 ">kernel launches"});
+    report::Table table({fmt::format("batch {}", batch.batch), ">median", ">p10", ">p90", ">share", ">rate",
+                         ">of the limits", ">kernel launches"});
     const double all = std::accumulate(batch.wall_s.begin(), batch.wall_s.end(), 0.0);
     const auto row = [&](const std::string& name, const std::vector<double>& times, double flops, double bytes,
                          std::int64_t launches) {
@@ -85,20 +84,20 @@ std::string phase_table(const StepTrace& trace, std::size_t width) {
   return out;
 }
 
-std::string fit_table(const StepTrace& trace, std::size_t width) {
-  std::vector<const TraceBatch*> entries;
-  for (const TraceBatch& entry : trace.batches)
+std::string fit_table(const traces::StepTrace& trace, std::size_t width) {
+  std::vector<const traces::TraceBatch*> entries;
+  for (const traces::TraceBatch& entry : trace.batches)
     if (entry.stage == trace.batches.front().stage) entries.push_back(&entry);
-  if (entries.size() < BatchModel::kMinSizes)
+  if (entries.size() < calibration::BatchModel::kMinSizes)
     return fmt::format("No fit over batch sizes: {} of {} at least were recorded\n", entries.size(),
-                       BatchModel::kMinSizes);
-  const BatchModel model(entries);
-  Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
+                       calibration::BatchModel::kMinSizes);
+  const calibration::BatchModel model(entries);
+  report::Table phases({"phase", ">launching", ">fixed", ">an image", ">binds at smallest", ">binds at largest"});
   const double smallest = model.leave_one_out().front().batch, largest = model.leave_one_out().back().batch;
   for (const auto& [name, fit] : model.phases())
     phases.add({name, to_string(Seconds{fit.floor_s}), to_string(Seconds{fit.fixed_s}),
                 to_string(Seconds{fit.per_image_s}), fit.bound_by(smallest), fit.bound_by(largest)});
-  Table left({">batch", ">step", ">from the others", ">error"});
+  report::Table left({">batch", ">step", ">from the others", ">error"});
   for (const auto& size : model.leave_one_out())
     left.add({std::to_string(size.batch), to_string(Seconds{size.measured_s}), to_string(Seconds{size.predicted_s}),
               fmt::format("{:+.1f} %", 100 * size.error())});

@@ -33,9 +33,9 @@ struct CatalogOptions {
 
 /// An instance at one of its prices.
 struct Offer {
-  const Platform* platform;
-  const Instance* instance;
-  const Price* price;  // nullptr: the instance has no price
+  const platforms::Platform* platform;
+  const platforms::Instance* instance;
+  const platforms::Price* price;  // nullptr: the instance has no price
 };
 
 std::string lower(std::string text) {
@@ -53,27 +53,27 @@ void refuse(const std::string& option, const std::string& found, const std::set<
 
 /// The offers that the options select. Throws ConfigError, with the known names, for a name that is not in the
 /// catalogs.
-std::vector<Offer> offers_of(const std::vector<Platform>& platforms, const CatalogOptions& options) {
+std::vector<Offer> offers_of(const std::vector<platforms::Platform>& platforms, const CatalogOptions& options) {
   std::set<std::string> gpus, regions, instances;
   bool gpu_known = options.gpu.empty(), region_known = options.region.empty(), known = options.instance.empty();
   std::vector<Offer> offers;
-  for (const Platform& platform : platforms)
-    for (const Instance& instance : platform.instances) {
-      const Gpu& gpu = platform.gpu_of(instance);
+  for (const platforms::Platform& platform : platforms)
+    for (const platforms::Instance& instance : platform.instances) {
+      const platforms::Gpu& gpu = platform.gpu_of(instance);
       gpus.insert({gpu.name, gpu.family});
       instances.insert(instance.name);
       known = known || instance.name == options.instance;
       const bool is_gpu =
           options.gpu.empty() || lower(gpu.name) == lower(options.gpu) || lower(gpu.family) == lower(options.gpu);
       gpu_known = gpu_known || is_gpu;
-      for (const Price& price : instance.prices) {
+      for (const platforms::Price& price : instance.prices) {
         regions.insert(price.region);
         region_known = region_known || price.region == options.region;
       }
       if (!is_gpu || (!options.instance.empty() && instance.name != options.instance)) continue;
-      for (const Price& price : instance.prices)
+      for (const platforms::Price& price : instance.prices)
         if ((options.region.empty() || price.region == options.region) &&
-            (options.market.empty() || to_string(price.market) == options.market))
+            (options.market.empty() || platforms::to_string(price.market) == options.market))
           offers.push_back({&platform, &instance, &price});
       if (instance.prices.empty() && options.region.empty() && options.market.empty())
         offers.push_back({&platform, &instance, nullptr});
@@ -84,7 +84,7 @@ std::vector<Offer> offers_of(const std::vector<Platform>& platforms, const Catal
   return offers;
 }
 
-std::string age(const Price& price, const std::string& today) {
+std::string age(const platforms::Price& price, const std::string& today) {
   if (price.as_of == "undated") return "undated";
   const int days = days_between(price.as_of, today);
   return days < 0 ? "in the future" : days < 60 ? fmt::format("{} d", days) : fmt::format("{} mo", days / 30);
@@ -98,10 +98,10 @@ std::string short_source(const std::string& source) {
 
 /// A table with one row for each instance and place, and its markets side by side.
 std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& options, std::size_t width) {
-  Table table({"provider", "instance", "GPU", ">GPUs", ">vCPUs", ">memory", "region", ">on-demand USD/h", ">age",
-               ">spot", ">age", ">1 year", ">3 years", ">age", "source", "note"});
+  report::Table table({"provider", "instance", "GPU", ">GPUs", ">vCPUs", ">memory", "region", ">on-demand USD/h",
+                       ">age", ">spot", ">age", ">1 year", ">3 years", ">age", "source", "note"});
   struct Place {
-    std::map<Market, const Price*> prices;
+    std::map<platforms::Market, const platforms::Price*> prices;
     const Offer* offer;
   };
   std::vector<std::pair<std::string, Place>> places;
@@ -116,19 +116,19 @@ std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& opt
     if (fresh) places.push_back({where, {{}, &offer}});
     if (offer.price) places[at->second].second.prices[offer.price->market] = offer.price;
   }
-  const Platform* above = nullptr;
+  const platforms::Platform* above = nullptr;
   for (const auto& entry : places) {
     const std::string& where = entry.first;
     const Place& place = entry.second;
-    const Instance& instance = *place.offer->instance;
-    const Platform& platform = *place.offer->platform;
+    const platforms::Instance& instance = *place.offer->instance;
+    const platforms::Platform& platform = *place.offer->platform;
     if (above != nullptr && above != &platform) table.rule();
     above = &platform;
-    const auto usd = [&](Market market) {
+    const auto usd = [&](platforms::Market market) {
       const auto found = place.prices.find(market);
       return found == place.prices.end() ? "" : decimal(found->second->per_hour);
     };
-    const auto old = [&](Market market) {
+    const auto old = [&](platforms::Market market) {
       const auto found = place.prices.find(market);
       return found == place.prices.end() ? "" : age(*found->second, options.today);
     };
@@ -144,28 +144,28 @@ std::string as_table(const std::vector<Offer>& offers, const CatalogOptions& opt
     std::string note = instance.retired.empty() ? "" : "retired";
     if (unconfirmed) note += note.empty() ? "unconfirmed" : ", unconfirmed";
     if (owned) note += note.empty() ? "and electricity" : ", and electricity";
-    const Gpu& gpu = platform.gpu_of(instance);
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
     table.add({platform.name, instance.name, gpu.name, std::to_string(instance.gpus),
                instance.vcpus > 0 ? std::to_string(instance.vcpus) : "",
                instance.memory ? to_string(*instance.memory) : "", where.empty() ? "-" : where,
-               place.prices.empty() ? "no price" : usd(Market::on_demand), old(Market::on_demand), usd(Market::spot),
-               old(Market::spot), usd(Market::reserved_1y), usd(Market::reserved_3y), old(Market::reserved_1y), source,
-               note});
+               place.prices.empty() ? "no price" : usd(platforms::Market::on_demand), old(platforms::Market::on_demand),
+               usd(platforms::Market::spot), old(platforms::Market::spot), usd(platforms::Market::reserved_1y),
+               usd(platforms::Market::reserved_3y), old(platforms::Market::reserved_1y), source, note});
   }
   return table.text(width);
 }
 
 std::string as_csv(const std::vector<Offer>& offers) {
-  Table table({"provider", "instance", "gpu", "gpus", "vcpus", "memory_bytes", "region", "zone", "market",
-               "usd_per_hour", "as_of", "source", "retired"});
+  report::Table table({"provider", "instance", "gpu", "gpus", "vcpus", "memory_bytes", "region", "zone", "market",
+                       "usd_per_hour", "as_of", "source", "retired"});
   for (const Offer& offer : offers) {
-    const Instance& instance = *offer.instance;
-    const Price* price = offer.price;
+    const platforms::Instance& instance = *offer.instance;
+    const platforms::Price* price = offer.price;
     table.add({offer.platform->name, instance.name, instance.gpu, std::to_string(instance.gpus),
                std::to_string(instance.vcpus), instance.memory ? fmt::format("{:.0f}", instance.memory->si) : "",
-               price ? price->region : "", price ? price->zone : "", price ? std::string(to_string(price->market)) : "",
-               price ? decimal(price->per_hour) : "", price ? price->as_of : "", price ? price->origin.source : "",
-               instance.retired});
+               price ? price->region : "", price ? price->zone : "",
+               price ? std::string(platforms::to_string(price->market)) : "", price ? decimal(price->per_hour) : "",
+               price ? price->as_of : "", price ? price->origin.source : "", instance.retired});
   }
   return table.csv();
 }
@@ -174,8 +174,8 @@ std::string as_json(const std::vector<Offer>& offers, const std::string& today) 
   using OrderedJson = nlohmann::ordered_json;
   OrderedJson out = OrderedJson::array();
   for (const Offer& offer : offers) {
-    const Instance& instance = *offer.instance;
-    const Price* price = offer.price;
+    const platforms::Instance& instance = *offer.instance;
+    const platforms::Price* price = offer.price;
     OrderedJson row = {{"provider", offer.platform->name},
                        {"instance", instance.name},
                        {"gpu", instance.gpu},
@@ -185,7 +185,7 @@ std::string as_json(const std::vector<Offer>& offers, const std::string& today) 
     row["retired"] = instance.retired.empty() ? OrderedJson(nullptr) : OrderedJson(instance.retired);
     row["region"] = price ? OrderedJson(price->region) : OrderedJson(nullptr);
     row["zone"] = price && !price->zone.empty() ? OrderedJson(price->zone) : OrderedJson(nullptr);
-    row["market"] = price ? OrderedJson(to_string(price->market)) : OrderedJson(nullptr);
+    row["market"] = price ? OrderedJson(platforms::to_string(price->market)) : OrderedJson(nullptr);
     row["usd_per_hour"] = price ? OrderedJson(decimal(price->per_hour)) : OrderedJson(nullptr);
     row["as_of"] = price ? OrderedJson(price->as_of) : OrderedJson(nullptr);
     row["age_days"] =
@@ -198,14 +198,14 @@ std::string as_json(const std::vector<Offer>& offers, const std::string& today) 
   return out.dump(2) + "\n";
 }
 
-std::string findings_text(const std::vector<Platform>& platforms, const CatalogOptions& options,
+std::string findings_text(const std::vector<platforms::Platform>& platforms, const CatalogOptions& options,
                           const std::string& format, std::size_t width) {
-  Table table({"provider", "kind", "where", "what"});
+  report::Table table({"provider", "kind", "where", "what"});
   std::map<std::string, std::map<std::string, int>> counts;
   std::set<std::string> kinds;
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const Platform& platform : platforms)
-    for (const Finding& finding : check_platform(platform, options.today)) {
+  for (const platforms::Platform& platform : platforms)
+    for (const platforms::Finding& finding : platforms::check_platform(platform, options.today)) {
       table.add({platform.name, finding.kind, finding.where, finding.what});
       json.push_back(
           {{"provider", platform.name}, {"kind", finding.kind}, {"where", finding.where}, {"what", finding.what}});
@@ -216,10 +216,10 @@ std::string findings_text(const std::vector<Platform>& platforms, const CatalogO
   if (format == "csv") return table.csv();
   std::vector<std::string> names = {"provider", ">instances", ">prices"};
   for (const std::string& kind : kinds) names.push_back(">" + kind);
-  Table summary(names);
-  for (const Platform& platform : platforms) {
+  report::Table summary(names);
+  for (const platforms::Platform& platform : platforms) {
     std::size_t prices = 0;
-    for (const Instance& instance : platform.instances) prices += instance.prices.size();
+    for (const platforms::Instance& instance : platform.instances) prices += instance.prices.size();
     std::vector<std::string> cells = {platform.name, std::to_string(platform.instances.size()), std::to_string(prices)};
     for (const std::string& kind : kinds) cells.push_back(std::to_string(counts[platform.name][kind]));
     summary.add(cells);
@@ -246,17 +246,17 @@ void update(const CatalogOptions& options, Shared& shared) {
     throw ConfigError(
         "--update: name the one catalog that the prices go into, with --provider NAME or a platform file");
   const std::string& name = options.providers.front();
-  const std::string text = is_provider(name) ? std::string(catalog_text(name)) : read_file(name);
-  const Platform platform = load_catalog(name, ".");
+  const std::string text = platforms::is_provider(name) ? std::string(platforms::catalog_text(name)) : read_file(name);
+  const platforms::Platform platform = platforms::load_catalog(name, ".");
   std::vector<std::string> known;
-  for (const Instance& instance : platform.instances) known.push_back(instance.name);
+  for (const platforms::Instance& instance : platform.instances) known.push_back(instance.name);
   std::map<std::string, int> unknown;
   auto waiting = show_elapsed(shared, "reading " + options.update);
-  const PriceList list = read_price_list(
+  const platforms::PriceList list = platforms::read_price_list(
       options.update, known,
       {options.today, options.as_of.empty() ? "undated" : options.as_of, exchange_rates(options.exchange)}, &unknown);
-  const Merged merged = merge_prices(text, list);
-  read_platform(JsonNode::parse(merged.text, "the merged catalog"));
+  const platforms::Merged merged = platforms::merge_prices(text, list);
+  platforms::read_platform(JsonNode::parse(merged.text, "the merged catalog"));
   waiting.reset();
   remark(shared, fmt::format("{}: {}: {} prices of {}: {} changed, {} new, {} as before", options.update, list.kind,
                              list.prices.size(), platform.name, merged.changed, merged.added, merged.same));
@@ -283,9 +283,9 @@ void run_catalog(CatalogOptions options, Shared& shared) {
     keep_input(shared, options.update);
     return update(options, shared);
   }
-  std::vector<Platform> platforms;
-  for (const std::string& name : options.providers.empty() ? provider_names() : options.providers)
-    platforms.push_back(load_catalog(name, "."));
+  std::vector<platforms::Platform> platforms;
+  for (const std::string& name : options.providers.empty() ? platforms::provider_names() : options.providers)
+    platforms.push_back(platforms::load_catalog(name, "."));
   if (options.check) return emit(shared, findings_text(platforms, options, shared.format, result_width(shared)));
   const std::vector<Offer> offers = offers_of(platforms, options);
   if (offers.empty()) remark(shared, "nothing in the catalog is all of that");
@@ -305,7 +305,7 @@ void declare_catalog(CLI::App& command, Shared& shared) {
       ->check(suggest("@regions"));
   command.add_option("--instance", options->instance, "only this instance type")->check(suggest("@instances"));
   command.add_option("--market", options->market, "only this market: on-demand, spot, reserved-1y, reserved-3y")
-      ->check(CLI::IsMember(market_names()));
+      ->check(CLI::IsMember(platforms::market_names()));
   command.add_flag("--zones", options->zones, "also list zones that have prices of their own");
   auto* check =
       command.add_flag("--check", options->check, "list facts that should be checked before they are relied on");

@@ -149,7 +149,7 @@ void emit(const Shared& shared, const std::string& text) {
 }
 
 void remark(const Shared& shared, const std::string& text) {
-  if (!shared.quiet) say(wrap_prose(text + "\n", remark_width()));
+  if (!shared.quiet) say(report::wrap_prose(text + "\n", remark_width()));
 }
 
 }  // namespace ganymede::cli

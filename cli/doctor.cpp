@@ -73,16 +73,16 @@ std::vector<Part> parts(const HostInventory& host) {
 
 std::string as_table(const HostInventory& host, std::size_t width) {
   std::string text;
-  for (const Part& part : parts(host)) text += hanging(fmt::format("{:<14}", part.name), part.detail, width);
+  for (const Part& part : parts(host)) text += report::hanging(fmt::format("{:<14}", part.name), part.detail, width);
   text += "\nbackends\n";
   for (const Backend& backend : backends(host))
-    text += hanging(fmt::format("  {:<12}", backend.name),
-                    fmt::format("{}: {}", backend.available ? "ready" : "missing", backend.reason), width);
+    text += report::hanging(fmt::format("  {:<12}", backend.name),
+                            fmt::format("{}: {}", backend.available ? "ready" : "missing", backend.reason), width);
   return text;
 }
 
 std::string as_csv(const HostInventory& host) {
-  Table table({"part", "found", "detail"});
+  report::Table table({"part", "found", "detail"});
   for (const Part& part : parts(host)) table.add({part.name, yes_no(part.found), part.detail});
   for (const Backend& backend : backends(host))
     table.add({backend.name + " backend", yes_no(backend.available), backend.reason});

@@ -145,10 +145,10 @@ constexpr const char* kPlatform = R"({
       "gpus": 4,
       "vcpus": 64,
       "memory": "512GiB",
-      // Of one GPU, one direction. Also "nvswitch", "mesh" with its "links", "pcie" with its "switches".
+      // Bandwidth of one GPU in one direction. Also "nvswitch", "mesh" with its "links", "pcie" with its "switches".
       "gpu_links": { "kind": "nvlink", "bandwidth": "450GB/s", "latency": "1us", "label": "datasheet" },
       "host_link": { "bandwidth": "25GB/s", "latency": "1us" },
-      // Of one NIC of "count". transport: rdma, efa or tcp; gpu_direct false: messages are staged through the host.
+      // Bandwidth of one of the "count" NICs. transport: rdma, efa or tcp; gpu_direct false: messages are staged through the host.
       "nic": { "count": 1, "bandwidth": "100Gbit/s", "latency": "5us", "transport": "rdma", "gpu_direct": true },
       "prices": [
         { "region": "room-1", "market": "on-demand", "per_hour": "8.00USD/h", "as_of": "2026-11-01", "source": "your own estimate" }

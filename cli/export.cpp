@@ -24,46 +24,48 @@ std::string check_index(const std::string& text) {
 }
 
 /// Declares one option, whose value goes to its slot as text.
-void declare_option(CLI::App& command, const ExportOption& option, ExportValues& values) {
+void declare_option(CLI::App& command, const exports::ExportOption& option, exports::ExportValues& values) {
   const std::string flag = "--" + option.name;
   std::string& slot = values.slot(option.name);
-  if (option.kind == ExportOption::Kind::flag) {
+  if (option.kind == exports::ExportOption::Kind::flag) {
     command.add_flag_callback(
         flag, [&slot] { slot = "yes"; }, option.summary);
     return;
   }
   CLI::Option* declared = command.add_option(flag, slot, option.summary);
-  if (option.kind == ExportOption::Kind::index) declared->check(check_index)->type_name("UINT");
-  if (option.kind == ExportOption::Kind::integer) declared->check(CLI::Range(option.min, option.max))->type_name("INT");
+  if (option.kind == exports::ExportOption::Kind::index) declared->check(check_index)->type_name("UINT");
+  if (option.kind == exports::ExportOption::Kind::integer)
+    declared->check(CLI::Range(option.min, option.max))->type_name("INT");
   if (!option.choices.empty()) declared->check(CLI::IsMember(option.choices));
   if (!option.default_value.empty()) declared->capture_default_str();
 }
 
-void run_export(const Exporter& exporter, const std::string& file, const ExportValues& values, Shared& shared) {
-  const ExportConsole console{
+void run_export(const exports::Exporter& exporter, const std::string& file, const exports::ExportValues& values,
+                Shared& shared) {
+  const exports::ExportConsole console{
       .remark = [&](const std::string& text) { remark(shared, text); },
       .progress = [&](std::size_t count, const std::string& what) { return progress_bar(shared, count, what); }};
   if (exporter.send != nullptr) return exporter.send(file, values, console);
   if (exporter.check != nullptr) exporter.check(values);
-  export_document(file, shared, [&](const Document& document) {
-    check_kind(exporter, document);
+  export_document(file, shared, [&](const report::Document& document) {
+    exports::check_kind(exporter, document);
     return exporter.write(document, values, console);
   });
 }
 
 }  // namespace
 
-Command exporter_command(const Exporter& exporter) {
+Command exporter_command(const exports::Exporter& exporter) {
   return {.name = exporter.name,
           .summary = exporter.summary,
           .examples = exporter.examples,
           .about = exporter.about,
           .declare = [&exporter](CLI::App& command, Shared& shared) {
             auto file = std::make_shared<std::string>();
-            auto values = std::make_shared<ExportValues>(exporter.options);
-            CLI::Option* document = command.add_option("document", *file, source_text(exporter.reads));
+            auto values = std::make_shared<exports::ExportValues>(exporter.options);
+            CLI::Option* document = command.add_option("document", *file, exports::source_text(exporter.reads));
             if (exporter.write != nullptr) document->required();
-            for (const ExportOption& option : exporter.options) declare_option(command, option, *values);
+            for (const exports::ExportOption& option : exporter.options) declare_option(command, option, *values);
             if (exporter.write != nullptr) add_output(command, shared);
             command.callback([&exporter, file, values, &shared] { run_export(exporter, *file, *values, shared); });
           }};
@@ -82,7 +84,8 @@ Command export_command() {
           .about = "Results in the forms that other tools read. docs/exports.md has more.",
           .declare = [](CLI::App& command, Shared& shared) {
             command.require_subcommand(1);
-            for (const Exporter& exporter : exporters()) add_command(command, exporter_command(exporter), shared);
+            for (const exports::Exporter& exporter : exports::exporters())
+              add_command(command, exporter_command(exporter), shared);
           }};
 }
 

@@ -7,6 +7,6 @@
 namespace ganymede::cli {
 
 /// `exporter` must outlive the command.
-Command exporter_command(const Exporter& exporter);
+Command exporter_command(const exports::Exporter& exporter);
 
 }  // namespace ganymede::cli

@@ -11,8 +11,8 @@
 namespace ganymede::cli {
 
 std::size_t export_document(const std::string& file, const Shared& shared,
-                            const std::function<std::string(const Document&)>& make,
-                            std::initializer_list<DocumentKind> kinds) {
+                            const std::function<std::string(const report::Document&)>& make,
+                            std::initializer_list<report::DocumentKind> kinds) {
   check_output(shared);
   keep_input(shared, file);
   auto waiting = show_elapsed(shared, "reading");
@@ -20,7 +20,7 @@ std::size_t export_document(const std::string& file, const Shared& shared,
     return ConfigError(fmt::format("{}: is no whole result of this version ({}); simulate again with --format json",
                                    file, error.what()));
   };
-  const Document document = load_document(file, kinds);
+  const report::Document document = report::load_document(file, kinds);
   std::string text;
   try {
     text = make(document);

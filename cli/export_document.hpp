@@ -13,8 +13,8 @@ namespace ganymede::cli {
 /// Reads the document, makes the text and writes it to --output. Returns the text's size in bytes. Throws ConfigError
 /// for a document of another kind, and if `make` does not find what it needs in the document.
 std::size_t export_document(const std::string& file, const Shared& shared,
-                            const std::function<std::string(const Document&)>& make,
-                            std::initializer_list<DocumentKind> kinds = {DocumentKind::result, DocumentKind::sweep,
-                                                                         DocumentKind::plan});
+                            const std::function<std::string(const report::Document&)>& make,
+                            std::initializer_list<report::DocumentKind> kinds = {
+                                report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan});
 
 }  // namespace ganymede::cli

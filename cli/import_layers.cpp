@@ -24,19 +24,19 @@ struct LayerOptions {
   std::vector<int> batches = {16};
 };
 
-std::string report_of(const LayerList& list, const StepTrace& trace) {
+std::string report_of(const traces::LayerList& list, const traces::StepTrace& trace) {
   std::string out = fmt::format("{}{}\n\n", list.name, list.source.empty() ? "" : ": " + list.source);
-  Table networks({"network", ">copies", ">parameters", ">GFLOP an image, forward", ">kernels", "output"});
+  report::Table networks({"network", ">copies", ">parameters", ">GFLOP an image, forward", ">kernels", "output"});
   for (const auto& [name, network] : list.networks) {
-    const LayerCost total = network.total();
+    const traces::LayerCost total = network.total();
     networks.add({name, fmt::format("{:g}", network.copies), fmt::format("{}", total.parameters),
                   fmt::format("{:.3f}", total.flops / 1e9), std::to_string(total.launches),
                   fmt::format("{} x {} x {}", network.output[0], network.output[1], network.output[2])});
   }
   out += networks.text(remark_width()) + "\n";
-  const TraceBatch& batch = trace.batches.back();
-  Table phases({"phase", ">time", ">share", ">GFLOP", ">MB moved", ">kernels"});
-  for (const TracePhase& phase : batch.phases)
+  const traces::TraceBatch& batch = trace.batches.back();
+  report::Table phases({"phase", ">time", ">share", ">GFLOP", ">MB moved", ">kernels"});
+  for (const traces::TracePhase& phase : batch.phases)
     phases.add({phase.name, to_string(Seconds{phase.seconds[0]}),
                 fmt::format("{:.1f} %", 100 * phase.seconds[0] / batch.wall_s[0]),
                 fmt::format("{:.1f}", phase.flops / 1e9),
@@ -56,34 +56,35 @@ std::string report_of(const LayerList& list, const StepTrace& trace) {
 void import_layers(const LayerOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.list);
-  const LayerList list = load_layer_list(options.list);
-  const StepTrace trace =
-      trace_of(list, options.batches, roofline_device(options.catalog, options.gpu, list.precision));
+  const traces::LayerList list = load_layer_list(options.list);
+  const traces::StepTrace trace =
+      traces::trace_of(list, options.batches, roofline_device(options.catalog, options.gpu, list.precision));
   remark(shared, report_of(list, trace));
-  emit(shared, write_step_trace(trace));
+  emit(shared, traces::write_step_trace(trace));
 }
 
 }  // namespace
 
-LayerList load_layer_list(const std::string& name) {
+traces::LayerList load_layer_list(const std::string& name) {
   std::vector<std::string> known;
   for (const EmbeddedText& list : embedded_layers()) {
-    if (list.name == name) return read_layer_list(JsonNode::parse(list.text, name + ".json"));
+    if (list.name == name) return traces::read_layer_list(JsonNode::parse(list.text, name + ".json"));
     known.emplace_back(list.name);
   }
   const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
-  if (path) return read_layer_list(JsonNode::load(name));
+  if (path) return traces::read_layer_list(JsonNode::load(name));
   const auto close = nearest(name, known);
   throw ConfigError(fmt::format("no list of layers \"{}\" comes with the program, expected {} or a file (.json){}",
                                 name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu_name, const std::string& precision) {
-  const Platform platform = load_catalog(catalog, ".");
+traces::RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu_name,
+                                       const std::string& precision) {
+  const platforms::Platform platform = platforms::load_catalog(catalog, ".");
   std::vector<std::string> names;
-  for (const Gpu& gpu : platform.gpus) {
+  for (const platforms::Gpu& gpu : platform.gpus) {
     if (gpu.name == gpu_name) {
-      return {gpu.name, peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
+      return {gpu.name, calibration::peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
     }
     names.push_back(gpu.name);
   }

@@ -34,14 +34,14 @@ struct FittedLink {
   const char* name;  ///< the instance's member, or MEMBER/MEMBER inside it
   const char* what;  ///< for people
 };
-FittedLink fitted_link(const Instance& instance, int nodes) {
+FittedLink fitted_link(const platforms::Instance& instance, int nodes) {
   if (nodes > 1) return {"nic", "NIC"};
   if (!instance.gpu_links) return {"host_link", "host link"};
   if (instance.gpu_links->staging) return {"gpu_links/staging", "staging through host memory"};
   return {"gpu_links", "GPU links"};
 }
 
-Link& link_of(Instance& instance, const FittedLink& which) {
+platforms::Link& link_of(platforms::Instance& instance, const FittedLink& which) {
   const std::string_view name = which.name;
   if (name == "nic") return *instance.nic;
   if (name == "host_link") return *instance.host_link;
@@ -52,9 +52,9 @@ Link& link_of(Instance& instance, const FittedLink& which) {
 /// The allocation and the collective of a log, checked against what the log says.
 class Setting {
  public:
-  Setting(const NcclLog& log, const LinkImport& options)
-      : log_(log), platform_(load_platform_choice(options.catalog, options.overlay)) {
-    const Instance& instance = platform_.instance(options.instance);
+  Setting(const traces::NcclLog& log, const LinkImport& options)
+      : log_(log), platform_(platforms::load_platform_choice(options.catalog, options.overlay)) {
+    const platforms::Instance& instance = platform_.instance(options.instance);
     nodes = options.nodes > 0 ? options.nodes : std::max(1, log.nodes);
     gpus_per_node = options.gpus_per_node > 0                 ? options.gpus_per_node
                     : log.ranks > 0 && log.ranks % nodes == 0 ? log.ranks / nodes
@@ -76,26 +76,26 @@ class Setting {
           fmt::format("{}: {} has neither \"gpu_links\" nor \"host_link\"", platform_.file, instance.name));
     std::string name = options.scheme;
     if (name.empty()) name = log.version.empty() ? "nccl" : "nccl:" + log.version;
-    scheme = std::make_unique<Scheme>(parse_scheme(name));
+    scheme = std::make_unique<sim::Scheme>(sim::parse_scheme(name));
     instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
   }
 
   int ranks() const { return nodes * gpus_per_node; }
-  const Platform& platform() const { return platform_; }
-  const Instance& instance() const { return platform_.instances[instance_]; }
+  const platforms::Platform& platform() const { return platform_; }
+  const platforms::Instance& instance() const { return platform_.instances[instance_]; }
 
   Seconds predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-    Instance& instance = platform_.instances[instance_];
-    Link& fitted = link_of(instance, link);
+    platforms::Instance& instance = platform_.instances[instance_];
+    platforms::Link& fitted = link_of(instance, link);
     fitted.latency = latency;
     fitted.bandwidth = bandwidth;
     if (instance.nic && nodes > 1) instance.nic->per_flow.reset();  // the measured bandwidth includes that limit
-    const FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
-    const auto names = collective_names();
+    const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
+    const auto names = sim::collective_names();
     const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
-    const Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<Collective>(index), ""});
-    const Job job{{Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
-    const FoldedTimes times = run_folded(fabric, {&job, 1}, false);
+    const sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<sim::Collective>(index), ""});
+    const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
+    const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, false);
     const auto& done = times.times[0][0][0].done;
     return *std::max_element(done.begin(), done.end());
   }
@@ -103,7 +103,7 @@ class Setting {
   int nodes = 1, gpus_per_node = 1;
   std::string collective;
   FittedLink link{};
-  std::unique_ptr<Scheme> scheme;
+  std::unique_ptr<sim::Scheme> scheme;
 
  private:
   void check_ranks() const {
@@ -125,14 +125,14 @@ class Setting {
                       ranks(), expected));
   }
 
-  const NcclLog& log_;
-  Platform platform_;
+  const traces::NcclLog& log_;
+  platforms::Platform platform_;
   std::size_t instance_ = 0;
 };
 
-std::vector<CollectiveSample> samples_of(const NcclLog& log, std::vector<std::string>& notes) {
-  std::vector<CollectiveSample> samples;
-  for (const NcclRow& row : log.rows) {
+std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log, std::vector<std::string>& notes) {
+  std::vector<calibration::CollectiveSample> samples;
+  for (const traces::NcclRow& row : log.rows) {
     const double ratio = row.in_place ? row.out_of_place / *row.in_place : 1;
     if (ratio > kMaxTimeRatio || ratio < 1 / kMaxTimeRatio) {
       notes.push_back(fmt::format("{}: {} out of place, {} in place: disturbed, left out", row.where,
@@ -148,7 +148,7 @@ std::vector<CollectiveSample> samples_of(const NcclLog& log, std::vector<std::st
 }
 
 /// Reasons to doubt the fit that are not reasons to refuse the log.
-std::vector<std::string> doubts(const NcclLog& log, const Setting& setting, const LinkFit& fit) {
+std::vector<std::string> doubts(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit) {
   std::vector<std::string> out;
   const std::string& family = setting.platform().gpu_of(setting.instance()).family;
   if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
@@ -161,7 +161,7 @@ std::vector<std::string> doubts(const NcclLog& log, const Setting& setting, cons
   return out;
 }
 
-OrderedJson overlay_of(const NcclLog& log, const Setting& setting, const LinkFit& fit,
+OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit,
                        const std::vector<std::string>& notes) {
   const std::string source = fmt::format(
       "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
@@ -180,13 +180,13 @@ OrderedJson overlay_of(const NcclLog& log, const Setting& setting, const LinkFit
     patch[setting.link.name] = values;
   }
   OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();
-  for (const FittedSample& sample : fit.samples)
+  for (const calibration::FittedSample& sample : fit.samples)
     rows.push_back({{"bytes", sample.measured.bytes},
                     {"measured_s", sample.measured.time.si},
                     {"predicted_s", sample.predicted.si},
                     {"line_s", sample.line.si},
                     {"fitted", sample.fitted}});
-  for (const RangeError& error : fit.errors)
+  for (const calibration::RangeError& error : fit.errors)
     errors.push_back({{"range", error.range}, {"sizes", error.samples}, {"error", error.model}, {"line", error.line}});
   return {{"schema", "ganymede.overlay/1"},
           {"source", source},
@@ -200,21 +200,21 @@ OrderedJson overlay_of(const NcclLog& log, const Setting& setting, const LinkFit
             {"notes", notes}}}};
 }
 
-std::string report_of(const Setting& setting, const LinkFit& fit, const std::vector<std::string>& notes) {
+std::string report_of(const Setting& setting, const calibration::LinkFit& fit, const std::vector<std::string>& notes) {
   std::string out = fmt::format(
       "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} the first and the last "
       "size\n\n",
       setting.nodes, setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency),
       to_string(fit.bandwidth), setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to");
-  Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
+  report::Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
   const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
-  for (const FittedSample& sample : fit.samples)
+  for (const calibration::FittedSample& sample : fit.samples)
     rows.add({to_string(Bytes{static_cast<double>(sample.measured.bytes)}), to_string(sample.measured.time),
               to_string(sample.predicted), sample.fitted ? "fitted" : percent(sample.predicted, sample.measured.time),
               to_string(sample.line), sample.fitted ? "fitted" : percent(sample.line, sample.measured.time)});
   out += rows.text(remark_width()) + "\n";
-  Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
-  for (const RangeError& error : fit.errors)
+  report::Table errors({"sizes", ">not fitted", ">error", ">of a straight line"});
+  for (const calibration::RangeError& error : fit.errors)
     errors.add({error.range, std::to_string(error.samples),
                 error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.model) : "",
                 error.samples > 0 ? fmt::format("{:.1f} %", 100 * error.line) : ""});
@@ -228,14 +228,15 @@ std::string report_of(const Setting& setting, const LinkFit& fit, const std::vec
 void import_collective_log(const LinkImport& options, const Shared& shared) {
   check_output(shared);
   for (const std::string& input : {options.log, options.catalog, options.overlay}) keep_input(shared, input);
-  const NcclLog log = read_nccl_log(options.log);
+  const traces::NcclLog log = traces::read_nccl_log(options.log);
   Setting setting(log, options);
   std::vector<std::string> notes = log.notes;
   const auto samples = samples_of(log, notes);
   auto waiting = show_elapsed(shared, "fitting");
-  const LinkFit fit = fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-    return setting.predict(latency, bandwidth, bytes);
-  });
+  const calibration::LinkFit fit =
+      calibration::fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+        return setting.predict(latency, bandwidth, bytes);
+      });
   waiting.reset();
   if (fit.predicted_at_no_cost)
     throw ConfigError(

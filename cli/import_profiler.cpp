@@ -25,10 +25,12 @@ struct ProfilerFlags {
   std::int64_t parameters = 0;
 };
 
-std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vector<ProfilerImport>& imports) {
-  Table table({"file", ">rank", ">steps", ">step", ">compute", ">exposed comm.", ">overlapped", ">copies", ">idle"});
+std::string report_of(const std::vector<traces::ProfilerEvents>& ranks,
+                      const std::vector<traces::ProfilerImport>& imports) {
+  report::Table table(
+      {"file", ">rank", ">steps", ">step", ">compute", ">exposed comm.", ">overlapped", ">copies", ">idle"});
   for (std::size_t i = 0; i < ranks.size(); ++i) {
-    const ProfilerBreakdown& mean = imports[i].mean;
+    const traces::ProfilerBreakdown& mean = imports[i].mean;
     const auto part = [&](double seconds) {
       return fmt::format("{} ({:.1f} %)", to_string(Seconds{seconds}), 100 * seconds / mean.step);
     };
@@ -37,11 +39,11 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
                part(mean.copies), part(mean.idle)});
   }
   std::string out = table.text(remark_width()) + "\n";
-  const TraceBatch& batch = imports.front().trace.batches.front();
-  Table phases({"phase", ">mean", ">share of the step", ">kernels"});
+  const traces::TraceBatch& batch = imports.front().trace.batches.front();
+  report::Table phases({"phase", ">mean", ">share of the step", ">kernels"});
   double wall = 0;
   for (const double step : batch.wall_s) wall += step;
-  for (const TracePhase& phase : batch.phases) {
+  for (const traces::TracePhase& phase : batch.phases) {
     double sum = 0;
     for (const double time : phase.seconds) sum += time;
     phases.add({phase.name, to_string(Seconds{sum / static_cast<double>(batch.wall_s.size())}),
@@ -49,7 +51,7 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
   }
   out += phases.text(remark_width());
   std::int64_t bytes = 0;
-  for (const TraceBucket& bucket : batch.buckets) bytes += bucket.bytes;
+  for (const traces::TraceBucket& bucket : batch.buckets) bytes += bucket.bytes;
   out += fmt::format("\ngradients: {} in {} all-reduces a step\n", to_string(Bytes{static_cast<double>(bytes)}),
                      batch.buckets.size());
   for (const std::string& note : imports.front().notes) out += "note: " + note + "\n";
@@ -58,14 +60,14 @@ std::string report_of(const std::vector<ProfilerEvents>& ranks, const std::vecto
 
 void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
   check_output(shared);
-  ProfilerOptions options;
+  traces::ProfilerOptions options;
   options.batch = flags.batch;
   options.model = flags.model;
   options.parameters = flags.parameters;
   options.device = roofline_device(flags.catalog, flags.gpu, flags.precision);
   if (!flags.layers.empty()) options.layers = load_layer_list(flags.layers);
-  std::vector<ProfilerEvents> ranks;
-  std::vector<ProfilerImport> imports;
+  std::vector<traces::ProfilerEvents> ranks;
+  std::vector<traces::ProfilerImport> imports;
   constexpr std::int64_t kMebibyte = 1 << 20;
   std::int64_t before = 0, all = 0;  // bytes of the files read so far, and of all files
   for (const std::string& file : flags.files) {
@@ -77,19 +79,19 @@ void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
   for (const std::string& file : flags.files) {
     keep_input(shared, file);
     std::int64_t now = 0;
-    ranks.push_back(read_profiler_events(file, [&](std::int64_t bytes) {
+    ranks.push_back(traces::read_profiler_events(file, [&](std::int64_t bytes) {
       now = bytes;
       if (bar) bar(static_cast<std::size_t>((before + now) / kMebibyte));
     }));
     before += now;
-    imports.push_back(import_profiler(ranks.back(), options));
+    imports.push_back(traces::import_profiler(ranks.back(), options));
     imports.back().trace.precision = flags.precision;
     ranks.back().gpu.clear();
     ranks.back().gpu.shrink_to_fit();
   }
   bar = {};
   remark(shared, report_of(ranks, imports));
-  emit(shared, write_step_trace(imports.front().trace));
+  emit(shared, traces::write_step_trace(imports.front().trace));
 }
 
 void declare_import_profiler(CLI::App& command, Shared& shared) {

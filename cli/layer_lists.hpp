@@ -9,10 +9,11 @@ namespace ganymede::cli {
 
 /// Reads a list of layers: a file, or the name of a list that comes with the program. Throws ConfigError with the
 /// nearest name if there is no such list.
-LayerList load_layer_list(const std::string& name);
+traces::LayerList load_layer_list(const std::string& name);
 
 /// Returns the data sheet of a GPU of a catalog, with its peak rate at that precision. Throws ConfigError with the
 /// nearest name if the catalog has no such GPU.
-RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu, const std::string& precision);
+traces::RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu,
+                                       const std::string& precision);
 
 }  // namespace ganymede::cli

@@ -9,15 +9,15 @@ namespace {
 struct LearnCommand {
   std::string scenario;
   std::vector<std::string> assignments;
-  LearnOptions options;
+  plan::LearnOptions options;
 };
 
 void run_learn(const LearnCommand& command, const Shared& shared) {
   check_output(shared);
   keep_input(shared, command.scenario);
-  const Scenario scenario = load_scenario_or_plan(command.scenario, parse_assignments(command.assignments));
+  const sim::Scenario scenario = plan::load_scenario_or_plan(command.scenario, parse_assignments(command.assignments));
   const auto bar = progress_bar(shared, static_cast<std::size_t>(command.options.episodes), "episodes");
-  emit(shared, learn_q_table(scenario, command.options, bar));
+  emit(shared, plan::learn_q_table(scenario, command.options, bar));
 }
 
 void declare_learn(CLI::App& command, Shared& shared) {

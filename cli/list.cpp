@@ -35,11 +35,11 @@ Rows rows_of(const Table& table) {
 
 Rows schemes() {
   Rows rows;
-  for (const auto& scheme : allreduce_schemes()) rows.push_back({std::string(scheme.name), scheme.description()});
+  for (const auto& scheme : sim::allreduce_schemes()) rows.push_back({std::string(scheme.name), scheme.description()});
   return rows;
 }
 Rows models() { return rows_of(kernel::models()); }
-Rows policy_rows() { return rows_of(policies()); }
+Rows policy_rows() { return rows_of(policies::policies()); }
 
 Rows modes() {
   return {
@@ -50,11 +50,11 @@ Rows modes() {
 }
 
 /// "35 instances in 5 regions, prices of 2025-04-04 to 2026-07-20".
-std::string summary_of(const Platform& platform) {
+std::string summary_of(const platforms::Platform& platform) {
   std::set<std::string> regions;
   std::set<std::string> dates;
-  for (const Instance& instance : platform.instances) {
-    for (const Price& price : instance.prices) {
+  for (const platforms::Instance& instance : platform.instances) {
+    for (const platforms::Price& price : instance.prices) {
       regions.insert(price.region);
       if (price.as_of != "undated") dates.insert(price.as_of);
     }
@@ -71,26 +71,28 @@ std::string summary_of(const Platform& platform) {
 
 Rows providers() {
   Rows rows;
-  for (const std::string& provider : provider_names()) rows.push_back({provider, summary_of(catalog(provider))});
+  for (const std::string& provider : platforms::provider_names())
+    rows.push_back({provider, summary_of(platforms::catalog(provider))});
   return rows;
 }
 
 Rows markets() {
-  const auto summary = [](Market market) -> const char* {
+  const auto summary = [](platforms::Market market) -> const char* {
     switch (market) {
-      case Market::on_demand:
+      case platforms::Market::on_demand:
         return "paid while it runs, never taken back";
-      case Market::spot:
+      case platforms::Market::spot:
         return "cheaper, may be taken back at short notice";
-      case Market::reserved_1y:
+      case platforms::Market::reserved_1y:
         return "committed for one year";
-      case Market::reserved_3y:
+      case platforms::Market::reserved_3y:
         return "committed for three years";
     }
     return "";
   };
   Rows rows;
-  for (const std::string& name : market_names()) rows.push_back({name, summary(*parse_market(name))});
+  for (const std::string& name : platforms::market_names())
+    rows.push_back({name, summary(*platforms::parse_market(name))});
   return rows;
 }
 
@@ -120,7 +122,7 @@ std::string as_table(const Rows& rows, std::size_t columns) {
   std::size_t width = 0;
   for (const Row& row : rows) width = std::max(width, row.name.size());
   std::string text;
-  for (const Row& row : rows) text += hanging(fmt::format("{:<{}}  ", row.name, width), row.summary, columns);
+  for (const Row& row : rows) text += report::hanging(fmt::format("{:<{}}  ", row.name, width), row.summary, columns);
   return text;
 }
 
@@ -131,7 +133,7 @@ std::string as_json(const Rows& rows) {
 }
 
 std::string as_csv(const Rows& rows) {
-  Table table({"name", "summary"});
+  report::Table table({"name", "summary"});
   for (const Row& row : rows) table.add({row.name, row.summary});
   return table.csv();
 }

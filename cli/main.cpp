@@ -14,8 +14,9 @@ namespace {
 
 using ganymede::cli::ExitCode;
 
-int report(ExitCode code, const char* message) {
-  ganymede::cli::say(ganymede::wrap_prose(fmt::format("ganymede: {}\n", message), ganymede::cli::remark_width()));
+int print_error(ExitCode code, const char* message) {
+  ganymede::cli::say(
+      ganymede::report::wrap_prose(fmt::format("ganymede: {}\n", message), ganymede::cli::remark_width()));
   return static_cast<int>(code);
 }
 
@@ -61,10 +62,10 @@ int main(int argc, char** argv) {
     // The library throws for --help and --version too, with exit code 0. Its codes for errors are 100 and above.
     return program->exit(error) == 0 ? 0 : static_cast<int>(ExitCode::invalid);
   } catch (const ConfigError& error) {
-    return report(ExitCode::invalid, error.what());
+    return print_error(ExitCode::invalid, error.what());
   } catch (const Infeasible& error) {
-    return report(ExitCode::infeasible, error.what());
+    return print_error(ExitCode::infeasible, error.what());
   } catch (const std::exception& error) {
-    return report(ExitCode::failure, error.what());
+    return print_error(ExitCode::failure, error.what());
   }
 }

@@ -18,24 +18,24 @@ constexpr std::string_view kPrefix = "suggest:";
 /// The names that `add` collects from all catalogs, sorted.
 std::vector<std::string> from_catalogs(auto&& add) {
   std::set<std::string> names;
-  for (const std::string& provider : provider_names()) add(catalog(provider), names);
+  for (const std::string& provider : platforms::provider_names()) add(platforms::catalog(provider), names);
   return {names.begin(), names.end()};
 }
 
 std::vector<std::string> names_of(const std::string& topic) {
   if (topic == "instances")
-    return from_catalogs([](const Platform& platform, std::set<std::string>& names) {
-      for (const Instance& instance : platform.instances) names.insert(instance.name);
+    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
+      for (const platforms::Instance& instance : platform.instances) names.insert(instance.name);
     });
   if (topic == "gpus")
-    return from_catalogs([](const Platform& platform, std::set<std::string>& names) {
-      for (const Gpu& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
+    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
+      for (const platforms::Gpu& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
     });
   if (topic == "regions")
-    return from_catalogs([](const Platform& platform, std::set<std::string>& names) {
-      for (const Region& region : platform.regions) names.insert(region.name);
+    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
+      for (const platforms::Region& region : platform.regions) names.insert(region.name);
     });
-  if (topic == "studies") return validation_names();
+  if (topic == "studies") return studies::validation_names();
   if (topic == "losses") return {std::begin(kernel::kLossNames), std::end(kernel::kLossNames)};
   if (topic == "layers") {
     std::vector<std::string> names;

@@ -66,8 +66,8 @@ JsonNode request_of(const PlanFlags& flags) {
 void run_plan(const PlanFlags& flags, Shared& shared) {
   check_output(shared);
   if (!flags.request.empty()) keep_input(shared, flags.request);
-  const Request request = read_request(request_of(flags), format_time(now()));
-  PlanOptions options;
+  const plan::Request request = plan::read_request(request_of(flags), format_time(now()));
+  plan::PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
   auto waiting = show_elapsed(shared, "looking for candidates");
@@ -77,29 +77,30 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
     if (!bar) bar = progress_bar(shared, groups, "groups of candidates");
     if (bar) bar(done);
   };
-  const Plan plan = make_plan(request, options);
+  const plan::Plan plan = plan::make_plan(request, options);
   waiting.reset();
   bar = {};
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()
                                            ? "."
                                            : std::filesystem::path(shared.output).parent_path();
-  const std::string json = plan_json(request, plan, folder);
+  const std::string json = plan::plan_json(request, plan, folder);
   const Json content = Json::parse(json);
   if (!flags.plan_file.empty()) {
     Shared file = shared;
     file.output = flags.plan_file;
     const auto parent = std::filesystem::path(flags.plan_file).parent_path();
-    emit(file, plan_json(request, plan, parent.empty() ? "." : parent));
+    emit(file, plan::plan_json(request, plan, parent.empty() ? "." : parent));
   }
   emit(shared, shared.format == "json"  ? json
-               : shared.format == "csv" ? plan_csv(content)
-                                        : plan_text(content, result_width(shared)));
+               : shared.format == "csv" ? report::plan_csv(content)
+                                        : report::plan_text(content, result_width(shared)));
   if (plan.best) return;
   std::string nearest = "there is nothing to rent that was searched";
   if (!plan.near_misses.empty())
-    nearest = fmt::format("the nearest is {}: {}", label_of(request, plan.candidates.all[plan.near_misses.front()]),
-                          plan.runs[plan.near_misses.front()].reason);
+    nearest =
+        fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                    plan.runs[plan.near_misses.front()].reason);
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
   shared.exit_code = ExitCode::infeasible;
 }

@@ -38,7 +38,7 @@ std::string erasure(Drawn& state) {
 }
 
 /// The beginning of the text, at most so many columns.
-std::string cut(const std::string& text, std::size_t columns) {
+std::string truncate(const std::string& text, std::size_t columns) {
   std::size_t bytes = 0, seen = 0;
   for (; bytes < text.size(); ++bytes)
     if ((static_cast<unsigned char>(text[bytes]) & 0xC0U) != 0x80U && seen++ == columns) break;
@@ -105,10 +105,10 @@ void ProgressLine::draw(const std::stop_token& stop) {
     pause = kRedraw;
     // The last column stays free, because a character there begins a new line on some terminals.
     const std::size_t columns = terminal_columns(STDERR_FILENO).value_or(kColumns) - 1;
-    const std::string text = cut(text_(seconds_since(begin), columns), columns);
+    const std::string text = truncate(text_(seconds_since(begin), columns), columns);
     Drawn& state = drawn();
     const std::lock_guard other(state.mutex);
-    const std::size_t now = columns_of(text);
+    const std::size_t now = report::columns_of(text);
     if (text == before && state.columns == now) continue;
     const std::string rest(state.columns - std::min(state.columns, now), ' ');
     std::fputs(fmt::format("\r{}{}", text, rest).c_str(), stderr);
@@ -125,7 +125,7 @@ std::unique_ptr<ProgressLine> show_elapsed(const Shared& shared, const std::stri
     const double left_s = expected_s - now_s;
     const std::string times = fmt::format(": {}{}", duration_text(now_s),
                                           left_s >= 1 ? fmt::format(", about {} left", duration_text(left_s)) : "");
-    return cut(what, columns - std::min(columns, times.size())) + times;
+    return truncate(what, columns - std::min(columns, times.size())) + times;
   });
 }
 
@@ -172,7 +172,7 @@ std::string bar_text(std::size_t done, std::size_t count, const std::string& wha
   const std::string words = fmt::format("{}/{} {}  {}{}", done, count, what, duration_text(elapsed_s),
                                         left_s < 1 ? "" : fmt::format(", {} left", duration_text(left_s)));
   const std::size_t frame = std::string("[] ").size();
-  if (words.size() + frame + kNarrowest > columns) return cut(words, columns);
+  if (words.size() + frame + kNarrowest > columns) return truncate(words, columns);
   const std::size_t width = std::min(kWidest, columns - words.size() - frame);
   const std::size_t filled = width * std::min(done, count) / count;
   return fmt::format("[{}{}] {}", std::string(filled, '#'), std::string(width - filled, ' '), words);

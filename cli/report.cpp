@@ -13,9 +13,10 @@ namespace ganymede::cli {
 namespace {
 
 void run_report(const std::string& file, const Shared& shared) {
-  const std::size_t bytes =
-      export_document(file, shared, [](const Document& document) { return report_page(document.json()); },
-                      {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan, DocumentKind::validation});
+  const std::size_t bytes = export_document(
+      file, shared, [](const report::Document& document) { return report::report_page(document.json()); },
+      {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
+       report::DocumentKind::validation});
   if (!shared.output.empty())
     remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }

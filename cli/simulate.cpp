@@ -33,18 +33,18 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   auto overrides = parse_assignments(options.assignments);
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
-  Scenario scenario = load_scenario_or_plan(options.scenario, overrides);
+  sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, overrides);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
   // At message fidelity every seed takes as long to simulate as the first one.
-  const bool many = has_chances(scenario) && scenario.fidelity == Fidelity::sampled;
+  const bool many = sim::has_chances(scenario) && scenario.fidelity == sim::Fidelity::sampled;
   const int seeds = options.seeds > 0 ? options.seeds : many ? kSeeds : 1;
-  const std::string json = run_child([&] { return result_json(simulate_seeds(scenario, seeds)); });
+  const std::string json = run_child([&] { return sim::result_json(sim::simulate_seeds(scenario, seeds)); });
   waiting.reset();
   const auto run = nlohmann::json::parse(json);
   emit(shared, shared.format == "json"  ? json
-               : shared.format == "csv" ? run_csv(run)
-                                        : run_text(run, result_width(shared)));
+               : shared.format == "csv" ? report::run_csv(run)
+                                        : report::run_text(run, result_width(shared)));
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = ExitCode::goal_missed;
 }
 

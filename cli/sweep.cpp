@@ -34,14 +34,15 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
   keep_input(shared, options.study);
   auto overrides = parse_assignments(options.assignments);
   if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
-  const Study study = load_study(options.study, overrides);
+  const studies::Study study = studies::load_study(options.study, overrides);
   // With --output every result is kept in a journal, from which an interrupted sweep continues.
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
   if (!journal.empty() && std::filesystem::exists(journal))
     remark(shared, fmt::format("going on from {}", journal.string()));
-  const StudyOutcome outcome = run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
-                                         {[](const nlohmann::json& run) { (void)(run_text(run) + run_csv(run)); },
-                                          [&](const std::string& what) { remark(shared, what); }});
+  const studies::StudyOutcome outcome =
+      studies::run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
+                         {[](const nlohmann::json& run) { (void)(report::run_text(run) + report::run_csv(run)); },
+                          [&](const std::string& what) { remark(shared, what); }});
   if (outcome.failed + outcome.endless == study.runs.size()) {
     if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
     throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);
@@ -51,11 +52,11 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
                                                                     : "null");
   emit(shared, shared.format == "json" ? outcome.json
                : shared.format == "csv"
-                   ? sweep_csv(sweep)
-                   : highlighted(shared, wrap_prose(fmt::format("{}{}{}", study.name, study.about.empty() ? "" : ": ",
-                                                                study.about),
-                                                    result_width(shared)) +
-                                             "\n\n" + (sweep_text(sweep, result_width(shared)))));
+                   ? report::sweep_csv(sweep)
+                   : highlighted(shared, report::wrap_prose(fmt::format("{}{}{}", study.name,
+                                                                        study.about.empty() ? "" : ": ", study.about),
+                                                            result_width(shared)) +
+                                             "\n\n" + (report::sweep_text(sweep, result_width(shared)))));
   if (!journal.empty()) std::filesystem::remove(journal);
   if (outcome.failed > 0)
     throw Failure(

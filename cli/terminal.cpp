@@ -29,10 +29,10 @@ std::optional<std::size_t> terminal_columns(int descriptor) {
 }
 
 std::size_t result_width(const Shared& shared) {
-  return shared.output.empty() ? terminal_columns(STDOUT_FILENO).value_or(kAnyWidth) : kAnyWidth;
+  return shared.output.empty() ? terminal_columns(STDOUT_FILENO).value_or(report::kAnyWidth) : report::kAnyWidth;
 }
 
-std::size_t remark_width() { return terminal_columns(STDERR_FILENO).value_or(kAnyWidth); }
+std::size_t remark_width() { return terminal_columns(STDERR_FILENO).value_or(report::kAnyWidth); }
 
 bool may_color() { return variable("NO_COLOR").empty() && variable("TERM") != "dumb" && ::isatty(STDOUT_FILENO) != 0; }
 

@@ -199,7 +199,7 @@ void write_outputs(Trainer& trainer, const Arguments& arguments) {
   if (!arguments.samples.empty()) write_samples(trainer, arguments, arguments.samples);
   if (!arguments.weights.empty()) write_file(arguments.weights, kernel::write_weights(trainer.gan(), trainer.ops()));
   if (!arguments.trace.empty())
-    write_file(arguments.trace, write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
+    write_file(arguments.trace, traces::write_step_trace(trainer.trace(kernel::warmup_of(arguments.steps))));
 }
 
 void check_gpus(const Arguments& arguments) {

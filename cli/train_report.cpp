@@ -44,7 +44,7 @@ std::string describe_backend(const kernel::BackendInfo& info) {
 
 void check_quality_curve(const TrainArguments& arguments) {
   if (!std::filesystem::exists(arguments.quality_curve)) return;
-  const std::string model = read_quality_curves(JsonNode::load(arguments.quality_curve)).model;
+  const std::string model = traces::read_quality_curves(JsonNode::load(arguments.quality_curve)).model;
   if (model != arguments.options.model)
     throw ConfigError(fmt::format("--quality-curve: {} is of {}, this training of {}", arguments.quality_curve, model,
                                   arguments.options.model));
@@ -52,26 +52,26 @@ void check_quality_curve(const TrainArguments& arguments) {
 
 void add_quality_curve(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {
   const std::filesystem::path file = arguments.quality_curve;
-  const QualityCurves mine{
+  const traces::QualityCurves mine{
       arguments.options.model, trainer.whole_dataset().name, report.quality.front().second.features, {}};
-  QualityCurves all = mine;
+  traces::QualityCurves all = mine;
   if (std::filesystem::exists(file)) {
-    all = read_quality_curves(JsonNode::load(file));
+    all = traces::read_quality_curves(JsonNode::load(file));
     if (all.model != mine.model || all.dataset != mine.dataset || all.features != mine.features)
       throw ConfigError(
           fmt::format("--quality-curve: {} is of {} on {} in the features of {}, this training of {} on {} "
                       "in those of {}",
                       file.string(), all.model, all.dataset, all.features, mine.model, mine.dataset, mine.features));
   }
-  QualityCurve curve{trainer.global_batch(),
-                     arguments.options.seed,
-                     fmt::format("ganymede {} ({})", GANYMEDE_VERSION, trainer.backend().info.backend),
-                     {}};
+  traces::QualityCurve curve{trainer.global_batch(),
+                             arguments.options.seed,
+                             fmt::format("ganymede {} ({})", GANYMEDE_VERSION, trainer.backend().info.backend),
+                             {}};
   for (const auto& [step, quality] : report.quality)
     curve.points.push_back({static_cast<double>(step) * trainer.global_batch(), quality.fid, quality.inception_score});
   std::erase_if(all.curves, [&](const auto& old) { return old.batch == curve.batch && old.seed == curve.seed; });
   all.curves.push_back(std::move(curve));
-  write_file(file, write_quality_curves(all));
+  write_file(file, traces::write_quality_curves(all));
 }
 
 std::string to_table(const TrainReport& report, kernel::Trainer& trainer, const TrainArguments& arguments) {

@@ -20,9 +20,9 @@ struct ValidateOptions {
 };
 
 JsonNode find_study(const std::string& name) {
-  const auto& names = validation_names();
+  const auto& names = studies::validation_names();
   if (std::find(names.begin(), names.end(), name) != names.end())
-    return JsonNode::parse(embedded_validation(name), name);
+    return JsonNode::parse(studies::embedded_validation(name), name);
   if (name.find('/') != std::string::npos || name.ends_with(".json")) return JsonNode::load(name);
   const auto near = nearest(name, names);
   throw ConfigError(fmt::format("there is no study \"{}\"{}; expected a file or {}", name,
@@ -31,30 +31,32 @@ JsonNode find_study(const std::string& name) {
 
 void run_validate(const ValidateOptions& options, Shared& shared) {
   check_output(shared);
-  const auto& names = options.studies.empty() ? validation_names() : options.studies;
-  std::vector<Validation> studies;  // all are read before the first one runs
+  const auto& names = options.studies.empty() ? studies::validation_names() : options.studies;
+  std::vector<studies::Validation> studies;  // all are read before the first one runs
   for (const std::string& name : names) {
     if (!options.studies.empty() && name.ends_with(".json")) keep_input(shared, name);
-    studies.push_back(read_validation(find_study(name)));
+    studies.push_back(studies::read_validation(find_study(name)));
   }
   std::vector<nlohmann::ordered_json> results(studies.size());
   const auto outcomes = run_children(
-      studies.size(), jobs(shared), [&](std::size_t i) { return run_validation(std::move(studies[i])).dump(); },
+      studies.size(), jobs(shared),
+      [&](std::size_t i) { return studies::run_validation(std::move(studies[i])).dump(); },
       progress_bar(shared, studies.size(), "studies"));
   for (std::size_t i = 0; i < studies.size(); ++i) {
     rethrow(outcomes[i], names[i] + ": ");
     results[i] = nlohmann::ordered_json::parse(outcomes[i].text);
   }
-  const auto result = validation_result(results);
-  emit(shared, shared.format == "json"  ? result.dump(1) + "\n"
-               : shared.format == "csv" ? validation_csv(result)
-                                        : validation_text(result, !options.studies.empty(), result_width(shared)));
-  if (!promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
+  const auto result = studies::validation_result(results);
+  emit(shared, shared.format == "json" ? result.dump(1) + "\n"
+               : shared.format == "csv"
+                   ? report::validation_csv(result)
+                   : report::validation_text(result, !options.studies.empty(), result_width(shared)));
+  if (!studies::promises_kept(result)) shared.exit_code = ExitCode::goal_missed;
 }
 
 void declare_validate(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<ValidateOptions>();
-  command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(validation_names())))
+  command.add_option("study", options->studies, fmt::format("{}, or a file", list_of(studies::validation_names())))
       ->check(suggest("@studies @files"));
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);

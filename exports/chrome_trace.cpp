@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -78,4 +78,4 @@ std::string chrome_trace(const std::vector<TimelineSpan>& spans) {
   return OrderedJson{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump() + "\n";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -6,7 +6,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 struct TimelineSpan {
   std::string process;  ///< the viewer groups the tracks of a process
@@ -21,4 +21,4 @@ struct TimelineSpan {
 /// tracks of the same name.
 std::string chrome_trace(const std::vector<TimelineSpan>& spans);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

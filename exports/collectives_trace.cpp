@@ -8,7 +8,7 @@
 #include "common/units.hpp"
 #include "exports/chrome_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 std::string endpoint_name(int endpoint, int ranks) {
@@ -36,4 +36,4 @@ std::string collectives_trace(const nlohmann::json& rows, int ranks) {
   return chrome_trace(spans);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -4,11 +4,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// The trace of rows of `allreduce --format json` that have "spans", each of which is [source, destination, round,
 /// bytes, start in seconds, end in seconds]: one process for each row, one track for each sender. Endpoints from
 /// `ranks` on are switches.
 std::string collectives_trace(const nlohmann::json& rows, int ranks);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -4,13 +4,14 @@
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
-std::string write_csv(const Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
-  if (document.kind == DocumentKind::plan) return plan_csv(document.json());
-  if (document.kind == DocumentKind::sweep) return sweep_csv(document.json());
-  return run_csv(document.json());
+std::string write_csv(const report::Document& document, const ExportValues& /*values*/,
+                      const ExportConsole& /*console*/) {
+  if (document.kind == report::DocumentKind::plan) return report::plan_csv(document.json());
+  if (document.kind == report::DocumentKind::sweep) return report::sweep_csv(document.json());
+  return report::run_csv(document.json());
 }
 
 }  // namespace
@@ -22,8 +23,8 @@ Exporter csv_exporter() {
               "  ganymede export csv result.json\n"
               "  ganymede export csv sweep.json -o runs.csv\n",
           .about = "",
-          .reads = {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan},
+          .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan},
           .write = write_csv};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -13,7 +13,7 @@
 
 #include "report/documents.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// One flag of an exporter.
 struct ExportOption {
@@ -63,7 +63,7 @@ struct Exporter {
   std::string examples;  ///< lines of a shell, indented by two
   std::string about;     ///< lines for the help; empty: the summary says it all
   /// The kinds of document that it reads; any other is refused with `refusal`.
-  std::vector<DocumentKind> reads;
+  std::vector<report::DocumentKind> reads;
   std::string refusal = {};
   std::vector<ExportOption> options = {};
 
@@ -71,7 +71,7 @@ struct Exporter {
   /// is read. May be null.
   void (*check)(const ExportValues&) = nullptr;
   /// Returns the text that goes to --output or standard output. Exactly one of `write` and `send` is set.
-  std::string (*write)(const Document&, const ExportValues&, const ExportConsole&) = nullptr;
+  std::string (*write)(const report::Document&, const ExportValues&, const ExportConsole&) = nullptr;
   /// Sends to a server instead. `file` is empty if the user named no document.
   void (*send)(const std::string& file, const ExportValues&, const ExportConsole&) = nullptr;
 };
@@ -80,12 +80,12 @@ struct Exporter {
 std::span<const Exporter> exporters();
 
 /// ConfigError with the exporter's refusal if it does not read documents of this kind.
-void check_kind(const Exporter& exporter, const Document& document);
+void check_kind(const Exporter& exporter, const report::Document& document);
 
 /// "a result, a sweep or a plan"
-std::string kinds_text(std::span<const DocumentKind> kinds);
+std::string kinds_text(std::span<const report::DocumentKind> kinds);
 
 /// "what simulate, sweep or plan wrote with --format json"
-std::string source_text(std::span<const DocumentKind> kinds);
+std::string source_text(std::span<const report::DocumentKind> kinds);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -16,7 +16,7 @@
   ROW(mlflow)
 // clang-format on
 
-namespace ganymede {
+namespace ganymede::exports {
 
 #define GANYMEDE_DECLARE(name) Exporter name##_exporter();
 GANYMEDE_EXPORTERS(GANYMEDE_DECLARE)
@@ -44,37 +44,37 @@ std::optional<std::size_t> ExportValues::index(const std::string& name) const {
 
 namespace {
 
-const char* kind_name(DocumentKind kind) {
+const char* kind_name(report::DocumentKind kind) {
   switch (kind) {
-    case DocumentKind::result:
+    case report::DocumentKind::result:
       return "result";
-    case DocumentKind::sweep:
+    case report::DocumentKind::sweep:
       return "sweep";
-    case DocumentKind::plan:
+    case report::DocumentKind::plan:
       return "plan";
-    case DocumentKind::validation:
+    case report::DocumentKind::validation:
       return "validation";
   }
   return "";
 }
 
 /// The command that writes documents of this kind.
-const char* writer_of(DocumentKind kind) {
+const char* writer_of(report::DocumentKind kind) {
   switch (kind) {
-    case DocumentKind::result:
+    case report::DocumentKind::result:
       return "simulate";
-    case DocumentKind::sweep:
+    case report::DocumentKind::sweep:
       return "sweep";
-    case DocumentKind::plan:
+    case report::DocumentKind::plan:
       return "plan";
-    case DocumentKind::validation:
+    case report::DocumentKind::validation:
       return "validate";
   }
   return "";
 }
 
 /// "a, b or c"
-std::string alternatives(std::span<const DocumentKind> kinds, auto&& text_of) {
+std::string alternatives(std::span<const report::DocumentKind> kinds, auto&& text_of) {
   std::string out;
   for (std::size_t i = 0; i < kinds.size(); ++i)
     out += (i == 0 ? "" : i + 1 == kinds.size() ? " or " : ", ") + std::string(text_of(kinds[i]));
@@ -83,19 +83,19 @@ std::string alternatives(std::span<const DocumentKind> kinds, auto&& text_of) {
 
 }  // namespace
 
-std::string kinds_text(std::span<const DocumentKind> kinds) {
-  return alternatives(kinds, [](DocumentKind kind) { return fmt::format("a {}", kind_name(kind)); });
+std::string kinds_text(std::span<const report::DocumentKind> kinds) {
+  return alternatives(kinds, [](report::DocumentKind kind) { return fmt::format("a {}", kind_name(kind)); });
 }
 
-std::string source_text(std::span<const DocumentKind> kinds) {
+std::string source_text(std::span<const report::DocumentKind> kinds) {
   return fmt::format("what {} wrote with --format json", alternatives(kinds, writer_of));
 }
 
-void check_kind(const Exporter& exporter, const Document& document) {
-  for (const DocumentKind kind : exporter.reads)
+void check_kind(const Exporter& exporter, const report::Document& document) {
+  for (const report::DocumentKind kind : exporter.reads)
     if (kind == document.kind) return;
   throw ConfigError(fmt::format("{}: is a {}, expected {}{}{}", document.node.file(), kind_name(document.kind),
                                 kinds_text(exporter.reads), exporter.refusal.empty() ? "" : "; ", exporter.refusal));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -10,11 +10,11 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/units.hpp"
-#include "platforms/providers.hpp"
 #include "exports/exporter.hpp"
+#include "platforms/providers.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -98,7 +98,7 @@ struct Charge {
 
 class RunRows {
  public:
-  RunRows(Table& table, const Json& run, const FocusOptions& options)
+  RunRows(report::Table& table, const Json& run, const FocusOptions& options)
       : table_(table), run_(run), options_(options), hours_(run.at("time").at("total_s").get<double>() / 3600) {
     // Less than a microsecond beyond a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
@@ -173,7 +173,7 @@ class RunRows {
 
   void add(const Json& item, const Period& period, const Charge& charge) {
     const auto name = item.at("item").get<std::string>();
-    const std::string provider = vendor_of(item.at("provider").get<std::string>());
+    const std::string provider = platforms::vendor_of(item.at("provider").get<std::string>());
     const Service service = service_of(name);
     table_.add({decimal(MicroUsd{charge.billed}),
                 options_.account,
@@ -204,7 +204,7 @@ class RunRows {
                 "true"});
   }
 
-  Table& table_;
+  report::Table& table_;
   const Json& run_;
   const FocusOptions& options_;
   double hours_;
@@ -212,38 +212,40 @@ class RunRows {
   std::string tags_;
 };
 
-void add_run(Table& table, const Json& run, const FocusOptions& options) { RunRows(table, run, options).add_all(); }
+void add_run(report::Table& table, const Json& run, const FocusOptions& options) {
+  RunRows(table, run, options).add_all();
+}
 
 }  // namespace
 
 std::string focus_csv(const Json& result, const FocusOptions& options) {
-  Table table({"BilledCost",
-               "BillingAccountId",
-               "BillingAccountName",
-               "BillingCurrency",
-               "BillingPeriodStart",
-               "BillingPeriodEnd",
-               "ChargeCategory",
-               "ChargeClass",
-               "ChargeDescription",
-               "ChargePeriodStart",
-               "ChargePeriodEnd",
-               "ContractedCost",
-               "EffectiveCost",
-               "InvoiceIssuerName",
-               "ListCost",
-               "ListUnitPrice",
-               "PricingQuantity",
-               "PricingUnit",
-               "PricingCategory",
-               "ProviderName",
-               "PublisherName",
-               "RegionId",
-               "ServiceCategory",
-               "ServiceName",
-               "SkuId",
-               "Tags",
-               "x_IsEstimate"});
+  report::Table table({"BilledCost",
+                       "BillingAccountId",
+                       "BillingAccountName",
+                       "BillingCurrency",
+                       "BillingPeriodStart",
+                       "BillingPeriodEnd",
+                       "ChargeCategory",
+                       "ChargeClass",
+                       "ChargeDescription",
+                       "ChargePeriodStart",
+                       "ChargePeriodEnd",
+                       "ContractedCost",
+                       "EffectiveCost",
+                       "InvoiceIssuerName",
+                       "ListCost",
+                       "ListUnitPrice",
+                       "PricingQuantity",
+                       "PricingUnit",
+                       "PricingCategory",
+                       "ProviderName",
+                       "PublisherName",
+                       "RegionId",
+                       "ServiceCategory",
+                       "ServiceName",
+                       "SkuId",
+                       "Tags",
+                       "x_IsEstimate"});
   if (result.contains("runs"))
     for (const Json& run : result.at("runs")) add_run(table, run, options);
   else
@@ -264,7 +266,7 @@ std::int64_t start_of_run(const ExportValues& values) {
   return *start;
 }
 
-std::string write_focus(const Document& document, const ExportValues& values, const ExportConsole& console) {
+std::string write_focus(const report::Document& document, const ExportValues& values, const ExportConsole& console) {
   const std::int64_t start = start_of_run(values);
   if (values.text("start").empty())
     console.remark("the run is taken to start at " + format_time(start) + "; --start says when");
@@ -278,7 +280,7 @@ Exporter focus_exporter() {
           .summary = "the bill as FOCUS 1.2 (FinOps Open Cost and Usage Specification), for cost tools",
           .examples = "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n",
           .about = "Writes a row for each item of the bill and month, marked as an estimate.",
-          .reads = {DocumentKind::result, DocumentKind::sweep},
+          .reads = {report::DocumentKind::result, report::DocumentKind::sweep},
           .refusal = "a plan has no bill: simulate it and export the result",
           .options = {{.name = "start", .summary = "when the run starts; default: today at 00:00 UTC"},
                       {.name = "account", .summary = "BillingAccountId", .default_value = "estimate"}},
@@ -286,4 +288,4 @@ Exporter focus_exporter() {
           .write = write_focus};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

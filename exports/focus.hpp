@@ -5,7 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::exports {
 
 struct FocusOptions {
   std::int64_t start = 0;            ///< when the run starts, in seconds since 1970-01-01T00:00:00Z
@@ -17,4 +17,4 @@ struct FocusOptions {
 /// amounts sum to the totals of the bills exactly.
 std::string focus_csv(const nlohmann::json& result, const FocusOptions& options);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -10,7 +10,7 @@
 #include "exports/launch_options.hpp"
 #include "exports/yaml.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -186,7 +186,7 @@ Exporter kubernetes_exporter() {
       .about =
           "Writes a claim for data and checkpoints, a Job with one pod for each node and its Service (or a JobSet),\n"
           "and a Deployment that shows the checkpoint. Node selectors are those of EKS, GKE and AKS.",
-      .reads = {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan},
+      .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan},
       .options = launch_options(
           {{.name = "image", .summary = "container image; default: a placeholder"},
            {.name = "kind",
@@ -194,7 +194,7 @@ Exporter kubernetes_exporter() {
             .default_value = "job",
             .choices = {"job", "jobset"}},
            {.name = "dataset", .summary = "a folder in the claim, or builtin", .default_value = "builtin"}}),
-      .write = [](const Document& document, const ExportValues& values, const ExportConsole& console) {
+      .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
         const Launch launch = launch_of(document, values, console);
         const bool needs_image = values.text("image").empty();
         return kubernetes_manifests(launch, {.name = values.text("name"),
@@ -207,4 +207,4 @@ Exporter kubernetes_exporter() {
       }};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

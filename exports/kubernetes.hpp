@@ -6,7 +6,7 @@
 
 #include "exports/launch.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 struct KubernetesOptions {
   std::string name = {};            ///< name of the job; empty: model and instance
@@ -22,4 +22,4 @@ struct KubernetesOptions {
 /// for a name that is no label and for a dataset outside the claim.
 std::string kubernetes_manifests(const Launch& launch, const KubernetesOptions& options);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -6,7 +6,7 @@
 
 #include "platforms/providers.hpp"
 
-namespace ganymede::kubernetes {
+namespace ganymede::exports::kubernetes {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -28,7 +28,7 @@ OrderedJson variable(const std::string& name, const std::string& value) {
 /// Labels by which the nodes of the launch are told in a cluster of its provider.
 OrderedJson node_selector(const Launch& launch) {
   OrderedJson out = OrderedJson::object();
-  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  const platforms::KubernetesNodes& nodes = platforms::provider_of(launch.provider).kubernetes;
   if (nodes.type_labels) out["node.kubernetes.io/instance-type"] = launch.instance.substr(0, launch.instance.find('+'));
   if (nodes.region_label && !launch.region.empty()) out["topology.kubernetes.io/region"] = launch.region;
   if (nodes.type_labels && launch.zone.starts_with(launch.region) && launch.zone.size() > launch.region.size())
@@ -43,7 +43,7 @@ OrderedJson node_selector(const Launch& launch) {
 OrderedJson tolerations(const Launch& launch) {
   OrderedJson out = OrderedJson::array();
   if (!launch.cpu) out.push_back({{"key", "nvidia.com/gpu"}, {"operator", "Exists"}, {"effect", "NoSchedule"}});
-  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  const platforms::KubernetesNodes& nodes = platforms::provider_of(launch.provider).kubernetes;
   if (launch.spot() && nodes.spot_taint)
     out.push_back(
         {{"key", nodes.spot.key}, {"operator", "Equal"}, {"value", nodes.spot.value}, {"effect", "NoSchedule"}});
@@ -104,7 +104,7 @@ std::string head(const Launch& launch, const KubernetesOptions& options, const N
         "  ssh-keygen -q -t ed25519 -N '' -f key\n"
         "  kubectl create secret generic {} --from-file=id_ed25519=key --from-file=authorized_keys=key.pub\n",
         names.keys());
-  const KubernetesNodes& nodes = provider_of(launch.provider).kubernetes;
+  const platforms::KubernetesNodes& nodes = platforms::provider_of(launch.provider).kubernetes;
   if (!nodes.type_labels)
     out +=
         fmt::format("Which nodes are {} only your cluster knows: add their label to nodeSelector.\n", launch.instance);
@@ -169,4 +169,4 @@ OrderedJson training_pod(const Launch& launch, const KubernetesOptions& options,
   return out;
 }
 
-}  // namespace ganymede::kubernetes
+}  // namespace ganymede::exports::kubernetes

@@ -6,7 +6,7 @@
 
 #include "exports/kubernetes.hpp"
 
-namespace ganymede::kubernetes {
+namespace ganymede::exports::kubernetes {
 
 /// The volume of data and checkpoints, in each pod.
 inline constexpr const char* kVolume = "data";
@@ -38,4 +38,4 @@ std::string train_script(const Launch& launch, const TrainCommand& command);
 nlohmann::ordered_json training_pod(const Launch& launch, const KubernetesOptions& options, const TrainCommand& command,
                                     const Names& names);
 
-}  // namespace ganymede::kubernetes
+}  // namespace ganymede::exports::kubernetes

@@ -12,7 +12,7 @@
 #include "platforms/catalog.hpp"
 #include "report/numbers.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -49,13 +49,13 @@ int count(JsonObject& in, const char* key) { return static_cast<int>(in.required
 void add_catalog_facts(Launch& launch, const JsonNode& at) {
   launch.cpu = launch.gpu.starts_with("cpu");
   bool tpu = launch.gpu.starts_with("TPU");
-  if (is_provider(launch.provider)) {
-    const Platform& platform = catalog(launch.provider);
-    for (const Instance& instance : platform.instances) {
+  if (platforms::is_provider(launch.provider)) {
+    const platforms::Platform& platform = platforms::catalog(launch.provider);
+    for (const platforms::Instance& instance : platform.instances) {
       if (instance.name != launch.instance) continue;
       launch.instance_gpus = instance.gpus;
-      launch.cpu = platform.gpu_of(instance).kind == Gpu::Kind::cpu;
-      tpu = tpu || platform.gpu_of(instance).kind == Gpu::Kind::tpu;
+      launch.cpu = platform.gpu_of(instance).kind == platforms::Gpu::Kind::cpu;
+      tpu = tpu || platform.gpu_of(instance).kind == platforms::Gpu::Kind::tpu;
     }
   }
   if (tpu) at.fail(fmt::format("trains on {}: launch files are written for GPUs and CPUs", launch.gpu));
@@ -201,12 +201,12 @@ std::size_t cheapest_that_met(const std::vector<JsonNode>& runs, const JsonNode&
 
 }  // namespace
 
-Launch read_launch(const Document& document, std::optional<std::size_t> run) {
+Launch read_launch(const report::Document& document, std::optional<std::size_t> run) {
   const JsonNode& node = document.node;
-  if (document.kind != DocumentKind::sweep && run)
+  if (document.kind != report::DocumentKind::sweep && run)
     throw ConfigError(fmt::format("--run: {} is no sweep, and has one thing to launch", node.file()));
-  if (document.kind == DocumentKind::plan) return from_plan(node);
-  if (document.kind == DocumentKind::result) return from_result(node, file_name(node));
+  if (document.kind == report::DocumentKind::plan) return from_plan(node);
+  if (document.kind == report::DocumentKind::result) return from_result(node, file_name(node));
   const std::vector<JsonNode> runs = node.child("runs").as_array();
   if (runs.empty()) node.child("runs").fail("found no run to launch");
   if (run && *run >= runs.size())
@@ -240,4 +240,4 @@ void check_label(const std::string& flag, const std::string& name, std::size_t l
                     flag, name, longest, label_of(name, longest)));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

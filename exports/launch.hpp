@@ -9,7 +9,7 @@
 
 #include "report/documents.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// What the runs of several seeds of one scenario came to.
 struct LaunchSeeds {
@@ -49,7 +49,7 @@ struct Launch {
 /// Reads a result, the chosen candidate of a plan, or a run of a sweep: the one with the index `run`, or without an
 /// index the cheapest that met its goals. Throws ConfigError if the document does not hold what a launch file needs: it
 /// has no run or no chosen candidate, several pools or a TPU, or was written before results had the member "launch".
-Launch read_launch(const Document& document, std::optional<std::size_t> run);
+Launch read_launch(const report::Document& document, std::optional<std::size_t> run);
 
 /// Returns a label (RFC 1035: small letters, digits and '-', a letter first) of at most `longest` characters for any
 /// text, for example "dcgan-64-p3-8xlarge" for "dcgan-64-p3.8xlarge".
@@ -78,4 +78,4 @@ std::vector<std::string> launch_remarks(const Launch& launch, const TrainCommand
 /// The comment text at the head of a launch file: what it launches, what the simulation says of it, then the remarks.
 std::string launch_summary(const Launch& launch, const TrainCommand& command);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -9,7 +9,7 @@
 #include "common/errors.hpp"
 #include "kernel/models/models.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 std::vector<ExportOption> launch_options(std::vector<ExportOption> more) {
   std::vector<ExportOption> options = {
@@ -28,10 +28,10 @@ std::vector<ExportOption> launch_options(std::vector<ExportOption> more) {
   return options;
 }
 
-Launch launch_of(const Document& document, const ExportValues& values, const ExportConsole& console) {
+Launch launch_of(const report::Document& document, const ExportValues& values, const ExportConsole& console) {
   const auto run = values.index("run");
   Launch launch = read_launch(document, run);
-  if (document.kind == DocumentKind::sweep && !run)
+  if (document.kind == report::DocumentKind::sweep && !run)
     console.remark(fmt::format("taking {}: the cheapest that met its goals, {} x {} on {} {}; --run takes another",
                                launch.source, launch.nodes, launch.instance, launch.provider, launch.region));
   const auto models = kernel::models();
@@ -45,4 +45,4 @@ Launch launch_of(const Document& document, const ExportValues& values, const Exp
   return launch;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

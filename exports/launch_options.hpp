@@ -6,7 +6,7 @@
 #include "exports/exporter.hpp"
 #include "exports/launch.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// The image that a launch file names if the user names none. None is published under that name.
 inline constexpr const char* kPlaceholderImage = "ganymede:" GANYMEDE_VERSION;
@@ -16,6 +16,6 @@ std::vector<ExportOption> launch_options(std::vector<ExportOption> more);
 
 /// Reads what to launch, and says on the console which run of a sweep was taken if the user named none. Throws
 /// ConfigError for a model that `ganymede train` does not have, unless --command says how it is trained.
-Launch launch_of(const Document& document, const ExportValues& values, const ExportConsole& console);
+Launch launch_of(const report::Document& document, const ExportValues& values, const ExportConsole& console);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -18,7 +18,7 @@
 #include "exports/mlflow_requests.hpp"
 #include "exports/mlflow_runs.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 namespace fs = std::filesystem;
@@ -88,7 +88,7 @@ MlflowRequests make_requests(const MlflowSettings& options) {
   out.start_ms = 1000 * start_of(options);
   out.run = options.run;
   out.all = options.all;
-  const Document document = load_document(options.document);
+  const report::Document document = report::load_document(options.document);
   if (!options.checkpoint.empty())
     out.model = mlflow_model(options.checkpoint, options.model_name, options.checkpoint_uri);
   try {
@@ -187,7 +187,7 @@ Exporter mlflow_exporter() {
           "Each simulated run becomes a run of MLflow; what is there already is not made twice. Requests that the\n"
           "server does not accept are kept in a file (exit code 1) with the command that sends them. Credentials come\n"
           "from MLFLOW_TRACKING_USERNAME and MLFLOW_TRACKING_PASSWORD, or MLFLOW_TRACKING_TOKEN.",
-      .reads = {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan},
+      .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan},
       .options =
           {{.name = "tracking-uri", .summary = "the server; default: MLFLOW_TRACKING_URI"},
            {.name = "experiment", .summary = "created if it is not there", .default_value = "ganymede"},
@@ -214,4 +214,4 @@ Exporter mlflow_exporter() {
       }};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

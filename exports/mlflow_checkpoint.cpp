@@ -15,7 +15,7 @@
 #include "common/random.hpp"
 #include "kernel/checkpoint.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 std::string sha256(const std::string& bytes) {
@@ -82,4 +82,4 @@ MlflowModel mlflow_model(const std::string& directory, const std::string& name, 
   return model;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -5,7 +5,7 @@
 
 #include "exports/mlflow_runs.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// Describes the newest whole checkpoint of a directory. Its tags hold checksums, what the checkpoint says of its
 /// training, the commit of the git work tree in which the program runs, and this machine's system, compiler and
@@ -13,4 +13,4 @@ namespace ganymede {
 /// checkpoint can be fetched; empty: it is uploaded. Throws ConfigError if the directory holds no checkpoint.
 MlflowModel mlflow_model(const std::string& directory, const std::string& name, const std::string& uri);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

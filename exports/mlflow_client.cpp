@@ -12,7 +12,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 /// Bytes of an answer, more than any that is asked for. Without a limit a server could send forever.
@@ -206,4 +206,4 @@ MlflowAnswer MlflowClient::upload(const std::string& folder_uri, const std::stri
       connection_->timeout_s);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

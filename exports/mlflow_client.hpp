@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// The server's answer to one request, or why there is none.
 struct MlflowAnswer {
@@ -52,4 +52,4 @@ class MlflowClient {
 /// a terminal only in this form.
 std::string printable_line(const std::string& text);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -11,7 +11,7 @@
 #include "common/host_inventory.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -294,4 +294,4 @@ std::vector<std::string> send(MlflowRequests& requests, MlflowClient& client,
   return troubles;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -11,7 +11,7 @@
 
 #include "exports/mlflow_client.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 struct MlflowRequests {
   std::string fingerprint;                   ///< checksum of all requests of the export, sent or not
@@ -32,4 +32,4 @@ struct MlflowRequests {
 std::vector<std::string> send(MlflowRequests& requests, MlflowClient& client,
                               const std::function<void(std::size_t done)>& progress);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

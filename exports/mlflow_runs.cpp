@@ -10,7 +10,7 @@
 #include "common/errors.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -155,15 +155,15 @@ Run run_of_candidate(const Json& plan, const Json& row) {
   return run;
 }
 
-std::vector<Run> runs_of(const Document& document, const MlflowOptions& options) {
+std::vector<Run> runs_of(const report::Document& document, const MlflowOptions& options) {
   const Json& json = document.json();
   std::vector<Run> runs;
-  if (options.run && document.kind != DocumentKind::sweep)
+  if (options.run && document.kind != report::DocumentKind::sweep)
     throw ConfigError(fmt::format("--run: {} is no sweep", document.node.file()));
   switch (document.kind) {
-    case DocumentKind::result:
+    case report::DocumentKind::result:
       return {run_of_result(json)};
-    case DocumentKind::sweep: {
+    case report::DocumentKind::sweep: {
       const Json& all = json.at("runs");
       if (all.empty()) document.node.child("runs").fail("found no run to export");
       if (options.run && *options.run >= all.size())
@@ -173,8 +173,8 @@ std::vector<Run> runs_of(const Document& document, const MlflowOptions& options)
       for (const Json& run : all) runs.push_back(run_of_result(run));
       return runs;
     }
-    case DocumentKind::plan:
-    case DocumentKind::validation:  // load_document gives none here
+    case report::DocumentKind::plan:
+    case report::DocumentKind::validation:  // load_document gives none here
       break;
   }
   std::vector<Json> rows;
@@ -306,7 +306,7 @@ std::string shortened(const std::string& text, std::size_t bytes) {
   return text.substr(0, end);
 }
 
-std::vector<Request> mlflow_requests(const Document& document, const MlflowOptions& options) {
+std::vector<Request> mlflow_requests(const report::Document& document, const MlflowOptions& options) {
   const std::vector<Run> runs = runs_of(document, options);
   if (options.model && runs.size() != 1)
     throw ConfigError(fmt::format("--checkpoint: found {} runs in {}, expected the one that it belongs to: --run",
@@ -327,4 +327,4 @@ std::vector<Request> mlflow_requests(const Document& document, const MlflowOptio
   return requests;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -11,7 +11,7 @@
 
 #include "report/documents.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// A file of `ganymede train --checkpoint` as a version of a registered model.
 struct MlflowModel {
@@ -33,9 +33,9 @@ struct MlflowOptions {
 /// Returns the requests that make one run for a result, for each run of a sweep, or for each candidate of a plan. A run
 /// is found again by its tag `ganymede.run` (scenario hash, seed, checksum of the content), so that it is not made
 /// twice.
-std::vector<nlohmann::ordered_json> mlflow_requests(const Document& document, const MlflowOptions& options);
+std::vector<nlohmann::ordered_json> mlflow_requests(const report::Document& document, const MlflowOptions& options);
 
 /// The longest beginning of an UTF-8 text that has at most `bytes` bytes and does not end inside a character.
 std::string shortened(const std::string& text, std::size_t bytes);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -9,7 +9,7 @@
 #include "exports/run_trace.hpp"
 #include "report/holdings.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -40,7 +40,7 @@ std::string run_trace(const Json& run) {
   std::vector<TimelineSpan> spans;
   const char* cluster = "cluster";
   std::map<std::string, int> tracks;
-  for (const Holding& holding : holdings_of(run)) {
+  for (const report::Holding& holding : report::holdings_of(run)) {
     const int track = tracks.try_emplace(holding.pool, static_cast<int>(tracks.size()) + 1).first->second;
     std::string name = fmt::format("{} held", holding.held);
     if (holding.asked > 0)
@@ -72,11 +72,10 @@ Exporter perfetto_exporter() {
               "Shows the nodes of each pool that were asked for and held, what happened to them, and what each\n"
               "worker does in the steps that the result keeps (simulate --show-steps), from where training\n"
               "begins.",
-          .reads = {DocumentKind::result},
+          .reads = {report::DocumentKind::result},
           .refusal = "a trace is of one run, as simulate --format json writes it",
-          .write = [](const Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
-            return run_trace(document.json());
-          }};
+          .write = [](const report::Document& document, const ExportValues& /*values*/,
+                      const ExportConsole& /*console*/) { return run_trace(document.json()); }};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -4,11 +4,11 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// The trace of a `ganymede.result/1`: one process "cluster" with a track for the run's events and one for each pool,
 /// and one process for each worker with the steps of `step_spans`: its computation, its collectives, its input
 /// pipeline. Those steps are placed at the moment when training begins.
 std::string run_trace(const nlohmann::json& run);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

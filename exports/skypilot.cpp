@@ -11,7 +11,7 @@
 #include "exports/yaml.hpp"
 #include "platforms/providers.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -41,11 +41,11 @@ constexpr Accelerator kAccelerators[] = {{"K80", "K80"},
 
 /// SkyPilot's name for the object store of the provider. ConfigError if SkyPilot does not rent from it.
 std::string store_of(const Launch& launch) {
-  const std::string_view store = provider_of(launch.provider).store;
+  const std::string_view store = platforms::provider_of(launch.provider).store;
   if (!store.empty()) return std::string(store);
   std::string known;
   std::string last;
-  for (const Provider& provider : providers()) {
+  for (const platforms::Provider& provider : platforms::providers()) {
     if (provider.store.empty()) continue;
     if (!last.empty()) known += (known.empty() ? "" : ", ") + last;
     last = provider.name;
@@ -191,14 +191,14 @@ Exporter skypilot_exporter() {
       .about =
           "The task has the cloud, region, instance type, nodes and market that were simulated. It trains with\n"
           "ganymede train or with a command of your own; its comments say what differs from the simulation.",
-      .reads = {DocumentKind::result, DocumentKind::sweep, DocumentKind::plan},
+      .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan},
       .options = launch_options(
           {{.name = "image", .summary = "container image; default: a placeholder, or with --command SkyPilot's own"},
            {.name = "setup", .summary = "a line for bash that prepares each node"},
            {.name = "dataset",
             .summary = "a local folder or a bucket, as s3://bucket/folder; or builtin",
             .default_value = "builtin"}}),
-      .write = [](const Document& document, const ExportValues& values, const ExportConsole& console) {
+      .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
         const Launch launch = launch_of(document, values, console);
         const bool needs_image = values.text("image").empty() && values.text("command").empty();
         return skypilot_task(launch, {.name = values.text("name"),
@@ -210,4 +210,4 @@ Exporter skypilot_exporter() {
       }};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

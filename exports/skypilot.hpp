@@ -5,7 +5,7 @@
 
 #include "exports/launch.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 
 struct SkypilotOptions {
   std::string name = {};            ///< name of the task; empty: model and instance
@@ -20,4 +20,4 @@ struct SkypilotOptions {
 /// no label.
 std::string skypilot_task(const Launch& launch, const SkypilotOptions& options);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

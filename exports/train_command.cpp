@@ -7,7 +7,7 @@
 #include "exports/launch.hpp"
 #include "report/numbers.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 /// Steps between two checkpoints if the document does not say: the default of `ganymede train`.
@@ -40,16 +40,16 @@ std::string simulated(const Launch& launch) {
   std::string out;
   const auto say = [&](const std::string& what) { out += (out.empty() ? "" : ", ") + what; };
   if (!launch.seeds) {
-    if (launch.time_s) say(clock(*launch.time_s));
-    if (launch.usd) say(usd(*launch.usd) + " USD");
+    if (launch.time_s) say(report::clock(*launch.time_s));
+    if (launch.usd) say(report::usd(*launch.usd) + " USD");
     return out.empty() ? "" : "; simulated: " + out;
   }
   const LaunchSeeds& seeds = *launch.seeds;
-  const auto spread = [](const LaunchSeeds::Spread& of, auto&& shown) {
-    return fmt::format("{} ({})", shown(of.median), range(of.low, of.high, shown));
+  const auto format_quantiles = [](const LaunchSeeds::Spread& of, auto&& shown) {
+    return fmt::format("{} ({})", shown(of.median), report::range(of.low, of.high, shown));
   };
-  if (seeds.time_s) say(spread(*seeds.time_s, clock));
-  if (seeds.usd) say(spread(*seeds.usd, usd) + " USD");
+  if (seeds.time_s) say(format_quantiles(*seeds.time_s, report::clock));
+  if (seeds.usd) say(format_quantiles(*seeds.usd, report::usd) + " USD");
   std::string counted = fmt::format("; {} of {} seeds meet the goals", seeds.met, seeds.count);
   if (seeds.finished < seeds.count) counted += fmt::format(", {} never finish", seeds.count - seeds.finished);
   return fmt::format("; simulated with {} seeds{}{}{}", seeds.count, out.empty() ? "" : ", median and interval: ", out,
@@ -143,4 +143,4 @@ std::string launch_summary(const Launch& launch, const TrainCommand& command) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

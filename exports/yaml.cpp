@@ -10,7 +10,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -114,4 +114,4 @@ std::string write_yaml_comment(std::string_view text) {
   return with_indented_comments(out.c_str());
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

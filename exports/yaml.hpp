@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace ganymede {
+namespace ganymede::exports {
 
 /// Writes one YAML document. A member whose name starts with '#' is a comment: its text stands above the next member,
 /// for example {"#size": "in GiB", "size": 4} becomes "# in GiB" and "size: 4". Text of several lines becomes a literal
@@ -17,4 +17,4 @@ std::string write_yaml(const nlohmann::ordered_json& document);
 /// disagree on which of them end a line, and with it the comment.
 std::string write_yaml_comment(std::string_view text);
 
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -60,7 +60,7 @@ BytesPerSecond measure_copy(TensorOps& ops) {
 
 }  // namespace
 
-void measure_details(TensorOps& ops, TraceDevice& device) {
+void measure_details(TensorOps& ops, traces::TraceDevice& device) {
   // The convolution is the second of dcgan-64's discriminator.
   constexpr int kBatch = 16;
   const ConvolutionShape shape{
@@ -119,9 +119,9 @@ Bytes host_memory() {
   return Bytes{group >> limit && limit > 0 ? std::min(machine, limit) : machine};
 }
 
-TraceDevice measure_device(const Backend& backend) {
+traces::TraceDevice measure_device(const Backend& backend) {
   TensorOps& ops = *backend.ops;
-  TraceDevice device;
+  traces::TraceDevice device;
   device.name = backend.info.device;
   const bool gpu = backend.timeline->has_clock();
   device.kind = gpu ? "gpu" : "cpu";

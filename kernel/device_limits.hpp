@@ -11,11 +11,11 @@ namespace ganymede::kernel {
 
 /// Measures the rate of matrix products and of copies in device memory, with growing sizes and the best of several runs
 /// each; takes less than a second. On a GPU the products have the precision of its training.
-TraceDevice measure_device(const Backend& backend);
+traces::TraceDevice measure_device(const Backend& backend);
 
 /// Measures what `calibrate` needs besides: the rate of a DCGAN's convolution, the time between the starts of two of
 /// the smallest operations, and the copy from the host's memory; takes another second.
-void measure_details(TensorOps& ops, TraceDevice& device);
+void measure_details(TensorOps& ops, traces::TraceDevice& device);
 
 /// Measures reading a temporary file of 96 MiB in `folder` that is dropped from the system's cache first. Returns
 /// nothing if the folder cannot be written to or has no room.

@@ -47,7 +47,7 @@ struct Growth {
 struct GanOptions {
   bool average = false;           ///< a moving average of the generator's parameters
   bool gradient_penalty = false;  ///< the penalty's images, and the discriminator's tangents
-  /// Of both networks; with a gradient penalty the discriminator's are plain.
+  /// How both networks store activations; with a gradient penalty the discriminator's are plain.
   ActivationStorage activations = {};
 };
 

@@ -25,7 +25,7 @@ std::string name_of(Phase phase, int update) {
   return update == 0 ? name : name + "." + std::to_string(update + 1);
 }
 
-TracePhase make_phase(const StepClock& clock, Phase phase, int update, std::size_t warmup) {
+traces::TracePhase make_phase(const StepClock& clock, Phase phase, int update, std::size_t warmup) {
   const PhaseInfo& info = kPhases[static_cast<std::size_t>(phase)];
   const StepClock::PhaseTimes& times = clock.times(phase, update);
   return {.name = name_of(phase, update),
@@ -40,16 +40,16 @@ TracePhase make_phase(const StepClock& clock, Phase phase, int update, std::size
           .launches = times.work.launches};
 }
 
-void append(std::vector<TraceBucket>& all, std::vector<TraceBucket> more) {
+void append(std::vector<traces::TraceBucket>& all, std::vector<traces::TraceBucket> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
 }  // namespace
 
-std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s, double phase_s,
-                                      Phase after) {
+std::vector<traces::TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s,
+                                              double phase_s, Phase after) {
   assert(ready_s.size() == network.layers().size());
-  std::vector<TraceBucket> buckets;
+  std::vector<traces::TraceBucket> buckets;
   double open_bytes = 0;
   for (std::size_t layer = ready_s.size(); layer-- > 0;) {
     const auto bytes = static_cast<std::int64_t>(network.layer_parameters(layer) * sizeof(float));
@@ -66,9 +66,9 @@ std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<
   return buckets;
 }
 
-TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup) {
+traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup) {
   assert(clock.wall_s().size() > warmup);
-  TraceBatch batch;
+  traces::TraceBatch batch;
   batch.batch = gan.batch;
   batch.warmup_steps_dropped = static_cast<int>(warmup);
   batch.wall_s = after_warmup(clock.wall_s(), warmup);
@@ -83,7 +83,7 @@ TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t 
     for (Phase phase{}; phase < kFirstOfGenerator; phase = Phase{static_cast<int>(phase) + 1})
       if (!clock.times(phase, update).seconds.empty()) batch.phases.push_back(make_phase(clock, phase, update, warmup));
     auto buckets = make_buckets(gan.discriminator, clock.discriminator_ready_s(), backward_s, last);
-    for (TraceBucket& bucket : buckets) {
+    for (traces::TraceBucket& bucket : buckets) {
       bucket.after_phase = name_of(last, update);
       if (updates > 1) bucket.before_phase = name_of(Phase::discriminator_update, update);
     }

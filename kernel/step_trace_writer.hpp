@@ -16,10 +16,10 @@ inline constexpr double kBucketBytes = 4 * 1048576.0;
 
 /// Divides a network's layers into buckets. `ready_s[i]` is the time from the start of phase `after` until layer i's
 /// gradients were final, and `phase_s` the length of that phase, both summed over the same steps.
-std::vector<TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s, double phase_s,
-                                      Phase after);
+std::vector<traces::TraceBucket> make_buckets(const Network& network, const std::vector<double>& ready_s,
+                                              double phase_s, Phase after);
 
 /// The phases, buckets and wall times of what was recorded, without the first `warmup` steps.
-TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup);
+traces::TraceBatch make_trace_batch(const Gan& gan, const StepClock& clock, std::size_t warmup);
 
 }  // namespace ganymede::kernel

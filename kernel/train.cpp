@@ -325,17 +325,17 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   return result;
 }
 
-TraceBatch Trainer::stage_trace(std::int64_t warmup) const {
-  TraceBatch batch = make_trace_batch(*gan_, clock_, static_cast<std::size_t>(warmup));
+traces::TraceBatch Trainer::stage_trace(std::int64_t warmup) const {
+  traces::TraceBatch batch = make_trace_batch(*gan_, clock_, static_cast<std::size_t>(warmup));
   batch.memory_bytes = memory_bytes_;
   batch.stage = stage_name(*gan_);
   return batch;
 }
 
-StepTrace Trainer::trace(std::int64_t warmup) {
+traces::StepTrace Trainer::trace(std::int64_t warmup) {
   assert(clock_.recording() && warmup < steps_done_);
   clock_.end_step();
-  StepTrace trace;
+  traces::StepTrace trace;
   trace.device = measure_device(*backend_);
   trace.software = {"ganymede", GANYMEDE_VERSION, backend_->info.backend};
   trace.model = options_.model;
@@ -345,7 +345,7 @@ StepTrace Trainer::trace(std::int64_t warmup) {
   // Each stage of a growing model has its own warm-up steps.
   if (!finished_stages_.empty()) warmup = warmup_of(static_cast<std::int64_t>(clock_.wall_s().size()));
   trace.batches = finished_stages_;
-  TraceBatch batch = stage_trace(warmup);
+  traces::TraceBatch batch = stage_trace(warmup);
   batch.utilization = utilization_;
   for (const Network* network : {&gan_->generator, &gan_->discriminator}) {
     double flops = 0;

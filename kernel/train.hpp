@@ -87,8 +87,8 @@ class Trainer {
  public:
   /// Checks the options, opens the data set and allocates everything. Throws ConfigError for bad options or data, and
   /// Infeasible if the training does not fit in memory. With a communicator, which must outlive the trainer, this is
-  /// one of its processes and trains on `options.batch` images of each step. `backend`, if given, is used in place of the
-  /// options' backend.
+  /// one of its processes and trains on `options.batch` images of each step. `backend`, if given, is used in place of
+  /// the options' backend.
   explicit Trainer(const TrainOptions& options, Communicator* communicator = nullptr,
                    std::unique_ptr<Backend> backend = nullptr);
   ~Trainer();
@@ -111,7 +111,7 @@ class Trainer {
   void restore(const SafeTensors& checkpoint, const std::string& file);
 
   /// The recorded trace without the first `warmup` steps. Needs options.trace and more than `warmup` steps done.
-  StepTrace trace(std::int64_t warmup);
+  traces::StepTrace trace(std::int64_t warmup);
 
   const TrainOptions& options() const { return options_; }
   const Dataset& dataset() const { return dataset_; }
@@ -142,7 +142,7 @@ class Trainer {
   void enter_stage(const TrainingStage& stage);
   void enter_next_stage();
   void start_loader(std::int64_t epoch, std::size_t position);
-  TraceBatch stage_trace(std::int64_t warmup) const;
+  traces::TraceBatch stage_trace(std::int64_t warmup) const;
 
   TrainOptions options_;
   StepOptions step_options_;
@@ -162,8 +162,8 @@ class Trainer {
   std::optional<BucketReducer> generator_reducer_, discriminator_reducer_;
   bool stop_asked_ = false, stopping_ = false;
   double waited_s_ = 0;  ///< of earlier stages
-  std::vector<TraceBatch> finished_stages_;
-  std::optional<TraceUtilization> utilization_;
+  std::vector<traces::TraceBatch> finished_stages_;
+  std::optional<traces::TraceUtilization> utilization_;
   std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint; 0: not computed yet
   std::int64_t steps_done_ = 0;
 };

@@ -89,7 +89,7 @@ void UtilizationSampler::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-TraceUtilization UtilizationSampler::finish() {
+traces::TraceUtilization UtilizationSampler::finish() {
   stop();
   if (result_.samples["cpu"].empty()) sample();  // the training was shorter than one interval
   return result_;

@@ -25,7 +25,7 @@ class UtilizationSampler {
   /// Stops sampling and returns for each interval: "cpu", the cores that were busy; "cpu_wait", the mean number of
   /// threads that waited for one (see processor_wait_s); "memory_bytes", resident memory; and with a GPU "gpu", the
   /// share of the time in which a kernel ran, and "gpu_memory_bytes".
-  TraceUtilization finish();
+  traces::TraceUtilization finish();
 
  private:
   void run();
@@ -33,7 +33,7 @@ class UtilizationSampler {
   void stop();
 
   std::unique_ptr<GpuMeter> gpu_;
-  TraceUtilization result_;
+  traces::TraceUtilization result_;
   double last_wall_s_, last_cpu_s_, last_wait_s_;
   std::mutex mutex_;
   std::condition_variable wake_;

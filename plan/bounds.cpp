@@ -4,7 +4,7 @@
 
 #include "calibration/workload_model.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 /// Factor on bounds of time that allows for rounding: the last step may count with fewer images than the others, and
@@ -30,11 +30,11 @@ struct LeastPrice {
   double at_worst = 0;  ///< at the highest value that a doubtful price may have
 };
 
-LeastPrice least_price_of(const Request& request, const Instance& instance, const Price& price) {
+LeastPrice least_price_of(const Request& request, const platforms::Instance& instance, const platforms::Price& price) {
   double usd = static_cast<double>(price.per_hour.value) * 1e-6;
-  const double worst = price_doubt(instance, price, request.price_age).high;
+  const double worst = platforms::price_doubt(instance, price, request.price_age).high;
   double discount = 1;  // of sustained use, at its largest
-  if (price.market == Market::on_demand)
+  if (price.market == platforms::Market::on_demand)
     for (const double share : instance.sustained_use) discount = std::min(discount, share);
   usd *= discount;
   return {usd, usd * worst};
@@ -42,13 +42,13 @@ LeastPrice least_price_of(const Request& request, const Instance& instance, cons
 
 /// The lowest price among the markets and regions that the policy may use.
 LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
-  const Policy& policy = *candidate.policy->policy;
+  const policies::Policy& policy = *candidate.policy->policy;
   LeastPrice least;
   bool any = false;
-  for (const Price& price : candidate.instance->prices) {
+  for (const platforms::Price& price : candidate.instance->prices) {
     const bool here = price.region == candidate.region;
     const bool now = price.market == candidate.market ||
-                     (candidate.on_demand_nodes > 0 && here && price.market == Market::on_demand);
+                     (candidate.on_demand_nodes > 0 && here && price.market == platforms::Market::on_demand);
     if (!(here || policy.other_regions) || !(now || policy.other_market) || !price.zone.empty()) continue;
     const LeastPrice one = least_price_of(request, *candidate.instance, price);
     least = any ? LeastPrice{std::min(least.usd, one.usd), std::min(least.at_worst, one.at_worst)} : one;
@@ -59,7 +59,7 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
 
 /// Share of the work that is paid for, at least.
 double least_paid_share(const Request& request, const PlanCandidate& candidate) {
-  const Platform& platform = request.catalogs[candidate.catalog].platform;
+  const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
   return candidate.at_risk() && platform.billing.free_if_interrupted.si > 0 ? kPaidShareMin : 1;
 }
 
@@ -71,19 +71,19 @@ double least_paid_share(const Request& request, const PlanCandidate& candidate) 
 // needs the sum of all gradients before a step ends. Whatever the scheme, each node receives at least one number for
 // each gradient, a sum or a part of one, over its NICs. So a step takes at least the bytes of the gradients divided by
 // the NICs' rate.
-LeastWork least_work(const Request& request, const Request::Batch& choice, const Platform& platform,
-                     const Instance& instance) {
-  const Gpu& gpu = platform.gpu_of(instance);
+LeastWork least_work(const Request& request, const Request::Batch& choice, const platforms::Platform& platform,
+                     const platforms::Instance& instance) {
+  const platforms::Gpu& gpu = platform.gpu_of(instance);
   LeastWork work;
   for (std::size_t i = 0; i < choice.stages.size(); ++i) {
-    const TraceBatch& batch = request.trace.batches[choice.stages[i]];
-    const WorkloadModel workload =
-        workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
+    const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
+    const calibration::WorkloadModel workload =
+        calibration::workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
     double fastest = workload.central.step_s(0);
     for (std::size_t sample = 1; sample < workload.central.samples; ++sample)
       fastest = std::min(fastest, workload.central.step_s(sample));
     double bytes = 0;
-    for (const TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
+    for (const traces::TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
     const bool exchanges_each_step = !request.common.contains("synchronization") && instance.nic;
     const double exchange = exchanges_each_step ? bytes / (instance.nic->bandwidth.si * instance.nic->count) : 0;
     const double images = request.stage_shares[i] * least_stage_length(request) / batch.batch;
@@ -106,7 +106,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
 // Other modes: a pair of GPUs on which generator and discriminator take turns trains one batch, in no less than one
 // GPU's time. Of what backup workers train, less counts.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work) {
-  const Policy& policy = *candidate.policy->policy;
+  const policies::Policy& policy = *candidate.policy->policy;
   const double images = static_cast<double>(request.images) * kRounding;
   const int nodes = candidate.nodes + (policy.other_market || policy.other_regions ? 1 : 0);
   const double each = candidate.gpus_per_node;
@@ -138,7 +138,7 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
   seconds *= static_cast<double>(request.images) * kRounding;
   PlanCandidate on_one_market = candidate;
   Bounds bounds{seconds, 0, 0};
-  const auto add = [&](Market market, int nodes) {
+  const auto add = [&](platforms::Market market, int nodes) {
     on_one_market.market = market;
     on_one_market.on_demand_nodes = 0;
     const LeastPrice price = least_price(request, on_one_market);
@@ -147,8 +147,8 @@ std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidat
     bounds.usd_at_worst += price.at_worst * hours;
   };
   add(candidate.market, candidate.nodes - candidate.on_demand_nodes);
-  if (candidate.on_demand_nodes > 0) add(Market::on_demand, candidate.on_demand_nodes);
+  if (candidate.on_demand_nodes > 0) add(platforms::Market::on_demand, candidate.on_demand_nodes);
   return bounds;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -6,7 +6,7 @@
 
 #include "plan/candidates.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 /// Lower bounds of the GPU-seconds that one image takes.
 struct LeastWork {
@@ -15,8 +15,8 @@ struct LeastWork {
 };
 
 /// The least work for an image at this batch size on the GPUs of `instance`, as a mean over the stages of the model.
-LeastWork least_work(const Request& request, const Request::Batch& batch, const Platform& platform,
-                     const Instance& instance);
+LeastWork least_work(const Request& request, const Request::Batch& batch, const platforms::Platform& platform,
+                     const platforms::Instance& instance);
 
 /// Bounds of `candidate` that hold for every seed, from the least work of its instance and batch size.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work);
@@ -27,4 +27,4 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -10,7 +10,7 @@
 #include "plan/bounds.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 /// An empty list of names stands for all.
@@ -25,19 +25,19 @@ class Enumeration {
 
   Candidates run() {
     for (std::size_t c = 0; c < request_.catalogs.size(); ++c)
-      for (const Instance& instance : request_.catalogs[c].platform.instances) add_instance(c, instance);
+      for (const platforms::Instance& instance : request_.catalogs[c].platform.instances) add_instance(c, instance);
     for (const auto& [why, names] : left_out_) out_.left_out.push_back(left_out_line(why, names));
     return std::move(out_);
   }
 
  private:
-  void add_instance(std::size_t catalog, const Instance& instance) {
-    const Platform& platform = request_.catalogs[catalog].platform;
-    const Gpu& gpu = platform.gpu_of(instance);
+  void add_instance(std::size_t catalog, const platforms::Instance& instance) {
+    const platforms::Platform& platform = request_.catalogs[catalog].platform;
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
     if (!is_wanted(request_.instances, instance.name)) return;
     if (!is_wanted(request_.gpus, gpu.name) && !is_wanted(request_.gpus, gpu.family)) return;
     // Their data sheets say little about how fast they train, and programs for GPUs do not run there.
-    if (gpu.kind != Gpu::Kind::gpu && request_.gpus.empty() && request_.instances.empty())
+    if (gpu.kind != platforms::Gpu::Kind::gpu && request_.gpus.empty() && request_.instances.empty())
       return leave_out("no GPU, and searched only if named", instance.name);
     if (!instance.retired.empty()) return leave_out("retired", instance.name);
     if (instance.prices.empty()) return leave_out("no price is known", instance.name);
@@ -60,8 +60,8 @@ class Enumeration {
   }
 
   /// True if the instance has a price in a region and on a market that are searched.
-  bool is_offered(const Instance& instance) const {
-    return std::any_of(instance.prices.begin(), instance.prices.end(), [&](const Price& price) {
+  bool is_offered(const platforms::Instance& instance) const {
+    return std::any_of(instance.prices.begin(), instance.prices.end(), [&](const platforms::Price& price) {
       return price.zone.empty() && is_wanted(request_.regions, price.region) &&
              std::find(request_.markets.begin(), request_.markets.end(), price.market) != request_.markets.end();
     });
@@ -71,13 +71,13 @@ class Enumeration {
   Bytes needed_memory(std::size_t batch) const {
     Bytes most{0};
     for (const std::size_t stage : request_.batches[batch].stages)
-      most = std::max(most, gpu_memory(request_.trace.batches[stage]));
+      most = std::max(most, sim::gpu_memory(request_.trace.batches[stage]));
     return most;
   }
 
   /// Adds every number of whole instances. If one more instance would have too many GPUs, also adds that number of
   /// instances with fewer GPUs used in each.
-  void add_sizes(std::size_t catalog, const Instance& instance, std::size_t batch) {
+  void add_sizes(std::size_t catalog, const platforms::Instance& instance, std::size_t batch) {
     PlanCandidate candidate;
     candidate.catalog = catalog;
     candidate.instance = &instance;
@@ -131,11 +131,13 @@ class Enumeration {
     };
     for (const std::string& region : regions_of(*candidate.instance)) {
       candidate.region = region;
-      for (const Market market : request_.markets) {
-        if (!find_price(*candidate.instance, region, market)) continue;
+      for (const platforms::Market market : request_.markets) {
+        if (!platforms::find_price(*candidate.instance, region, market)) continue;
         candidate.market = market;
-        add(market == Market::spot ? request_.spot_policies : request_.on_demand_policies);
-        if (market != Market::spot || !find_price(*candidate.instance, region, Market::on_demand)) continue;
+        add(market == platforms::Market::spot ? request_.spot_policies : request_.on_demand_policies);
+        if (market != platforms::Market::spot ||
+            !platforms::find_price(*candidate.instance, region, platforms::Market::on_demand))
+          continue;
         for (const int on_demand : {1, candidate.nodes / 2}) {
           if (on_demand <= candidate.on_demand_nodes || on_demand >= candidate.nodes) continue;
           candidate.on_demand_nodes = on_demand;
@@ -147,9 +149,9 @@ class Enumeration {
     if (!group.members.empty()) out_.groups.push_back(std::move(group));
   }
 
-  std::vector<std::string> regions_of(const Instance& instance) const {
+  std::vector<std::string> regions_of(const platforms::Instance& instance) const {
     std::set<std::string> regions;
-    for (const Price& price : instance.prices)
+    for (const platforms::Price& price : instance.prices)
       if (is_wanted(request_.regions, price.region)) regions.insert(price.region);
     return {regions.begin(), regions.end()};
   }
@@ -173,8 +175,8 @@ class Enumeration {
 };
 
 /// Where checkpoints go if the request does not say: an object store, else the first storage.
-std::string checkpoint_place(const Platform& platform) {
-  for (const Storage& storage : platform.storage)
+std::string checkpoint_place(const platforms::Platform& platform) {
+  for (const platforms::Storage& storage : platform.storage)
     if (storage.object_store) return storage.name;
   return platform.storage.front().name;
 }
@@ -213,12 +215,12 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
                {"region", candidate.region},
                {"instance", candidate.instance->name},
                {"nodes", candidate.nodes - candidate.on_demand_nodes},
-               {"market", to_string(candidate.market)}};
+               {"market", platforms::to_string(candidate.market)}};
   if (candidate.part_of_instance()) pool["gpus_per_node"] = candidate.gpus_per_node;
   if (candidate.on_demand_nodes > 0) {
     Json on_demand = pool;
     on_demand["nodes"] = candidate.on_demand_nodes;
-    on_demand["market"] = to_string(Market::on_demand);
+    on_demand["market"] = platforms::to_string(platforms::Market::on_demand);
     scenario["platform"]["pools"] = {std::move(pool), std::move(on_demand)};
   } else {
     scenario["platform"] = std::move(pool);
@@ -239,20 +241,21 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
 
 MicroUsdPerHour price_of(const PlanCandidate& candidate) {
   MicroUsdPerHour sum = (candidate.nodes - candidate.on_demand_nodes) *
-                        find_price(*candidate.instance, candidate.region, candidate.market)->per_hour;
+                        platforms::find_price(*candidate.instance, candidate.region, candidate.market)->per_hour;
   if (candidate.on_demand_nodes > 0)
-    sum.value += candidate.on_demand_nodes *
-                 find_price(*candidate.instance, candidate.region, Market::on_demand)->per_hour.value;
+    sum.value +=
+        candidate.on_demand_nodes *
+        platforms::find_price(*candidate.instance, candidate.region, platforms::Market::on_demand)->per_hour.value;
   return sum;
 }
 
-PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate) {
-  const auto doubt = [&](Market market) {
-    return price_doubt(*candidate.instance, *find_price(*candidate.instance, candidate.region, market),
-                       request.price_age);
+platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate) {
+  const auto doubt = [&](platforms::Market market) {
+    return platforms::price_doubt(
+        *candidate.instance, *platforms::find_price(*candidate.instance, candidate.region, market), request.price_age);
   };
-  const PriceDoubt first = doubt(candidate.market);
-  return first.any() || candidate.on_demand_nodes == 0 ? first : doubt(Market::on_demand);
+  const platforms::PriceDoubt first = doubt(candidate.market);
+  return first.any() || candidate.on_demand_nodes == 0 ? first : doubt(platforms::Market::on_demand);
 }
 
 std::string label_of(const Request& request, const PlanCandidate& candidate) {
@@ -262,9 +265,9 @@ std::string label_of(const Request& request, const PlanCandidate& candidate) {
   const std::string sure =
       candidate.on_demand_nodes > 0 ? fmt::format(" ({} of them on demand)", candidate.on_demand_nodes) : "";
   return fmt::format("{} {} {}, {} x {}{}{}, {}, {}{}", request.catalogs[candidate.catalog].platform.name,
-                     candidate.region, to_string(candidate.market), candidate.nodes, candidate.instance->name, part,
-                     sure, candidate.scheme, candidate.policy->name(),
+                     candidate.region, platforms::to_string(candidate.market), candidate.nodes,
+                     candidate.instance->name, part, sure, candidate.scheme, candidate.policy->name(),
                      candidate.checkpoint.empty() ? "" : ", checkpoint " + candidate.checkpoint);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

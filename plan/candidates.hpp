@@ -8,7 +8,7 @@
 
 #include "plan/request.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 /// Lower bounds for every run of a candidate, whatever its seed.
 struct Bounds {
@@ -18,12 +18,12 @@ struct Bounds {
 
 struct PlanCandidate {
   std::size_t catalog = 0;  ///< index into Request::catalogs
-  const Instance* instance = nullptr;
+  const platforms::Instance* instance = nullptr;
   int nodes = 1;
   int gpus_per_node = 1;    ///< if fewer than the instance has, the others are idle and paid for
   int on_demand_nodes = 0;  ///< how many of `nodes` are on demand; the others are on the spot market
   std::string region;
-  Market market = Market::on_demand;
+  platforms::Market market = platforms::Market::on_demand;
   std::size_t batch = 0;  ///< index into Request::batches
   std::string scheme;     ///< "none" for one GPU; "any" until the fastest of several is known
   const RequestPolicy* policy = nullptr;
@@ -33,7 +33,7 @@ struct PlanCandidate {
   int gpus() const { return nodes * gpus_per_node; }
   bool part_of_instance() const { return gpus_per_node < instance->gpus; }
   /// True if the provider may take nodes back.
-  bool at_risk() const { return market == Market::spot || policy->policy->other_market; }
+  bool at_risk() const { return market == platforms::Market::spot || policy->policy->other_market; }
 };
 
 /// Candidates that differ only in region, market, policy and checkpoint interval, so that they share their steps.
@@ -65,9 +65,9 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
 /// The catalog's price of all nodes together.
 MicroUsdPerHour price_of(const PlanCandidate& candidate);
 /// Why the candidate's prices are doubtful; no doubt if they are not.
-PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate);
+platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate);
 
 /// The candidate in one line: "aws us-east-1 spot, 2 x p3.8xlarge, ring, spot-first, checkpoint daly".
 std::string label_of(const Request& request, const PlanCandidate& candidate);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

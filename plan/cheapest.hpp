@@ -7,11 +7,11 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 /// `nodes` instances of one type, each using `gpus_per_node` of its GPUs. Unused GPUs are paid for.
 struct InstanceSet {
-  const Instance* instance = nullptr;  ///< belongs to the platform that was searched
+  const platforms::Instance* instance = nullptr;  ///< belongs to the platform that was searched
   int nodes = 0;
   int gpus_per_node = 0;
   MicroUsdPerHour price;  ///< of all nodes together
@@ -22,7 +22,7 @@ struct InstanceSet {
 /// one with fewer nodes, then the first in the catalog. All nodes use the same number of GPUs, as a run needs it: 6
 /// GPUs on two nodes of 4 GPUs are 3 on each, and 5 GPUs do not fit there. Throws Infeasible, with what the catalog
 /// has, if nothing fits. `count` must be greater than 0.
-InstanceSet cheapest_instances(const Platform& platform, std::span<const std::string> gpus, int count,
-                               std::string_view region, Market market);
+InstanceSet cheapest_instances(const platforms::Platform& platform, std::span<const std::string> gpus, int count,
+                               std::string_view region, platforms::Market market);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

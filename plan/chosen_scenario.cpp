@@ -3,18 +3,18 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::plan {
 
-Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
+sim::Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
   const std::string chosen = "/chosen/scenario";
   const JsonNode root = JsonNode::load(file);
   if (!root.is_object() || root.value().value("schema", nlohmann::json()) != "ganymede.plan/1")
-    return load_scenario(file, overrides);
+    return sim::load_scenario(file, overrides);
   if (!root.value().contains(nlohmann::json::json_pointer(chosen)))
     root.fail("the plan has chosen nothing: no candidate meets its goals");
   std::vector<JsonOverride> in_plan;
   for (const JsonOverride& given : overrides) in_plan.push_back({chosen + given.pointer, given.value});
-  return read_scenario(JsonNode::load(file, in_plan).child("chosen").child("scenario"));
+  return sim::read_scenario(JsonNode::load(file, in_plan).child("chosen").child("scenario"));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -6,11 +6,11 @@
 
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 /// Reads a `ganymede.scenario/1`, or of a `ganymede.plan/1` the scenario of the candidate that it has chosen. Pointers
 /// of `overrides` start at the scenario in both cases. ConfigError as of load_scenario(), and for a plan that has
 /// chosen nothing.
-Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
+sim::Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -10,7 +10,7 @@
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using EvaluationJson = nlohmann::json;
@@ -26,13 +26,13 @@ struct RunCost {
   double usd = 0, low = 0, high = 0;
 };
 
-RunCost cost_of(const Request& request, const Scenario& scenario, const Result& run) {
+RunCost cost_of(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
   RunCost cost;
   cost.usd = cost.low = cost.high = usd_of(run.bill.total());
-  for (const PoolUse& use : run.pools)
-    for (const ScenarioPool& pool : scenario.pools) {
+  for (const sim::PoolUse& use : run.pools)
+    for (const sim::ScenarioPool& pool : scenario.pools) {
       if (pool.name != use.pool) continue;
-      const PriceDoubt doubt = price_doubt(pool.instance(), pool.price, request.price_age);
+      const platforms::PriceDoubt doubt = platforms::price_doubt(pool.instance(), pool.price, request.price_age);
       cost.low -= usd_of(use.usd) * (1 - doubt.low);
       cost.high += usd_of(use.usd) * (doubt.high - 1);
     }
@@ -56,7 +56,8 @@ struct SeedValues {
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
 /// that finish. Throws Infeasible if fewer than half of the runs finish.
 EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  sim::Scenario scenario =
+      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
   const int seeds = seeds_needed(request, scenario);
   SeedValues time, usd, usd_at_worst, kg;
   double busy = 0, losses = 0, met = 0;
@@ -69,16 +70,16 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   EvaluationJson out;
   for (int i = 0; i < seeds && (i - met <= misses_max || i < request.seeds); ++i) {
     ++run_seeds;
-    set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
-    Result run;
+    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
+    sim::Result run;
     try {
-      run = simulate(scenario, caches.steps);
+      run = sim::simulate(scenario, caches.steps);
     } catch (const Infeasible& error) {
       why_never = error.what();
       continue;
     }
     ++finished;
-    risk = less_sure(risk, run.risk);
+    risk = sim::less_sure(risk, run.risk);
     const RunCost cost = cost_of(request, scenario, run);
     const double scale = cost.usd > 0 ? 1 / cost.usd : 0;
     const double high = run.cost_usd.high * (cost.usd > 0 ? cost.high * scale : 1);
@@ -119,17 +120,18 @@ struct MeanSteps {
 };
 
 MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {
-  static const RequestPolicy kFixed{{{"name", default_policy().name}}, &default_policy()};
+  static const RequestPolicy kFixed{{{"name", policies::default_policy().name}}, &policies::default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const Scenario scenario = read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
-  ScenarioSteps times(scenario, caches.steps);
+  const sim::Scenario scenario =
+      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  sim::ScenarioSteps times(scenario, caches.steps);
   MeanSteps steps;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {
-    Configuration whole;
+    sim::Configuration whole;
     whole.nodes = {candidate.nodes};
     whole.stage = stage;
-    const StepDistribution& known = times.distribution(whole);
+    const sim::StepDistribution& known = times.distribution(whole);
     steps.mean_s.push_back(known.mean.si);
     steps.images = known.images;
     steps.per_image_s += scenario.stage_shares[stage] * known.mean.si / known.images;
@@ -163,10 +165,10 @@ FastestScheme fastest_scheme(const Request& request, PlanCandidate candidate, Ev
 
 }  // namespace
 
-int seeds_needed(const Request& request, const Scenario& scenario) {
+int seeds_needed(const Request& request, const sim::Scenario& scenario) {
   const bool recorded = std::any_of(scenario.pools.begin(), scenario.pools.end(),
-                                    [](const ScenarioPool& pool) { return pool.capacity.has_value(); });
-  return has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
+                                    [](const sim::ScenarioPool& pool) { return pool.capacity.has_value(); });
+  return sim::has_chances(scenario) || recorded ? request.seeds_at_risk : request.seeds;
 }
 
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
@@ -206,4 +208,4 @@ nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCand
   return {{"scheme", scheme}, {"answers", std::move(answers)}};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

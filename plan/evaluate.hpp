@@ -9,18 +9,18 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
-/// What the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate groups
-/// each fork a copy and add to that.
+/// What the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate
+/// groups each fork a copy and add to that.
 struct EvaluationCaches {
-  ScenarioInputCache inputs;
-  StepDistributionCache steps;
+  sim::ScenarioInputCache inputs;
+  sim::StepDistributionCache steps;
 };
 
 /// How many seeds a candidate is simulated with: Request::seeds_at_risk if its nodes may be lost at random, otherwise
 /// Request::seeds.
-int seeds_needed(const Request& request, const Scenario& scenario);
+int seeds_needed(const Request& request, const sim::Scenario& scenario);
 
 /// Simulates the candidate over its seeds and returns medians and intervals over them, in the form that planner.cpp
 /// reads. Returns { "impossible": reason } if fewer than half of the seeds finish, and { "invalid": reason } if the
@@ -36,4 +36,4 @@ using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds
 nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
                               const IsBeaten& is_beaten, EvaluationCaches& caches);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

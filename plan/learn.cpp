@@ -9,14 +9,14 @@
 #include "policies/q_learning.hpp"
 #include "sim/run/run_simulation.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 /// Decides by the table that is being trained, and updates it with the cost of each decision.
-class Learner : public Controller {
+class Learner : public sim::Controller {
  public:
-  Learner(const Scenario& scenario, const LearnOptions& options, double explore, PolicyTable& table)
-      : Controller(scenario),
+  Learner(const sim::Scenario& scenario, const LearnOptions& options, double explore, policies::PolicyTable& table)
+      : sim::Controller(scenario),
         options_(options),
         explore_(explore),
         table_(table),
@@ -26,22 +26,22 @@ class Learner : public Controller {
   void finish(double now_s, double spent_usd) { learn(now_s, spent_usd, 0); }
 
  private:
-  Decision ask(const Observation& seen) override {
-    Decision decision{.nodes = requested_nodes(seen)};
-    const PoolView& first = seen.pools[0];
+  policies::Decision ask(const policies::Observation& seen) override {
+    policies::Decision decision{.nodes = policies::requested_nodes(seen)};
+    const policies::PoolView& first = seen.pools[0];
     const bool unsettled = !seen.training || first.starting + first.waiting > 0;
     if (unsettled) {
       if (first.held() + first.waiting > 0) decision.nodes[0] = first.held() + first.waiting;
       return decision;
     }
-    const std::string state = q_state(seen);
-    auto& row = table_.try_emplace(state, std::vector<double>(kQActions, 0)).first->second;
+    const std::string state = policies::q_state(seen);
+    auto& row = table_.try_emplace(state, std::vector<double>(policies::kQActions, 0)).first->second;
     const double best = *std::max_element(row.begin(), row.end());
     learn(seen.now.si, seen.spent_usd, best);
     std::size_t action = static_cast<std::size_t>(std::max_element(row.begin(), row.end()) - row.begin());
-    if (random_.uniform() < explore_) action = random_.below(kQActions);
+    if (random_.uniform() < explore_) action = random_.below(policies::kQActions);
     last_ = {state, action, seen.now.si, seen.spent_usd};
-    decision.nodes[0] = q_nodes(seen, action);
+    decision.nodes[0] = policies::q_nodes(seen, action);
     return decision;
   }
 
@@ -60,27 +60,27 @@ class Learner : public Controller {
   };
   const LearnOptions& options_;
   double explore_;
-  PolicyTable& table_;
+  policies::PolicyTable& table_;
   RandomStream random_;
   std::optional<Step> last_;
 };
 
 }  // namespace
 
-std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
+std::string learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
                           const std::function<void(std::size_t)>& progress) {
-  PolicyTable table;
-  StepDistributionCache cache;
+  policies::PolicyTable table;
+  sim::StepDistributionCache cache;
   int finished = 0;
   for (int episode = 0; episode < options.episodes; ++episode) {
-    Scenario run = with_seed(scenario, options.first_seed + static_cast<std::uint64_t>(episode));
-    run.policy.policy = find_policy("q-learning");
-    ScenarioSteps times(run, cache);
+    sim::Scenario run = sim::with_seed(scenario, options.first_seed + static_cast<std::uint64_t>(episode));
+    run.policy.policy = policies::find_policy("q-learning");
+    sim::ScenarioSteps times(run, cache);
     const double share = static_cast<double>(episode) / std::max(1, options.episodes - 1);
     Learner learner(run, options, options.explore * (1 - 0.9 * share), table);
     try {
-      const RunRecord record = simulate_run(run, times, learner);
-      learner.finish(to_seconds(record.end).si, record.nodes_usd);
+      const sim::RunRecord record = sim::simulate_run(run, times, learner);
+      learner.finish(sim::to_seconds(record.end).si, record.nodes_usd);
       ++finished;
     } catch (const Infeasible&) {  // an episode that never finishes teaches nothing
     }
@@ -97,4 +97,4 @@ std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
   return out.dump(2) + "\n";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -7,7 +7,7 @@
 
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 struct LearnOptions {
   int episodes = 200;  ///< simulated runs
@@ -22,7 +22,7 @@ struct LearnOptions {
 /// 1992) on simulated runs of the scenario. The cost of a decision is the money spent and the time waited until the
 /// next decision. The same scenario and options give the same bytes. `progress` gets the number of episodes done.
 /// Throws Infeasible if no episode ever finishes.
-std::string learn_q_table(const Scenario& scenario, const LearnOptions& options,
+std::string learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
                           const std::function<void(std::size_t)>& progress = {});
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -10,7 +10,7 @@
 #include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -38,8 +38,8 @@ const char* name_of(Verdict verdict) {
 }
 
 /// The price of one node on the candidate's market, and whether it is doubtful.
-OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const Price& price) {
-  const PriceDoubt doubt = doubt_of(request, candidate);
+OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const platforms::Price& price) {
+  const platforms::PriceDoubt doubt = doubt_of(request, candidate);
   OrderedJson out = {
       {"usd_per_hour", decimal(price.per_hour)}, {"as_of", price.as_of}, {"source", price.origin.source}};
   out["doubt"] = doubt.any() ? OrderedJson(doubt.why) : OrderedJson(nullptr);
@@ -51,15 +51,16 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
 OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
-  const Platform& platform = request.catalogs[candidate.catalog].platform;
-  const Price& price = *find_price(*candidate.instance, candidate.region, candidate.market);
+  const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
+  const platforms::Price& price = *platforms::find_price(*candidate.instance, candidate.region, candidate.market);
   OrderedJson out = {
       {"provider", platform.name},
       {"region", candidate.region},
-      {"market", to_string(candidate.market)},
+      {"market", platforms::to_string(candidate.market)},
       {"instance", candidate.instance->name},
       {"nodes", candidate.nodes},
-      {"on_demand_nodes", candidate.market == Market::on_demand ? candidate.nodes : candidate.on_demand_nodes},
+      {"on_demand_nodes",
+       candidate.market == platforms::Market::on_demand ? candidate.nodes : candidate.on_demand_nodes},
       {"gpus_per_node", candidate.gpus_per_node},
       {"part_of_instance", candidate.part_of_instance()},
       {"gpu", candidate.instance->gpu},
@@ -73,8 +74,8 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
       {"price", price_json(request, candidate, price)},
       {"verdict", name_of(run.verdict)},
       {"bounds", {{"time_s", candidate.bounds.time_s}, {"usd", candidate.bounds.usd}}}};
-  const std::string owned = owning_assumes(platform, *candidate.instance,
-                                           *find_price(*candidate.instance, candidate.region, candidate.market));
+  const std::string owned = platforms::owning_assumes(
+      platform, *candidate.instance, *platforms::find_price(*candidate.instance, candidate.region, candidate.market));
   if (!owned.empty()) out["owned"] = owned;
   if (!run.reason.empty()) out["reason"] = run.reason;
   if (!run.simulated()) return out;
@@ -109,12 +110,12 @@ nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidat
                            const std::filesystem::path& folder) {
   nlohmann::json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
-  if (!trace.get<std::string>().starts_with(kRecorded)) trace = path_from(folder, trace.get<std::string>());
+  if (!trace.get<std::string>().starts_with(traces::kRecorded)) trace = path_from(folder, trace.get<std::string>());
   auto& platform = scenario["platform"];
   for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
                                                 : std::vector{&platform}) {
     auto& catalog = (*place)["catalog"];
-    if (!is_provider(catalog.get<std::string>())) catalog = path_from(folder, catalog.get<std::string>());
+    if (!platforms::is_provider(catalog.get<std::string>())) catalog = path_from(folder, catalog.get<std::string>());
   }
   if (auto& policy = scenario["policy"]; policy.contains("table"))
     policy["table"] = path_from(folder, policy["table"].get<std::string>());
@@ -143,7 +144,7 @@ std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& 
 /// The first candidate in `order` of each provider on each market, and on spot and on demand together.
 std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::size_t>& order) {
   std::vector<std::size_t> best;
-  std::set<std::tuple<std::size_t, Market, bool>> seen;
+  std::set<std::tuple<std::size_t, platforms::Market, bool>> seen;
   for (const std::size_t i : order) {
     const PlanCandidate& candidate = plan.candidates.all[i];
     if (plan.runs[i].verdict == Verdict::meets &&
@@ -216,4 +217,4 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   return out.dump(2) + "\n";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -11,7 +11,7 @@
 #include "common/process.hpp"
 #include "plan/evaluate.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using Json = nlohmann::json;
@@ -132,8 +132,9 @@ class Search {
         [&](std::size_t u) {
           std::vector<PlanCandidate> members;
           for (const std::size_t i : work[u]) members.push_back(candidate(i));
-          return evaluate_group(request_, members,
-                                [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); }, caches_)
+          return evaluate_group(
+                     request_, members,
+                     [&](const PlanCandidate& of, const Bounds& bounds) { return is_beaten(of, bounds); }, caches_)
               .dump();
         },
         [&](std::size_t finished) {
@@ -263,7 +264,7 @@ class Search {
     }
     std::sort(misses.begin(), misses.end());
     // One for each infrastructure: the same nodes with five checkpoint intervals are one near miss.
-    std::vector<std::tuple<std::size_t, const Instance*, int, Market>> seen;
+    std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
     for (const auto& [excess, i] : misses) {
       const PlanCandidate& of = candidate(i);
       const std::tuple place(of.catalog, of.instance, of.nodes, of.market);
@@ -293,4 +294,4 @@ std::size_t Plan::count(Verdict verdict) const {
 
 Plan make_plan(const Request& request, const PlanOptions& options) { return Search(request, options).run(); }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

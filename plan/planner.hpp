@@ -7,7 +7,7 @@
 
 #include "plan/candidates.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 /// Median over the seeds, and an interval that covers their spread and all stated error, also that of doubtful prices.
 struct PlanMeasure {
@@ -81,4 +81,4 @@ Plan make_plan(const Request& request, const PlanOptions& options);
 /// file will be written.
 std::string plan_json(const Request& request, const Plan& plan, const std::filesystem::path& folder);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

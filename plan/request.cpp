@@ -14,7 +14,7 @@
 #include "sim/scenario/scenario.hpp"
 #include "traces/recorded.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using Json = nlohmann::json;
@@ -41,9 +41,10 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
   std::string best;
   bool best_is_gpu = false;
   std::set<std::string> models;
-  for (const std::string& name : recorded_names()) {
-    const std::string at = std::string(kRecorded) + name;
-    const StepTrace trace = read_step_trace(JsonNode::parse(trace_text(JsonNode::wrap(Json(at), at, "")), at));
+  for (const std::string& name : traces::recorded_names()) {
+    const std::string at = std::string(traces::kRecorded) + name;
+    const traces::StepTrace trace =
+        traces::read_step_trace(JsonNode::parse(traces::trace_text(JsonNode::wrap(Json(at), at, "")), at));
     models.insert(trace.model);
     const bool gpu = trace.device.kind == "gpu";
     if (trace.model != model.as_string() || (!best.empty() && (best_is_gpu || !gpu))) continue;
@@ -135,13 +136,13 @@ void read_workload(const JsonNode& node, Request& request) {
   std::string picked;
   JsonNode at = trace ? *trace : *model;
   if (trace) {
-    picked = trace_name(*trace);
+    picked = traces::trace_name(*trace);
     request.trace_choice = picked;
   } else {
     picked = pick_trace(*model, request.trace_choice);
     at = JsonNode::wrap(Json(picked), node.file(), "");
   }
-  request.trace = read_step_trace(JsonNode::parse(trace_text(at), picked));
+  request.trace = traces::read_step_trace(JsonNode::parse(traces::trace_text(at), picked));
   if (trace && model && model->as_string() != request.trace.model)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
@@ -195,22 +196,22 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
   if (node) {
     for (const JsonNode& entry : node->as_array()) {
       const std::string name = entry.as_string();
-      request.catalogs.push_back({is_provider(name) ? name : (entry.directory() / name).string(),
-                                  load_catalog(name, entry.directory(), &entry)});
+      request.catalogs.push_back({platforms::is_provider(name) ? name : (entry.directory() / name).string(),
+                                  platforms::load_catalog(name, entry.directory(), &entry)});
     }
     if (request.catalogs.empty()) node->expected("at least one catalog");
   } else {
     // The catalog of owned machines is an example: nobody but their owner can use them.
-    for (const std::string& name : provider_names())
-      if (!provider_of(name).owned) request.catalogs.push_back({name, catalog(name)});
+    for (const std::string& name : platforms::provider_names())
+      if (!platforms::provider_of(name).owned) request.catalogs.push_back({name, platforms::catalog(name)});
   }
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
-    for (const Instance& instance : entry.platform.instances) {
-      const Gpu& gpu = entry.platform.gpu_of(instance);
+    for (const platforms::Instance& instance : entry.platform.instances) {
+      const platforms::Gpu& gpu = entry.platform.gpu_of(instance);
       gpus.insert({gpu.name, gpu.family});
       instances.insert(instance.name);
-      for (const Price& price : instance.prices) regions.insert(price.region);
+      for (const platforms::Price& price : instance.prices) regions.insert(price.region);
     }
   check_known(search, "gpus", request.gpus = read_strings(in, "gpus"), gpus);
   check_known(search, "instances", request.instances = read_strings(in, "instances"), instances);
@@ -218,14 +219,14 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
 }
 
 std::vector<RequestPolicy> read_policies(const JsonNode& node) {
-  const std::vector<std::string> names = policy_names();
+  const std::vector<std::string> names = policies::policy_names();
   std::vector<RequestPolicy> all;
   for (const JsonNode& entry : node.as_array()) {
     RequestPolicy one;
     one.content = entry.is_string() ? Json{{"name", entry.as_choice(names)}} : entry.value();
     if (!one.content.is_object() || !one.content.contains("name"))
       entry.expected("a policy's name, or an object with its \"name\"");
-    one.policy = find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
+    one.policy = policies::find_policy(entry.is_string() ? entry.as_string() : entry.child("name").as_choice(names));
     if (!one.policy->decide)
       entry.fail("a plan cannot try a program of your own; simulate the plan's scenario with it");
     if (one.policy->learns && one.content.contains("table"))
@@ -239,7 +240,7 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
 /// What is tried on the two markets if the request names no policies.
 std::vector<RequestPolicy> default_policies() {
   std::vector<RequestPolicy> chosen;
-  for (const Policy& policy : policies())
+  for (const policies::Policy& policy : policies::policies())
     if (policy.plan_default) chosen.push_back({Json{{"name", policy.name}}, &policy});
   return chosen;
 }
@@ -248,7 +249,7 @@ std::vector<RequestPolicy> default_policies() {
 /// newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
 void read_price_age(JsonObject& in, Request& request) {
   for (const Request::Catalog& entry : request.catalogs)
-    request.price_age.today = std::max(request.price_age.today, newest_price_date(entry.platform));
+    request.price_age.today = std::max(request.price_age.today, platforms::newest_price_date(entry.platform));
   if (const auto today = in.optional("today")) {
     request.price_age.today = today->as_string();
     if (!is_date(request.price_age.today)) today->expected("a date as YYYY-MM-DD");
@@ -264,8 +265,8 @@ void read_search(const JsonNode& node, Request& request) {
   JsonObject in(node);
   read_catalogs(in, node, request);
   if (const auto markets = in.optional("markets"))
-    for (const JsonNode& entry : markets->as_array()) request.markets.push_back(read_market(entry));
-  if (request.markets.empty()) request.markets = {Market::on_demand, Market::spot};
+    for (const JsonNode& entry : markets->as_array()) request.markets.push_back(platforms::read_market(entry));
+  if (request.markets.empty()) request.markets = {platforms::Market::on_demand, platforms::Market::spot};
   if (const auto least = in.optional("min_gpus")) request.min_gpus = static_cast<int>(least->as_integer(1, kMaxGpus));
   if (const auto most = in.optional("max_gpus")) {
     request.max_gpus = static_cast<int>(most->as_integer(1, kMaxGpus));
@@ -275,10 +276,10 @@ void read_search(const JsonNode& node, Request& request) {
   } else {
     request.max_gpus = std::max(request.max_gpus, request.min_gpus);
   }
-  request.schemes = default_plan_schemes();
+  request.schemes = sim::default_plan_schemes();
   if (const auto schemes = in.optional("schemes")) {
     request.schemes.clear();
-    for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(read_scheme(entry).name());
+    for (const JsonNode& entry : schemes->as_array()) request.schemes.push_back(sim::read_scheme(entry).name());
     if (request.schemes.empty()) schemes->expected("at least one scheme");
   }
   const auto chosen = in.optional("policies");
@@ -287,12 +288,12 @@ void read_search(const JsonNode& node, Request& request) {
   for (const RequestPolicy& one : request.spot_policies)
     if (!one.policy->spot_only) request.on_demand_policies.push_back(one);
   const auto mixed = in.optional("mixed");
-  const auto searched = [&](Market market) {
+  const auto searched = [&](platforms::Market market) {
     return std::find(request.markets.begin(), request.markets.end(), market) != request.markets.end();
   };
-  if (mixed && mixed->as_bool() && !(searched(Market::spot) && searched(Market::on_demand)))
+  if (mixed && mixed->as_bool() && !(searched(platforms::Market::spot) && searched(platforms::Market::on_demand)))
     mixed->fail("needs both spot and on-demand among the markets");
-  if (mixed ? mixed->as_bool() : searched(Market::spot) && searched(Market::on_demand))
+  if (mixed ? mixed->as_bool() : searched(platforms::Market::spot) && searched(platforms::Market::on_demand))
     for (const RequestPolicy& one : request.spot_policies)
       if (!one.policy->other_market && !one.policy->other_regions) request.mixed_policies.push_back(one);
   request.checkpoints = {"10min", "1h", "daly"};
@@ -325,7 +326,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   read_workload(in.required("workload"), request);
   read_deadline(in, request, now);
   if (const auto budget = in.optional("budget")) {
-    request.budget = read_money(*budget);
+    request.budget = platforms::read_money(*budget);
     if (request.budget->value == 0) budget->fail("expected a budget above 0");
   }
   if (const auto objective = in.optional("objective")) {
@@ -341,4 +342,4 @@ Request read_request(const JsonNode& node, const std::string& now) {
   return request;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

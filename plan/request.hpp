@@ -13,7 +13,7 @@
 #include "policies/policy.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 enum class Objective { cost, time, carbon };
 std::string_view to_string(Objective objective);
@@ -21,14 +21,14 @@ std::string_view to_string(Objective objective);
 /// A policy that the search tries.
 struct RequestPolicy {
   nlohmann::json content;  ///< as the member "policy" of a scenario
-  const Policy* policy = nullptr;
+  const policies::Policy* policy = nullptr;
   std::string name() const { return content["name"].get<std::string>(); }
 };
 
 struct Request {
   std::string file;       ///< for error messages
   nlohmann::json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …
-  StepTrace trace;
+  traces::StepTrace trace;
   /// A batch size to try.
   struct Batch {
     int per_gpu = 0;                  ///< images on each GPU in each step
@@ -48,18 +48,18 @@ struct Request {
 
   struct Catalog {
     std::string name;  ///< as a scenario would name it
-    Platform platform;
+    platforms::Platform platform;
   };
   std::vector<Catalog> catalogs;
   std::vector<std::string> gpus, instances, regions;  ///< names to search; all if empty
-  std::vector<Market> markets;
+  std::vector<platforms::Market> markets;
   int min_gpus = 1, max_gpus = 16;
   std::vector<std::string> schemes;  ///< all-reduce schemes of which the fastest is taken
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
   std::vector<RequestPolicy>
       mixed_policies;                    ///< for allocations of spot and on-demand nodes together; not tried if empty
   std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost
-  PriceAge price_age;                    ///< up to which a price is not doubtful
+  platforms::PriceAge price_age;         ///< up to which a price is not doubtful
   int seeds = 5;                         ///< runs of a candidate whose nodes cannot be lost
   int seeds_at_risk = 20;                ///< runs of a candidate whose nodes may be lost at random
   double certainty = 0.9;                ///< share of the runs that must meet the goals
@@ -71,4 +71,4 @@ struct Request {
 /// is the time in UTC from which a deadline that is a time counts, unless the request has a "start".
 Request read_request(const JsonNode& node, const std::string& now);
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -7,7 +7,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// Where a fact comes from. Every entry of a catalog states it; a user's file may leave it out.
 struct Origin {
@@ -80,4 +80,4 @@ struct Ownership {
   std::string terms() const;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

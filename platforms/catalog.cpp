@@ -8,7 +8,7 @@
 
 #include "common/embedded.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 const EmbeddedText* find_embedded(std::string_view provider) {
@@ -60,4 +60,4 @@ Platform load_catalog(std::string_view name_or_path, const std::filesystem::path
   return load_platform(relative_to / std::filesystem::path(name_or_path));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -8,7 +8,7 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// Names of the catalogs, sorted: "aws", "azure", … for each file of platforms/catalog.
 const std::vector<std::string>& provider_names();
@@ -28,4 +28,4 @@ Platform load_catalog(std::string_view name_or_path, const std::filesystem::path
 /// The text of an embedded catalog. Precondition: is_provider(provider).
 std::string_view catalog_text(std::string_view provider);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -8,7 +8,7 @@
 #include "platforms/price_doubt.hpp"
 #include "platforms/providers.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 constexpr int kMaxPriceDays = 365;
@@ -131,4 +131,4 @@ std::vector<Finding> check_platform(const Platform& platform, const std::string&
   return Check(platform, today).run();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -6,7 +6,7 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 struct Finding {
   std::string
@@ -26,4 +26,4 @@ struct Finding {
 ///  - instances that are retired or have no price, and regions without carbon intensity.
 std::vector<Finding> check_platform(const Platform& platform, const std::string& today);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -8,7 +8,7 @@
 #include "common/file.hpp"
 #include "platforms/catalog.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 /// ConfigError, with the nearest name, for an entry of the patch that the platform does not have.
@@ -94,4 +94,4 @@ Platform load_platform_choice(const std::string& catalog, const std::string& ove
   return overlay.empty() ? load_catalog(catalog, ".") : load_overlaid(catalog, ".", JsonNode::load(overlay));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -17,7 +17,7 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// Loads a platform as load_catalog does and applies the overlay. ConfigError for mistakes in either file; an error of
 /// their combination names both.
@@ -38,4 +38,4 @@ PlatformChoice read_platform_choice(JsonObject& in);
 /// The same for names from the command line; `overlay` is a path, or "" for none.
 Platform load_platform_choice(const std::string& catalog, const std::string& overlay);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -6,7 +6,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 template <class Item>
@@ -182,4 +182,4 @@ std::string Platform::fabric_label(const Instance& instance, int nodes, int gpus
   return "measured";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

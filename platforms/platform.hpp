@@ -17,7 +17,7 @@
 #include "common/units.hpp"
 #include "platforms/billing.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// A training device: a GPU, a TPU chip, or all processors of a host as one device.
 struct Gpu {
@@ -284,4 +284,4 @@ void read_delays(JsonObject& in, Provisioning& provisioning);
 Platform read_platform(const JsonNode& root);
 Platform load_platform(const std::filesystem::path& path);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

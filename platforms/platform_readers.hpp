@@ -7,7 +7,7 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 inline constexpr int kMaxNodes = 65536;  ///< nodes of a pool, at most
 
@@ -42,4 +42,4 @@ Billing read_billing(const JsonNode& node);
 EgressPrices read_transfer(const JsonNode& node);
 Services read_services(const JsonNode& node);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

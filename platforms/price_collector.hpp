@@ -11,7 +11,7 @@
 
 #include "platforms/price_list.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// The number that the whole text states, which may be NaN or infinite; none if the text is not a number.
 std::optional<double> decimal_number(std::string_view text);
@@ -45,4 +45,4 @@ class PriceCollector {
 std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
                              PriceCollector& out);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -6,7 +6,7 @@
 
 #include "common/dates.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 // Spot: 36 pairs of a region and a p3, p4 or p5 type have a price of AWS's Spot Advisor (SPOTADV, 2025-06-28) and a
@@ -64,4 +64,4 @@ std::string newest_price_date(const Platform& platform) {
   return newest;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

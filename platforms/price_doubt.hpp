@@ -5,7 +5,7 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// When a price counts as old.
 struct PriceAge {
@@ -36,4 +36,4 @@ std::string implausible_discount(const Instance& instance, const Price& price);
 /// The newest date of the platform's prices; empty if none has a date.
 std::string newest_price_date(const Platform& platform);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -15,7 +15,7 @@
 #include "common/file.hpp"
 #include "platforms/price_collector.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 std::optional<double> decimal_number(std::string_view text) {
   double value = 0;
@@ -208,4 +208,4 @@ Merged merge_prices(std::string_view platform, const PriceList& list) {
   return merged;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -9,7 +9,7 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// One price of a list.
 struct ListedPrice {
@@ -52,4 +52,4 @@ struct Merged {
 /// source, replaces that of the same instance, region, zone and market; everything else stays.
 Merged merge_prices(std::string_view platform, const PriceList& list);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

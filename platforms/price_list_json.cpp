@@ -7,7 +7,7 @@
 #include "common/errors.hpp"
 #include "platforms/price_collector.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using Json = nlohmann::json;
@@ -162,4 +162,4 @@ std::string read_json_prices(std::string_view text, const std::string& file, con
                   file));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 // GKE's names of the GPUs that are attached to a machine; other machine types imply their GPUs.
@@ -66,4 +66,4 @@ const Provider& owned_provider() {
   return *found;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -8,7 +8,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// A label of a Kubernetes node; an empty key: there is none.
 struct NodeLabel {
@@ -49,4 +49,4 @@ std::string vendor_of(std::string_view name);
 /// The provider of a platform file that names none: the user.
 const Provider& owned_provider();
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

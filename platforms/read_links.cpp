@@ -7,7 +7,7 @@
 
 #include "platforms/platform_readers.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 // The upper limits catch typing errors; they are far above anything that is sold.
@@ -183,4 +183,4 @@ Fabric read_fabric(const JsonNode& node) {
   return fabric;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -7,7 +7,7 @@
 #include "platforms/platform_readers.hpp"
 #include "platforms/providers.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 // The upper limits catch typing errors; they are far above anything that is sold.
@@ -182,4 +182,4 @@ Platform read_platform(const JsonNode& file) {
 
 Platform load_platform(const std::filesystem::path& path) { return read_platform(JsonNode::load(path)); }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

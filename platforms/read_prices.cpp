@@ -12,7 +12,7 @@
 #include "common/dates.hpp"
 #include "platforms/platform_readers.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 constexpr double kMaxIops = 1e9;
@@ -269,4 +269,4 @@ Services read_services(const JsonNode& node) {
   return services;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

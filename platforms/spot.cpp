@@ -7,7 +7,7 @@
 #include "common/embedded.hpp"
 #include "common/json.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 constexpr double kMaxDuration_s = 1e8;  // three years: longer than any run
@@ -86,4 +86,4 @@ Seconds draw_rest(Seconds mean, double spread, RandomStream& random) {
   return bounded(whole * random.uniform());
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

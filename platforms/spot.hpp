@@ -10,7 +10,7 @@
 #include "common/random.hpp"
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 
 /// The capacity of one zone for one kind of instance.
 struct SpotZone {
@@ -52,4 +52,4 @@ Seconds draw_duration(Seconds mean, double spread, RandomStream& random);
 /// in proportion to its length.
 Seconds draw_rest(Seconds mean, double spread, RandomStream& random);
 
-}  // namespace ganymede
+}  // namespace ganymede::platforms

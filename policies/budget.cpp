@@ -1,6 +1,6 @@
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kBudgetSettings[] = {kMarginSetting};
@@ -43,4 +43,4 @@ Policy budget_policy() {
           .decide = decide_budget};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -3,7 +3,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kCarbonAwareSettings[] = {
@@ -53,4 +53,4 @@ Policy carbon_aware_policy() {
           .decide = decide_carbon_aware};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -2,7 +2,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kCheapestRegionSettings[] = {
@@ -46,4 +46,4 @@ Policy cheapest_region_policy() {
           .decide = decide_cheapest_region};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

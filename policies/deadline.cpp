@@ -1,6 +1,6 @@
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kDeadlineSettings[] = {kMarginSetting};
@@ -54,4 +54,4 @@ Policy deadline_policy() {
           .decide = decide_deadline};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

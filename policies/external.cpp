@@ -2,7 +2,7 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 
 Policy external_policy() {
   return {.name = "external",
@@ -10,4 +10,4 @@ Policy external_policy() {
           .source = "docs/policies.md"};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -2,7 +2,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 // Lost nodes are asked for again, and nothing is trained with fewer.
@@ -20,4 +20,4 @@ Policy fixed_policy() {
           .decide = decide_fixed};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

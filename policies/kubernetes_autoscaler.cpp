@@ -3,7 +3,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kKubernetesSettings[] = {
@@ -42,4 +42,4 @@ Policy kubernetes_autoscaler_policy() {
           .decide = decide_kubernetes_autoscaler};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

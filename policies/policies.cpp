@@ -20,7 +20,7 @@
   ROW(external)
 // clang-format on
 
-namespace ganymede {
+namespace ganymede::policies {
 
 #define GANYMEDE_DECLARE(name) Policy name##_policy();
 GANYMEDE_POLICIES(GANYMEDE_DECLARE)
@@ -47,4 +47,4 @@ std::vector<std::string> policy_names() {
   return names;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -16,12 +16,12 @@
 #include "common/units.hpp"
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 
 /// Nodes of one instance type that are rented in one region on one market.
 struct Pool {
   std::string instance, region;
-  Market market = Market::on_demand;
+  platforms::Market market = platforms::Market::on_demand;
   int nodes = 0;
   int gpus_per_node = 0;
   bool operator==(const Pool&) const = default;
@@ -29,7 +29,7 @@ struct Pool {
 
 /// A pool as the controller of a run observes it.
 struct PoolView {
-  Market market = Market::on_demand;
+  platforms::Market market = platforms::Market::on_demand;
   int gpus_per_node = 1;
   int requested = 0;                ///< nodes that the scenario asks for; 0: a policy may use the pool
   int most = 0;                     ///< nodes that may be held at once, at most
@@ -129,4 +129,4 @@ const Policy& default_policy();
 const Policy* find_policy(std::string_view name);
 std::vector<std::string> policy_names();
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace ganymede {
+namespace ganymede::policies {
 
 std::vector<int> requested_nodes(const Observation& observation) {
   std::vector<int> nodes;
@@ -65,7 +65,7 @@ double useful_share(const Observation& observation) {
 int cheapest_pool(const Observation& observation, bool spot) {
   int best = -1;
   for (std::size_t i = 0; i < observation.pools.size(); ++i) {
-    if ((observation.pools[i].market == Market::spot) != spot) continue;
+    if ((observation.pools[i].market == platforms::Market::spot) != spot) continue;
     if (best < 0 || observation.pools[i].usd_per_hour < observation.pools[static_cast<std::size_t>(best)].usd_per_hour)
       best = static_cast<int>(i);
   }
@@ -92,4 +92,4 @@ bool refused_recently(const PolicyCall& call, int pool) {
   return at != call.memory.end() && call.observation.now.si - at->second < kRetry_s;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -3,13 +3,13 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 
 /// The setting of policies that steer by a deadline or a budget.
 inline constexpr PolicySetting kMarginSetting{"margin", 0.05, 0, 10,
                                               "share that the rest may take longer than measured"};
 
-// Of all pools.
+// Functions about all pools.
 
 /// Nodes that the scenario asks for, by pool.
 std::vector<int> requested_nodes(const Observation& observation);
@@ -34,7 +34,7 @@ bool is_refusing(const PoolView& pool);
 /// refused request would otherwise ask again at once.
 bool refused_recently(const PolicyCall& call, int pool);
 
-// Of the first pool, whose size the elastic policies change.
+// Functions about the first pool, whose size the elastic policies change.
 
 /// Nodes that are held, booting or asked for in the first pool; what the scenario asks for before there are any.
 int first_pool_nodes(const Observation& observation);
@@ -58,4 +58,4 @@ void learn_rate(const Observation& observation, PolicyMemory& memory);
 /// Units a second of `gpus` GPUs by the model in `memory`; 0 before the first observation of a rate.
 double predicted_rate(const PolicyMemory& memory, double gpus);
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

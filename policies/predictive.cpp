@@ -1,6 +1,6 @@
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kPredictiveSettings[] = {
@@ -38,4 +38,4 @@ Policy predictive_policy() {
           .decide = decide_predictive};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -4,7 +4,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 std::string q_state(const Observation& observation) {
   const auto bucket = [](double share) { return std::clamp(static_cast<int>(share * 5), 0, 4); };
   int doublings = 0;
@@ -54,4 +54,4 @@ Policy q_learning_policy() {
           .decide = decide_q_learning};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -6,7 +6,7 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 
 /// Actions: 0 halves the nodes of the first pool, 1 keeps them, 2 doubles them.
 inline constexpr std::size_t kQActions = 3;
@@ -18,4 +18,4 @@ std::string q_state(const Observation& observation);
 /// Nodes of the first pool after an action; from 1 to as many as it may hold.
 int q_nodes(const Observation& observation, std::size_t action);
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

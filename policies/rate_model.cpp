@@ -3,7 +3,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 /// A speed that differs by a larger share at the same number of GPUs is that of another stage or another machine.
@@ -55,4 +55,4 @@ double predicted_rate(const PolicyMemory& memory, double gpus) {
   return gpus < 1 ? one * gpus : one * gpus / (1 + c * (gpus - 1));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

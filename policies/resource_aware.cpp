@@ -3,7 +3,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kResourceAwareSettings[] = {
@@ -75,4 +75,4 @@ Policy resource_aware_policy() {
           .decide = decide_resource_aware};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

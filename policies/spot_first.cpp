@@ -2,7 +2,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kSpotFirstSettings[] = {
@@ -50,4 +50,4 @@ Policy spot_first_policy() {
           .decide = decide_spot_first};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -2,7 +2,7 @@
 
 #include "policies/policy_helpers.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 constexpr PolicySetting kUniformProgressSettings[] = {kMarginSetting};
@@ -95,4 +95,4 @@ Policy uniform_progress_policy() {
           .decide = decide_uniform_progress};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -16,7 +16,7 @@
 #include "report/groups.hpp"
 #include "report/plans.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -285,4 +285,4 @@ std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidate
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

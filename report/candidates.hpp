@@ -8,7 +8,7 @@
 
 #include "common/gpu_use.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// A value with its interval. A member that is not finite is unknown, for example a cost without a price.
 struct Estimate {
@@ -65,4 +65,4 @@ double instance_usd(const nlohmann::json& run, bool spot);
 /// The value of a decimal string of a result, or of a number. Not finite for "inf" and null, which stand for no price.
 double amount(const nlohmann::json& value);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

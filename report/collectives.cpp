@@ -10,7 +10,7 @@
 #include "common/units.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -72,4 +72,4 @@ std::string collectives_text(const Json& rows, std::size_t width) {
 
 std::string collectives_csv(const Json& rows) { return table_of(rows, false).csv(); }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -6,11 +6,11 @@
 
 #include "report/wrap.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// Returns a table of size, scheme, time, algbw and busbw as in nccl-tests, and what limits each time; then a ranking
 /// for each size. It is fitted to `width` columns (table.hpp).
 std::string collectives_text(const nlohmann::json& rows, std::size_t width = kAnyWidth);
 std::string collectives_csv(const nlohmann::json& rows);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

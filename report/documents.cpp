@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 constexpr const char* kAgain = "simulate again with --format json";
@@ -69,4 +69,4 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
   return {node, kind};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -6,7 +6,7 @@
 
 #include "common/json.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 enum class DocumentKind { result, sweep, plan, validation };
 
@@ -23,4 +23,4 @@ Document load_document(const std::filesystem::path& file,
                        std::initializer_list<DocumentKind> kinds = {DocumentKind::result, DocumentKind::sweep,
                                                                     DocumentKind::plan});
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -9,7 +9,7 @@
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -19,7 +19,7 @@ std::string member(const Json& object, const char* name) { return object.at(name
 std::string place_of(const Json& of) { return member(of, "platform") + ", " + member(of, "allocation"); }
 
 /// The median and the interval over the seeds; the 5th and 95th percentile for a quantity without a stated error.
-std::string spread(const Json& values, auto&& shown) {
+std::string format_quantiles(const Json& values, auto&& shown) {
   const bool stated = values.contains("interval");
   const Json& low = stated ? values.at("interval").at(0) : values.at("p5");
   const Json& high = stated ? values.at("interval").at(1) : values.at("p95");
@@ -97,8 +97,8 @@ std::string groups_text(const Json& sweep, std::size_t width) {
     table.add(
         {member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
          allocation_of(group, parted), member(group, "scheme"), member(group, "policy"), group.at("runs").dump(),
-         spread(group.at("time_s"), clock), spread(group.at("usd"), usd), spread(group.at("gpu_hours"), hours),
-         fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
+         format_quantiles(group.at("time_s"), clock), format_quantiles(group.at("usd"), usd),
+         format_quantiles(group.at("gpu_hours"), hours), fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
          clock(group.at("lost_training_s_mean").get<double>()), percent(group.at("met_share").get<double>())});
   std::string out =
       table.text(width) +
@@ -108,4 +108,4 @@ std::string groups_text(const Json& sweep, std::size_t width) {
   return out + "\n";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -5,7 +5,7 @@
 #include <set>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// Returns a table with one row for each group of a ganymede.sweep/1 (median and interval over its seeds), then the
 /// sweep's rankings.
@@ -21,4 +21,4 @@ std::string of_each_node(const nlohmann::json& gpus_per_node);
 /// The relative difference of the medians in a ranking's "difference"; older sweeps have only that of the means.
 double relative_difference(const nlohmann::json& difference);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

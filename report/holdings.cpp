@@ -4,7 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -68,4 +68,4 @@ std::vector<Holding> holdings_of(const Json& run) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// The nodes of a pool between two changes.
 struct Holding {
@@ -19,4 +19,4 @@ struct Holding {
 /// nodes are left out.
 std::vector<Holding> holdings_of(const nlohmann::json& run);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace ganymede {
+namespace ganymede::report {
 
 std::string clock(double seconds) {
   if (seconds < 600) return fmt::format("{:.1f} s", seconds);
@@ -16,4 +16,4 @@ std::string clock(double seconds) {
 std::string percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 std::string usd(double amount) { return amount < 1 ? fmt::format("{:.4f}", amount) : fmt::format("{:.2f}", amount); }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// "1:02:03", but "599.0 s" or the like below ten minutes.
 std::string clock(double seconds);
@@ -12,4 +12,4 @@ std::string usd(double amount);
 
 std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -12,7 +12,7 @@
 #include "common/embedded.hpp"
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -170,4 +170,4 @@ std::string report_page(const Json& document) {
       body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

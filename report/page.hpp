@@ -4,7 +4,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// Returns the page of a `ganymede.result/1`, `ganymede.sweep/1`, `ganymede.plan/1` or `ganymede.validation-result/1`.
 /// Its content security policy allows only the page's own scripts, by their SHA-256, and no request to any server; text
@@ -12,4 +12,4 @@ namespace ganymede {
 /// Throws nlohmann::json::exception if `document` lacks members that its schema demands.
 std::string report_page(const nlohmann::json& document);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

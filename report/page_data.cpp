@@ -12,7 +12,7 @@
 #include "report/holdings.hpp"
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -232,4 +232,4 @@ nlohmann::ordered_json page_data(const PageInput& page) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

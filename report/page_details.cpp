@@ -10,7 +10,7 @@
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -104,4 +104,4 @@ void add_details(const PageInput& page, std::vector<Section>& sections) {
   if (page.document.contains("step_spans")) add_steps(page, sections);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

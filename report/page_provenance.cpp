@@ -9,7 +9,7 @@
 
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   using Json = nlohmann::json;
@@ -60,4 +60,4 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections) {
   sections.push_back(std::move(out));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -17,7 +17,7 @@
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -390,4 +390,4 @@ std::vector<Section> sections_of(const PageInput& page) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

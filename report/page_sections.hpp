@@ -8,9 +8,9 @@
 #include "report/candidates.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
-/// Of more candidates the page shows a sample, because a person cannot tell more points apart.
+/// The page shows a sample if there are more candidates, because a person cannot tell more points apart.
 inline constexpr std::size_t kMaxCandidates = 3000;
 /// Bars of a Gantt chart; neighbours of more bars are drawn as one.
 inline constexpr std::size_t kMaxSpans = 20'000;
@@ -52,4 +52,4 @@ nlohmann::ordered_json page_data(const PageInput& page);
 /// `names`.
 nlohmann::ordered_json capped_spans(const nlohmann::json& spans, std::vector<std::string>& names, std::size_t max_rows);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

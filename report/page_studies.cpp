@@ -8,7 +8,7 @@
 #include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -81,4 +81,4 @@ void add_validation(const PageInput& page, std::vector<Section>& sections) {
   for (const Json& study : page.document.at("studies")) sections.push_back(of_study(study, ++number));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

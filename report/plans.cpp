@@ -10,7 +10,7 @@
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -263,4 +263,4 @@ std::string plan_csv(const Json& plan) {
   return table.csv();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -7,7 +7,7 @@
 
 #include "report/wrap.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// The heading of a plan's Pareto set, on the terminal and on the page.
 inline constexpr std::string_view kPlanPareto =
@@ -36,4 +36,4 @@ std::string plan_text(const nlohmann::json& plan, std::size_t width = kAnyWidth)
 /// Returns CSV with one row for each simulated candidate.
 std::string plan_csv(const nlohmann::json& plan);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -15,7 +15,7 @@
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -390,4 +390,4 @@ std::string sweep_text(const Json& sweep, std::size_t width) {
   return wrap_prose(tables + failures_text(sweep) + provenance_lines(runs), width);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -6,7 +6,7 @@
 
 #include "report/wrap.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// True if spot capacity or faults affected the run, so that another seed gives another result.
 bool by_chance(const nlohmann::json& run);
@@ -20,4 +20,4 @@ std::string run_csv(const nlohmann::json& run);
 std::string sweep_text(const nlohmann::json& sweep, std::size_t width = kAnyWidth);
 std::string sweep_csv(const nlohmann::json& sweep);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <numeric>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 constexpr std::size_t kGap = 2;     // spaces between columns
@@ -205,4 +205,4 @@ std::string Table::csv() const {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

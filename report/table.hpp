@@ -8,7 +8,7 @@
 
 #include "report/wrap.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// The text for HTML, also inside an attribute's value: & < > " ' are written as entities.
 std::string escaped(std::string_view text);
@@ -50,4 +50,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -7,7 +7,7 @@
 
 #include "report/table.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -146,4 +146,4 @@ std::string validation_csv(const OrderedJson& result) {
   return table.csv();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -6,7 +6,7 @@
 
 #include "report/wrap.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// Returns for each study its assumptions (in full only if `details`), what was fitted, its cells, claims and promises;
 /// then a summary over all studies. It is fitted to `width` columns (table.hpp).
@@ -14,4 +14,4 @@ std::string validation_text(const nlohmann::ordered_json& result, bool details, 
 /// Returns CSV with one line for each cell.
 std::string validation_csv(const nlohmann::ordered_json& result);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -4,7 +4,7 @@
 #include <cctype>
 #include <sstream>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
@@ -79,4 +79,4 @@ std::string wrap_prose(const std::string& text, std::size_t width) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// The width of files and pipes: nothing is wrapped.
 inline constexpr std::size_t kAnyWidth = SIZE_MAX;
@@ -27,4 +27,4 @@ std::string hanging(const std::string& head, const std::string& text, std::size_
 /// which have two spaces between words, stay as they are, because Table::text has fitted them.
 std::string wrap_prose(const std::string& text, std::size_t width);
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -50,9 +50,9 @@ double bytes_per_image_of(const std::string& model) {
 
 WorkloadOption workload_of(const std::string& trace, const std::string& about, double bytes_per_image) {
   const JsonNode at = JsonNode::wrap(nlohmann::json(trace), trace, "");
-  const StepTrace steps = read_step_trace(JsonNode::parse(trace_text(at), trace));
+  const traces::StepTrace steps = traces::read_step_trace(JsonNode::parse(traces::trace_text(at), trace));
   std::set<int> batches;
-  for (const TraceBatch& batch : steps.batches) batches.insert(batch.batch);
+  for (const traces::TraceBatch& batch : steps.batches) batches.insert(batch.batch);
   return {trace,
           steps.model,
           about.empty() ? "recorded on " + steps.device.name : about,
@@ -76,36 +76,38 @@ std::size_t index_of(const Names& names, const std::string& name) {
 
 /// A provider's rentable instances; an offer is [index of the region, index of the market, USD an hour].
 OrderedJson platforms_of(const std::string& name) {
-  const Platform& platform = catalog(name);
+  const platforms::Platform& platform = platforms::catalog(name);
   std::set<std::string> regions;
-  for (const Instance& instance : platform.instances)
+  for (const platforms::Instance& instance : platform.instances)
     if (instance.retired.empty())
-      for (const Price& price : instance.prices) regions.insert(price.region);
+      for (const platforms::Price& price : instance.prices) regions.insert(price.region);
   OrderedJson instances = OrderedJson::array();
-  for (const Instance& instance : platform.instances) {
+  for (const platforms::Instance& instance : platform.instances) {
     if (!instance.retired.empty()) continue;
     std::set<std::pair<std::size_t, std::size_t>> offered;  // zones of a region may have prices of their own
     OrderedJson offers = OrderedJson::array();
-    for (const Price& price : instance.prices) {
+    for (const platforms::Price& price : instance.prices) {
       const auto place = std::pair{index_of(regions, price.region), static_cast<std::size_t>(price.market)};
       if (offered.insert(place).second) offers.push_back({place.first, place.second, decimal(price.per_hour)});
     }
     if (offers.empty()) continue;
-    const Gpu& gpu = platform.gpu_of(instance);
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
     instances.push_back({{"name", instance.name},
                          {"gpu", gpu.name},
                          {"family", gpu.family},
-                         {"kind", gpu.kind == Gpu::Kind::cpu ? "cpu" : "gpu"},
+                         {"kind", gpu.kind == platforms::Gpu::Kind::cpu ? "cpu" : "gpu"},
                          {"gpus", instance.gpus},
                          {"offers", std::move(offers)}});
   }
-  return {
-      {"name", name}, {"owned", provider_of(name).owned}, {"regions", regions}, {"instances", std::move(instances)}};
+  return {{"name", name},
+          {"owned", platforms::provider_of(name).owned},
+          {"regions", regions},
+          {"instances", std::move(instances)}};
 }
 
 OrderedJson providers() {
   OrderedJson all = OrderedJson::array();
-  for (const std::string& name : provider_names()) {
+  for (const std::string& name : platforms::provider_names()) {
     OrderedJson one = platforms_of(name);
     if (!one["instances"].empty()) all.push_back(std::move(one));
   }
@@ -115,7 +117,7 @@ OrderedJson providers() {
 /// Policies that the page does not offer, because they need a file of the user's.
 OrderedJson needing_files() {
   OrderedJson names = OrderedJson::array();
-  for (const Policy& policy : policies())
+  for (const policies::Policy& policy : policies::policies())
     if (std::find(policy_options().begin(), policy_options().end(), policy.name) == policy_options().end())
       names.push_back(policy.name);
   return names;
@@ -132,21 +134,21 @@ const OrderedJson& fixed_options() {
                            {"batches", option.batches},
                            {"dataset", option.dataset}});
     OrderedJson schemes = OrderedJson::array();
-    for (const AllReduceScheme& scheme : allreduce_schemes())
+    for (const sim::AllReduceScheme& scheme : sim::allreduce_schemes())
       schemes.push_back({{"name", scheme.name}, {"summary", scheme.summary}});
     OrderedJson policies = OrderedJson::array();
     for (const std::string& name : policy_options()) {
-      const Policy& policy = *find_policy(name);
+      const policies::Policy& policy = *policies::find_policy(name);
       policies.push_back({{"name", name},
                           {"summary", policy.summary},
-                          {"default", &policy == &default_policy()},
+                          {"default", &policy == &policies::default_policy()},
                           {"plan_default", policy.plan_default},
                           {"spot_only", policy.spot_only}});
     }
     return OrderedJson{{"workloads", workloads},
                        {"datasets", datasets()},
                        {"providers", providers()},
-                       {"markets", market_names()},
+                       {"markets", platforms::market_names()},
                        {"schemes", schemes},
                        {"policies", policies},
                        {"command_line_policies", needing_files()}};
@@ -168,11 +170,12 @@ bool is_utf8(const std::string& text) {
 const std::vector<WorkloadOption>& workload_options() {
   static const std::vector<WorkloadOption> options = [] {
     std::vector<WorkloadOption> all;
-    for (const std::string& name : recorded_names()) all.push_back(workload_of(std::string(kRecorded) + name, "", 0));
+    for (const std::string& name : traces::recorded_names())
+      all.push_back(workload_of(std::string(traces::kRecorded) + name, "", 0));
     for (const EmbeddedText& list : embedded_layers())
-      all.push_back(workload_of(std::string(kLayers) + std::string(list.name),
-                                "counted from its layers, nothing measured",
-                                read_layer_list(JsonNode::parse(list.text, std::string(list.name))).bytes_per_image));
+      all.push_back(workload_of(
+          std::string(traces::kLayers) + std::string(list.name), "counted from its layers, nothing measured",
+          traces::read_layer_list(JsonNode::parse(list.text, std::string(list.name))).bytes_per_image));
     return all;
   }();
   return options;
@@ -181,7 +184,7 @@ const std::vector<WorkloadOption>& workload_options() {
 const std::vector<std::string>& policy_options() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;
-    for (const Policy& policy : policies())
+    for (const policies::Policy& policy : policies::policies())
       if (policy.decide != nullptr && !policy.learns) all.emplace_back(policy.name);
     return all;
   }();

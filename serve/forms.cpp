@@ -42,9 +42,9 @@ std::vector<std::string> names(JsonObject& in, const char* key, const Check& che
   return all;
 }
 
-std::string provider(const JsonNode& node) { return node.as_choice(provider_names()); }
+std::string provider(const JsonNode& node) { return node.as_choice(platforms::provider_names()); }
 std::string policy(const JsonNode& node) { return node.as_choice(policy_options()); }
-std::string scheme(const JsonNode& node) { return read_scheme(node).name(); }
+std::string scheme(const JsonNode& node) { return sim::read_scheme(node).name(); }
 /// A text that the command only looks up or reads as a quantity.
 std::string text(const JsonNode& node) { return node.as_string(); }
 
@@ -107,10 +107,10 @@ void add_checkpoints(const JsonNode& every, OrderedJson& study) {
   for (const OrderedJson& platform : study["platforms"])
     if (platform["catalog"] != name)
       every.fail("checkpoints need storage, whose name differs by provider: choose platforms of one provider, or none");
-  const Platform& platform = catalog(name);
+  const platforms::Platform& platform = platforms::catalog(name);
   if (platform.storage.empty()) every.fail(fmt::format("the catalog {} has no storage for checkpoints", name));
   const auto store = std::find_if(platform.storage.begin(), platform.storage.end(),
-                                  [](const Storage& storage) { return storage.object_store; });
+                                  [](const platforms::Storage& storage) { return storage.object_store; });
   study["storage"]["checkpoint"] = (store == platform.storage.end() ? platform.storage.front() : *store).name;
   study["checkpoint"]["every"] = every.as_string();
 }

@@ -47,7 +47,8 @@ void write_table(const fs::path& folder) {
   if (fs::file_size(file, ignored) > kMaxTableBytes)
     throw Failure("the result is too large; `ganymede export csv` makes one of it");
   const auto result = nlohmann::json::parse(read_file(file));
-  write_file(folder / "table.txt", result.at("schema") == "ganymede.plan/1" ? plan_text(result) : sweep_text(result));
+  write_file(folder / "table.txt",
+             result.at("schema") == "ganymede.plan/1" ? report::plan_text(result) : report::sweep_text(result));
 }
 
 /// Removes the temporary files that a killed program may have left.

@@ -1,26 +1,26 @@
 #include "studies/bare_scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 
-Scenario bare_scenario(std::shared_ptr<const Platform> platform, const std::string& instance, int nodes,
-                       int gpus_per_node, const StepTrace& trace, std::int64_t steps) {
-  Scenario scenario;
+sim::Scenario bare_scenario(std::shared_ptr<const platforms::Platform> platform, const std::string& instance, int nodes,
+                            int gpus_per_node, const traces::StepTrace& trace, std::int64_t steps) {
+  sim::Scenario scenario;
   scenario.file = platform->name;
   scenario.trace = trace;
   scenario.steps = steps;
   scenario.images = steps * trace.batches.front().batch * nodes * gpus_per_node;
-  ScenarioPool pool;
+  sim::ScenarioPool pool;
   pool.name = instance;
   pool.platform = std::move(platform);
-  pool.pool = {instance, "here", Market::on_demand, nodes, gpus_per_node};
+  pool.pool = {instance, "here", platforms::Market::on_demand, nodes, gpus_per_node};
   pool.max_nodes = nodes;
   scenario.pools = {pool};
   scenario.stages = {0};
   scenario.stage_shares = {1};
-  scenario.synchronization.scheme = parse_scheme("ring");
-  scenario.policy.policy = &default_policy();
+  scenario.synchronization.scheme = sim::parse_scheme("ring");
+  scenario.policy.policy = &policies::default_policy();
   scenario.seed = trace.seed;
   return scenario;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

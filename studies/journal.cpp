@@ -9,7 +9,7 @@
 #include "common/file.hpp"
 #include "common/json.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 /// Reads one line as scenario hash and run. Throws ConfigError or the JSON library's exception if it is not a complete
@@ -55,4 +55,4 @@ std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& jou
   return known;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

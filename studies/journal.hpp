@@ -9,7 +9,7 @@
 #include "studies/study.hpp"
 #include "studies/summary.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 
 /// A run that is done: its result as one line of JSON, and what the summary needs of it.
 struct FinishedRun {
@@ -21,4 +21,4 @@ struct FinishedRun {
 /// result is left out and reported to `check.report_dropped`, except for a last line that was cut short.
 std::map<std::string, FinishedRun> read_journal(const std::filesystem::path& journal, const JournalCheck& check);
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -13,7 +13,7 @@
 #include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 // Relative error of a simulated collective of large messages: the middle of the errors from 1 MiB on in the table of
@@ -65,11 +65,13 @@ JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& n
   return name.as_choice(known), root;  // throws
 }
 
-std::shared_ptr<const Platform> read_machine(const JsonNode& node, std::string& instance, int& gpus_per_node) {
+std::shared_ptr<const platforms::Platform> read_machine(const JsonNode& node, std::string& instance,
+                                                        int& gpus_per_node) {
   JsonObject machine(node);
   const JsonNode from = machine.one_of("catalog", "platform");
-  auto platform = std::make_shared<const Platform>(
-      from.is_object() ? read_platform(from) : load_catalog(from.as_string(), from.directory(), &from));
+  auto platform = std::make_shared<const platforms::Platform>(
+      from.is_object() ? platforms::read_platform(from)
+                       : platforms::load_catalog(from.as_string(), from.directory(), &from));
   const JsonNode type = machine.required("instance");
   instance = type.as_string();
   gpus_per_node = platform->instance(instance, &type).gpus;
@@ -79,7 +81,8 @@ std::shared_ptr<const Platform> read_machine(const JsonNode& node, std::string& 
   return platform;
 }
 
-StepPhase phase_of(const std::string& name, const std::string& network, Stream stream, double device_s, double host_s) {
+calibration::StepPhase phase_of(const std::string& name, const std::string& network, calibration::Stream stream,
+                                double device_s, double host_s) {
   return {name, network, stream, {0}, {device_s}, {host_s}, 0};
 }
 
@@ -92,10 +95,11 @@ ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
   unit_ = unit == "images/s" ? Unit::images_per_second : unit == "s/kimg" ? Unit::seconds_per_kimg : Unit::seconds;
   platform_ = read_machine(find_named(root, "machines", in.required("machine")), instance_, gpus_per_node_);
   shape_ = read_shape(find_named(root, "steps", in.required("step")));
-  scheme_ = read_scheme(in.required("scheme"));
+  scheme_ = sim::read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) overlap_ = overlap->as_bool();
   if (auto alternative = in.optional("alternative")) alternative_ = alternative->as_bool();
-  spread_ = in.required("executor").as_choice({"eager", "graph"}) == "eager" ? kEagerVariation : kGraphVariation;
+  spread_ = in.required("executor").as_choice({"eager", "graph"}) == "eager" ? calibration::kEagerVariation
+                                                                             : calibration::kGraphVariation;
   if (auto repeat = in.optional("repeat")) repeat_ = repeat->as_number(0, 1);
   if (auto steps = in.optional("steps")) steps_ = steps->as_number(1, 1e12);
   if (auto range = in.optional("link_range")) {
@@ -140,16 +144,16 @@ std::string ScalingSeries::unit() const {
   return unit_ == Unit::images_per_second ? "images/s" : unit_ == Unit::seconds_per_kimg ? "s/kimg" : "s";
 }
 
-Synchronization ScalingSeries::synchronization(int gpus) const {
-  Synchronization out;
+sim::Synchronization ScalingSeries::synchronization(int gpus) const {
+  sim::Synchronization out;
   out.scheme = scheme_;
   out.overlap = overlap_;
-  if (component_split_ && gpus % 2 == 0) out.placement = Placement::component_split;
+  if (component_split_ && gpus % 2 == 0) out.placement = sim::Placement::component_split;
   return out;
 }
 
 double ScalingSeries::images_of(const ScalingCell& cell) const {
-  return static_cast<double>(batches_a_step(synchronization(cell.gpus), cell.gpus)) * cell.batch;
+  return static_cast<double>(sim::batches_a_step(synchronization(cell.gpus), cell.gpus)) * cell.batch;
 }
 
 double ScalingSeries::step_seconds(const ScalingCell& cell, double value) const {
@@ -197,16 +201,17 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
   // change, and one in proportion to the images. The geometric mean of the two is the middle.
   const double ratio = static_cast<double>(batch) / from.batch;
   const auto model_with = [&](double step_s) {
-    StepModel model;
+    calibration::StepModel model;
     model.samples = 1;
     model.tail_s = {0};
     model.serial_host = serial_host_s > 0;
     const double serial = std::min(serial_host_s, step_s);
     for (const auto& phase : shape_.phases)
-      model.phases.push_back(phase_of(phase.name, phase.network, Stream::compute, phase.share * (step_s - serial),
-                                      phase.serial_share * serial));
+      model.phases.push_back(phase_of(phase.name, phase.network, calibration::Stream::compute,
+                                      phase.share * (step_s - serial), phase.serial_share * serial));
     // The processors of a node prepare the batches of all its workers.
-    if (input_) model.phases.push_back(phase_of("decode", "", Stream::input, batch * per_node / *input_, 0));
+    if (input_)
+      model.phases.push_back(phase_of("decode", "", calibration::Stream::input, batch * per_node / *input_, 0));
     for (const auto& bucket : shape_.buckets) {
       const auto after = std::find_if(shape_.phases.begin(), shape_.phases.end(),
                                       [&](const auto& phase) { return phase.name == bucket.after; });
@@ -217,22 +222,22 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
     }
     return model;
   };
-  WorkloadModel workload;
-  workload.provenance = Provenance::transferred;
+  calibration::WorkloadModel workload;
+  workload.provenance = calibration::Provenance::transferred;
   workload.central = model_with(one_gpu_s * std::sqrt(ratio));
   workload.low = model_with(one_gpu_s * std::min(1.0, ratio));
   workload.high = model_with(one_gpu_s * std::max(1.0, ratio));
   workload.worker_variation = spread_;
-  StepTrace trace;
+  traces::StepTrace trace;
   trace.batches.resize(1);
   trace.batches.front().batch = batch;
-  Scenario scenario = bare_scenario(platform_, instance_, gpus / per_node, per_node, trace, 1000);
+  sim::Scenario scenario = bare_scenario(platform_, instance_, gpus / per_node, per_node, trace, 1000);
   scenario.synchronization = synchronization(gpus);
   scenario.dataset.bytes_per_image = image_bytes_ * bytes_factor / links_;
-  ScenarioSteps times(scenario, workload);
-  Configuration configuration;
+  sim::ScenarioSteps times(scenario, workload);
+  sim::Configuration configuration;
   configuration.nodes = {gpus / per_node};
-  const StepDistribution& steps = times.distribution(configuration);
+  const sim::StepDistribution& steps = times.distribution(configuration);
   return {steps.mean.si, steps.low.si, steps.high.si};
 }
 
@@ -327,15 +332,17 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   const double without_communication = simulate(cell.gpus, cell.batch, 0, serial_host_s_).mean;
   const double slow = simulate(cell.gpus, cell.batch, 1 / slowest_link_, serial_host_slow_s_).mean;
   const double fast = simulate(cell.gpus, cell.batch, 1 / fastest_link_, serial_host_fast_s_).mean;
-  const double model_error = in_quadrature(kNormal90 * std::sqrt(2.0) * repeat_ * step.mean,
-                                           kCommunicationError * (step.mean - without_communication));
+  const double model_error = calibration::in_quadrature(kNormal90 * std::sqrt(2.0) * repeat_ * step.mean,
+                                                        kCommunicationError * (step.mean - without_communication));
   // Slower links need not make a slower step, because a fitted parameter may compensate for them.
-  const double below = in_quadrature(step.mean - step.low, std::max(0.0, step.mean - std::min(slow, fast)));
-  const double above = in_quadrature(step.high - step.mean, std::max(0.0, std::max(slow, fast) - step.mean));
+  const double below =
+      calibration::in_quadrature(step.mean - step.low, std::max(0.0, step.mean - std::min(slow, fast)));
+  const double above =
+      calibration::in_quadrature(step.high - step.mean, std::max(0.0, std::max(slow, fast) - step.mean));
   CellPrediction out;
   out.value = in_unit(cell, step.mean);
-  out.low = in_unit(cell, std::max(1e-12, step.mean - in_quadrature(below, model_error)));
-  out.high = in_unit(cell, step.mean + in_quadrature(above, model_error));
+  out.low = in_unit(cell, std::max(1e-12, step.mean - calibration::in_quadrature(below, model_error)));
+  out.high = in_unit(cell, step.mean + calibration::in_quadrature(above, model_error));
   if (out.low > out.high) std::swap(out.low, out.high);
   out.baselines = baselines(cell);
   return out;
@@ -353,4 +360,4 @@ std::vector<ComputeFraction> ScalingSeries::compute_fractions(const std::vector<
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -12,9 +12,11 @@
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
-
+namespace ganymede::sim {
 struct Synchronization;
+}
+
+namespace ganymede::studies {
 
 /// The parts of a training step, as shares of its time on one GPU.
 struct StepShape {
@@ -88,7 +90,7 @@ class ScalingSeries {
   };
   const ScalingCell& reference_cell(int batch) const;
   const ScalingCell& multi_gpu_fit_cell() const;
-  Synchronization synchronization(int gpus) const;
+  sim::Synchronization synchronization(int gpus) const;
   double images_of(const ScalingCell& cell) const;                   // images of a step
   double step_seconds(const ScalingCell& cell, double value) const;  // from the unit of the series
   double in_unit(const ScalingCell& cell, double step_s) const;      // from seconds of a step
@@ -100,15 +102,15 @@ class ScalingSeries {
 
   std::string name_;
   Unit unit_ = Unit::seconds;
-  std::shared_ptr<const Platform> platform_;
+  std::shared_ptr<const platforms::Platform> platform_;
   std::string instance_;
   int gpus_per_node_ = 0;
-  Scheme scheme_;
+  sim::Scheme scheme_;
   bool overlap_ = true;
   bool alternative_ = false;
   bool component_split_ = false;  // generator and discriminator on GPUs of their own
   double image_bytes_ = 0;        // of an image that crosses between them
-  WorkerVariation spread_;
+  calibration::WorkerVariation spread_;
   double repeat_ = 0.01;  // standard deviation of a published figure, relative
   double steps_ = 1;      // of a run, if the unit is seconds
   bool fits_links_ = false;
@@ -124,4 +126,4 @@ class ScalingSeries {
   std::vector<ScalingCell> cells_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -20,7 +20,7 @@
 #include "studies/summary.hpp"
 #include "traces/recorded.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 constexpr std::int64_t kMaxGpus = 65536;
@@ -29,7 +29,7 @@ constexpr std::int64_t kMaxGpus = 65536;
 struct StudyPlatform {
   std::string catalog;  // a provider's name, or a path
   std::string overlay;  // path of a file; "" for none
-  Platform platform;
+  platforms::Platform platform;
   std::string region;
   std::string market;
   std::string gpu;       // a name or family, or "" if the entry names an instance
@@ -38,9 +38,9 @@ struct StudyPlatform {
 };
 
 /// The path of a file that `node` names, such that a scenario can name it from anywhere.
-std::string resolved_path(const JsonNode& node) { return trace_name(node); }
+std::string resolved_path(const JsonNode& node) { return traces::trace_name(node); }
 
-std::vector<std::string> priced_regions(const Platform& platform) {
+std::vector<std::string> priced_regions(const platforms::Platform& platform) {
   std::set<std::string> regions;
   for (const auto& instance : platform.instances)
     for (const auto& price : instance.prices) regions.insert(price.region);
@@ -48,7 +48,7 @@ std::vector<std::string> priced_regions(const Platform& platform) {
 }
 
 /// Names and families of the platform's GPUs.
-std::vector<std::string> gpu_names(const Platform& platform) {
+std::vector<std::string> gpu_names(const platforms::Platform& platform) {
   std::set<std::string> names;
   for (const auto& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
   return {names.begin(), names.end()};
@@ -57,14 +57,14 @@ std::vector<std::string> gpu_names(const Platform& platform) {
 StudyPlatform read_platform_entry(const JsonNode& node) {
   JsonObject in(node);
   StudyPlatform entry;
-  PlatformChoice choice = read_platform_choice(in);
+  platforms::PlatformChoice choice = platforms::read_platform_choice(in);
   entry.platform = std::move(choice.platform);
   // A scenario made from this entry has no file to start a relative path from.
-  entry.catalog = is_provider(choice.catalog) ? choice.catalog : (choice.folder / choice.catalog).string();
+  entry.catalog = platforms::is_provider(choice.catalog) ? choice.catalog : (choice.folder / choice.catalog).string();
   entry.overlay = choice.overlay.string();
   entry.region = in.required("region").as_choice(priced_regions(entry.platform));
   auto market = in.optional("market");
-  entry.market = market ? std::string(to_string(read_market(*market))) : "on-demand";
+  entry.market = market ? std::string(platforms::to_string(platforms::read_market(*market))) : "on-demand";
   const JsonNode what = in.one_of("gpu", "instance");
   if (what.pointer().ends_with("/gpu"))
     entry.gpu = what.as_choice(gpu_names(entry.platform));
@@ -91,12 +91,13 @@ nlohmann::json platform_member(const StudyPlatform& entry, int count) {
   if (!entry.overlay.empty()) platform["overlay"] = entry.overlay;
   if (entry.instance.empty()) {
     const std::string gpus[] = {entry.gpu};
-    const InstanceSet set = cheapest_instances(entry.platform, gpus, count, entry.region, *parse_market(entry.market));
+    const plan::InstanceSet set =
+        plan::cheapest_instances(entry.platform, gpus, count, entry.region, *platforms::parse_market(entry.market));
     platform["instance"] = set.instance->name;
     platform["nodes"] = set.nodes;
     platform["gpus_per_node"] = set.gpus_per_node;
   } else {
-    const Instance& instance = entry.platform.instance(entry.instance);
+    const platforms::Instance& instance = entry.platform.instance(entry.instance);
     const int nodes = (count + instance.gpus - 1) / instance.gpus;
     if (count % nodes != 0)
       throw ConfigError(fmt::format("{} GPUs cannot be spread evenly over {} nodes; a run uses the same number on each",
@@ -110,7 +111,7 @@ nlohmann::json platform_member(const StudyPlatform& entry, int count) {
 
 std::vector<std::string> read_schemes(const JsonNode& node) {
   std::vector<std::string> schemes;
-  for (const auto& scheme : node.as_array()) schemes.push_back(read_scheme(scheme).name());
+  for (const auto& scheme : node.as_array()) schemes.push_back(sim::read_scheme(scheme).name());
   if (schemes.empty()) node.expected("at least one scheme");
   return schemes;
 }
@@ -151,7 +152,7 @@ std::vector<nlohmann::json> read_policies(const JsonNode& node) {
       entry.expected("a policy's name, or an object with its \"name\"");
     if (policy.contains("table")) policy["table"] = resolved_path(entry.child("table"));
     if (policy.contains("command") && policy["command"].is_string())
-      policy["command"] = shell_command(policy["command"].get<std::string>(), entry.directory());
+      policy["command"] = sim::shell_command(policy["command"].get<std::string>(), entry.directory());
     if (policy.contains("command") && policy["command"].is_array())
       for (auto& word : policy["command"]) {
         const auto beside = entry.directory() / word.get<std::string>();
@@ -204,7 +205,7 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   const std::vector<std::uint64_t> seeds = read_seeds(in.required("seeds"));
   in.finish();
 
-  ScenarioInputCache cache;
+  sim::ScenarioInputCache cache;
   for (const auto& entry : platforms)
     for (const int count : counts)
       for (std::size_t s = 0; s < (count == 1 ? 1 : schemes.size()); ++s)
@@ -218,7 +219,8 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
             scenario["synchronization"]["scheme"] = schemes[s];
             scenario["policy"] = policy;
             scenario["seed"] = seeds.front();
-            return std::make_shared<const Scenario>(read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
+            return std::make_shared<const sim::Scenario>(
+                sim::read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
           });
           for (const std::uint64_t seed : seeds)
             study.runs.push_back({fmt::format("{}, seed {}", label, seed), base, seed});
@@ -230,8 +232,8 @@ namespace {
 
 /// What a child process sends: the facts in one line, separated by tabs and with all digits, and the result in the
 /// next.
-std::string answer_of(const Result& result) {
-  const std::string line = result_line(result);
+std::string answer_of(const sim::Result& result) {
+  const std::string line = sim::result_line(result);
   const RunFacts facts = facts_of(nlohmann::ordered_json::parse(line));
   return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}", facts.place, facts.policy,
                      facts.seed, facts.time_s, facts.time_low_s, facts.time_high_s, facts.usd, facts.usd_low,
@@ -298,15 +300,15 @@ void simulate_pending(const Study& study, int jobs, const std::function<void(std
   std::ofstream kept;
   if (!journal.empty()) kept.open(journal, std::ios::app);
   const bool message = std::any_of(study.runs.begin(), study.runs.end(),
-                                   [](const StudyRun& run) { return run.base->fidelity == Fidelity::message; });
-  StepDistributionCache cache;  // each child process forks a copy
+                                   [](const StudyRun& run) { return run.base->fidelity == sim::Fidelity::message; });
+  sim::StepDistributionCache cache;  // each child process forks a copy
   // A child process copies each scenario once, and then changes only its seed.
-  std::map<const Scenario*, Scenario> copies;
+  std::map<const sim::Scenario*, sim::Scenario> copies;
   const auto work = [&](std::size_t i) {
     const StudyRun& run = study.runs[progress.pending[i]];
-    Scenario& scenario = copies.try_emplace(run.base.get(), *run.base).first->second;
-    set_seed(scenario, run.seed);
-    return answer_of(simulate(scenario, cache));
+    sim::Scenario& scenario = copies.try_emplace(run.base.get(), *run.base).first->second;
+    sim::set_seed(scenario, run.seed);
+    return answer_of(sim::simulate(scenario, cache));
   };
   run_children(
       progress.pending.size(), jobs, work,
@@ -369,4 +371,4 @@ StudyOutcome run_study(const Study& study, int jobs, const std::function<void(st
   return outcome;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -12,14 +12,14 @@
 
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 
 /// One run of a study. Runs that differ only in their seed share a scenario.
 struct StudyRun {
   std::string label;  ///< "aws us-east-1, 2 x V100, ring, seed 1"
-  std::shared_ptr<const Scenario> base;
+  std::shared_ptr<const sim::Scenario> base;
   std::uint64_t seed = 0;  ///< replaces that of `base`
-  Scenario scenario() const { return with_seed(*base, seed); }
+  sim::Scenario scenario() const { return sim::with_seed(*base, seed); }
 };
 
 struct Study {
@@ -59,4 +59,4 @@ struct JournalCheck {
 StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress = {},
                        const std::filesystem::path& journal = {}, const JournalCheck& check = {});
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -11,7 +11,7 @@
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -104,7 +104,7 @@ OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) 
   double mean = 0, square = 0;
   for (const double d : relative) mean += d / count;
   for (const double d : relative) square += (d - mean) * (d - mean);
-  const double half = student_t95(relative.size() - 1) * std::sqrt(square / (count - 1) / count);
+  const double half = calibration::student_t95(relative.size() - 1) * std::sqrt(square / (count - 1) / count);
   const double low = quantile(resampled, 0.025), high = quantile(resampled, 0.975);
   return {{"seeds", mine.size()},
           {"median", median_of(mine) / median_of(others) - 1},
@@ -193,4 +193,4 @@ Summary summarize(const std::vector<RunFacts>& all) {
   return summary;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

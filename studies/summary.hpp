@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::studies {
 
 /// What a summary needs of a run.
 struct RunFacts {
@@ -27,8 +27,8 @@ RunFacts facts_of(const nlohmann::ordered_json& run);
 
 struct Summary {
   /// One entry for the runs that differ only in their seed: their number; median, 5th and 95th percentile of time,
-  /// cost, GPU-hours and carbon (0 if it is not known); the intervals of time and cost (seed_quantiles()); mean losses; the
-  /// share of runs that met the goals.
+  /// cost, GPU-hours and carbon (0 if it is not known); the intervals of time and cost (seed_quantiles()); mean losses;
+  /// the share of runs that met the goals.
   nlohmann::ordered_json groups;
   /// One entry for each place on which several policies ran: for each of these quantities, the policies from best to
   /// worst by median. Each is compared with `fixed` (or with the best, if `fixed` is not among them) on the seeds that
@@ -41,4 +41,4 @@ struct Summary {
 
 Summary summarize(const std::vector<RunFacts>& runs);
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

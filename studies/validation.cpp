@@ -6,7 +6,7 @@
 
 #include "common/embedded.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 std::vector<std::string> read_tags(JsonObject& in) {
@@ -142,4 +142,4 @@ std::string_view embedded_validation(std::string_view name) {
   return {};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

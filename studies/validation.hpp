@@ -10,7 +10,7 @@
 #include "common/json.hpp"
 #include "studies/scaling.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 
 /// A measured quantity of a whole run, predicted by simulating a scenario: either directly, or in proportion to another
 /// cell that calibrates it.
@@ -79,4 +79,4 @@ nlohmann::ordered_json validation_result(const std::vector<nlohmann::ordered_jso
 /// True if every promise of a validation_result() is kept.
 bool promises_kept(const nlohmann::ordered_json& result);
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -10,7 +10,7 @@
 #include "sim/run/simulate.hpp"
 #include "studies/validation.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -40,8 +40,8 @@ class StudyRuns {
  public:
   explicit StudyRuns(const Validation& validation) {
     for (const auto& [name, node] : validation.runs) {
-      const Scenario scenario = read_scenario(node);
-      const std::string text = run_child([&] { return result_json(simulate(scenario)); });
+      const sim::Scenario scenario = sim::read_scenario(node);
+      const std::string text = run_child([&] { return sim::result_json(sim::simulate(scenario)); });
       results_[name] = nlohmann::json::parse(text);
     }
   }
@@ -225,4 +225,4 @@ bool promises_kept(const OrderedJson& result) {
   return true;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <set>
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 constexpr int kMaxChannels = 1 << 20;
@@ -295,4 +295,4 @@ LayerList read_layer_list(const JsonNode& root) {
   return list;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -19,7 +19,7 @@
 #include "common/json.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 inline constexpr double kBytesPerNumber = 4;  ///< size of an activation, weight or gradient
 
@@ -79,4 +79,4 @@ inline constexpr std::string_view kRooflineBackend = "roofline";
 /// on, as by PyTorch's DistributedDataParallel.
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

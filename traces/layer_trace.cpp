@@ -5,7 +5,7 @@
 
 #include "traces/layer_list.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using PassKind = LayerPass::Kind;
@@ -151,4 +151,4 @@ StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const
   return trace;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

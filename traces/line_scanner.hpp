@@ -4,7 +4,7 @@
 
 #include <string_view>
 
-namespace ganymede {
+namespace ganymede::traces {
 
 class LineScanner {
  public:
@@ -56,4 +56,4 @@ class LineScanner {
   std::string_view rest_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -15,7 +15,7 @@
 #include "common/json.hpp"
 #include "traces/line_scanner.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 constexpr double kMaxError = 1e-2;  ///< older logs print the largest error of a sum, about 1e-7 for a correct one
@@ -340,4 +340,4 @@ NcclLog read_nccl_log(const std::filesystem::path& path) {
   return collector.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

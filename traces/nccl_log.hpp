@@ -16,7 +16,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 struct NcclRow {
   std::string where;  ///< place in the file: "line 12" or "/results/3"
@@ -42,4 +42,4 @@ struct NcclLog {
 /// noted.
 NcclLog read_nccl_log(const std::filesystem::path& path);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

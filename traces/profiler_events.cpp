@@ -14,7 +14,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using Json = nlohmann::json;
@@ -153,8 +153,8 @@ class Reader final : public nlohmann::json_sax<Json> {
     // The text begins with an identifier of the library and repeats the position.
     std::string_view reason = error.what();
     reason.remove_prefix(std::min(reason.find("syntax error"), reason.size()));
-    throw ConfigError(
-        fmt::format("{}: not valid JSON near byte {}, is it cut short? {}", out_.file, position, reason.substr(0, 200)));
+    throw ConfigError(fmt::format("{}: not valid JSON near byte {}, is it cut short? {}", out_.file, position,
+                                  reason.substr(0, 200)));
   }
 
   bool seen_events() const { return seen_events_; }
@@ -295,4 +295,4 @@ ProfilerEvents read_profiler_events(const std::filesystem::path& file,
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::traces {
 
 /// A stretch of time in seconds, by the trace's own clock.
 struct ProfilerSpan {
@@ -50,4 +50,4 @@ struct ProfilerEvents {
 ProfilerEvents read_profiler_events(const std::filesystem::path& file,
                                     const std::function<void(std::int64_t)>& progress = {});
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

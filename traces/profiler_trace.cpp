@@ -8,7 +8,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using Spans = std::vector<ProfilerSpan>;
@@ -341,4 +341,4 @@ ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptio
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

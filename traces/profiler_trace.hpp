@@ -11,7 +11,7 @@
 #include "traces/profiler_events.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 /// `software.backend` of a trace made so.
 inline constexpr std::string_view kProfilerBackend = "profiler";
@@ -47,4 +47,4 @@ struct ProfilerImport {
 /// collectives nor `parameters`.
 ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptions& options);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

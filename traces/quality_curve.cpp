@@ -10,7 +10,7 @@
 
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 QualityCurve read_curve(const JsonNode& node) {
@@ -149,4 +149,4 @@ ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

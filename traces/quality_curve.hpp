@@ -11,7 +11,7 @@
 
 #include "common/json.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 struct QualityPoint {
   double images = 0;  ///< real images that were trained on so far
@@ -57,4 +57,4 @@ struct ImagesNeeded {
 /// Throws ConfigError with the best recorded figure if no curve reaches the target.
 ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target, double batch);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -9,7 +9,7 @@
 #include "traces/layer_list.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 const std::vector<std::string>& recorded_names() {
   static const std::vector<std::string> names = names_of(embedded_traces());
@@ -74,4 +74,4 @@ std::string trace_text(const JsonNode& at) {
                       close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

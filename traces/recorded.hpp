@@ -8,7 +8,7 @@
 
 #include "common/json.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 inline constexpr std::string_view kRecorded = "recorded:";
 /// "layers:cyclegan" names the trace that `import layers` makes of traces/layers/cyclegan.json, with batches 1, 2, 4, …
@@ -27,4 +27,4 @@ std::string trace_text(const JsonNode& at);
 /// The trace's name for messages: "recorded:mlp-gan-cpu", or the file's path.
 std::string trace_name(const JsonNode& at);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

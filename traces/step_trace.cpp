@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 constexpr double kMax = std::numeric_limits<double>::max();
@@ -291,4 +291,4 @@ std::string write_step_trace(const StepTrace& trace) {
   return out.dump() + "\n";
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -12,7 +12,7 @@
 #include "common/json.hpp"
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 
 /// The device on which a trace was recorded. Its limits were measured on it, not taken from a data sheet.
 struct TraceDevice {
@@ -124,4 +124,4 @@ StepTrace read_step_trace(const JsonNode& node);
 /// The trace as a file's text, from which load_step_trace() reads an equal trace.
 std::string write_step_trace(const StepTrace& trace);
 
-}  // namespace ganymede
+}  // namespace ganymede::traces

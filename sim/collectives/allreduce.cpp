@@ -26,7 +26,7 @@
   ROW(mixed)                            \
   ROW(nccl)
 
-namespace ganymede {
+namespace ganymede::sim {
 
 #define GANYMEDE_DECLARE(scheme) extern const AllReduceScheme scheme##_scheme;
 GANYMEDE_ALLREDUCE_SCHEMES(GANYMEDE_DECLARE)
@@ -163,4 +163,4 @@ Scheme read_scheme(const JsonNode& node) {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

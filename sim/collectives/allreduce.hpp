@@ -18,7 +18,7 @@
 #include "sim/collectives/schedule.hpp"
 #include "sim/collectives/topology.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The collectives that a plan may implement. Bytes are those of the whole buffer, as in nccl-tests: after a
 /// reduce_scatter a rank keeps one n-th of them, before an all_gather it holds one n-th. The root of a broadcast is
@@ -116,4 +116,4 @@ Scheme parse_scheme(std::string_view text, SchemeTable table = allreduce_schemes
 /// Reads a scheme from a file. ConfigError as parse_scheme's, with the place in the file.
 Scheme read_scheme(const JsonNode& node);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "common/units.hpp"
 #include "sim/collectives/schedule.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A star: every rank hangs on a non-blocking switch by one full-duplex link.
 struct Star {
@@ -32,4 +32,4 @@ inline Seconds reduce_to_one_time(int ranks, std::int64_t bytes, const Star& sta
   return 2 * (others * buffer / star.bandwidth + star.latency) + others * reduction(buffer, star);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <sstream>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using PerProtocol = std::array<double, 3>;  // LL, LL128, Simple
@@ -226,4 +226,4 @@ std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t byt
   return best;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 
 #include "sim/collectives/topology.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct NcclVersion {
   int major = 2, minor = 28;
@@ -65,4 +65,4 @@ int nccl_channels(const Topology& topology);
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
                             NcclVersion version);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Schedule::Schedule(int ranks, int endpoints, std::int64_t bytes, std::vector<Stage> stages, ProtocolCost cost)
     : ranks_(ranks), endpoints_(endpoints), bytes_(bytes), stages_(std::move(stages)), cost_(cost) {
@@ -37,4 +37,4 @@ std::int64_t Schedule::messages() const {
 
 std::int64_t padded(std::int64_t bytes, std::int64_t parts) { return (bytes + parts - 1) / parts * parts; }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

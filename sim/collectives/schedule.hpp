@@ -11,7 +11,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// One message: bytes [offset, offset + length) of the source's buffer go to the same place in the destination's.
 /// Source and destination are endpoints: ranks, or switches that reduce, which are numbered after the ranks
@@ -112,4 +112,4 @@ class Schedule {
 /// Horovod and ZeRO do.
 std::int64_t padded(std::int64_t bytes, std::int64_t parts);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

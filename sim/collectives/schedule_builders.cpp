@@ -7,7 +7,7 @@
 
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// The edge from a member of a tree to its parent.
@@ -290,4 +290,4 @@ void append_surplus_round(int ranks, std::int64_t bytes, bool reduce, std::vecto
                     }});
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

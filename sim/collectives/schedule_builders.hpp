@@ -8,7 +8,7 @@
 
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// True for one rank or no bytes: then nothing is sent.
 inline bool is_trivial(const PlanRequest& request) { return request.topology.ranks == 1 || request.bytes == 0; }
@@ -98,4 +98,4 @@ inline int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(po
 /// Gropp, "Optimization of collective communication operations in MPICH", 2005). No stage for a power of two.
 void append_surplus_round(int ranks, std::int64_t bytes, bool reduce, std::vector<Stage>& stages);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

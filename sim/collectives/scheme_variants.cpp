@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::int64_t kChunkBytes = 512 << 10;
@@ -32,4 +32,4 @@ std::int64_t pipeline_chunks(const PlanRequest& request) {
   return std::clamp<std::int64_t>((request.bytes + kChunkBytes - 1) / kChunkBytes, 1, kMaxDefaultChunks);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Returns the number that `text` is, if it is one from `low` to `high`; else nullopt.
 std::optional<std::int64_t> parse_number(const std::string& text, std::int64_t low, std::int64_t high);
@@ -24,4 +24,4 @@ std::optional<std::string> refuse_bad_chunks(const PlanRequest& request);
 /// and each further chunk must be simulated.
 std::int64_t pipeline_chunks(const PlanRequest& request);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

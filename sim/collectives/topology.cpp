@@ -4,7 +4,7 @@
 #include <cassert>
 #include <numeric>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 int Topology::nodes() const {
   return node_sizes.empty() ? (ranks + gpus_per_node - 1) / gpus_per_node : static_cast<int>(node_sizes.size());
@@ -37,4 +37,4 @@ Topology clustered(int ranks, int gpus_per_node) {
   return topology;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What NCCL's tuner detects of the machine. A bandwidth of zero means that there is no such link.
 struct NcclMachine {
@@ -57,4 +57,4 @@ Topology flat(int ranks);
 /// `ranks` GPUs on nodes of `gpus_per_node`; the last node may have fewer.
 Topology clustered(int ranks, int gpus_per_node);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 std::string describe(const Transfer& t, std::int64_t round) {
@@ -35,18 +35,19 @@ class Holdings {
   using Count = std::uint32_t;  ///< how many times a contribution is in a sum
 
   /// At first each rank holds its own contribution once, and switches hold nothing.
-  Holdings(const Schedule& schedule, std::vector<std::int64_t> cuts)
-      : ranks_(schedule.ranks()), endpoints_(schedule.endpoints()), cuts_(std::move(cuts)) {
+  Holdings(const Schedule& schedule, std::vector<std::int64_t> boundaries)
+      : ranks_(schedule.ranks()), endpoints_(schedule.endpoints()), boundaries_(std::move(boundaries)) {
     counts_.resize(static_cast<std::size_t>(endpoints_) * ranges() * static_cast<std::size_t>(ranks_));
     for (int rank = 0; rank < ranks_; ++rank) {
       for (std::size_t range = 0; range < ranges(); ++range) at(rank, range)[static_cast<std::size_t>(rank)] = 1;
     }
   }
 
-  std::size_t ranges() const { return cuts_.size() - 1; }
-  std::int64_t cut(std::size_t index) const { return cuts_[index]; }
+  std::size_t ranges() const { return boundaries_.size() - 1; }
+  std::int64_t boundary(std::size_t index) const { return boundaries_[index]; }
   std::size_t range_at(std::int64_t offset) const {
-    return static_cast<std::size_t>(std::lower_bound(cuts_.begin(), cuts_.end(), offset) - cuts_.begin());
+    return static_cast<std::size_t>(std::lower_bound(boundaries_.begin(), boundaries_.end(), offset) -
+                                    boundaries_.begin());
   }
 
   /// The counts of a range at an endpoint, one for each contributing rank.
@@ -61,7 +62,7 @@ class Holdings {
  private:
   int ranks_;
   int endpoints_;
-  std::vector<std::int64_t> cuts_;  // where ranges begin: ascending, from 0 to the number of bytes
+  std::vector<std::int64_t> boundaries_;  // where ranges begin: ascending, from 0 to the number of bytes
   std::vector<Count> counts_;
 };
 
@@ -94,18 +95,18 @@ std::string Holdings::apply(const std::vector<Transfer>& transfers, std::int64_t
 }
 
 /// Collects the distinct offsets at which transfers begin or end, and checks each transfer by itself.
-Completeness find_cuts(const Schedule& schedule, std::vector<std::int64_t>& cuts) {
+Completeness find_boundaries(const Schedule& schedule, std::vector<std::int64_t>& boundaries) {
   std::vector<Transfer> transfers;
-  cuts = {0, schedule.bytes()};
+  boundaries = {0, schedule.bytes()};
   for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
     schedule.round(round, transfers);
     for (const Transfer& t : transfers) {
       if (const std::string fault = fault_of(schedule, t); !fault.empty()) return {describe(t, round) + ": " + fault};
-      cuts.push_back(t.offset);
-      cuts.push_back(t.offset + t.length);
+      boundaries.push_back(t.offset);
+      boundaries.push_back(t.offset + t.length);
     }
-    std::sort(cuts.begin(), cuts.end());
-    cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+    std::sort(boundaries.begin(), boundaries.end());
+    boundaries.erase(std::unique(boundaries.begin(), boundaries.end()), boundaries.end());
   }
   return {};
 }
@@ -118,7 +119,7 @@ Completeness check_sums(const Schedule& schedule, Holdings& holdings) {
       if (wrong == counts.end()) continue;
       return {fmt::format(
           "after the last round rank {} holds rank {}'s contribution to bytes [{}, {}) {} times, expected once", rank,
-          wrong - counts.begin(), holdings.cut(range), holdings.cut(range + 1), *wrong)};
+          wrong - counts.begin(), holdings.boundary(range), holdings.boundary(range + 1), *wrong)};
     }
   }
   return {};
@@ -154,11 +155,11 @@ Completeness check_scattered(const Schedule& schedule, Holdings& holdings) {
     for (int rank = 0; rank < schedule.ranks(); ++rank) {
       if (!is_sum(holdings.at(rank, range))) continue;
       somewhere = true;
-      shares[static_cast<std::size_t>(rank)] += holdings.cut(range + 1) - holdings.cut(range);
+      shares[static_cast<std::size_t>(rank)] += holdings.boundary(range + 1) - holdings.boundary(range);
     }
     if (!somewhere)
-      return {fmt::format("after the last round nobody holds the sum of bytes [{}, {})", holdings.cut(range),
-                          holdings.cut(range + 1))};
+      return {fmt::format("after the last round nobody holds the sum of bytes [{}, {})", holdings.boundary(range),
+                          holdings.boundary(range + 1))};
   }
   return check_shares(schedule, shares, "holds the sum of");
 }
@@ -171,9 +172,9 @@ Completeness check_copies(const Schedule& schedule, Holdings& holdings, bool fro
       const int held = sole_owner(holdings.at(rank, range));
       if (held < 0 || held != owner || (from_root && held != 0))
         return {fmt::format("after the last round rank {} does not hold one rank's bytes [{}, {}) as all should", rank,
-                            holdings.cut(range), holdings.cut(range + 1))};
+                            holdings.boundary(range), holdings.boundary(range + 1))};
     }
-    shares[static_cast<std::size_t>(owner)] += holdings.cut(range + 1) - holdings.cut(range);
+    shares[static_cast<std::size_t>(owner)] += holdings.boundary(range + 1) - holdings.boundary(range);
   }
   return from_root ? Completeness{} : check_shares(schedule, shares, "gave");
 }
@@ -182,11 +183,11 @@ Completeness check_copies(const Schedule& schedule, Holdings& holdings, bool fro
 
 Completeness is_complete(const Schedule& schedule, Collective collective) {
   if (schedule.bytes() == 0 && schedule.rounds() == 0) return {};
-  std::vector<std::int64_t> cuts;
-  if (Completeness verdict = find_cuts(schedule, cuts); !verdict) return verdict;
+  std::vector<std::int64_t> boundaries;
+  if (Completeness verdict = find_boundaries(schedule, boundaries); !verdict) return verdict;
   if (schedule.bytes() == 0) return {};  // rounds without transfers
 
-  Holdings holdings(schedule, std::move(cuts));
+  Holdings holdings(schedule, std::move(boundaries));
   std::vector<Transfer> transfers;
   for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
     schedule.round(round, transfers);
@@ -205,4 +206,4 @@ Completeness is_complete(const Schedule& schedule, Collective collective) {
   return {};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/schedule.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// True for a complete schedule; else false, with the first violation found, for example "after the last round rank 3
 /// holds rank 1's contribution to bytes [0, 16) 2 times, expected once".
@@ -27,4 +27,4 @@ struct Completeness {
 /// endpoints x distinct byte ranges and with the number of transfers, not with bytes.
 Completeness is_complete(const Schedule& schedule, Collective collective = Collective::all_reduce);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

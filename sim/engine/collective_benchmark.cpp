@@ -4,7 +4,7 @@
 #include <cassert>
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// The ranks of one of several communicators; empty for a single one, which has all ranks.
@@ -85,4 +85,4 @@ BenchmarkResult CollectiveBenchmark::run(CollectiveFidelity wanted, bool record)
   return result;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "sim/engine/collective_timing.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A question: how long does one warm call of a collective on all ranks of a fabric take?
 struct BenchmarkRequest {
@@ -62,4 +62,4 @@ class CollectiveBenchmark {
   std::vector<Schedule> schedules_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -12,7 +12,7 @@
 #include "common/units.hpp"
 #include "sim/collectives/schedule.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// One collective.
 struct CollectiveCall {
@@ -53,4 +53,4 @@ using RecordTransfer = std::function<void(const TransferRecord&)>;
 /// Times by job, communicator and call.
 using JobTimes = std::vector<std::vector<std::vector<CollectiveTimes>>>;
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

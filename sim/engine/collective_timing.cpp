@@ -2,7 +2,7 @@
 
 #include "sim/engine/communication_engine.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 std::string_view to_string(CollectiveFidelity fidelity) {
   return fidelity == CollectiveFidelity::message ? "message" : "folded";
@@ -17,4 +17,4 @@ TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, Collec
   return {engine.run(jobs, record), CollectiveFidelity::message, folded.bottleneck};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

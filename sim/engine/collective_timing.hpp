@@ -9,7 +9,7 @@
 #include "sim/engine/fabric_graph.hpp"
 #include "sim/engine/folded_engine.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 enum class CollectiveFidelity { message, folded };
 std::string_view to_string(CollectiveFidelity fidelity);  ///< "message", "folded"
@@ -25,4 +25,4 @@ struct TimedJobs {
 TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, CollectiveFidelity wanted,
                     const RecordTransfer& record = {});
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 
 #include "sim/engine/simgrid_flows.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 namespace s4u = simgrid::s4u;
@@ -290,4 +290,4 @@ JobTimes CommunicationEngine::run(std::span<const Job> jobs, const RecordTransfe
   return implementation_->run(jobs, record);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -18,7 +18,7 @@
 #include "sim/engine/collective_jobs.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class CommunicationEngine {
  public:
@@ -36,4 +36,4 @@ class CommunicationEngine {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,11 +9,11 @@
 #include "common/errors.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class FabricGraph::Builder {
  public:
-  Builder(FabricGraph& graph, const Platform& platform, const std::vector<NodeGroup>& groups)
+  Builder(FabricGraph& graph, const platforms::Platform& platform, const std::vector<NodeGroup>& groups)
       : graph_(graph), platform_(platform), groups_(groups) {}
 
   void build() {
@@ -23,14 +23,14 @@ class FabricGraph::Builder {
     lay_out_fabric();
     describe_topology();
     for (int rank = 0; rank < graph_.ranks(); ++rank) {
-      const Gpu& gpu = platform_.gpu_of(*wiring_of_rank(rank).instance);
+      const platforms::Gpu& gpu = platform_.gpu_of(*wiring_of_rank(rank).instance);
       graph_.endpoints_.push_back({gpu.memory_bandwidth, gpu.launch});
     }
     graph_.endpoints_.resize(static_cast<std::size_t>(graph_.topology_.endpoints()));
   }
 
  private:
-  bool is_torus() const { return platform_.fabric.kind == Fabric::Kind::torus; }
+  bool is_torus() const { return platform_.fabric.kind == platforms::Fabric::Kind::torus; }
 
   const Wiring& wiring_of_rank(int rank) const {
     const auto node = static_cast<std::size_t>(graph_.node_of_[static_cast<std::size_t>(rank)]);
@@ -46,7 +46,7 @@ class FabricGraph::Builder {
   // ---- the nodes ----
 
   void add_group(const NodeGroup& group) {
-    const Instance& instance = *group.instance;
+    const platforms::Instance& instance = *group.instance;
     const bool over_nics = total_nodes_ > 1 && !is_torus();
     if (over_nics && !instance.nic)
       throw ConfigError(fmt::format("{}: /instances/{}: {} nodes need a \"nic\", which is missing", platform_.file,
@@ -71,7 +71,7 @@ class FabricGraph::Builder {
     for (const DirectedLink& link : graph_.wirings_.back().links)
       graph_.links_.push_back({fmt::format("{}@{}", link.name, number), link.bandwidth});
     if (total_nodes_ > 1 && !is_torus()) {
-      const Nic& nic = *group.instance->nic;
+      const platforms::Nic& nic = *group.instance->nic;
       if (index % nic.shared_by != 0) {
         node.first_nic = graph_.nodes_.back().first_nic;
       } else {
@@ -91,14 +91,14 @@ class FabricGraph::Builder {
   BytesPerSecond nic_bandwidth(std::size_t first, std::size_t last) const {
     BytesPerSecond sum{0};
     for (std::size_t node = first; node < std::min(last, graph_.nodes_.size()); ++node) {
-      const Nic& nic = *graph_.wirings_[static_cast<std::size_t>(graph_.nodes_[node].wiring)].instance->nic;
+      const platforms::Nic& nic = *graph_.wirings_[static_cast<std::size_t>(graph_.nodes_[node].wiring)].instance->nic;
       sum += nic.count * nic.bandwidth / nic.shared_by;
     }
     return sum;
   }
 
   void lay_out_fabric() {
-    const Fabric& fabric = platform_.fabric;
+    const platforms::Fabric& fabric = platform_.fabric;
     const int ranks = static_cast<int>(graph_.node_of_.size());
     if (is_torus()) return lay_out_torus(ranks);
     if (total_nodes_ == 1) return;
@@ -120,7 +120,7 @@ class FabricGraph::Builder {
   }
 
   void lay_out_torus(int ranks) {
-    const Fabric& fabric = platform_.fabric;
+    const platforms::Fabric& fabric = platform_.fabric;
     std::int64_t product = 1;
     for (const int length : fabric.dimensions) product *= length;
     if (product != ranks)
@@ -174,19 +174,19 @@ class FabricGraph::Builder {
 
   void describe_nccl() {
     const NodeGroup& group = groups_[0];
-    const Instance& instance = *group.instance;
+    const platforms::Instance& instance = *group.instance;
     NcclMachine& machine = graph_.topology_.nccl;
     machine.generation = generation_of(platform_.gpu_of(instance).family);
     if (group.gpus_per_node > 1) {
       machine.inside = NcclMachine::Inside::pcie;
       if (instance.gpu_links) {
-        const GpuLinks& links = *instance.gpu_links;
+        const platforms::GpuLinks& links = *instance.gpu_links;
         machine.inside_bandwidth = links.bandwidth;
         machine.peer_to_peer = !links.staging;
-        if (links.kind == GpuLinks::Kind::mesh) machine.inside = NcclMachine::Inside::nvlink_mesh;
-        if (links.kind == GpuLinks::Kind::nvswitch) machine.inside = NcclMachine::Inside::nvlink_switch;
-        if (links.kind == GpuLinks::Kind::nvlink) machine.inside = NcclMachine::Inside::nvlink_switch;
-        if (links.kind == GpuLinks::Kind::mesh)
+        if (links.kind == platforms::GpuLinks::Kind::mesh) machine.inside = NcclMachine::Inside::nvlink_mesh;
+        if (links.kind == platforms::GpuLinks::Kind::nvswitch) machine.inside = NcclMachine::Inside::nvlink_switch;
+        if (links.kind == platforms::GpuLinks::Kind::nvlink) machine.inside = NcclMachine::Inside::nvlink_switch;
+        if (links.kind == platforms::GpuLinks::Kind::mesh)
           machine.inside_bandwidth = 2 * static_cast<double>(graph_.topology_.rings.size()) * links.bandwidth;
       } else {
         machine.inside_bandwidth = instance.host_link->bandwidth;
@@ -199,21 +199,21 @@ class FabricGraph::Builder {
       machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
       if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
       machine.gpu_direct = instance.nic->gpu_direct;
-      machine.sockets = instance.nic->transport == Nic::Transport::tcp;
-      machine.efa = instance.nic->transport == Nic::Transport::efa;
+      machine.sockets = instance.nic->transport == platforms::Nic::Transport::tcp;
+      machine.efa = instance.nic->transport == platforms::Nic::Transport::efa;
       if (!machine.gpu_direct && instance.host_link) machine.staging_bandwidth = instance.host_link->bandwidth;
     }
   }
 
   FabricGraph& graph_;
-  const Platform& platform_;
+  const platforms::Platform& platform_;
   const std::vector<NodeGroup>& groups_;
   int total_nodes_ = 0;
 };
 
-FabricGraph::FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups) {
+FabricGraph::FabricGraph(const platforms::Platform& platform, const std::vector<NodeGroup>& groups) {
   assert(!groups.empty());
   Builder(*this, platform, groups).build();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

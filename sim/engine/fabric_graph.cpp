@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// The lower of two limits, of which the second may be absent.
@@ -131,7 +131,7 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
   assert(source != destination);
   if (source >= ranks() || destination >= ranks()) return switch_paths(source, destination, paths);
   std::size_t count = 0;
-  if (fabric_.kind == Fabric::Kind::torus) {
+  if (fabric_.kind == platforms::Fabric::Kind::torus) {
     append_torus(source, destination, next_path(paths, count));
     return paths.resize(count);
   }
@@ -146,8 +146,8 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
   path.between_nodes = true;
   const Wiring& sender = wirings_[static_cast<std::size_t>(from.wiring)];
   const Wiring& receiver = wirings_[static_cast<std::size_t>(to.wiring)];
-  const Nic& out = *sender.instance->nic;
-  const Nic& in = *receiver.instance->nic;
+  const platforms::Nic& out = *sender.instance->nic;
+  const platforms::Nic& in = *receiver.instance->nic;
   path.latency = out.latency + in.latency + std::max(out.rendezvous, in.rendezvous);
   path.flow_limit = narrower(narrower(path.flow_limit, out.per_flow), in.per_flow);
   if (!sender.host_up.empty()) {
@@ -165,4 +165,4 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
   paths.resize(count);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

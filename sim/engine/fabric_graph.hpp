@@ -14,7 +14,7 @@
 #include "sim/collectives/topology.hpp"
 #include "sim/engine/node_wiring.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A path from one endpoint to another. The rate of a flow on it is the flow's max-min fair share of all its links, and
 /// at most `flow_limit`.
@@ -43,8 +43,8 @@ struct Endpoint {
 class FabricGraph {
  public:
   /// ConfigError if an instance lacks a link that the allocation needs, or if two endpoints have no path.
-  FabricGraph(const Platform& platform, const std::vector<NodeGroup>& groups);
-  FabricGraph(const Platform& platform, const Instance& instance, int nodes, int gpus_per_node)
+  FabricGraph(const platforms::Platform& platform, const std::vector<NodeGroup>& groups);
+  FabricGraph(const platforms::Platform& platform, const platforms::Instance& instance, int nodes, int gpus_per_node)
       : FabricGraph(platform, {NodeGroup{&instance, nodes, gpus_per_node}}) {}
 
   int ranks() const { return topology_.ranks; }
@@ -81,11 +81,11 @@ class FabricGraph {
   std::vector<Wiring> wirings_;
   std::vector<Node> nodes_;
   std::vector<int> node_of_;  // by rank
-  Fabric fabric_;
+  platforms::Fabric fabric_;
   int core_ = -1;                             // link inside an oversubscribed switch; -1: none
   std::vector<std::vector<Duplex>> uplinks_;  // links of a fat tree, by level and group of nodes
   std::vector<Duplex> zones_;                 // by zone
   std::vector<int> torus_first_;              // first link of each dimension; each rank has two, forward and backward
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 enum class FlowEventKind { enter, start_flow, end_flow, arrive, added };
 
@@ -56,4 +56,4 @@ class FlowEventQueue {
   std::int64_t order_ = 0;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "sim/engine/folded_simulation.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 namespace {
 
@@ -206,4 +206,4 @@ std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const 
   return Seconds{simulation.done(0)[0]};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -12,7 +12,7 @@
 #include "sim/engine/collective_jobs.hpp"
 #include "sim/engine/fabric_graph.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The cost whose removal would shorten jobs the most.
 struct Bottleneck {
@@ -46,4 +46,4 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
 /// the last rank's contribution, which moves or waits in every round, and each round takes w_r wherever it is.
 std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const Schedule& all_reduce);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "sim/engine/open_rounds.hpp"
 #include "sim/engine/steady_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Events whose times differ by at most this, relative to the time, happen at one moment: only rounding sets them
@@ -340,4 +340,4 @@ const std::vector<double>& FoldedSimulation::done(std::size_t rank) const { retu
 std::int64_t FoldedSimulation::flows() const { return implementation_->flows(); }
 std::int64_t FoldedSimulation::rounds_skipped() const { return implementation_->skipped(); }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

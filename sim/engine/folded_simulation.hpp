@@ -8,7 +8,7 @@
 
 #include "sim/engine/symmetry.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class FoldedSimulation {
  public:
@@ -28,4 +28,4 @@ class FoldedSimulation {
   std::unique_ptr<Implementation> implementation_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Levels whose relative difference is at most this are the same.
@@ -149,4 +149,4 @@ void MaxMinSolver::update_rates(double now) {
   touched_.clear();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A link that a flow crosses, and how many flows of its class cross it there.
 struct LinkUse {
@@ -78,4 +78,4 @@ class MaxMinSolver {
   std::vector<std::pair<double, double>> demands_;  // scratch of fair_level(): bound and weight of each flow
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

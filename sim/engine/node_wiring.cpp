@@ -9,26 +9,27 @@
 #include "common/errors.hpp"
 #include "sim/engine/ring_search.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Lays out the links and paths of one kind of node.
 class NodeBuilder {
  public:
-  NodeBuilder(const Platform& platform, const NodeGroup& group) : platform_(platform), instance_(*group.instance) {
+  NodeBuilder(const platforms::Platform& platform, const NodeGroup& group)
+      : platform_(platform), instance_(*group.instance) {
     wiring_.instance = group.instance;
     wiring_.gpus = group.gpus_per_node;
     wiring_.paths.resize(wiring_.pair(wiring_.gpus, 0));
   }
 
   Wiring run(bool leaves_node) {
-    const bool torus = platform_.fabric.kind == Fabric::Kind::torus;
+    const bool torus = platform_.fabric.kind == platforms::Fabric::Kind::torus;
     if (wiring_.gpus > 1 && !torus) {
       assert(instance_.gpu_links || instance_.host_link);  // read_platform() requires one of them
-      const auto kind = instance_.gpu_links ? instance_.gpu_links->kind : GpuLinks::Kind::nvlink;
-      if (kind == GpuLinks::Kind::mesh)
+      const auto kind = instance_.gpu_links ? instance_.gpu_links->kind : platforms::GpuLinks::Kind::nvlink;
+      if (kind == platforms::GpuLinks::Kind::mesh)
         wire_mesh();
-      else if (kind == GpuLinks::Kind::pcie && is_tree(*instance_.gpu_links))
+      else if (kind == platforms::GpuLinks::Kind::pcie && is_tree(*instance_.gpu_links))
         wire_pcie();
       else
         wire_ports();
@@ -40,7 +41,9 @@ class NodeBuilder {
   }
 
  private:
-  static bool is_tree(const GpuLinks& links) { return !links.switches.empty() || !links.numa.empty() || links.staging; }
+  static bool is_tree(const platforms::GpuLinks& links) {
+    return !links.switches.empty() || !links.numa.empty() || links.staging;
+  }
 
   [[noreturn]] void fail(const std::string& message) const {
     throw ConfigError(fmt::format("{}: /instances/{}: {}", platform_.file, instance_.name, message));
@@ -76,7 +79,8 @@ class NodeBuilder {
   }
 
   void wire_ports() {
-    const Link& link = instance_.gpu_links ? static_cast<const Link&>(*instance_.gpu_links) : *instance_.host_link;
+    const platforms::Link& link =
+        instance_.gpu_links ? static_cast<const platforms::Link&>(*instance_.gpu_links) : *instance_.host_link;
     const bool both = instance_.gpu_links && instance_.gpu_links->with_host_link;
     if (instance_.gpu_links) {
       for (int gpu = 0; gpu < wiring_.gpus; ++gpu) {
@@ -128,11 +132,11 @@ class NodeBuilder {
   }
 
   void wire_mesh() {
-    const GpuLinks& links = *instance_.gpu_links;
+    const platforms::GpuLinks& links = *instance_.gpu_links;
     const auto gpus = static_cast<std::size_t>(wiring_.gpus);
     std::vector<std::vector<int>> edge(gpus, std::vector<int>(gpus, -1));
-    std::vector<MeshEdge> used;
-    for (const MeshEdge& item : links.mesh) {
+    std::vector<platforms::MeshEdge> used;
+    for (const platforms::MeshEdge& item : links.mesh) {
       if (item.a >= wiring_.gpus || item.b >= wiring_.gpus) continue;  // one of its GPUs is not used
       const Duplex link = add(fmt::format("gpu_link.{}-{}", item.a, item.b), item.count * links.bandwidth);
       edge[static_cast<std::size_t>(item.a)][static_cast<std::size_t>(item.b)] = link.up;
@@ -176,7 +180,7 @@ class NodeBuilder {
   }
 
   void wire_pcie() {
-    const GpuLinks& pcie = *instance_.gpu_links;
+    const platforms::GpuLinks& pcie = *instance_.gpu_links;
     std::vector<Duplex> slots, uplinks, memory;
     for (int gpu = 0; gpu < wiring_.gpus; ++gpu) {
       slots.push_back(add(fmt::format("pcie_slot.{}", gpu), pcie.bandwidth));
@@ -215,15 +219,15 @@ class NodeBuilder {
     }
   }
 
-  const Platform& platform_;
-  const Instance& instance_;
+  const platforms::Platform& platform_;
+  const platforms::Instance& instance_;
   Wiring wiring_;
 };
 
 }  // namespace
 
-Wiring wire_node(const Platform& platform, const NodeGroup& group, bool leaves_node) {
+Wiring wire_node(const platforms::Platform& platform, const NodeGroup& group, bool leaves_node) {
   return NodeBuilder(platform, group).run(leaves_node);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

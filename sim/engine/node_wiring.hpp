@@ -7,7 +7,7 @@
 #include "common/units.hpp"
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// One direction of a full-duplex link, or a resource that both directions share. Flows that cross it share its
 /// bandwidth max-min fairly.
@@ -18,7 +18,7 @@ struct DirectedLink {
 
 /// Nodes of one instance type; the first `gpus_per_node` GPUs of each are used.
 struct NodeGroup {
-  const Instance* instance = nullptr;
+  const platforms::Instance* instance = nullptr;
   int nodes = 1;
   int gpus_per_node = 1;
 };
@@ -38,7 +38,7 @@ struct LocalPath {
 
 /// The links and paths that all nodes of a group have alike.
 struct Wiring {
-  const Instance* instance = nullptr;
+  const platforms::Instance* instance = nullptr;
   int gpus = 0;
   std::vector<DirectedLink> links;            ///< inside one node
   std::vector<std::vector<int>> rings;        ///< link-disjoint cycles of the GPUs, for a mesh
@@ -56,6 +56,6 @@ struct Wiring {
 
 /// Lays out the inside of a node. With `leaves_node`, messages to other nodes cross the host links if the NIC says
 /// gpu_direct: false. ConfigError if a mesh does not join all of its GPUs.
-Wiring wire_node(const Platform& platform, const NodeGroup& group, bool leaves_node);
+Wiring wire_node(const platforms::Platform& platform, const NodeGroup& group, bool leaves_node);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

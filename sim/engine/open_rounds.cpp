@@ -4,7 +4,7 @@
 #include <cassert>
 #include <iterator>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round) {
   assert(round >= call.stages.front().first_round);
@@ -58,4 +58,4 @@ void OpenRounds::advance(int communicator, std::size_t call, std::int64_t rounds
   open = std::move(advanced);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 
 #include "sim/engine/symmetry.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The stage of a call to which a round belongs.
 const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round);
@@ -48,4 +48,4 @@ class OpenRounds {
   std::vector<std::vector<std::size_t>> class_counts_;  // classes that take part, by communicator and call
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -2,16 +2,16 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// A depth-first search for the largest set of rings. To take the first ring found may block a second one, so every way
 /// to take one is tried, within a budget.
 class RingSearch {
  public:
-  RingSearch(const std::vector<MeshEdge>& mesh, int gpus) : gpus_(static_cast<std::size_t>(gpus)) {
+  RingSearch(const std::vector<platforms::MeshEdge>& mesh, int gpus) : gpus_(static_cast<std::size_t>(gpus)) {
     unused_.assign(gpus_, std::vector<int>(gpus_, 0));
-    for (const MeshEdge& edge : mesh) {
+    for (const platforms::MeshEdge& edge : mesh) {
       unused_[static_cast<std::size_t>(edge.a)][static_cast<std::size_t>(edge.b)] += edge.count;
       unused_[static_cast<std::size_t>(edge.b)][static_cast<std::size_t>(edge.a)] += edge.count;
     }
@@ -89,13 +89,13 @@ class RingSearch {
 
 }  // namespace
 
-std::vector<std::vector<int>> link_disjoint_rings(const std::vector<MeshEdge>& mesh, int gpus) {
+std::vector<std::vector<int>> link_disjoint_rings(const std::vector<platforms::MeshEdge>& mesh, int gpus) {
   if (gpus == 2) {  // a ring of two uses both directions of one link
     int links = 0;
-    for (const MeshEdge& edge : mesh) links += edge.count;
+    for (const platforms::MeshEdge& edge : mesh) links += edge.count;
     return std::vector<std::vector<int>>(static_cast<std::size_t>(links), {0, 1});
   }
   return RingSearch(mesh, gpus).run();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

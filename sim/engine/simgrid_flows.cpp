@@ -8,7 +8,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 namespace s4u = simgrid::s4u;
@@ -119,4 +119,4 @@ void SimGridFlows::finish(const s4u::Activity& activity) {
   node.mapped().done();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -11,7 +11,7 @@
 
 #include "sim/engine/fabric_graph.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The part of a message that takes one path.
 struct SimGridFlow {
@@ -63,4 +63,4 @@ class SimGridFlows {
   std::vector<simgrid::s4u::CommPtr> finished_;  // kept while SimGrid may still use them
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

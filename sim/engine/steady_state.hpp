@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The largest difference of two states that count as the same, relative to the time between them. Even if differences
 /// of all repetitions add up, the relative error of the time stays at this.
@@ -32,4 +32,4 @@ inline bool repeats(const StateSnapshot& earlier, const StateSnapshot& later) {
   return true;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 #include <cassert>
 #include <unordered_map>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Color = std::uint64_t;
@@ -267,4 +267,4 @@ Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs) {
   return ColorRefinement(fabric, jobs).run();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

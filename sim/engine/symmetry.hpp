@@ -14,7 +14,7 @@
 #include "sim/engine/fabric_graph.hpp"
 #include "sim/engine/max_min_solver.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The part of one message that takes one path.
 struct QuotientFlow {
@@ -69,4 +69,4 @@ struct Quotient {
 /// Finds the classes by colour refinement over one round of every stage.
 Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

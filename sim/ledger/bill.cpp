@@ -12,7 +12,7 @@
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 MicroUsd Bill::total() const {
   MicroUsd sum;
@@ -104,7 +104,7 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
   std::vector<Wide> by_part(rule.sustained_use.size(), 0);
   const auto part = kMonth / static_cast<std::int64_t>(by_part.size());
   for (const auto& [month, of_month] : time_by_concurrency(rentals, rule)) {
-    // Of the instances that run at once the k-th runs whenever at least k do. From the highest count down, `levels`
+    // The k-th of the instances that run at once runs whenever at least k do. From the highest count down, `levels`
     // instances run for the same time `used`.
     Wide used = 0;
     for (auto entry = of_month.rbegin(); entry != of_month.rend(); ++entry) {
@@ -141,17 +141,17 @@ BillItem charge(std::string item, std::string pool, double quantity, std::string
           .usd = {std::llround(usd)}};
 }
 
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, VolumeUnit unit,
-                             std::span<const PriceTier> tiers) {
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
+                             std::span<const platforms::PriceTier> tiers) {
   std::vector<BillItem> items;
-  const double volume = bytes / bytes_of(unit);
+  const double volume = bytes / platforms::bytes_of(unit);
   double done = 0;
-  for (const PriceTier& tier : tiers) {
+  for (const platforms::PriceTier& tier : tiers) {
     const double end = tier.up_to ? std::min(volume, *tier.up_to) : volume;
-    if (end > done) items.push_back(charge(item, pool, end - done, unit_name(unit), tier.price));
+    if (end > done) items.push_back(charge(item, pool, end - done, platforms::unit_name(unit), tier.price));
     done = std::max(done, end);
   }
   return items;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

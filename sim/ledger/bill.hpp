@@ -9,7 +9,7 @@
 #include "common/units.hpp"
 #include "platforms/billing.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// One line of a bill. `usd` is exact; `quantity` explains it, and may be rounded to a double.
 struct BillItem {
@@ -64,11 +64,11 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
                                      const BillingRule& rule);
 
 /// The items for a volume of data at tiered prices, from the month's first unit on: one for each tier that is reached.
-std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, VolumeUnit unit,
-                             std::span<const PriceTier> tiers);
+std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
+                             std::span<const platforms::PriceTier> tiers);
 
 /// The item for `quantity` units at a price each, to the nearest micro-dollar. Failure if the amount does not fit into
 /// 64 bits.
 BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kJoulesPerKwh = 3.6e6;
@@ -26,4 +26,4 @@ double capped_clock(const DevicePower& power, Watts cap) {
   return std::cbrt((cap - power.idle) / (power.peak - power.idle));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Power of a GPU, or of a host without its GPUs.
 struct DevicePower {
@@ -29,4 +29,4 @@ Energy device_energy(const DevicePower& power, double busy, std::int64_t devices
 /// idle.
 double capped_clock(const DevicePower& power, Watts cap);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// A run's time, a sum of products of doubles that are exact to 1e-16 each, is exact to one part in so many.
@@ -80,4 +80,4 @@ GpuSeconds Ledger::close_at(GpuNanoseconds held, GpuNanoseconds rounding) const 
   return closed;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "common/gpu_use.hpp"
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// 65,536 GPUs for a year are 2e21 GPU-nanoseconds: more than 64 bits hold.
 __extension__ typedef __int128 GpuNanoseconds;
@@ -64,4 +64,4 @@ class Ledger {
   GpuNanoseconds rounding_ = 0;  ///< the most that rounding may have added
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 std::int64_t whole_nanoseconds(Seconds time) {
   constexpr double kMaxNanoseconds = 9.2e18;  // just below 2^63
@@ -17,4 +17,4 @@ std::int64_t whole_nanoseconds(Seconds time) {
   return std::llround(nanoseconds);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 inline constexpr double kNanosecondsPerSecond = 1e9;
 
@@ -13,4 +13,4 @@ inline constexpr double kNanosecondsPerSecond = 1e9;
 /// years).
 std::int64_t whole_nanoseconds(Seconds time);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

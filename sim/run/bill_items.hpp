@@ -6,7 +6,7 @@
 
 #include "sim/run/run_bill.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A bill that is being written, and what its items are worked out from.
 struct BillDraft {
@@ -25,7 +25,7 @@ struct BillDraft {
 
   void add(BillItem item, const ScenarioPool& from, bool with_market = false);
   /// Warns that a storage class has no price, unless the machines are the user's own.
-  void warn_no_price(const Storage& storage, const ScenarioPool& from);
+  void warn_no_price(const platforms::Storage& storage, const ScenarioPool& from);
 };
 
 inline constexpr double kHoursPerMonth = 730;
@@ -47,4 +47,4 @@ void add_services(BillDraft& draft);
 /// Electricity where the price of the nodes does not contain it.
 void add_electricity(BillDraft& draft);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

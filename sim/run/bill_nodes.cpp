@@ -7,19 +7,20 @@
 
 #include "sim/run/bill_items.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kHoursPerYear = 8760;
 
 bool is_reserved(const ScenarioPool& pool) {
-  return pool.pool.market == Market::reserved_1y || pool.pool.market == Market::reserved_3y;
+  return pool.pool.market == platforms::Market::reserved_1y || pool.pool.market == platforms::Market::reserved_3y;
 }
 
 /// What a reserved hour would cost on demand; 0 where that is not known or nothing is reserved.
 MicroUsd list_price(const ScenarioPool& pool) {
   if (!is_reserved(pool)) return {};
-  const Price* price = find_price(pool.instance(), pool.pool.region, Market::on_demand, pool.zone);
+  const platforms::Price* price =
+      platforms::find_price(pool.instance(), pool.pool.region, platforms::Market::on_demand, pool.zone);
   return price ? MicroUsd{price->per_hour.value} : MicroUsd{};
 }
 
@@ -58,13 +59,13 @@ void add_instance_hours(BillDraft& draft, std::size_t p) {
 
 void add_parameter_servers(BillDraft& draft) {
   const ServerNodes& servers = draft.scenario.servers;
-  const Billing& billing = draft.first().platform->billing;
+  const platforms::Billing& billing = draft.first().platform->billing;
   const std::vector<Rental> rentals(static_cast<std::size_t>(servers.nodes),
                                     Rental{0, std::max<Nanoseconds>(0, draft.end())});
   for (BillItem& item : instance_hours(servers.instance, servers.price.per_hour, rentals,
                                        {billing.granularity, billing.minimum, {}, {}})) {
     item.item = "parameter servers";
-    item.market = to_string(Market::on_demand);
+    item.market = platforms::to_string(platforms::Market::on_demand);
     draft.add(std::move(item), draft.first());
   }
 }
@@ -76,7 +77,8 @@ void add_commitments(BillDraft& draft) {
     double used_h = 0;
     for (const BillItem& item : draft.out.bill.items)
       if (item.pool == pool.name && item.unit == "h") used_h += item.quantity;
-    const double term_h = (pool.pool.market == Market::reserved_1y ? 1 : 3) * kHoursPerYear * pool.pool.nodes;
+    const double term_h =
+        (pool.pool.market == platforms::Market::reserved_1y ? 1 : 3) * kHoursPerYear * pool.pool.nodes;
     if (term_h <= used_h) continue;
     BillItem item = charge("unused commitment", pool.name, term_h - used_h, "h", {pool.price.per_hour.value});
     item.list_price = list_price(pool);
@@ -84,4 +86,4 @@ void add_commitments(BillDraft& draft) {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 
 #include "sim/run/bill_items.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Transfer between places of the run: its bytes in dollars, and the mean price of the links that they crossed.
@@ -35,7 +35,7 @@ void add_data_transfer(BillDraft& draft) {
   add_transfer_between_pools(draft);
   const Charges& charges = draft.scenario.charges;
   if (charges.download.si <= 0) return;
-  const EgressPrices& rates = draft.first().platform->transfer;
+  const platforms::EgressPrices& rates = draft.first().platform->transfer;
   const double free_bytes = charges.free_tiers ? rates.free_gb_month * 1e9 : 0;
   const double bytes = std::max(0.0, charges.download.si - free_bytes);
   for (BillItem& item : tiered("data transfer", "to the internet", bytes, rates.internet_unit, rates.internet))
@@ -44,7 +44,7 @@ void add_data_transfer(BillDraft& draft) {
 
 void add_services(BillDraft& draft) {
   const Charges& charges = draft.scenario.charges;
-  const Services& services = draft.first().platform->services;
+  const platforms::Services& services = draft.first().platform->services;
   if (charges.kubernetes) {
     const double free_h = charges.free_tiers ? services.control_plane_free.si / 3600 * std::ceil(draft.months()) : 0;
     if (draft.hours() > free_h)
@@ -60,7 +60,7 @@ void add_services(BillDraft& draft) {
 void add_electricity(BillDraft& draft) {
   for (std::size_t p = 0; p < draft.scenario.pools.size(); ++p) {
     const ScenarioPool& pool = draft.scenario.pools[p];
-    const Region* region = pool.platform->region(pool.pool.region);
+    const platforms::Region* region = pool.platform->region(pool.pool.region);
     const std::optional<Energy>& used = draft.energy.pools[p];
     if (!region || !region->per_kwh || !used) continue;
     const double kwh = used->kwh * held_ratio(draft.scenario, draft.record, p, draft.stretch);
@@ -68,4 +68,4 @@ void add_electricity(BillDraft& draft) {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

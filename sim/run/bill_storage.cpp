@@ -7,7 +7,7 @@
 
 #include "sim/run/bill_items.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Bytes of a part of an object that is written in parts, each a request: the AWS CLI's default.
@@ -40,8 +40,9 @@ double boot_disk_seconds(const BillDraft& draft, std::size_t pool) {
   return seconds;
 }
 
-void add_volume(BillDraft& draft, const Storage& storage, const Volume& volume, const char* what, double bytes) {
-  const StorageRates& rates = storage.rates_in(draft.first().pool.region);
+void add_volume(BillDraft& draft, const platforms::Storage& storage, const Volume& volume, const char* what,
+                double bytes) {
+  const platforms::StorageRates& rates = storage.rates_in(draft.first().pool.region);
   const std::string name = fmt::format("{} ({})", storage.name, what);
   bytes = std::max(bytes, volume.size.si);
   if (bytes <= 0) return;
@@ -50,8 +51,8 @@ void add_volume(BillDraft& draft, const Storage& storage, const Volume& volume, 
   const double volume_months = volumes * draft.months();
   if (!rates.per_month) draft.warn_no_price(storage, draft.first());
   if (rates.per_month && rates.per_month->value > 0)
-    draft.add(charge("storage", name, bytes / bytes_of(rates.unit) * volume_months,
-                     fmt::format("{}-month", unit_name(rates.unit)), *rates.per_month),
+    draft.add(charge("storage", name, bytes / platforms::bytes_of(rates.unit) * volume_months,
+                     fmt::format("{}-month", platforms::unit_name(rates.unit)), *rates.per_month),
               draft.first());
   if (volume.extra_iops > 0)
     draft.add(charge("provisioned IOPS", name, volume.extra_iops * volume_months, "IOPS-month", *rates.per_iops_month),
@@ -64,8 +65,9 @@ void add_volume(BillDraft& draft, const Storage& storage, const Volume& volume, 
 
 enum class RequestKind { read, write };
 
-void add_requests(BillDraft& draft, const Storage& storage, const char* what, double count, RequestKind kind) {
-  const StorageRates& rates = storage.rates_in(draft.first().pool.region);
+void add_requests(BillDraft& draft, const platforms::Storage& storage, const char* what, double count,
+                  RequestKind kind) {
+  const platforms::StorageRates& rates = storage.rates_in(draft.first().pool.region);
   const bool write = kind == RequestKind::write;
   const auto& price = write ? rates.per_1000_put : rates.per_1000_get;
   if (storage.object_store && price && count > 0)
@@ -79,16 +81,16 @@ void add_requests(BillDraft& draft, const Storage& storage, const char* what, do
 void add_boot_disks(BillDraft& draft) {
   const Charges& charges = draft.scenario.charges;
   if (!charges.boot_disk) return;
-  const Storage& disk = *charges.boot_disk;
+  const platforms::Storage& disk = *charges.boot_disk;
   for (std::size_t p = 0; p < draft.scenario.pools.size(); ++p) {
     const double seconds = boot_disk_seconds(draft, p);
     const ScenarioPool& pool = draft.scenario.pools[p];
-    const StorageRates& rates = disk.rates_in(pool.pool.region);
+    const platforms::StorageRates& rates = disk.rates_in(pool.pool.region);
     if (!rates.per_month) draft.warn_no_price(disk, pool);
     if (seconds > 0 && rates.per_month && rates.per_month->value > 0)
       draft.add(charge("boot disk", fmt::format("{} ({})", disk.name, pool.name),
-                       charges.boot_disk_size.si / bytes_of(rates.unit) * seconds / 3600 / kHoursPerMonth,
-                       fmt::format("{}-month", unit_name(rates.unit)), *rates.per_month),
+                       charges.boot_disk_size.si / platforms::bytes_of(rates.unit) * seconds / 3600 / kHoursPerMonth,
+                       fmt::format("{}-month", platforms::unit_name(rates.unit)), *rates.per_month),
                 pool);
   }
 }
@@ -115,4 +117,4 @@ void add_storage_requests(BillDraft& draft) {
                static_cast<double>(totals.checkpoints) * (parts > 1 ? parts + 2 : 1), RequestKind::write);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

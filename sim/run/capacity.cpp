@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Places that are drawn; further nodes follow the states of these in turn.
@@ -26,15 +26,15 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   states_.push_back({stream(-1), true, 0, {}});
   for (int place = 0; place < std::min(pool.max_nodes, kMaxPlaces); ++place) {
     State own{stream(place), true, 0, {}};
-    const bool follows = own.random.uniform() < spot_model().together;
+    const bool follows = own.random.uniform() < platforms::spot_model().together;
     places_.push_back(follows ? 0 : states_.size());
     if (!follows) states_.push_back(std::move(own));
   }
   for (State& state : states_) {
     state.up_first = state.random.uniform() < zone_.availability();
     const Seconds mean = state.up_first ? zone_.mean_up : zone_.mean_down;
-    const double spread = state.up_first ? spot_model().up_spread : spot_model().down_spread;
-    state.changes.push_back(to_nanoseconds(draw_rest(mean, spread, state.random)));
+    const double spread = state.up_first ? platforms::spot_model().up_spread : platforms::spot_model().down_spread;
+    state.changes.push_back(to_nanoseconds(platforms::draw_rest(mean, spread, state.random)));
   }
 }
 
@@ -49,8 +49,9 @@ std::size_t Capacity::State::passed_at(Nanoseconds time) const {
 void Capacity::extend(State& state, Nanoseconds time) const {
   while (state.changes.back() <= time) {
     const bool up = (state.changes.size() % 2 == 0) == state.up_first;
-    const Seconds length = up ? draw_duration(zone_.mean_up, spot_model().up_spread, state.random)
-                              : draw_duration(zone_.mean_down, spot_model().down_spread, state.random);
+    const Seconds length =
+        up ? platforms::draw_duration(zone_.mean_up, platforms::spot_model().up_spread, state.random)
+           : platforms::draw_duration(zone_.mean_down, platforms::spot_model().down_spread, state.random);
     state.changes.push_back(state.changes.back() + to_nanoseconds(length));
   }
 }
@@ -92,4 +93,4 @@ Nanoseconds Capacity::next_after(Nanoseconds time) {
   return first;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

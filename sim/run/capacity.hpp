@@ -5,7 +5,7 @@
 
 #include "sim/run/hazards.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A step function of time. Drawn capacity is drawn when it is asked for and stays: any time may be asked for, in any
 /// order, and the same time always gives the same answer as long as the demand is the same.
@@ -46,10 +46,10 @@ class Capacity {
 
   const ScenarioPool* pool_;
   std::vector<Row> recorded_;  // ascending; before the first row there is no node
-  SpotZone zone_;
+  platforms::SpotZone zone_;
   int wanted_ = 0;
   std::vector<State> states_;        // the zone's, then those of places that are up and down by themselves
   std::vector<std::size_t> places_;  // for the n-th node that is wanted, the index of the state that it follows
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

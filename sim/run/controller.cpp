@@ -9,7 +9,7 @@
 #include "common/errors.hpp"
 #include "sim/run/policy_process.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -22,11 +22,11 @@ class BuiltInPolicy : public Controller {
 
  private:
   const PolicyChoice& choice() const { return scenario_.policy; }
-  Decision ask(const Observation& seen) override {
-    const Observation shown = choice().blind ? blinded(seen) : seen;
+  policies::Decision ask(const policies::Observation& seen) override {
+    const policies::Observation shown = choice().blind ? blinded(seen) : seen;
     return choice().policy->decide({shown, choice().settings, memory_, random_, choice().table.get()});
   }
-  PolicyMemory memory_;
+  policies::PolicyMemory memory_;
   RandomStream random_;
 };
 
@@ -42,7 +42,7 @@ class ExternalPolicy : public Controller {
   }
 
  private:
-  Decision ask(const Observation& seen) override {
+  policies::Decision ask(const policies::Observation& seen) override {
     try {
       return parse(process_->exchange(observation_json(scenario_, scenario_.policy.blind ? blinded(seen) : seen),
                                       scenario_.policy.limit));
@@ -55,7 +55,7 @@ class ExternalPolicy : public Controller {
     throw Failure(fmt::format("{}: the external policy {} {}", scenario_.file, scenario_.policy.command.front(), why));
   }
 
-  Decision parse(const std::string& line) const {
+  policies::Decision parse(const std::string& line) const {
     const std::string shown = line.size() > 200 ? line.substr(0, 200) + "..." : line;
     const auto expected = [&](const std::string& what) {
       fail(fmt::format("answered {}, expected {}", shown.empty() ? "an empty line" : shown, what));
@@ -63,7 +63,7 @@ class ExternalPolicy : public Controller {
     const OrderedJson answer = OrderedJson::parse(line, nullptr, false);
     if (!answer.is_object() || !answer.contains("nodes"))
       expected("one line such as {\"nodes\": {\"pool's name\": 2}}");
-    Decision decision{.nodes = std::vector<int>(scenario_.pools.size(), 0)};
+    policies::Decision decision{.nodes = std::vector<int>(scenario_.pools.size(), 0)};
     if (!answer["nodes"].is_object()) expected("\"nodes\" as an object from a pool's name to a count");
     for (const auto& [name, count] : answer["nodes"].items()) {
       const auto pool = std::find_if(scenario_.pools.begin(), scenario_.pools.end(),
@@ -92,8 +92,8 @@ class ExternalPolicy : public Controller {
 
 }  // namespace
 
-Decision Controller::decide(const Observation& seen) {
-  Decision decision = ask(seen);
+policies::Decision Controller::decide(const policies::Observation& seen) {
+  policies::Decision decision = ask(seen);
   const auto& pools = scenario_.pools;
   if (decision.nodes.size() != pools.size())
     throw Failure(fmt::format("{}: the policy {} decided on {} pools, there are {}", scenario_.file,
@@ -110,13 +110,13 @@ std::unique_ptr<Controller> make_controller(const Scenario& scenario) {
   return std::make_unique<BuiltInPolicy>(scenario);
 }
 
-Observation blinded(const Observation& seen) {
-  Observation blind;
+policies::Observation blinded(const policies::Observation& seen) {
+  policies::Observation blind;
   blind.now = seen.now;
   blind.deadline = seen.deadline;
   blind.budget_usd = seen.budget_usd;
-  for (const PoolView& pool : seen.pools) {
-    PoolView& shown = blind.pools.emplace_back();
+  for (const policies::PoolView& pool : seen.pools) {
+    policies::PoolView& shown = blind.pools.emplace_back();
     shown.market = pool.market;
     shown.gpus_per_node = pool.gpus_per_node;
     shown.requested = pool.requested;
@@ -128,7 +128,7 @@ Observation blinded(const Observation& seen) {
   return blind;
 }
 
-std::string observation_json(const Scenario& scenario, const Observation& seen) {
+std::string observation_json(const Scenario& scenario, const policies::Observation& seen) {
   OrderedJson out;
   out["now_s"] = seen.now.si;
   out["training"] = seen.training;
@@ -150,9 +150,9 @@ std::string observation_json(const Scenario& scenario, const Observation& seen) 
   out["deadline_s"] = seen.deadline ? OrderedJson(seen.deadline->si) : OrderedJson(nullptr);
   out["budget_usd"] = seen.budget_usd ? OrderedJson(*seen.budget_usd) : OrderedJson(nullptr);
   for (std::size_t p = 0; p < seen.pools.size(); ++p) {
-    const PoolView& pool = seen.pools[p];
+    const policies::PoolView& pool = seen.pools[p];
     out["pools"][scenario.pools[p].name] = {
-        {"market", std::string(to_string(pool.market))},
+        {"market", std::string(platforms::to_string(pool.market))},
         {"gpus_per_node", pool.gpus_per_node},
         {"requested", pool.requested},
         {"most", pool.most},
@@ -170,4 +170,4 @@ std::string observation_json(const Scenario& scenario, const Observation& seen) 
   return out.dump();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,20 +7,20 @@
 #include "policies/policy.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class Controller {
  public:
   virtual ~Controller() = default;
   /// Asks for a decision and checks that the scenario's pools can serve it. Failure: the policy asks for nodes that do
   /// not exist, or an external policy does not answer in time, ends, or gives an answer that cannot be read.
-  Decision decide(const Observation& seen);
+  policies::Decision decide(const policies::Observation& seen);
 
  protected:
   /// `scenario` must outlive this.
   explicit Controller(const Scenario& scenario) : scenario_(scenario) {}
   /// The policy's decision, unchecked.
-  virtual Decision ask(const Observation& seen) = 0;
+  virtual policies::Decision ask(const policies::Observation& seen) = 0;
   const Scenario& scenario_;
 };
 
@@ -29,9 +29,9 @@ std::unique_ptr<Controller> make_controller(const Scenario& scenario);
 
 /// What a blind policy sees, for control runs: the clock, its goals and what it holds, and nothing that it would steer
 /// by.
-Observation blinded(const Observation& seen);
+policies::Observation blinded(const policies::Observation& seen);
 
 /// The observation as one line of JSON, which an external policy reads.
-std::string observation_json(const Scenario& scenario, const Observation& seen);
+std::string observation_json(const Scenario& scenario, const policies::Observation& seen);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Node-nanoseconds of a pool's rentals.
@@ -86,4 +86,4 @@ CostByUse cost_by_use(const Scenario& scenario, const RunRecord& record, const s
   return uses;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 
 #include "sim/run/run_bill.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What the bill charges for the hours of a pool's nodes.
 MicroUsd instance_hours_usd(const Bill& bill, const ScenarioPool& pool);
@@ -12,4 +12,4 @@ MicroUsd instance_hours_usd(const Bill& bill, const ScenarioPool& pool);
 CostByUse cost_by_use(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
                       const Bill& bill);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

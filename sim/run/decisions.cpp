@@ -7,7 +7,7 @@
 #include "sim/run/run_configuration.hpp"
 #include "sim/run/training_control.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Nodes of lower rank are released first: those not granted, those that boot, then those that do not train.
@@ -77,7 +77,7 @@ void go_on_without_released(const RunContext& context, RunState& state, Actions&
 
 }  // namespace
 
-void follow_decision(const RunContext& context, RunState& state, Actions& actions, const Decision& decision) {
+void follow_decision(const RunContext& context, RunState& state, Actions& actions, const policies::Decision& decision) {
   const bool share_changes =
       std::tie(decision.cpus, decision.memory) != std::tie(state.decision.cpus, state.decision.memory);
   state.decision = decision;
@@ -98,4 +98,4 @@ void follow_decision(const RunContext& context, RunState& state, Actions& action
   if (share_changes) change_pace(context, state, actions);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 void EventLog::append(RunEvent entry) {
   if (events_.size() == kMaxListedEvents) events_.push_back({entry.at, "further events are not listed", "", 0, "", 1});
@@ -17,4 +17,4 @@ void EventLog::append(RunEvent entry) {
   events_.push_back(std::move(entry));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

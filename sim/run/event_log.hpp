@@ -6,7 +6,7 @@
 
 #include "sim/run/result.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Entries that a log lists at most.
 inline constexpr std::size_t kMaxListedEvents = 20'000;
@@ -25,4 +25,4 @@ class EventLog {
   std::vector<RunEvent> events_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

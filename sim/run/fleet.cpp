@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Fleet::Fleet(std::size_t pools) : lost_(pools, 0), fresh_(pools, 0), members_(pools, 0) {}
 
@@ -93,4 +93,4 @@ void Fleet::remove(std::size_t index, Nanoseconds now, bool lost) {
   alive_.erase(std::find(alive_.begin(), alive_.end(), index));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

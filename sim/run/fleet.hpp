@@ -6,7 +6,7 @@
 
 #include "sim/run/run_clock.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct Node {
   enum class State {
@@ -82,4 +82,4 @@ class Fleet {
   int on_the_way_ = 0;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 // The bathtub distribution of lifetimes (Lifetimes::Kind::bathtub) as fitted by Kadupitiya et al., HPDC 2020.
@@ -29,7 +29,7 @@ double bathtub_mean(double most) {
 
 }  // namespace
 
-Nanoseconds draw(const Delay& delay, RandomStream& random) {
+Nanoseconds draw(const platforms::Delay& delay, RandomStream& random) {
   if (delay.spread == 0) return to_nanoseconds(delay.median);
   return to_nanoseconds(delay.median * portable_exp(delay.spread * random.normal()));
 }
@@ -49,9 +49,9 @@ Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random) {
   return to_nanoseconds(Seconds{high});
 }
 
-SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool) {
-  const SpotModel& model = spot_model();
-  const SpotClass& of = model.of(pool.gpu().family);
+platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool) {
+  const platforms::SpotModel& model = platforms::spot_model();
+  const platforms::SpotClass& of = model.of(pool.gpu().family);
   switch (pool.spot) {
     case Spot::calm:
       return of.zone(kTenthQuantile, kTenthQuantile);
@@ -84,4 +84,4 @@ double hazard_rate(const Scenario& scenario, const ScenarioPool& pool) {
   return rate;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

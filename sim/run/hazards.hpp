@@ -8,19 +8,19 @@
 #include "sim/run/run_clock.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Draws the length of a delay: log-normal around its median; exactly the median where it has no spread.
-Nanoseconds draw(const Delay& delay, RandomStream& random);
+Nanoseconds draw(const platforms::Delay& delay, RandomStream& random);
 
 /// Draws the time from a node's grant to its end; kNever beyond 285 years.
 Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random);
 
 /// The zone that a pool of modelled spot capacity is in: that of its preset, or the one that the scenario's seed draws.
-SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
+platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
 
 /// Mean losses of one node per second: by crashes, and by the lifetimes, the recording or the modelled capacity of its
 /// pool. 0 if it is never lost.
 double hazard_rate(const Scenario& scenario, const ScenarioPool& pool);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

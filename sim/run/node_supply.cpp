@@ -5,7 +5,7 @@
 #include "sim/run/hazards.hpp"
 #include "sim/run/run_configuration.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Whether a pool of limited capacity has room for one node more.
@@ -79,7 +79,8 @@ void answer_request(const RunContext& context, RunState& state, Actions& actions
     state.fleet.wait(index);
     return;
   }
-  const Delay boot_delay = scenario.boot_given ? scenario.provisioning.boot : pool.platform->boot(pool.instance());
+  const platforms::Delay boot_delay =
+      scenario.boot_given ? scenario.provisioning.boot : pool.platform->boot(pool.instance());
   const Nanoseconds boot = draw(boot_delay, state.delays);
   state.fleet.grant(index, state.now, boot);
   // The provider learns now that it must take this node back. That is an event of its own, because a decision of the
@@ -156,4 +157,4 @@ double spent_usd(const RunContext& context, const RunState& state) {
   return sum;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

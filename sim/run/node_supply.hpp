@@ -5,7 +5,7 @@
 
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Requests `nodes` more of a pool; none if that is not positive. Those that the provider grants at once boot.
 void request_nodes(const RunContext& context, RunState& state, Actions& actions, std::size_t pool, int nodes);
@@ -40,4 +40,4 @@ double price_at(const ScenarioPool& pool, Nanoseconds now);
 /// Price of the time that the run's nodes were held up to now, without the provider's rounding, in dollars.
 double spent_usd(const RunContext& context, const RunState& state);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

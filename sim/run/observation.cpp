@@ -6,20 +6,20 @@
 #include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Carbon intensity of a pool's region at a time; none where it is not known.
 std::optional<double> carbon_at(const ScenarioPool& pool, Nanoseconds now) {
   if (pool.carbon) return pool.carbon->at(to_seconds(now));
-  const Region* region = pool.platform->region(pool.pool.region);
+  const platforms::Region* region = pool.platform->region(pool.pool.region);
   return region && region->carbon ? std::optional<double>(region->carbon->si) : std::nullopt;
 }
 
-PoolView view_of(const RunContext& context, const RunState& state, std::size_t p) {
+policies::PoolView view_of(const RunContext& context, const RunState& state, std::size_t p) {
   const ScenarioPool& pool = context.scenario.pools[p];
   const PoolCount count = state.fleet.count(p);
-  PoolView view;
+  policies::PoolView view;
   view.market = pool.pool.market;
   view.gpus_per_node = pool.pool.gpus_per_node;
   view.requested = pool.pool.nodes;
@@ -39,7 +39,7 @@ PoolView view_of(const RunContext& context, const RunState& state, std::size_t p
 }
 
 /// Rates and shares of the segment under way.
-void observe_training(const RunContext& context, const Segment& segment, Observation& seen) {
+void observe_training(const RunContext& context, const Segment& segment, policies::Observation& seen) {
   const Scenario& scenario = context.scenario;
   const StepDistribution& steps = *segment.steps;
   PoolStep sum;
@@ -67,11 +67,11 @@ void observe_training(const RunContext& context, const Segment& segment, Observa
 
 }  // namespace
 
-Observation observe(const RunContext& context, const RunState& state) {
+policies::Observation observe(const RunContext& context, const RunState& state) {
   const Scenario& scenario = context.scenario;
-  const Provisioning& provisioning = scenario.provisioning;
+  const platforms::Provisioning& provisioning = scenario.provisioning;
   const ScenarioPool& first = scenario.pools[0];
-  Observation seen;
+  policies::Observation seen;
   seen.now = to_seconds(state.now);
   seen.deadline = scenario.deadline;
   if (scenario.budget) seen.budget_usd = static_cast<double>(scenario.budget->value) * 1e-6;
@@ -89,4 +89,4 @@ Observation observe(const RunContext& context, const RunState& state) {
   return seen;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

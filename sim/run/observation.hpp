@@ -3,9 +3,9 @@
 
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Nothing that the controller of a real run could not see: no stage lengths, no future prices or capacity.
-Observation observe(const RunContext& context, const RunState& state);
+policies::Observation observe(const RunContext& context, const RunState& state);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

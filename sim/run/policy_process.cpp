@@ -13,7 +13,7 @@
 #include <csignal>
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::size_t kMaxAnswer = 1 << 20;        ///< bytes of a line
@@ -211,4 +211,4 @@ std::string PolicyProcess::exchange(const std::string& line, Seconds limit) {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -11,7 +11,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What the program did wrong, as the rest of a sentence that begins with its name: "gave no answer within 3 s".
 struct PolicyFault : std::runtime_error {
@@ -54,4 +54,4 @@ class PolicyProcess {
   std::size_t errors_shown_ = 0;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

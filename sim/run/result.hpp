@@ -14,7 +14,7 @@
 #include "sim/ledger/ledger.hpp"
 #include "sim/steps/step_process.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct Interval {
   double low = 0;
@@ -147,4 +147,4 @@ std::string result_json(const Result& result);
 /// The same in one line.
 std::string result_line(const Result& result);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

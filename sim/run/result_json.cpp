@@ -8,7 +8,7 @@
 
 #include "sim/run/result.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -216,4 +216,4 @@ OrderedJson to_json(const Result& result) {
 std::string result_json(const Result& result) { return to_json(result).dump(2) + "\n"; }
 std::string result_line(const Result& result) { return to_json(result).dump(); }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

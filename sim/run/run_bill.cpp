@@ -7,7 +7,7 @@
 #include "platforms/providers.hpp"
 #include "sim/run/bill_items.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 double BillDraft::hours() const {
   return std::max(0.0, (to_seconds(stretch.at(record.end)) + scenario.charges.idle_tail).si) / 3600;
@@ -18,21 +18,21 @@ double BillDraft::months() const { return hours() / kHoursPerMonth; }
 void BillDraft::add(BillItem item, const ScenarioPool& from, bool with_market) {
   item.provider = from.platform->provider;
   item.region = from.pool.region;
-  if (with_market) item.market = to_string(from.pool.market);
+  if (with_market) item.market = platforms::to_string(from.pool.market);
   out.bill.items.push_back(std::move(item));
 }
 
-void BillDraft::warn_no_price(const Storage& storage, const ScenarioPool& from) {
-  if (!provider_of(from.platform->provider).owned)
+void BillDraft::warn_no_price(const platforms::Storage& storage, const ScenarioPool& from) {
+  if (!platforms::provider_of(from.platform->provider).owned)
     out.warnings.insert(
         fmt::format("no price is known of {} of {}, and none is in the bill", storage.name, from.platform->name));
 }
 
 BillingRule billing_rule_of(const ScenarioPool& pool) {
-  const Billing& billing = pool.platform->billing;
+  const platforms::Billing& billing = pool.platform->billing;
   BillingRule rule{billing.granularity, billing.minimum, {}, {}};
-  if (pool.pool.market == Market::spot) rule.free_if_interrupted = billing.free_if_interrupted;
-  if (pool.pool.market == Market::on_demand) rule.sustained_use = pool.instance().sustained_use;
+  if (pool.pool.market == platforms::Market::spot) rule.free_if_interrupted = billing.free_if_interrupted;
+  if (pool.pool.market == platforms::Market::on_demand) rule.sustained_use = pool.instance().sustained_use;
   return rule;
 }
 
@@ -52,4 +52,4 @@ RunBill bill_of(const Scenario& scenario, const RunRecord& record, const RunEner
   return std::move(draft.out);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

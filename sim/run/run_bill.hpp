@@ -8,7 +8,7 @@
 #include "sim/run/run_energy.hpp"
 #include "sim/run/run_record.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct RunBill {
   Bill bill;
@@ -25,4 +25,4 @@ BillingRule billing_rule_of(const ScenarioPool& pool);
 /// Dollars that `bill` comes to.
 double total_usd(const Bill& bill);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

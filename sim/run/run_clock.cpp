@@ -2,9 +2,9 @@
 
 #include "sim/ledger/nanoseconds.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Nanoseconds to_nanoseconds(Seconds time) { return whole_nanoseconds(time); }
 Seconds to_seconds(Nanoseconds time) { return Seconds{static_cast<double>(time) / kNanosecondsPerSecond}; }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 using Nanoseconds = std::int64_t;
 
@@ -16,4 +16,4 @@ inline constexpr Nanoseconds kNever = INT64_MAX;
 Nanoseconds to_nanoseconds(Seconds time);
 Seconds to_seconds(Nanoseconds time);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

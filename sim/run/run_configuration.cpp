@@ -6,7 +6,7 @@
 #include "sim/run/hazards.hpp"
 #include "sim/steps/dataset_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Share of its rate that storage has left.
@@ -135,4 +135,4 @@ double usd_to_enter(const RunContext& context, const RunState& state, std::size_
   return bytes / 1e9 * link->usd_per_gb;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

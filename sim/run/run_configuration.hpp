@@ -3,7 +3,7 @@
 
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What rounding may leave of a target, in its unit: a small part of a step of the workers that train.
 double target_rounding(const RunContext& context, const RunState& state);
@@ -24,4 +24,4 @@ double steps_between_checkpoints(const RunContext& context, const RunState& stat
 /// What it costs to move the dataset and a checkpoint to a pool that lacks them, in dollars.
 double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 const char* mode_name(Mode mode) {
@@ -26,7 +26,8 @@ const char* mode_name(Mode mode) {
 std::string policy_text(const PolicyChoice& choice) {
   std::string settings;
   for (std::size_t i = 0; i < choice.settings.size(); ++i)
-    if (const PolicySetting& setting = choice.policy->settings[i]; choice.settings[i] != setting.default_value)
+    if (const policies::PolicySetting& setting = choice.policy->settings[i];
+        choice.settings[i] != setting.default_value)
       settings += fmt::format("{}{} {:g}", settings.empty() ? "" : ", ", setting.name, choice.settings[i]);
   if (choice.blind) settings += settings.empty() ? "blind" : ", blind";
   return std::string(choice.policy->name) + (settings.empty() ? "" : " (" + settings + ")");
@@ -55,7 +56,7 @@ LaunchRequest launch_request(const Scenario& scenario) {
   for (const auto& pool : scenario.pools)
     if (pool.pool.nodes > 0)
       launch.pools.push_back({pool.platform->name, pool.pool.region, pool.zone,
-                              std::string(to_string(pool.pool.market)), pool.pool.instance, pool.gpu().name,
+                              std::string(platforms::to_string(pool.pool.market)), pool.pool.instance, pool.gpu().name,
                               pool.pool.nodes, pool.pool.gpus_per_node});
   return launch;
 }
@@ -66,7 +67,8 @@ void describe(Result& result, const Scenario& scenario) {
   const ScenarioPool& first = scenario.pools.front();
   result.platform =
       joined(scenario, [](const ScenarioPool& pool) { return pool.platform->name + " " + pool.pool.region; });
-  result.market = joined(scenario, [](const ScenarioPool& pool) { return std::string(to_string(pool.pool.market)); });
+  result.market =
+      joined(scenario, [](const ScenarioPool& pool) { return std::string(platforms::to_string(pool.pool.market)); });
   result.allocation = joined(
       scenario, [](const ScenarioPool& pool) { return fmt::format("{} x {}", pool.pool.nodes, pool.pool.instance); });
   result.gpu = joined(scenario, [](const ScenarioPool& pool) { return pool.gpu().name; });
@@ -90,4 +92,4 @@ void describe(Result& result, const Scenario& scenario) {
   result.budget = scenario.budget;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,9 +4,9 @@
 #include "sim/run/result.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Fills in names, sources and goals.
 void describe(Result& result, const Scenario& scenario);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

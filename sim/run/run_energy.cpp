@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Mean carbon intensity (g/kWh) of a pool's region over the time that its nodes were held; none where it is not known.
 std::optional<double> mean_carbon(const ScenarioPool& pool, const RunRecord& record, std::size_t index) {
   if (!pool.carbon) {
-    const Region* region = pool.platform->region(pool.pool.region);
+    const platforms::Region* region = pool.platform->region(pool.pool.region);
     return region && region->carbon ? std::optional<double>(region->carbon->si) : std::nullopt;
   }
   double grams = 0, seconds = 0;
@@ -38,9 +38,9 @@ struct Meter {
 /// Adds one pool's energy to `all`. False: not all of it is known.
 bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, const PoolAccount& account,
                      const RunRecord& record, const std::optional<Watts>& power_cap, std::optional<double> cpu) {
-  const Gpu& gpu = pool.gpu();
-  const Instance& instance = pool.instance();
-  const Region* region = pool.platform->region(pool.pool.region);
+  const platforms::Gpu& gpu = pool.gpu();
+  const platforms::Instance& instance = pool.instance();
+  const platforms::Region* region = pool.platform->region(pool.pool.region);
   const std::optional<double> carbon = mean_carbon(pool, record, account.pool);
   if (!gpu.idle || !gpu.peak || (!carbon && !(region && region->per_kwh))) return false;
 
@@ -90,7 +90,8 @@ RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
     known = add_pool_energy(energy, sum, pool, account, record, scenario.power_cap, cpu) && known;
-    if (energy.pools[account.pool] && !pool.instance().idle && pool.gpu().kind != Gpu::Kind::cpu) hosts_known = false;
+    if (energy.pools[account.pool] && !pool.instance().idle && pool.gpu().kind != platforms::Gpu::Kind::cpu)
+      hosts_known = false;
   }
   if (!known) {
     energy.warnings.push_back(
@@ -108,4 +109,4 @@ RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std
   return energy;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

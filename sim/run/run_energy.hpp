@@ -8,7 +8,7 @@
 #include "sim/ledger/energy.hpp"
 #include "sim/run/run_record.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct RunEnergy {
   /// By pool of the scenario; none for a pool that was not used or whose power is not stated.
@@ -25,4 +25,4 @@ struct RunEnergy {
 RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
                     std::optional<double> cpu, const Interval& time_s);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -1,6 +1,6 @@
 #include "sim/run/run_events.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// 285 years: sums of times up to here stay within 64 bits.
@@ -18,4 +18,4 @@ ScheduledEvent SimulationQueue::pop() {
   return next;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -11,7 +11,7 @@
 #include "sim/run/run_clock.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 // Nodes. `node` is an index into the fleet, `pool` into the scenario's pools.
 
@@ -113,4 +113,4 @@ class SimulationQueue {
   std::uint64_t order_ = 0;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch) {
   Nanoseconds sum = 0;
@@ -47,14 +47,14 @@ int most_held(const RunRecord& record) {
 
 std::vector<Rental> rentals_of(const Scenario& scenario, const RunRecord& record, std::size_t pool,
                                const Stretch& stretch) {
-  const Billing& billing = scenario.pools[pool].platform->billing;
+  const platforms::Billing& billing = scenario.pools[pool].platform->billing;
   const Nanoseconds tail = to_nanoseconds(scenario.charges.idle_tail);
   std::vector<Rental> rentals;
   for (const Node& node : record.nodes) {
     if (node.pool != pool || node.granted == kNever) continue;
-    const Nanoseconds from = billing.start == Billing::Start::request ? node.requested
-                             : billing.start == Billing::Start::boot  ? node.granted
-                                                                      : node.runs;
+    const Nanoseconds from = billing.start == platforms::Billing::Start::request ? node.requested
+                             : billing.start == platforms::Billing::Start::boot  ? node.granted
+                                                                                 : node.runs;
     const Nanoseconds to = std::min(node.gone, record.end);
     if (from > record.end || (from >= to && node.gone < record.end)) continue;  // never on the meter
     rentals.push_back({stretch.start(from, std::min(node.readied, to)),
@@ -75,4 +75,4 @@ std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecor
   return accounts;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

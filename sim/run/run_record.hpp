@@ -10,11 +10,11 @@
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
 #include "sim/run/run_clock.hpp"
-#include "sim/steps/step_distribution_cache.hpp"
 #include "sim/run/stretch.hpp"
 #include "sim/run/training.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct RunRecord {
   Nanoseconds end = 0;  ///< when the last step, or the checkpoint after it, was done
@@ -76,4 +76,4 @@ struct PoolAccount {
 /// The closed accounts of all pools of which a node was held, in the order of the scenario's pools.
 std::vector<PoolAccount> close_accounts(const Scenario& scenario, const RunRecord& record);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "sim/run/run_utilization.hpp"
 #include "sim/run/run_warnings.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// 97.5 % of the standard normal distribution lie below it: 95 % lie within this many deviations.
@@ -41,9 +41,9 @@ void add_training(Result& result, const Scenario& scenario, const RunRecord& rec
 void add_intervals(Result& result, const RunRecord& record) {
   const RunError& error = record.error;
   const double total = to_seconds(record.end).si;
-  const double sampling = in_quadrature(error.sampling_s, kTwoSided95 * std::sqrt(error.own_s2));
+  const double sampling = calibration::in_quadrature(error.sampling_s, kTwoSided95 * std::sqrt(error.own_s2));
   result.sampling_interval_s = {std::max(0.0, total - sampling), total + sampling};
-  const double measured = in_quadrature(sampling, error.measured_s);
+  const double measured = calibration::in_quadrature(sampling, error.measured_s);
   result.interval_s = {std::max(0.0, total - measured - error.low_s), total + measured + error.high_s};
 }
 
@@ -97,7 +97,7 @@ std::vector<PoolUse> pool_uses(const Scenario& scenario, const std::vector<PoolA
       use.kwh = used->kwh;
       use.kg_co2e = used->kg_co2e;
     }
-    use.owned = owning_assumes(*pool.platform, pool.instance(), pool.price);
+    use.owned = platforms::owning_assumes(*pool.platform, pool.instance(), pool.price);
   }
   return uses;
 }
@@ -127,4 +127,4 @@ Result result_of(const Scenario& scenario, const RunRecord& record) {
   return result;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

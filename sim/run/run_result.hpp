@@ -4,9 +4,9 @@
 #include "sim/run/result.hpp"
 #include "sim/run/run_record.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Failure when an amount of the bill does not fit.
 Result result_of(const Scenario& scenario, const RunRecord& record);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

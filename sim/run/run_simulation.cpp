@@ -8,7 +8,7 @@
 #include "sim/run/node_supply.hpp"
 #include "sim/run/observation.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
@@ -20,7 +20,7 @@ RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
       .measured_error =
           [&steps](std::size_t pool, std::size_t stage) {
             const WorkloadSummary& workload = steps.workload(pool, stage);
-            return workload.provenance == Provenance::measured ? workload.relative_error : 0.0;
+            return workload.provenance == calibration::Provenance::measured ? workload.relative_error : 0.0;
           },
       .pool_speeds = {},
       .stage_ends = {},
@@ -125,4 +125,4 @@ RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps) {
   return simulate_run(scenario, steps, *make_controller(scenario));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

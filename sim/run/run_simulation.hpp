@@ -8,7 +8,7 @@
 #include "sim/run/run_state.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class RunSimulation {
  public:
@@ -37,4 +37,4 @@ class RunSimulation {
 RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps);
 RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

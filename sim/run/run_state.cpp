@@ -7,7 +7,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// More reviews without training, and a longer wait, have not been seen to help.
@@ -18,7 +18,7 @@ constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
 std::vector<TrainingNode> training_nodes(const Scenario& scenario) {
   std::vector<TrainingNode> nodes;
   for (const ScenarioPool& pool : scenario.pools) {
-    const Instance& instance = pool.instance();
+    const platforms::Instance& instance = pool.instance();
     nodes.push_back(
         {pool.pool.gpus_per_node, static_cast<double>(instance.vcpus), instance.memory ? instance.memory->si : 0});
   }
@@ -100,4 +100,4 @@ void give_up_if_stagnant(const RunContext& context, RunState& state, bool review
     throw_never_finishes(context, state, "its policy lets it wait");
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -14,11 +14,11 @@
 #include "sim/run/fleet.hpp"
 #include "sim/run/result.hpp"
 #include "sim/run/run_events.hpp"
-#include "sim/scenario/scenario.hpp"
 #include "sim/run/stretch.hpp"
 #include "sim/run/training.hpp"
+#include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What stays the same during a run.
 struct RunContext {
@@ -84,7 +84,7 @@ struct RunState {
   Nanoseconds loading_from = 0;    ///< the pause under way reads a checkpoint from here to its end
   bool finished = false;
 
-  Decision decision = {};  ///< the last decision of the policy
+  policies::Decision decision = {};  ///< the last decision of the policy
   Fleet fleet;
   std::vector<PoolState> pools;
   TrainingProgress training;
@@ -130,4 +130,4 @@ void advance_clock(const RunContext& context, RunState& state, Nanoseconds to);
 /// Throws if the run has made no progress for too long. `review`: the event at hand is a review of a periodic policy.
 void give_up_if_stagnant(const RunContext& context, RunState& state, bool review);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

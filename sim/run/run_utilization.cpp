@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
                               const std::vector<PoolAccount>& accounts) {
@@ -15,7 +15,7 @@ RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
   for (const PoolAccount& account : accounts) {
     const ScenarioPool& pool = scenario.pools[account.pool];
     use.gpu_seconds += account.gpu_seconds;
-    peak_flops += peak_rate(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
+    peak_flops += calibration::peak_rate(scenario.trace, pool.gpu()).si * account.gpu_seconds.total_seconds();
     vcpus_known = vcpus_known && pool.instance().vcpus > 0;
     vcpu_s += to_seconds(account.held).si * pool.instance().vcpus;
   }
@@ -34,4 +34,4 @@ RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
   return use;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

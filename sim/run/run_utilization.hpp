@@ -7,7 +7,7 @@
 
 #include "sim/run/run_record.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Shares of what the run held, over its whole time.
 struct RunUtilization {
@@ -26,4 +26,4 @@ struct RunUtilization {
 RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
                               const std::vector<PoolAccount>& accounts);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,17 +8,17 @@
 #include "platforms/spot.hpp"
 #include "sim/run/event_log.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// A fact of the catalog, as a warning names it.
-using NamedOrigin = std::pair<std::string, const Origin*>;
+using NamedOrigin = std::pair<std::string, const platforms::Origin*>;
 
 /// The facts that the time and cost of a pool's nodes are worked out from.
 std::vector<NamedOrigin> facts_of(const ScenarioPool& pool) {
-  const Instance& instance = pool.instance();
-  const Platform& platform = *pool.platform;
-  const Gpu& gpu = pool.gpu();
+  const platforms::Instance& instance = pool.instance();
+  const platforms::Platform& platform = *pool.platform;
+  const platforms::Gpu& gpu = pool.gpu();
   std::vector<NamedOrigin> facts = {{gpu.name, &gpu.origin},
                                     {instance.name, &instance.origin},
                                     {"price", &pool.price.origin},
@@ -33,14 +33,15 @@ std::vector<NamedOrigin> facts_of(const ScenarioPool& pool) {
   const bool staged_in_host = several_nodes && instance.nic && !instance.nic->gpu_direct;
   if (instance.host_link && (gpus_meet_in_host || staged_in_host))
     facts.emplace_back("host link", &instance.host_link->origin);
-  if (const Region* region = platform.region(pool.pool.region)) facts.emplace_back("region", &region->origin);
+  if (const platforms::Region* region = platform.region(pool.pool.region))
+    facts.emplace_back("region", &region->origin);
   if (several_gpus && instance.gpu_links) facts.emplace_back("GPU links", &instance.gpu_links->origin);
   return facts;
 }
 
 std::vector<std::string> catalog_warnings(const ScenarioPool& pool) {
-  const Instance& instance = pool.instance();
-  const Platform& platform = *pool.platform;
+  const platforms::Instance& instance = pool.instance();
+  const platforms::Platform& platform = *pool.platform;
   std::vector<std::string> warnings;
   if (!platform.currency.empty())
     warnings.push_back(fmt::format("prices of {} are converted from {}", platform.name, platform.currency));
@@ -53,7 +54,7 @@ std::vector<std::string> catalog_warnings(const ScenarioPool& pool) {
 /// Storage classes that the run reads, writes or boots from and whose facts are unconfirmed.
 std::vector<std::string> storage_warnings(const Scenario& scenario) {
   std::vector<std::string> warnings;
-  const auto add = [&](const std::optional<Storage>& storage) {
+  const auto add = [&](const std::optional<platforms::Storage>& storage) {
     if (storage && !storage->origin.unconfirmed.empty())
       warnings.push_back(fmt::format("unconfirmed: {}: {}", storage->name, storage->origin.unconfirmed));
   };
@@ -64,11 +65,11 @@ std::vector<std::string> storage_warnings(const Scenario& scenario) {
 }
 
 /// Warns of the first gradient that is smaller or larger than the messages that the platform's links were fitted to.
-std::vector<std::string> message_size_warnings(const Scenario& scenario, const Platform& platform) {
+std::vector<std::string> message_size_warnings(const Scenario& scenario, const platforms::Platform& platform) {
   if (!platform.measured_sizes) return {};
   const auto [smallest, largest] = *platform.measured_sizes;
   for (const std::size_t stage : scenario.stages)
-    for (const TraceBucket& bucket : scenario.trace.batches[stage].buckets)
+    for (const traces::TraceBucket& bucket : scenario.trace.batches[stage].buckets)
       if (const auto bytes = static_cast<double>(bucket.bytes); bytes < smallest || bytes > largest)
         return {
             fmt::format("gradients are reduced in pieces of {}, beyond the {} to {} that the links of {} were measured "
@@ -79,7 +80,7 @@ std::vector<std::string> message_size_warnings(const Scenario& scenario, const P
 
 /// Where the model of a pool's spot capacity comes from. It does not depend on the seed.
 std::string spot_model_warning(const ScenarioPool& pool) {
-  const SpotClass& of = spot_model().of(pool.gpu().family);
+  const platforms::SpotClass& of = platforms::spot_model().of(pool.gpu().family);
   const std::string recordings =
       of.zones > 0 ? fmt::format("{} recordings of {} on AWS in 2022 and 2023", of.zones, of.name)
                    : fmt::format("recordings of other GPUs on AWS in 2022 and 2023, spread wider: none is of {}",
@@ -106,7 +107,7 @@ std::string spot_model_warning(const ScenarioPool& pool) {
 
 std::vector<std::string> pool_warnings(const Scenario& scenario, const ScenarioPool& pool) {
   std::vector<std::string> warnings = catalog_warnings(pool);
-  if (const std::string owned = owning_assumes(*pool.platform, pool.instance(), pool.price); !owned.empty())
+  if (const std::string owned = platforms::owning_assumes(*pool.platform, pool.instance(), pool.price); !owned.empty())
     warnings.push_back(fmt::format("owned: \"{}\" costs what it does if this holds: {}", pool.name, owned));
   if (scenario.workers() > 1) append_new(warnings, message_size_warnings(scenario, *pool.platform));
   if (pool.spot == Spot::uninterrupted)
@@ -145,10 +146,10 @@ std::vector<std::string> warnings_of(const Scenario& scenario, const RunRecord& 
 }
 
 std::string step_inputs(const RunRecord& record) {
-  Provenance worst = Provenance::measured;
+  calibration::Provenance worst = calibration::Provenance::measured;
   for (const auto& workload : record.workloads)
     if (workload) worst = std::max(worst, workload->provenance);
-  return std::string(to_string(worst));
+  return std::string(calibration::to_string(worst));
 }
 
 std::string step_source(const RunRecord& record) {
@@ -167,4 +168,4 @@ std::string interruption_risk(const Scenario& scenario, const RunRecord& record)
   return worst;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "sim/run/run_record.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Warnings about inputs and about the steps that were simulated, without repetitions, in the order in which a result
 /// lists them.
@@ -22,4 +22,4 @@ std::string interruption_risk(const Scenario& scenario, const RunRecord& record)
 /// Appends those of `more` that `warnings` does not contain.
 void append_new(std::vector<std::string>& warnings, const std::vector<std::string>& more);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

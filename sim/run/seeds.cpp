@@ -4,7 +4,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 bool has_chances(const Scenario& scenario) {
   const Faults& faults = scenario.faults;
@@ -49,4 +49,4 @@ Result simulate_seeds(const Scenario& scenario, int count) {
   return asked;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

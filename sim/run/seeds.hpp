@@ -4,7 +4,7 @@
 
 #include "sim/run/simulate.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// True if faults, lifetimes of nodes or spot capacity are drawn at random, so that runs of other seeds differ.
 bool has_chances(const Scenario& scenario);
@@ -13,4 +13,4 @@ bool has_chances(const Scenario& scenario);
 /// `count` - 1 seeds come to. Throws Infeasible if the own run never finishes; other seeds that do not are counted.
 Result simulate_seeds(const Scenario& scenario, int count);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

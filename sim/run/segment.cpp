@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Part of a step that rounding may add or take.
@@ -41,4 +41,4 @@ double Segment::durable_steps(std::int64_t checkpoints) const {
   return steps_to_first_checkpoint() + static_cast<double>(checkpoints - 1) * checkpoint_every;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

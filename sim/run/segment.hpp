@@ -7,7 +7,7 @@
 #include "sim/run/run_clock.hpp"
 #include "sim/steps/step_distribution.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What is done at a moment of a segment.
 struct SegmentProgress {
@@ -41,4 +41,4 @@ struct Segment {
   double steps_to_first_checkpoint() const;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

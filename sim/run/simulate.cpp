@@ -3,7 +3,7 @@
 #include "sim/run/run_result.hpp"
 #include "sim/run/run_simulation.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Result simulate(const Scenario& scenario, StepDistributionCache& cache) {
   ScenarioSteps steps(scenario, cache);
@@ -15,9 +15,9 @@ Result simulate(const Scenario& scenario) {
   return simulate(scenario, cache);
 }
 
-Result simulate(const Scenario& scenario, const WorkloadModel& workload) {
+Result simulate(const Scenario& scenario, const calibration::WorkloadModel& workload) {
   ScenarioSteps steps(scenario, workload);
   return result_of(scenario, simulate_run(scenario, steps));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

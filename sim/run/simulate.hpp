@@ -6,7 +6,7 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Simulates the run. Step distributions are kept in `cache` for later runs, whose results they do not change.
 /// Infeasible: the run never finishes. Failure: its policy failed.
@@ -16,6 +16,6 @@ Result simulate(const Scenario& scenario);
 
 /// The same with `workload` as the worker's step instead of that of the scenario's trace, for checks that fit it to a
 /// part of the trace.
-Result simulate(const Scenario& scenario, const WorkloadModel& workload);
+Result simulate(const Scenario& scenario, const calibration::WorkloadModel& workload);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Stretch::Stretch(std::vector<Span> trained, Nanoseconds by) : trained_(std::move(trained)) {
   for (const Span& span : trained_) before_.push_back(before_.back() + span.to - span.from);
@@ -21,4 +21,4 @@ Nanoseconds Stretch::at(Nanoseconds moment) const {
   return moment + std::llround(share * static_cast<double>(by_));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "sim/run/run_clock.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct Span {
   Nanoseconds from = 0, to = 0;
@@ -35,4 +35,4 @@ class Stretch {
   Nanoseconds by_ = 0;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "sim/ledger/nanoseconds.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 std::size_t index(GpuUse use) { return static_cast<std::size_t>(use); }
@@ -200,4 +200,4 @@ Seconds TrainingProgress::at_risk(Nanoseconds now) const {
   return Seconds{(reached.checkpoints > 0 ? 0 : at_risk_s_) + fresh * segment_.step_ns / kNanosecondsPerSecond};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

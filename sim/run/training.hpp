@@ -9,7 +9,7 @@
 #include "sim/ledger/ledger.hpp"
 #include "sim/run/segment.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What a run's error is made of, summed over its segments.
 struct RunError {
@@ -108,4 +108,4 @@ class TrainingProgress {
   RunError error_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -14,7 +14,7 @@
 #include "sim/run/run_configuration.hpp"
 #include "sim/steps/dataset_cache.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// After so many starts in a row that made nothing durable, more would not help.
@@ -61,7 +61,7 @@ void check_length(const RunContext& context, const RunState& state, const Segmen
 /// Schedules the moment at which the burst credits of the dataset's storage are used up.
 void schedule_end_of_burst(const RunContext& context, const RunState& state, Actions& actions, const Segment& segment) {
   if (!segment.configuration.burst) return;
-  const Storage& storage = *context.scenario.input.storage;
+  const platforms::Storage& storage = *context.scenario.input.storage;
   const std::vector<int>& nodes = segment.configuration.nodes;
   const double volumes = storage.each_node ? std::accumulate(nodes.begin(), nodes.end(), 0.0) : 1;
   const double demand = segment.steps->reads / segment.steps->mean.si / volumes;
@@ -170,7 +170,7 @@ void begin_pause(RunState& state, Actions& actions, RunPhase phase, Nanoseconds 
 }
 
 void start_training(const RunContext& context, RunState& state, Actions& actions, bool load) {
-  const Provisioning& provisioning = context.scenario.provisioning;
+  const platforms::Provisioning& provisioning = context.scenario.provisioning;
   Nanoseconds length = draw(provisioning.framework_start, state.delays);
   const int nodes = set_members(context, state);
   if (nodes > 1 || context.scenario.pools[0].pool.gpus_per_node > 1)
@@ -232,4 +232,4 @@ void finish_run(RunState& state, Actions& actions) {
   log_event(actions, state, "finished");
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Begins a segment with the members and conditions of now. `same_workers`: those that trained before go on, and finish
 /// a checkpoint that they were writing. ConfigError if the run would outlast its clock.
@@ -38,4 +38,4 @@ void adapt_training(const RunContext& context, RunState& state, Actions& actions
 /// The run has reached its target.
 void finish_run(RunState& state, Actions& actions);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

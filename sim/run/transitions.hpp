@@ -4,7 +4,7 @@
 
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 // transitions_nodes.cpp
 Actions transition(const RunContext& context, RunState& state, const RequestAnswered& event);
@@ -34,9 +34,9 @@ Actions start_of_run(const RunContext& context, RunState& state);
 // transitions_policy.cpp
 Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue& event);
 /// What becomes of a decision of the policy. Its numbers of nodes must be within the pools' limits.
-Actions apply_decision(const RunContext& context, RunState& state, const Decision& decision);
+Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision);
 
 /// Calls the function above that belongs to the event's type.
 Actions transition(const RunContext& context, RunState& state, const SimulationEvent& event);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

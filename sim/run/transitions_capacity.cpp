@@ -7,7 +7,7 @@
 #include "sim/run/node_supply.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Nodes for which known capacity leaves no room get their notice and go when capacity falls. Returns true if the
@@ -47,4 +47,4 @@ Actions transition(const RunContext& context, RunState& state, const ReclaimDue&
   return actions;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

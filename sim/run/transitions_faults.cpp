@@ -8,7 +8,7 @@
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using FaultKind = InjectedEvent::Kind;
@@ -115,4 +115,4 @@ Actions transition(const RunContext& context, RunState& state, const FaultInject
   return actions;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// A pool from which the provider has just taken a node may have no other for a while.
@@ -119,4 +119,4 @@ Actions transition(const RunContext& context, RunState& state, const NodeCrashed
   return lose_node(context, state, event.node, LossKind::crashed);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue&) {
   Actions actions;
@@ -13,7 +13,7 @@ Actions transition(const RunContext& context, RunState& state, const PolicyRevie
   return actions;
 }
 
-Actions apply_decision(const RunContext& context, RunState& state, const Decision& decision) {
+Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision) {
   Actions actions;
   follow_decision(context, state, actions, decision);
   adapt_training(context, state, actions);
@@ -24,4 +24,4 @@ Actions transition(const RunContext& context, RunState& state, const SimulationE
   return std::visit([&](const auto& typed) { return transition(context, state, typed); }, event);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

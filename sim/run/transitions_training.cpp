@@ -5,7 +5,7 @@
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 bool target_reached(const RunContext& context, const RunState& state) {
@@ -55,4 +55,4 @@ Actions transition(const RunContext& context, RunState& state, const BurstCredit
   return actions;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,10 +4,10 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
-void read_boot_disk(const JsonNode& node, const Platform& platform, Charges& charges) {
+void read_boot_disk(const JsonNode& node, const platforms::Platform& platform, Charges& charges) {
   JsonObject in(node);
   const JsonNode name = in.required("class");
   charges.boot_disk = platform.storage_class(name.as_string(), &name);
@@ -16,7 +16,8 @@ void read_boot_disk(const JsonNode& node, const Platform& platform, Charges& cha
   charges.boot_disk_size = charges.boot_disk->sold(size.as_positive<Bytes>());
   if (charges.boot_disk->maximum && charges.boot_disk_size > *charges.boot_disk->maximum)
     size.expected(fmt::format("at most {:g} GiB, up to which {} is sold",
-                              charges.boot_disk->maximum->si / bytes_of(VolumeUnit::gib), charges.boot_disk->name));
+                              charges.boot_disk->maximum->si / platforms::bytes_of(platforms::VolumeUnit::gib),
+                              charges.boot_disk->name));
   if (auto then = in.optional("when_interrupted"))
     charges.boot_disk_kept = then->as_choice({"deleted", "kept"}) == "kept";
   in.finish();
@@ -26,7 +27,7 @@ void read_boot_disk(const JsonNode& node, const Platform& platform, Charges& cha
 
 void read_charges(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
-  const Platform& platform = *scenario.pools.front().platform;
+  const platforms::Platform& platform = *scenario.pools.front().platform;
   Charges& charges = scenario.charges;
   const auto flag = [&](const char* key) {
     const auto value = in.optional(key);
@@ -52,10 +53,11 @@ void read_charges(const JsonNode& node, Scenario& scenario) {
     charges.whole_term = term->as_choice({"amortized", "whole-term"}) == "whole-term";
     bool reserved = false;
     for (const ScenarioPool& pool : scenario.pools)
-      reserved = reserved || pool.pool.market == Market::reserved_1y || pool.pool.market == Market::reserved_3y;
+      reserved = reserved || pool.pool.market == platforms::Market::reserved_1y ||
+                 pool.pool.market == platforms::Market::reserved_3y;
     if (charges.whole_term && !reserved) term->fail("nothing is reserved: the market is \"on-demand\" or \"spot\"");
   }
   in.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

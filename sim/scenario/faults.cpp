@@ -4,7 +4,7 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// `is_share`: the factor is the share of a rate that is left, up to 1; else a step takes so many times as long,
@@ -60,4 +60,4 @@ void read_faults(const JsonNode& node, Scenario& scenario) {
   in.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

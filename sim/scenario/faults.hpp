@@ -7,7 +7,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Something that becomes slower for a while, at random times.
 struct Slowdown {
@@ -33,4 +33,4 @@ struct Faults {
   std::vector<InjectedEvent> events;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

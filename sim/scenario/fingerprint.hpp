@@ -11,7 +11,7 @@
 #include "common/json.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The content of a scenario, with the hash of each file's content in place of the file's name: two scenarios that say
 /// the same have the same fingerprint, wherever their files lie.
@@ -43,4 +43,4 @@ class Fingerprint {
   nlohmann::json content_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

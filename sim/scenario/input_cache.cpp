@@ -3,15 +3,15 @@
 #include "common/random.hpp"
 #include "traces/recorded.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at) {
-  const std::string name = trace_name(at);
-  const std::string text = trace_text(at);
-  const std::uint64_t hash = name.starts_with(kRecorded) ? embedded_hash(name, text) : fnv1a(text);
+  const std::string name = traces::trace_name(at);
+  const std::string text = traces::trace_text(at);
+  const std::uint64_t hash = name.starts_with(traces::kRecorded) ? embedded_hash(name, text) : fnv1a(text);
   const auto known = traces_.find({name, hash});
   if (known != traces_.end()) return {known->second, hash};
-  const auto added = traces_.emplace(std::pair{name, hash}, read_step_trace(JsonNode::parse(text, name))).first;
+  const auto added = traces_.emplace(std::pair{name, hash}, traces::read_step_trace(JsonNode::parse(text, name))).first;
   return {added->second, hash};
 }
 
@@ -21,4 +21,4 @@ std::uint64_t ScenarioInputCache::embedded_hash(const std::string& name, std::st
   return place->second;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "common/json.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Parsed traces and hashes of embedded texts. Whoever reads several scenarios (a plan, a study) owns one and passes it
 /// to read_scenario; what is read does not depend on it. Not for concurrent use: child processes fork a copy each.
@@ -18,7 +18,7 @@ class ScenarioInputCache {
  public:
   /// A trace as its text gave it, with the hash of the text.
   struct KnownTrace {
-    const StepTrace& trace;
+    const traces::StepTrace& trace;
     std::uint64_t hash;
   };
   /// The trace that `at` names: a recorded one or a file. The file is read each time and parsed when its content is
@@ -29,8 +29,8 @@ class ScenarioInputCache {
   std::uint64_t embedded_hash(const std::string& name, std::string_view text);
 
  private:
-  std::map<std::pair<std::string, std::uint64_t>, StepTrace> traces_;  // by name and hash of the text
-  std::map<std::string, std::uint64_t> hashes_;                        // by name of the embedded text
+  std::map<std::pair<std::string, std::uint64_t>, traces::StepTrace> traces_;  // by name and hash of the text
+  std::map<std::string, std::uint64_t> hashes_;                                // by name of the embedded text
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

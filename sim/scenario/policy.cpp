@@ -4,20 +4,20 @@
 #include "policies/q_learning.hpp"
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
-std::shared_ptr<const PolicyTable> read_table(const JsonNode& at, Fingerprint& fingerprint) {
+std::shared_ptr<const policies::PolicyTable> read_table(const JsonNode& at, Fingerprint& fingerprint) {
   const std::filesystem::path file = at.directory() / at.as_string();
   const std::string text = read_file(file);
   fingerprint.replace(at.pointer(), text);
   JsonObject in(JsonNode::parse(text, file.string()));
   check_schema(in, "ganymede.q-table/1");
   for (const char* about : {"episodes", "scenario", "seeds"}) in.optional(about);
-  auto table = std::make_shared<PolicyTable>();
+  auto table = std::make_shared<policies::PolicyTable>();
   for (const auto& [state, row] : in.required("values").as_map()) {
     const auto values = row.as_numbers(-1e300, 1e300);
-    if (values.size() != kQActions) row.expected("three numbers: of halving, keeping and doubling the nodes");
+    if (values.size() != policies::kQActions) row.expected("three numbers: of halving, keeping and doubling the nodes");
     (*table)[state] = values;
   }
   in.finish();
@@ -53,8 +53,8 @@ std::vector<std::string> shell_command(const std::string& line, const std::files
 void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
   PolicyChoice& choice = scenario.policy;
-  choice.policy = find_policy(in.required("name").as_choice(policy_names()));
-  for (const PolicySetting& setting : choice.policy->settings) {
+  choice.policy = policies::find_policy(in.required("name").as_choice(policies::policy_names()));
+  for (const policies::PolicySetting& setting : choice.policy->settings) {
     auto value = in.optional(setting.name);
     choice.settings.push_back(value ? value->as_number(setting.low, setting.high) : setting.default_value);
   }
@@ -69,4 +69,4 @@ void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpr
   in.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

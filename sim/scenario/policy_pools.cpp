@@ -6,16 +6,16 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Adds a pool like the first one in `region` on `market`, unless there is one already or nothing is priced there.
-void add_pool_like_first(Scenario& scenario, const std::string& region, Market market) {
+void add_pool_like_first(Scenario& scenario, const std::string& region, platforms::Market market) {
   const ScenarioPool& first = scenario.pools.front();
   for (const auto& pool : scenario.pools)
     if (pool.pool.instance == first.pool.instance && pool.pool.region == region && pool.pool.market == market) return;
   const std::string zone = region == first.pool.region ? first.zone : "";
-  const Price* price = find_price(first.instance(), region, market, zone);
+  const platforms::Price* price = platforms::find_price(first.instance(), region, market, zone);
   if (!price) return;
   ScenarioPool more;
   more.catalog = first.catalog;
@@ -51,22 +51,25 @@ void add_pool_like_first(Scenario& scenario, const std::string& region, Market m
 }  // namespace
 
 void add_policy_pools(Scenario& scenario) {
-  const Policy& policy = *scenario.policy.policy;
-  const Pool first = scenario.pools.front().pool;
+  const policies::Policy& policy = *scenario.policy.policy;
+  const policies::Pool first = scenario.pools.front().pool;
   if (policy.other_market)
-    add_pool_like_first(scenario, first.region, first.market == Market::spot ? Market::on_demand : Market::spot);
+    add_pool_like_first(
+        scenario, first.region,
+        first.market == platforms::Market::spot ? platforms::Market::on_demand : platforms::Market::spot);
   if (policy.other_regions)
     for (const std::string& region : priced_regions(scenario.pools.front().instance()))
       if (scenario.allowed_regions.empty() ||
           std::find(scenario.allowed_regions.begin(), scenario.allowed_regions.end(), region) !=
               scenario.allowed_regions.end())
         add_pool_like_first(scenario, region, first.market);
-  const bool on_spot = std::any_of(scenario.pools.begin(), scenario.pools.end(),
-                                   [](const ScenarioPool& pool) { return pool.pool.market == Market::spot; });
+  const bool on_spot = std::any_of(scenario.pools.begin(), scenario.pools.end(), [](const ScenarioPool& pool) {
+    return pool.pool.market == platforms::Market::spot;
+  });
   for (const ScenarioPool& pool : scenario.pools)
     if (pool.spot_choice && !on_spot)
       scenario.warnings.push_back(
           fmt::format("\"spot\" of \"{}\" is not used: nothing is rented on the spot market", pool.name));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "platforms/platform.hpp"
 #include "sim/scenario/series.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// How long a rented node stays before the provider takes it back.
 struct Lifetimes {
@@ -55,11 +55,11 @@ struct SpotChoice {
 struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own name.
   std::string catalog;
-  std::shared_ptr<const Platform> platform;
-  std::string zone;   ///< Empty: any zone of the region, which counts as one place.
-  Pool pool;          ///< `nodes` is what the scenario asks for: 0 for pools that only the policy may use.
-  int max_nodes = 0;  ///< Nodes held at once, at most.
-  Price price;        ///< Price of one node.
+  std::shared_ptr<const platforms::Platform> platform;
+  std::string zone;        ///< Empty: any zone of the region, which counts as one place.
+  policies::Pool pool;     ///< `nodes` is what the scenario asks for: 0 for pools that only the policy may use.
+  int max_nodes = 0;       ///< Nodes held at once, at most.
+  platforms::Price price;  ///< Price of one node.
   Spot spot = Spot::none;
   std::optional<SpotChoice> spot_choice;  ///< Also holds for spot pools that the policy may use besides.
   std::optional<Lifetimes> lifetimes;     ///< Set for Spot::stated.
@@ -69,13 +69,13 @@ struct ScenarioPool {
   std::optional<Series> carbon;           ///< Grams of CO2e a kWh.
 
   /// The instance type that `pool` names, remembered from the first call on: runs ask for it at each event.
-  const Instance& instance() const {
+  const platforms::Instance& instance() const {
     if (!known_instance || known_instance->name != pool.instance) known_instance = &platform->instance(pool.instance);
     return *known_instance;
   }
-  const Gpu& gpu() const { return platform->gpu_of(instance()); }
+  const platforms::Gpu& gpu() const { return platform->gpu_of(instance()); }
 
-  mutable const Instance* known_instance = nullptr;  ///< Read it through instance().
+  mutable const platforms::Instance* known_instance = nullptr;  ///< Read it through instance().
 };
 
 /// A link that joins two pools of different places.
@@ -93,4 +93,4 @@ PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 /// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; none if the catalog does not say.
 std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

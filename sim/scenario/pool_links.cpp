@@ -7,15 +7,15 @@
 #include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 bool same_place(const ScenarioPool& a, const ScenarioPool& b) {
   return a.catalog == b.catalog && a.pool.region == b.pool.region && a.zone == b.zone;
 }
 
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b) {
-  const bool same =
-      a.catalog == b.catalog || (a.platform->provider == b.platform->provider && !provider_of(a.platform->provider).owned);
+  const bool same = a.catalog == b.catalog || (a.platform->provider == b.platform->provider &&
+                                               !platforms::provider_of(a.platform->provider).owned);
   if (!same) return PoolLink::Between::clouds;
   return a.pool.region == b.pool.region ? PoolLink::Between::zones : PoolLink::Between::regions;
 }
@@ -24,8 +24,8 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
   const auto dollars = [](const std::optional<MicroUsd>& money) {
     return money ? std::optional<double>(static_cast<double>(money->value) * 1e-6) : std::nullopt;
   };
-  const EgressPrices& a = from.platform->transfer;
-  const EgressPrices& b = to.platform->transfer;
+  const platforms::EgressPrices& a = from.platform->transfer;
+  const platforms::EgressPrices& b = to.platform->transfer;
   switch (between) {
     case PoolLink::Between::zones:
       return a.zone ? std::optional<double>((a.zone_charged_at_both_ends ? 2 : 1) * *dollars(a.zone)) : std::nullopt;
@@ -33,14 +33,14 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
       return dollars(a.region);
     case PoolLink::Between::clouds: {
       // Half of the bytes leave each end. A private cloud's own line costs nothing that its catalog would know.
-      const bool known = (!a.internet.empty() || provider_of(from.platform->provider).owned) &&
-                         (!b.internet.empty() || provider_of(to.platform->provider).owned);
+      const bool known = (!a.internet.empty() || platforms::provider_of(from.platform->provider).owned) &&
+                         (!b.internet.empty() || platforms::provider_of(to.platform->provider).owned);
       if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;
       double sum = 0;
-      for (const EgressPrices* end : {&a, &b})
+      for (const platforms::EgressPrices* end : {&a, &b})
         if (!end->internet.empty())
           sum += static_cast<double>(end->internet.front().price.value) * 1e-6 *
-                 (bytes_of(VolumeUnit::gb) / bytes_of(end->internet_unit));
+                 (platforms::bytes_of(platforms::VolumeUnit::gb) / platforms::bytes_of(end->internet_unit));
       return sum / 2;
     }
   }
@@ -94,4 +94,4 @@ void check_links(const JsonNode& node, const Scenario& scenario) {
     }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

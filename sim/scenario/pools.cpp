@@ -10,13 +10,13 @@
 #include "platforms/overlay.hpp"
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::int64_t kMaxNodes = 65536;  // of a pool
 constexpr int kMaxWorkers = 65536;         // of a run, in GPUs
 
-void read_size(JsonObject& in, ScenarioPool& pool, const Instance& instance) {
+void read_size(JsonObject& in, ScenarioPool& pool, const platforms::Instance& instance) {
   auto nodes = in.optional("nodes");
   pool.pool.nodes = nodes ? static_cast<int>(nodes->as_integer(1, kMaxNodes)) : 1;
   if (nodes && instance.available && pool.pool.nodes > *instance.available)
@@ -35,19 +35,19 @@ void read_size(JsonObject& in, ScenarioPool& pool, const Instance& instance) {
 }
 
 void read_platform(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint, ScenarioInputCache& cache) {
-  PlatformChoice choice = read_platform_choice(in);
+  platforms::PlatformChoice choice = platforms::read_platform_choice(in);
   pool.catalog = choice.catalog;
-  pool.platform = std::make_shared<const Platform>(std::move(choice.platform));
+  pool.platform = std::make_shared<const platforms::Platform>(std::move(choice.platform));
   const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
   if (!choice.inline_platform)  // else the scenario's text has it
-    fingerprint.replace(at + "/catalog", is_provider(pool.catalog)
-                                             ? cache.embedded_hash(pool.catalog, catalog_text(pool.catalog))
+    fingerprint.replace(at + "/catalog", platforms::is_provider(pool.catalog)
+                                             ? cache.embedded_hash(pool.catalog, platforms::catalog_text(pool.catalog))
                                              : fnv1a(read_file(choice.folder / pool.catalog)));
   if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
 }
 
 /// The only region in which `instance` has a price. Fails where it has none or several: then "region" is missing.
-std::string only_region(JsonObject& in, const JsonNode& instance_at, const Instance& instance) {
+std::string only_region(JsonObject& in, const JsonNode& instance_at, const platforms::Instance& instance) {
   const auto regions = priced_regions(instance);
   if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));
   if (regions.size() > 1) {
@@ -64,12 +64,12 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
   ScenarioPool pool;
   read_platform(in, pool, fingerprint, cache);
   const JsonNode instance_at = in.required("instance");
-  const Instance& instance = pool.platform->instance(instance_at.as_string(), &instance_at);
+  const platforms::Instance& instance = pool.platform->instance(instance_at.as_string(), &instance_at);
   pool.pool.instance = instance.name;
   read_size(in, pool, instance);
 
   auto market = in.optional("market");
-  pool.pool.market = market ? read_market(*market) : Market::on_demand;
+  pool.pool.market = market ? platforms::read_market(*market) : platforms::Market::on_demand;
   auto region = in.optional("region");
   pool.pool.region = region ? region->as_string() : only_region(in, instance_at, instance);
   if (!allowed.empty() && std::find(allowed.begin(), allowed.end(), pool.pool.region) == allowed.end())
@@ -86,14 +86,14 @@ ScenarioPool read_pool(JsonObject& in, const std::vector<std::string>& allowed, 
 
 }  // namespace
 
-std::vector<std::string> priced_regions(const Instance& instance) {
+std::vector<std::string> priced_regions(const platforms::Instance& instance) {
   std::set<std::string> regions;
   for (const auto& price : instance.prices) regions.insert(price.region);
   return {regions.begin(), regions.end()};
 }
 
-std::string default_name(const Pool& pool, const std::string& zone) {
-  return fmt::format("{} {} {}", pool.instance, zone.empty() ? pool.region : zone, to_string(pool.market));
+std::string default_name(const policies::Pool& pool, const std::string& zone) {
+  return fmt::format("{} {} {}", pool.instance, zone.empty() ? pool.region : zone, platforms::to_string(pool.market));
 }
 
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario) {
@@ -126,4 +126,4 @@ void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpri
   check_links(node, scenario);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 void read_fidelity(const JsonNode& node, Scenario& scenario) {
@@ -21,10 +21,10 @@ void read_fidelity(const JsonNode& node, Scenario& scenario) {
 void read_provisioning(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
   if (auto boot = in.optional("boot")) {
-    scenario.provisioning.boot = read_delay(*boot);
+    scenario.provisioning.boot = platforms::read_delay(*boot);
     scenario.boot_given = true;
   }
-  read_delays(in, scenario.provisioning);
+  platforms::read_delays(in, scenario.provisioning);
   in.finish();
 }
 
@@ -34,9 +34,9 @@ void read_goals(JsonObject& in, Scenario& scenario) {
     if (scenario.deadline->si <= 0) deadline->fail("a deadline of 0 is already past; it counts from the request");
   }
   if (auto budget = in.optional("budget")) {
-    scenario.budget = read_money(*budget);
+    scenario.budget = platforms::read_money(*budget);
     for (const auto& pool : scenario.pools) {
-      const Billing& billing = pool.platform->billing;
+      const platforms::Billing& billing = pool.platform->billing;
       const Seconds least = std::max(billing.granularity, billing.minimum);
       const MicroUsd price{std::llround(static_cast<double>(pool.price.per_hour.value) * least.si / 3600)};
       if (*scenario.budget >= price && scenario.budget->value > 0) return;
@@ -49,7 +49,7 @@ void read_goals(JsonObject& in, Scenario& scenario) {
 void read_power_cap(const JsonNode& node, Scenario& scenario) {
   scenario.power_cap = node.as_positive<Watts>();
   for (const ScenarioPool& pool : scenario.pools) {
-    const Gpu& gpu = pool.gpu();
+    const platforms::Gpu& gpu = pool.gpu();
     if (!gpu.idle || !gpu.peak)
       node.fail(fmt::format("the catalog {} states no power of {}", pool.platform->name, gpu.name));
     if (*scenario.power_cap <= *gpu.idle)
@@ -62,7 +62,7 @@ void read_power_cap(const JsonNode& node, Scenario& scenario) {
 
 /// Warns of a policy without the goal that it steers by: it rents what is asked for.
 void check_goals(Scenario& scenario) {
-  const Policy& policy = *scenario.policy.policy;
+  const policies::Policy& policy = *scenario.policy.policy;
   const auto warn = [&](const char* goal) {
     scenario.warnings.push_back(
         fmt::format("the policy {} steers by a \"{}\", which the scenario does not state", policy.name, goal));
@@ -76,7 +76,7 @@ void check_memory(const Scenario& scenario) {
     Bytes needed{0};
     for (const std::size_t stage : scenario.stages)
       needed = std::max(needed, gpu_memory(scenario.trace.batches[stage]));
-    const Gpu& gpu = pool.gpu();
+    const platforms::Gpu& gpu = pool.gpu();
     if (needed <= gpu.memory) continue;
     std::string fits;
     for (const auto& other : pool.platform->gpus)
@@ -97,7 +97,7 @@ int Scenario::workers() const {
   return sum;
 }
 
-Bytes gpu_memory(const TraceBatch& batch) {
+Bytes gpu_memory(const traces::TraceBatch& batch) {
   double sum = 0;
   for (const auto& [kind, bytes] : batch.memory_bytes)
     if (!kind.starts_with("host")) sum += bytes;
@@ -119,7 +119,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.provisioning = scenario.pools.front().platform->provisioning;
   if (auto provisioning = in.optional("provisioning")) read_provisioning(*provisioning, scenario);
   read_checkpoints_and_storage(in, scenario);
-  scenario.policy.policy = &default_policy();
+  scenario.policy.policy = &policies::default_policy();
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
   add_policy_pools(scenario);
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario);
@@ -162,4 +162,4 @@ Scenario load_scenario(const std::filesystem::path& file, const std::vector<Json
   return read_scenario(JsonNode::load(file, overrides));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -19,7 +19,7 @@
 #include "sim/scenario/synchronization.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 struct Dataset {
   std::string name;
@@ -39,23 +39,23 @@ enum class Target { steps, epochs, images };
 struct Charges {
   bool free_tiers = false;
   bool kubernetes = false, load_balancer = false;
-  Seconds idle_tail{0};              ///< How long the last nodes are held after the last step.
-  Bytes download{0};                 ///< To the internet.
-  bool whole_term = false;           ///< Reserved nodes: charges what is left of the term after the run too.
-  std::optional<Storage> boot_disk;  ///< Each node has one.
-  Bytes boot_disk_size{0};           ///< Size of one disk.
-  bool boot_disk_kept = false;       ///< An interrupted node's disk is kept until its pool's next node or the end.
+  Seconds idle_tail{0};                         ///< How long the last nodes are held after the last step.
+  Bytes download{0};                            ///< To the internet.
+  bool whole_term = false;                      ///< Reserved nodes: charges what is left of the term after the run too.
+  std::optional<platforms::Storage> boot_disk;  ///< Each node has one.
+  Bytes boot_disk_size{0};                      ///< Size of one disk.
+  bool boot_disk_kept = false;  ///< An interrupted node's disk is kept until its pool's next node or the end.
 };
 
 /// The policy of a run and its settings.
 struct PolicyChoice {
-  const Policy* policy = nullptr;
-  std::vector<double> settings;              ///< In the order of Policy::settings.
-  Seconds every{600};                        ///< Time between two consultations of a periodic policy.
-  std::shared_ptr<const PolicyTable> table;  ///< For policies that learn.
-  std::vector<std::string> command;          ///< External policies: the program and its arguments.
-  Seconds limit{10};                         ///< External policies: the longest time for one answer.
-  bool blind = false;                        ///< For control runs: hides from the policy what it would steer by.
+  const policies::Policy* policy = nullptr;
+  std::vector<double> settings;                        ///< In the order of Policy::settings.
+  Seconds every{600};                                  ///< Time between two consultations of a periodic policy.
+  std::shared_ptr<const policies::PolicyTable> table;  ///< For policies that learn.
+  std::vector<std::string> command;                    ///< External policies: the program and its arguments.
+  Seconds limit{10};                                   ///< External policies: the longest time for one answer.
+  bool blind = false;  ///< For control runs: hides from the policy what it would steer by.
 };
 
 struct Scenario {
@@ -66,7 +66,7 @@ struct Scenario {
   /// with equal fingerprints share their step distributions.
   std::string step_fingerprint;
 
-  StepTrace trace;
+  traces::StepTrace trace;
   std::vector<std::size_t> stages;   ///< Entries of trace.batches, one for each stage of a growing model; else one.
   std::vector<double> stage_shares;  ///< Share of the target that each stage takes; they sum to 1.
   double stage_variation = 0;        ///< Each stage's length varies with the seed by up to this share.
@@ -82,8 +82,8 @@ struct Scenario {
   ServerNodes servers;
   InputPath input;
   Checkpoints checkpoints;
-  Provisioning provisioning;  ///< The first pool's platform's, with what the scenario says instead.
-  bool boot_given = false;    ///< The scenario states "boot", which then replaces an instance's own boot time.
+  platforms::Provisioning provisioning;  ///< The first pool's platform's, with what the scenario says instead.
+  bool boot_given = false;  ///< The scenario states "boot", which then replaces an instance's own boot time.
   Faults faults;
   PolicyChoice policy;
   Charges charges;
@@ -97,7 +97,7 @@ struct Scenario {
   std::vector<std::string> warnings;  ///< What the results will not contain, and assumptions that were made.
 
   /// The trace entry of the last stage.
-  const TraceBatch& batch() const { return trace.batches[stages.back()]; }
+  const traces::TraceBatch& batch() const { return trace.batches[stages.back()]; }
   /// GPUs that the scenario asks for.
   int workers() const;
   /// Images that a step on `workers` workers trains.
@@ -122,6 +122,6 @@ Scenario with_seed(Scenario scenario, std::uint64_t seed);
 std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder);
 
 /// GPU memory that one worker needs, by the trace: the sum over all kinds but those on the host ("host...").
-Bytes gpu_memory(const TraceBatch& batch);
+Bytes gpu_memory(const traces::TraceBatch& batch);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,16 +10,16 @@
 #include "sim/scenario/fingerprint.hpp"
 #include "sim/scenario/scenario.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// "platform" (pools.cpp).
 void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
 /// Index of the pool that `node` names; ConfigError with the names there are.
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
 /// The name of a pool that the scenario does not name: "p3.8xlarge us-east-1 spot".
-std::string default_name(const Pool& pool, const std::string& zone = "");
+std::string default_name(const policies::Pool& pool, const std::string& zone = "");
 /// Regions in which `instance` has a price, sorted.
-std::vector<std::string> priced_regions(const Instance& instance);
+std::vector<std::string> priced_regions(const platforms::Instance& instance);
 
 /// How the pool's spot nodes are taken back, as its platform states it or by default; nothing for other markets
 /// (spot.cpp).
@@ -54,7 +54,8 @@ struct VolumeContent {
 };
 /// A member of "storage": a class's name, or an object with its size and what is provisioned. A volume without a stated
 /// size is as large as its content (volumes.cpp).
-Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content, Volume& volume);
+platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
+                               Volume& volume);
 
 /// "faults" (faults.cpp).
 void read_faults(const JsonNode& node, Scenario& scenario);
@@ -65,4 +66,4 @@ void read_policy(const JsonNode& node, Scenario& scenario, Fingerprint& fingerpr
 /// "billing" (charges.cpp).
 void read_charges(const JsonNode& node, Scenario& scenario);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -11,7 +11,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kMost = 1e12;
@@ -79,4 +79,4 @@ Series read_series(const std::filesystem::path& file) {
   return series;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

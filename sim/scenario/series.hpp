@@ -6,7 +6,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A step function of time: each value holds until the time of the next row, the last one for ever.
 struct Series {
@@ -30,4 +30,4 @@ double integral(const Series& series, Seconds from, Seconds to);
 /// before, and for a file without rows.
 Series read_series(const std::filesystem::path& file);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kSecondsPerMonth = 730 * 3600.0;
@@ -89,10 +89,10 @@ std::string less_sure(std::string_view a, std::string_view b) {
 /// A user's own platform states how its spot nodes behave, and that is used. What a catalog's source states is not: the
 /// share of capacity that is reclaimed in a month tells how long a node lasts only if each node is reclaimed once.
 void set_default_hazards(ScenarioPool& pool) {
-  if (pool.pool.market != Market::spot) return;
-  pool.notice = provider_of(pool.platform->provider).spot_notice;
+  if (pool.pool.market != platforms::Market::spot) return;
+  pool.notice = platforms::provider_of(pool.platform->provider).spot_notice;
   pool.spot = Spot::drawn;
-  if (!pool.price.interrupted_per_month || is_provider(pool.catalog)) return;
+  if (!pool.price.interrupted_per_month || platforms::is_provider(pool.catalog)) return;
   pool.spot = *pool.price.interrupted_per_month > 0 ? Spot::stated : Spot::uninterrupted;
   if (pool.spot == Spot::uninterrupted) return;
   pool.lifetimes.emplace();
@@ -101,7 +101,7 @@ void set_default_hazards(ScenarioPool& pool) {
 }
 
 void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice) {
-  if (pool.pool.market != Market::spot) return;
+  if (pool.pool.market != platforms::Market::spot) return;
   pool.spot = choice.spot;
   pool.capacity = choice.capacity;
   pool.lifetimes.reset();
@@ -131,4 +131,4 @@ void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) 
   if (auto carbon = in.optional("carbon")) pool.carbon = read_recording(*carbon, fingerprint);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Values that a checkpoint holds for each weight: the weight itself and Adam's two moments.
@@ -83,4 +83,4 @@ void read_checkpoints_and_storage(JsonObject& in, Scenario& scenario) {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// How much of a storage class is rented; where each node has a volume of its own, the size of one of them.
 struct Volume {
@@ -18,7 +18,7 @@ struct Volume {
 /// The way of images from storage to the GPU.
 struct InputPath {
   enum class Cache { memory, disk, none };
-  std::optional<Storage> storage;  ///< None: the dataset is local.
+  std::optional<platforms::Storage> storage;  ///< None: the dataset is local.
   Volume volume;
   Cache cache = Cache::memory;  ///< What holds the dataset after the first epoch, if it fits.
   int prefetch = 2;             ///< Batches that the input pipeline works ahead.
@@ -33,9 +33,9 @@ struct Checkpoints {
   Seconds interval{0};      ///< For Every::interval.
   std::int64_t epochs = 0;  ///< For Every::epochs.
   Bytes bytes{0};           ///< Size of one checkpoint.
-  std::optional<Storage> storage;
+  std::optional<platforms::Storage> storage;
   Volume volume;
   bool on_notice = true;  ///< Writes one more before a node under notice leaves, if there is time.
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

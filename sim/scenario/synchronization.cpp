@@ -8,21 +8,23 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
-BytesPerSecond nic_rate(const Instance& instance) {
+BytesPerSecond nic_rate(const platforms::Instance& instance) {
   return instance.nic ? instance.nic->bandwidth * instance.nic->count : BytesPerSecond{0};
 }
 
 /// The cheapest host without GPUs whose network is no slower than the workers', or the fastest host if all are slower.
 /// Null: the platform prices no such host in the workers' region.
-const Instance* cheapest_host(const ScenarioPool& beside) {
+const platforms::Instance* cheapest_host(const ScenarioPool& beside) {
   const BytesPerSecond enough = nic_rate(beside.instance());
-  const Instance* best = nullptr;
-  const auto price = [&](const Instance& of) { return find_price(of, beside.pool.region, Market::on_demand); };
-  for (const Instance& instance : beside.platform->instances) {
-    const bool host = beside.platform->gpu_of(instance).kind == Gpu::Kind::cpu && instance.retired.empty();
+  const platforms::Instance* best = nullptr;
+  const auto price = [&](const platforms::Instance& of) {
+    return platforms::find_price(of, beside.pool.region, platforms::Market::on_demand);
+  };
+  for (const platforms::Instance& instance : beside.platform->instances) {
+    const bool host = beside.platform->gpu_of(instance).kind == platforms::Gpu::Kind::cpu && instance.retired.empty();
     if (!host || !instance.nic || !price(instance)) continue;
     const BytesPerSecond rate = std::min(nic_rate(instance), enough);
     const bool faster = best && rate > std::min(nic_rate(*best), enough);
@@ -44,10 +46,10 @@ ServerNodes choose_servers(const JsonNode& scheme, Scenario& scenario) {
     scheme.fail(error.what());
   }
   if (servers.nodes == 0) return servers;
-  const Instance* host = cheapest_host(first);
-  const Instance& instance = host ? *host : first.instance();
+  const platforms::Instance* host = cheapest_host(first);
+  const platforms::Instance& instance = host ? *host : first.instance();
   servers.instance = instance.name;
-  const Price* price = find_price(instance, first.pool.region, Market::on_demand);
+  const platforms::Price* price = platforms::find_price(instance, first.pool.region, platforms::Market::on_demand);
   servers.price = price ? *price : first.price;
   if (instance.available && servers.nodes + (host ? 0 : first.max_nodes) > *instance.available)
     scheme.fail(fmt::format("machines of their own for the weights, {} of {}, are more than the platform has",
@@ -134,4 +136,4 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
   in.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

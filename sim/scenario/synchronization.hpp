@@ -7,7 +7,7 @@
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 enum class Mode { all_reduce, async_parameter_server, local_sgd, gossip };
 enum class Placement {
@@ -36,9 +36,9 @@ int batches_a_step(const Synchronization& synchronization, int workers);
 
 /// Dedicated machines that hold the weights of asynchronous training, rented on demand from the request to the end.
 struct ServerNodes {
-  int nodes = 0;         ///< 0: the workers' nodes hold the weights.
-  std::string instance;  ///< An instance type of the first pool's platform.
-  Price price;           ///< Price of one node.
+  int nodes = 0;           ///< 0: the workers' nodes hold the weights.
+  std::string instance;    ///< An instance type of the first pool's platform.
+  platforms::Price price;  ///< Price of one node.
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,21 +6,22 @@
 
 #include "sim/scenario/sections.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Gives the volume the IOPS that `node` states: `extra_iops` of them are charged beyond those that come with it. Where
 /// all IOPS are provisioned, throughput is at most `limits.per_iops` for each of them. Fails where so many are not
 /// sold.
-void provision_iops(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
+void provision_iops(const JsonNode& node, const platforms::Platform& platform, platforms::Storage& storage,
+                    Volume& volume) {
   const double wanted = node.as_number(1, 1e9);
   const double included = storage.iops.value_or(0);
-  const VolumeLimits& limits = storage.limits;
+  const platforms::VolumeLimits& limits = storage.limits;
   if (wanted > included && !storage.rates.per_iops_month)
     node.fail(fmt::format("the catalog {} sells no more than {:g} IOPS of {}", platform.name, included, storage.name));
   if (wanted > included && limits.iops && wanted > *limits.iops)
     node.expected(fmt::format("at most {:g}, which is what {} is sold with", *limits.iops, storage.name));
-  const double gib = volume.size.si / bytes_of(VolumeUnit::gib);
+  const double gib = volume.size.si / platforms::bytes_of(platforms::VolumeUnit::gib);
   if (wanted > included && limits.iops_per_gib && wanted > *limits.iops_per_gib * gib)
     node.expected(
         fmt::format("at most {:g}: {} is sold with at most {:g} IOPS for each GiB, and this volume has {:g} GiB",
@@ -34,9 +35,10 @@ void provision_iops(const JsonNode& node, const Platform& platform, Storage& sto
 }
 
 /// The same for throughput; the IOPS, on which it depends, must have been set before.
-void provision_throughput(const JsonNode& node, const Platform& platform, Storage& storage, Volume& volume) {
+void provision_throughput(const JsonNode& node, const platforms::Platform& platform, platforms::Storage& storage,
+                          Volume& volume) {
   const auto wanted = node.as_positive<BytesPerSecond>();
-  const VolumeLimits& limits = storage.limits;
+  const platforms::VolumeLimits& limits = storage.limits;
   const bool more = wanted > storage.read;
   if (more && !storage.rates.per_rate_month)
     node.fail(fmt::format("the catalog {} sells no more than {} of {}", platform.name, to_string(storage.read),
@@ -55,8 +57,8 @@ void provision_throughput(const JsonNode& node, const Platform& platform, Storag
 
 /// Makes the volume as large as it is sold for its content, or for the larger size that `node` states; an object store
 /// has no size. Fails where the size matters and neither is known, or where it is not sold.
-void set_volume_size(const JsonNode& node, const VolumeContent& content, std::string_view region, Storage& storage,
-                     Volume& volume) {
+void set_volume_size(const JsonNode& node, const VolumeContent& content, std::string_view region,
+                     platforms::Storage& storage, Volume& volume) {
   if (storage.object_store) return;
   volume.size = storage.sold(std::max(volume.size, content.bytes));
   if (volume.size.si <= 0 && content.is_written && storage.size_matters(region))
@@ -66,29 +68,30 @@ void set_volume_size(const JsonNode& node, const VolumeContent& content, std::st
                     storage.name, storage.name, content.unknown));
   if (storage.maximum && volume.size > *storage.maximum)
     node.fail(fmt::format("a volume of {:g} GiB is wanted, and {} is sold up to {:g} GiB",
-                          volume.size.si / bytes_of(VolumeUnit::gib), storage.name,
-                          storage.maximum->si / bytes_of(VolumeUnit::gib)));
+                          volume.size.si / platforms::bytes_of(platforms::VolumeUnit::gib), storage.name,
+                          storage.maximum->si / platforms::bytes_of(platforms::VolumeUnit::gib)));
   if (volume.size.si > 0) storage.set_size(volume.size);
 }
 
 }  // namespace
 
-Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content, Volume& volume) {
-  const Platform& platform = *pool.platform;
-  const auto refuse_empty = [&](const Storage& storage) {
+platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
+                               Volume& volume) {
+  const platforms::Platform& platform = *pool.platform;
+  const auto refuse_empty = [&](const platforms::Storage& storage) {
     if (storage.provisioned && !storage.iops)
       node.fail(fmt::format("{} has the IOPS that are provisioned: {{\"class\": \"{}\", \"iops\": 3000}}", storage.name,
                             storage.name));
   };
   if (!node.is_object()) {
-    Storage storage = platform.storage_class(node.as_string(), &node);
+    platforms::Storage storage = platform.storage_class(node.as_string(), &node);
     refuse_empty(storage);
     set_volume_size(node, content, pool.pool.region, storage, volume);
     return storage;
   }
   JsonObject in(node);
   const JsonNode name = in.required("class");
-  Storage storage = platform.storage_class(name.as_string(), &name);
+  platforms::Storage storage = platform.storage_class(name.as_string(), &name);
   if (auto size = in.optional("size")) {
     if (storage.object_store) size->fail(fmt::format("{} has no size: what is kept in it is charged", storage.name));
     volume.size = size->as_positive<Bytes>();
@@ -103,4 +106,4 @@ Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const Volume
   return storage;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

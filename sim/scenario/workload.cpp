@@ -11,7 +11,7 @@
 #include "sim/scenario/sections.hpp"
 #include "traces/quality_curve.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;  // also of images
@@ -33,7 +33,7 @@ Dataset read_dataset(const JsonNode& node) {
 /// Images after which the recorded trainings of the curve had reached the quality that `node` states, rounded up.
 std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint) {
   JsonObject in(node);
-  QualityTarget target;
+  traces::QualityTarget target;
   const JsonNode wanted = in.one_of("fid", "inception_score");
   (node.value().contains("fid") ? target.fid : target.inception_score) = wanted.as_number(1e-9, 1e9);
   const JsonNode file = in.required("curve");
@@ -47,12 +47,12 @@ std::int64_t images_to_quality(const JsonNode& node, Scenario& scenario, Fingerp
                           error.what()));
   }
   fingerprint.replace("/workload/quality/curve", text);
-  const QualityCurves curves = read_quality_curves(JsonNode::parse(text, path.string()));
+  const traces::QualityCurves curves = traces::read_quality_curves(JsonNode::parse(text, path.string()));
   if (curves.model != scenario.trace.model)
     file.fail(fmt::format("the quality curve is of {}, the trace of {}", curves.model, scenario.trace.model));
   const auto batch = static_cast<double>(scenario.images_a_step(scenario.workers()));
   try {
-    const ImagesNeeded needed = images_for(curves, target, batch);
+    const traces::ImagesNeeded needed = traces::images_for(curves, target, batch);
     scenario.warnings.push_back(fmt::format(
         "{} {:g} takes {:.4g} images at a batch of {:g} in all ({:.4g} to {:.4g} in the recorded trainings), in the "
         "features of {} on {}; no other features' figures compare with it",
@@ -123,13 +123,14 @@ void choose_entries(const JsonNode& node, Scenario& scenario) {
   const auto batch = static_cast<int>(node.as_integer(1, kMaxBatch));
   std::vector<std::string> stages;
   for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
-    const TraceBatch& entry = scenario.trace.batches[i];
+    const traces::TraceBatch& entry = scenario.trace.batches[i];
     if (entry.batch == batch) scenario.stages.push_back(i);
     if (std::find(stages.begin(), stages.end(), entry.stage) == stages.end()) stages.push_back(entry.stage);
   }
   try {
     if (scenario.stages.empty())
-      for (const std::string& stage : stages) scenario.stages.push_back(entry_for(scenario.trace, stage, batch));
+      for (const std::string& stage : stages)
+        scenario.stages.push_back(calibration::entry_for(scenario.trace, stage, batch));
   } catch (const ConfigError& error) {
     node.fail(fmt::format("found {}, {}", batch, error.what()));
   }
@@ -150,4 +151,4 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   in.finish();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

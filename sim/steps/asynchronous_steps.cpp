@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 WorkerStep& operator+=(WorkerStep& sum, const WorkerStep& more) {
@@ -30,10 +30,10 @@ Seconds advance(Seconds& now, const std::vector<Seconds>& clock) {
 
 }  // namespace
 
-IndependentWorkers::IndependentWorkers(const std::vector<const StepModel*>& models, int prefetch_depth)
+IndependentWorkers::IndependentWorkers(const std::vector<const calibration::StepModel*>& models, int prefetch_depth)
     : own_clock_(models.size()) {
   workers_.reserve(models.size());
-  for (const StepModel* model : models)
+  for (const calibration::StepModel* model : models)
     workers_.emplace_back(*model, flat(1), SynchronousOptions{.prefetch_depth = prefetch_depth}, Reduce{});
 }
 
@@ -51,7 +51,7 @@ StepOutcome IndependentWorkers::next(std::size_t worker, std::size_t row, double
   return step;
 }
 
-LocalSteps::LocalSteps(const std::vector<const StepModel*>& models, int prefetch_depth, int local_steps,
+LocalSteps::LocalSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, int local_steps,
                        Seconds averaging)
     : workers_(models, prefetch_depth), local_steps_(local_steps), averaging_(averaging), clock_(models.size()) {
   assert(local_steps >= 1);
@@ -80,7 +80,7 @@ StepOutcome LocalSteps::next(std::span<const std::size_t> rows, std::span<const 
   return step;
 }
 
-GossipSteps::GossipSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds exchange)
+GossipSteps::GossipSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, Seconds exchange)
     : workers_(models, prefetch_depth), exchange_(exchange), clock_(models.size()) {}
 
 StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
@@ -110,7 +110,7 @@ StepOutcome GossipSteps::next(std::span<const std::size_t> rows, std::span<const
   return step;
 }
 
-AsyncServerSteps::AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth,
+AsyncServerSteps::AsyncServerSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth,
                                    ServerTraffic traffic)
     : independent_(models, prefetch_depth),
       traffic_(std::move(traffic)),
@@ -177,4 +177,4 @@ StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<
 
 double AsyncServerSteps::staleness() const { return updates_ == 0 ? 0 : stale_ / static_cast<double>(updates_); }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

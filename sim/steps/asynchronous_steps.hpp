@@ -10,12 +10,12 @@
 #include "sim/steps/step_process.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Workers that step on their own: each is a synchronous step of one worker.
 class IndependentWorkers {
  public:
-  IndependentWorkers(const std::vector<const StepModel*>& models, int prefetch_depth);
+  IndependentWorkers(const std::vector<const calibration::StepModel*>& models, int prefetch_depth);
   std::size_t size() const { return workers_.size(); }
   /// The next step of a worker, which repeats the recorded step `row`; recorded spans begin at `start`.
   StepOutcome next(std::size_t worker, std::size_t row, double extra_s, Seconds start);
@@ -31,7 +31,8 @@ class IndependentWorkers {
 /// weights of all are averaged, which takes `averaging` from the last arrival on.
 class LocalSteps : public StepProcess {
  public:
-  LocalSteps(const std::vector<const StepModel*>& models, int prefetch_depth, int local_steps, Seconds averaging);
+  LocalSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, int local_steps,
+             Seconds averaging);
   void record(std::vector<StepSpan>* spans) override {
     StepProcess::record(spans);
     workers_.record(spans);
@@ -52,7 +53,7 @@ class LocalSteps : public StepProcess {
 /// left and right in turn, and waits for nobody else. An exchange takes `exchange` from the later arrival on.
 class GossipSteps : public StepProcess {
  public:
-  GossipSteps(const std::vector<const StepModel*>& models, int prefetch_depth, Seconds exchange);
+  GossipSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, Seconds exchange);
   void record(std::vector<StepSpan>* spans) override {
     StepProcess::record(spans);
     workers_.record(spans);
@@ -81,7 +82,7 @@ struct ServerTraffic {
     Seconds latency;
   };
   std::size_t links = 0;
-  std::vector<Transfer> push, fetch;  ///< Of each worker.
+  std::vector<Transfer> push, fetch;  ///< One entry for each worker.
 };
 
 /// Asynchronous parameter server (Dean et al., NIPS 2012): a worker pushes its gradients, fetches the weights and goes
@@ -89,7 +90,7 @@ struct ServerTraffic {
 /// it trains as many images as a synchronous one.
 class AsyncServerSteps : public StepProcess {
  public:
-  AsyncServerSteps(const std::vector<const StepModel*>& models, int prefetch_depth, ServerTraffic traffic);
+  AsyncServerSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, ServerTraffic traffic);
   void record(std::vector<StepSpan>* spans) override {
     StepProcess::record(spans);
     independent_.record(spans);
@@ -119,4 +120,4 @@ class AsyncServerSteps : public StepProcess {
   double stale_ = 0;  // sum of the updates' staleness
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
-                             bool message, bool jitter, bool pairs, const std::optional<Link>& between)
+                             bool message, bool jitter, bool pairs, const std::optional<platforms::Link>& between)
     : sites_(std::move(sites)), buckets_(std::move(buckets)), between_(between) {
   assert(!message || sites_.size() == 1);
   assert(sites_.size() == 1 || between);
@@ -101,4 +101,4 @@ Bytes Communication::between_sites() const {
   return Bytes{sum};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

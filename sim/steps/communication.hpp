@@ -10,7 +10,7 @@
 
 #include "sim/steps/site_communication.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What asynchronous steps ask of the fabric.
 struct ServerRoutes {
@@ -26,7 +26,7 @@ class Communication {
  public:
   /// `between`: the link that joins the sites, needed if there are several. Message fidelity needs a single site.
   Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
-                bool jitter, bool pairs, const std::optional<Link>& between);
+                bool jitter, bool pairs, const std::optional<platforms::Link>& between);
 
   // As SiteCommunication has them, over all sites.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
@@ -49,7 +49,7 @@ class Communication {
   std::vector<Site> sites_;
   std::vector<std::int64_t> buckets_;
   std::vector<std::unique_ptr<SiteCommunication>> inside_;  // by site
-  std::optional<Link> between_;                             // set where there are several sites
+  std::optional<platforms::Link> between_;                  // set where there are several sites
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

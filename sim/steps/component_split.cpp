@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::sim {
 
-ComponentSplit::ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,
+ComponentSplit::ComponentSplit(std::vector<const calibration::StepModel*> models, int prefetch_depth, Seconds crossing,
                                std::vector<Seconds> reduce_s)
     : models_(std::move(models)), crossing_(crossing), reduce_s_(std::move(reduce_s)) {
   assert(models_.size() >= 2);
-  const StepModel& model = *models_.front();
+  const calibration::StepModel& model = *models_.front();
   // "generator.forward_through_discriminator" walks the discriminator's layers.
   for (const auto& phase : model.phases)
     on_generator_.push_back(phase.network == "generator" && phase.name.find("discriminator") == std::string::npos);
@@ -28,11 +28,11 @@ ComponentSplit::ComponentSplit(std::vector<const StepModel*> models, int prefetc
 
 /// Returns when the pair has its next batch and can start its step.
 Seconds ComponentSplit::next_batch(std::size_t pair, std::size_t row) {
-  const StepModel& model = *models_[2 * pair];
+  const calibration::StepModel& model = *models_[2 * pair];
   Seconds& slot = taken_[pair][steps_ % taken_[pair].size()];
   Seconds batch = slot;
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
-    if (model.phases[i].stream != Stream::input) continue;
+    if (model.phases[i].stream != calibration::Stream::input) continue;
     const Seconds begin = std::max(batch, stage_free_[pair][i]);
     batch = begin + Seconds{model.phases[i].device_s[row]};
     stage_free_[pair][i] = batch;
@@ -50,7 +50,7 @@ void ComponentSplit::run_phase(std::size_t index, std::span<const std::size_t> r
   const bool generator = on_generator_[index];
   for (std::size_t pair = 0; pair < chain_.size(); ++pair) {
     const std::size_t worker = 2 * pair + (generator ? 1 : 0);
-    const StepPhase& phase = models_[worker]->phases[index];
+    const calibration::StepPhase& phase = models_[worker]->phases[index];
     const std::size_t row = rows[2 * pair];
     WorkerStep& parts = step.workers[worker];
     Seconds& clock = chain_[pair];
@@ -85,7 +85,7 @@ Seconds ComponentSplit::reduce_before(std::size_t phase, Seconds earliest) const
 
 StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<const double> extra_s) {
   const std::size_t pairs = models_.size() / 2;
-  const StepModel& structure = *models_.front();
+  const calibration::StepModel& structure = *models_.front();
   StepOutcome step;
   step.workers.resize(models_.size());
   chain_.assign(pairs, now_);
@@ -97,7 +97,7 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
     show(2 * pair, StepSpan::Kind::input_stall, "waits for a batch", now_, chain_[pair]);
   }
   for (std::size_t index = 0; index < structure.phases.size(); ++index)
-    if (structure.phases[index].stream == Stream::compute) run_phase(index, rows, extra_s, step);
+    if (structure.phases[index].stream == calibration::Stream::compute) run_phase(index, rows, extra_s, step);
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     const Seconds tail{models_[2 * pair]->tail_s[rows[2 * pair]]};
     chain_[pair] += tail;
@@ -114,4 +114,4 @@ StepOutcome ComponentSplit::next(std::span<const std::size_t> rows, std::span<co
   return step;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

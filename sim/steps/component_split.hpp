@@ -7,7 +7,7 @@
 #include "sim/steps/step_process.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Pairs of workers: 2p holds the discriminator of pair p, 2p + 1 its generator. Phases run in the order of the step,
 /// each on the GPU of the network whose layers it walks; between two phases on different GPUs a batch of images or of
@@ -17,7 +17,7 @@ namespace ganymede {
 /// number of workers the last one has no partner and waits.
 class ComponentSplit : public StepProcess {
  public:
-  ComponentSplit(std::vector<const StepModel*> models, int prefetch_depth, Seconds crossing,
+  ComponentSplit(std::vector<const calibration::StepModel*> models, int prefetch_depth, Seconds crossing,
                  std::vector<Seconds> reduce_s);
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
@@ -27,7 +27,7 @@ class ComponentSplit : public StepProcess {
                  StepOutcome& step);
   Seconds reduce_before(std::size_t phase, Seconds earliest) const;
 
-  std::vector<const StepModel*> models_;  // by worker
+  std::vector<const calibration::StepModel*> models_;  // by worker
   Seconds crossing_;
   std::vector<Seconds> reduce_s_;                         // by bucket
   std::vector<bool> on_generator_;                        // by phase
@@ -42,4 +42,4 @@ class ComponentSplit : public StepProcess {
   std::vector<Seconds> ready_;      // by bucket: when it is ready in all pairs
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Share of a host's memory that the operating system and the training program leave to a cache: an assumption.
@@ -25,4 +25,4 @@ bool fits_cache(const Scenario& scenario, double memory) {
   return cache_share(scenario) <= memory;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

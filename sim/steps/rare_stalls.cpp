@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numeric>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kStallDeviations = 10;
@@ -21,7 +21,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-void copy_row(StepModel& model, std::size_t from, std::size_t to) {
+void copy_row(calibration::StepModel& model, std::size_t from, std::size_t to) {
   for (auto& phase : model.phases)
     for (auto* times : {&phase.gap_s, &phase.device_s, &phase.host_s}) (*times)[to] = (*times)[from];
   model.tail_s[to] = model.tail_s[from];
@@ -52,7 +52,7 @@ double RareStalls::draw(RandomStream& random) const {
   return place < static_cast<double>(extra_s.size()) ? extra_s[static_cast<std::size_t>(place)] : 0;
 }
 
-RareStalls take_rare_stalls(StepModel& model) {
+RareStalls take_rare_stalls(calibration::StepModel& model) {
   RareStalls stalls;
   stalls.steps = static_cast<double>(std::max<std::size_t>(1, model.samples));
   std::vector<double> times;
@@ -79,7 +79,7 @@ RareStalls take_rare_stalls(StepModel& model) {
   return stalls;
 }
 
-JitterTail fit_tail(const StepModel& model) {
+JitterTail fit_tail(const calibration::StepModel& model) {
   assert(model.samples >= 50);
   std::vector<std::pair<double, std::size_t>> times;
   for (std::size_t i = 0; i < model.samples; ++i) times.emplace_back(model.step_s(i), i);
@@ -115,4 +115,4 @@ double JitterTail::beyond(RandomStream& random) const {
   return scale / shape * (portable_exp(shape * exponential) - 1);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "calibration/step_model.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Stalls of one worker: each of `extra_s` came once in `steps` steps.
 struct RareStalls {
@@ -27,7 +27,7 @@ struct RareStalls {
 /// Takes rare stalls out of the model and returns them: steps that last more than 10 robust standard deviations (by the
 /// median absolute deviation) and half as long again as the median step, if they are at most 2 % of the trace. Each is
 /// replaced by the step before it; the stall is by how much longer it lasted.
-RareStalls take_rare_stalls(StepModel& model);
+RareStalls take_rare_stalls(calibration::StepModel& model);
 
 /// The longest tenth of a trace's steps as a generalised Pareto distribution, fitted by probability-weighted moments
 /// (Hosking & Wallis, Technometrics 29, 1987). It stands for steps longer than any recorded one: the slowest of 1,024
@@ -41,6 +41,6 @@ struct JitterTail {
 };
 
 /// Fits the tail of the model's steps. Precondition: at least 50 samples.
-JitterTail fit_tail(const StepModel& model);
+JitterTail fit_tail(const calibration::StepModel& model);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

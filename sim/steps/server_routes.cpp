@@ -4,7 +4,7 @@
 
 #include "sim/steps/communication.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// A worker or a server: its site, and its rank there.
@@ -72,4 +72,4 @@ ServerRoutes Communication::route_to_servers(Bytes weights, const ParameterServe
   return routes;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

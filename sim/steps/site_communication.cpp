@@ -5,7 +5,7 @@
 
 #include "sim/engine/folded_engine.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Messages of a step up to which each is simulated: some seconds.
@@ -188,4 +188,4 @@ void SiteCommunication::add_transfer(int from, int to, Bytes bytes, std::size_t 
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -13,14 +13,14 @@
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Nodes that share a fabric: those of one platform in one place. Behind its workers may come dedicated servers of
 /// asynchronous training, one endpoint each.
 struct Site {
-  std::shared_ptr<const Platform> platform;
+  std::shared_ptr<const platforms::Platform> platform;
   struct Group {
-    const Instance* instance;
+    const platforms::Instance* instance;
     int nodes, gpus_per_node;
   };
   std::vector<Group> groups;
@@ -79,4 +79,4 @@ class SiteCommunication {
   std::map<std::vector<std::int64_t>, std::vector<std::vector<Seconds>>> known_;  // by pattern of arrivals
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "calibration/statistics.hpp"
 #include "sim/steps/step_simulator.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Rare stalls of a sample are events of the run: their mean and variance are known without drawing any. In synchronous
 /// steps the longest stall of all workers holds them all up; workers that step on their own are held up by theirs.
@@ -70,8 +70,8 @@ void StepSimulator::add_warnings(const Workers& workers, StepDistribution& out) 
     out.warnings.push_back(fmt::format(
         "{} workers are more than a trace's blocks of {} steps tell apart: the slowest is drawn from a fitted tail "
         "(generalised Pareto, shape {:.2f}) beyond its longest tenth of steps",
-        count, kBlockSteps, workers.tail->shape));
-  else if (jitter_ && count > kBlockSteps)
+        count, calibration::kBlockSteps, workers.tail->shape));
+  else if (jitter_ && count > calibration::kBlockSteps)
     out.warnings.push_back(
         fmt::format("{} workers draw from a trace too short to fit its tail: the slowest of so many "
                     "is underestimated",
@@ -92,4 +92,4 @@ void StepSimulator::add_warnings(const Workers& workers, StepDistribution& out) 
                   stalls.size(), workers.stalls.steps, to_string(Seconds{mean_s})));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -2,7 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -50,4 +50,4 @@ StepDistribution parse_distribution(const std::string& text) {
   return d;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

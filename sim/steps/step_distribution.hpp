@@ -11,7 +11,7 @@
 #include "common/units.hpp"
 #include "sim/steps/step_process.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Which nodes train, on which stage of the model, and under which conditions.
 struct Configuration {
@@ -57,4 +57,4 @@ struct StepDistribution {
 std::string to_text(const StepDistribution& distribution);
 StepDistribution parse_distribution(const std::string& text);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

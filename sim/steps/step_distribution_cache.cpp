@@ -8,7 +8,7 @@
 #include "common/random.hpp"
 #include "sim/steps/step_simulator.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::size_t kMaxShownWorkers = 1024;
@@ -54,19 +54,19 @@ StepDistributionCache::Workload StepDistributionCache::workload(const std::strin
   return workloads_[key] = std::make_shared<const WorkloadSummary>(make());
 }
 
-WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t stage) const {
+calibration::WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t stage) const {
   if (given_) return *given_;
   const ScenarioPool& where = scenario_.pools[pool];
-  const Instance& instance = where.instance();
-  return workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
-                     instance.host_link ? &*instance.host_link : nullptr);
+  const platforms::Instance& instance = where.instance();
+  return calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
+                                  instance.host_link ? &*instance.host_link : nullptr);
 }
 
 const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t stage) {
   auto& known = workloads_[{pool, stage}];
   if (known) return *known;
   const auto make = [&] {
-    WorkloadModel workload = model(pool, stage);
+    calibration::WorkloadModel workload = model(pool, stage);
     return WorkloadSummary{workload.central.mean_s(), workload.provenance, workload.relative_error,
                            std::move(workload.rule), std::move(workload.warnings)};
   };
@@ -79,12 +79,14 @@ const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t sta
 }
 
 StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std::uint64_t seed) const {
-  std::vector<WorkloadModel> workloads;
+  std::vector<calibration::WorkloadModel> workloads;
   for (std::size_t pool = 0; pool < scenario_.pools.size(); ++pool)
-    workloads.push_back(configuration.nodes[pool] > 0 ? model(pool, configuration.stage) : WorkloadModel{});
-  const bool transferred = std::any_of(workloads.begin(), workloads.end(), [](const WorkloadModel& workload) {
-    return workload.provenance != Provenance::measured;
-  });
+    workloads.push_back(configuration.nodes[pool] > 0 ? model(pool, configuration.stage)
+                                                      : calibration::WorkloadModel{});
+  const bool transferred =
+      std::any_of(workloads.begin(), workloads.end(), [](const calibration::WorkloadModel& workload) {
+        return workload.provenance != calibration::Provenance::measured;
+      });
   StepSimulator simulator(scenario_, configuration, workloads, seed);
   StepDistribution central = simulator.simulate(Bound::central);
   align_spans(central);
@@ -109,4 +111,4 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
   return *known;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -14,12 +14,12 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/step_distribution.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// What a run needs to know of a workload besides its steps.
 struct WorkloadSummary {
   double mean_s = 0;  ///< Mean step of one worker alone, in seconds.
-  Provenance provenance = Provenance::measured;
+  calibration::Provenance provenance = calibration::Provenance::measured;
   double relative_error = 0;
   std::string rule;  ///< How the workload was carried to the device, for messages.
   std::vector<std::string> warnings;
@@ -50,7 +50,8 @@ class ScenarioSteps {
   ScenarioSteps(const Scenario& scenario, StepDistributionCache& cache) : scenario_(scenario), cache_(&cache) {}
   /// `workload` stands instead of what the scenario's trace says: for checks that fit on a part of the trace. Both must
   /// outlive this.
-  ScenarioSteps(const Scenario& scenario, const WorkloadModel& workload) : scenario_(scenario), given_(&workload) {}
+  ScenarioSteps(const Scenario& scenario, const calibration::WorkloadModel& workload)
+      : scenario_(scenario), given_(&workload) {}
 
   /// Simulates the configuration's steps on the first call. The reference lives as long as this.
   const StepDistribution& distribution(const Configuration& configuration);
@@ -58,14 +59,14 @@ class ScenarioSteps {
   const WorkloadSummary& workload(std::size_t pool, std::size_t stage);
 
  private:
-  WorkloadModel model(std::size_t pool, std::size_t stage) const;
+  calibration::WorkloadModel model(std::size_t pool, std::size_t stage) const;
   StepDistribution simulate(const Configuration& configuration, std::uint64_t seed) const;
 
   const Scenario& scenario_;
   StepDistributionCache* cache_ = nullptr;  // null: nothing is shared
-  const WorkloadModel* given_ = nullptr;
+  const calibration::WorkloadModel* given_ = nullptr;
   std::map<Configuration, StepDistributionCache::Distribution> distributions_;
   std::map<std::pair<std::size_t, std::size_t>, StepDistributionCache::Workload> workloads_;  // by pool and stage
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "common/units.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Where one worker's time in a step went. All but `device` sum to the step's duration.
 struct WorkerStep {
@@ -66,4 +66,4 @@ class StepProcess {
   std::vector<StepSpan>* spans_ = nullptr;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

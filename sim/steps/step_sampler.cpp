@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 StepSampler::StepSampler(std::size_t samples, std::size_t workers, std::size_t block_length, std::uint64_t seed)
     : samples_(samples),
@@ -41,4 +41,4 @@ std::span<const std::size_t> StepSampler::next() {
   return rows_;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "common/random.hpp"
 #include "sim/steps/rare_stalls.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Block bootstrap of a trace. All workers draw the same block of consecutive steps, so that they share slow drift;
 /// inside the block each starts at a place of its own, so that they do not share fast jitter. Rows follow each other as
@@ -44,4 +44,4 @@ class StepSampler {
   RandomStream random_, tail_random_, stall_random_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

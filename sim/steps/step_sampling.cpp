@@ -8,7 +8,7 @@
 #include "calibration/statistics.hpp"
 #include "sim/steps/step_sampler.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 // Without jitter steps repeat after the input queue has filled, each one like the step before the last: where the two
@@ -46,7 +46,7 @@ class SampledSteps {
         options_(options),
         sums_(sums),
         out_(out),
-        sampler_(options.samples, options.workers, kBlockSteps, options.seed) {
+        sampler_(options.samples, options.workers, calibration::kBlockSteps, options.seed) {
     if (options.tail) sampler_.use_tail(*options.tail);
     if (options.every_step) sampler_.use_stalls(options.stalls);
     // A block holds whole rounds.
@@ -56,7 +56,7 @@ class SampledSteps {
 
   std::size_t block_length() const { return block_length_; }
   const std::vector<double>& durations_s() const { return durations_s_; }
-  BlockMean mean() const { return block_mean(durations_s_, block_length_); }
+  calibration::BlockMean mean() const { return calibration::block_mean(durations_s_, block_length_); }
 
   /// Fills the input queue, which happens once a run: the steps count for nothing.
   void warm_up() {
@@ -91,7 +91,7 @@ void sample_blocks(SampledSteps& steps, const SamplingOptions& options, StepDist
   for (std::size_t block = 1;; ++block) {
     for (std::size_t i = 0; i < steps.block_length(); ++i) steps.count_step();
     if (block < kMinBlocks) continue;
-    const BlockMean mean = steps.mean();
+    const calibration::BlockMean mean = steps.mean();
     out.precise = mean.half_width <= options.precision * mean.mean;
     if (out.precise || block >= limit) return;
   }
@@ -136,7 +136,7 @@ void sample_steps(StepProcess& process, const SamplingOptions& options, StepSums
     sample_blocks(steps, options, out);
   sums.write_mean_step(static_cast<double>(out.simulated), out);
   if (options.every_step) return;
-  const BlockMean mean = steps.mean();
+  const calibration::BlockMean mean = steps.mean();
   const auto length = static_cast<double>(steps.block_length());
   out.half_width = mean.half_width / mean.mean;
   out.own_variance = mean.block_deviation * mean.block_deviation * length;
@@ -152,4 +152,4 @@ void show_steps(StepProcess& process, const SamplingOptions& options, StepDistri
   process.record(nullptr);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

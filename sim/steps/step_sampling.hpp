@@ -10,7 +10,7 @@
 #include "sim/steps/step_process.hpp"
 #include "sim/steps/step_sums.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The steps that a distribution is asked for.
 struct SamplingOptions {
@@ -39,4 +39,4 @@ void sample_steps(StepProcess& process, const SamplingOptions& options, StepSums
 /// Simulates `shown_steps` further steps that repeat the first recorded one, for their spans; they count for nothing.
 void show_steps(StepProcess& process, const SamplingOptions& options, StepDistribution& out);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

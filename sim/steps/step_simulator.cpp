@@ -5,14 +5,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "calibration/worker_variation.hpp"
 #include "calibration/statistics.hpp"
+#include "calibration/worker_variation.hpp"
 #include "common/errors.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kMaxMessagesOfRun = 1e8;      // of message fidelity: some minutes, and a duration kept of each step
@@ -21,7 +21,7 @@ constexpr std::size_t kMinSamplesOfTail = 50;  // recorded steps below which no 
 }  // namespace
 
 StepSimulator::StepSimulator(const Scenario& scenario, const Configuration& configuration,
-                             const std::vector<WorkloadModel>& workloads, std::uint64_t seed)
+                             const std::vector<calibration::WorkloadModel>& workloads, std::uint64_t seed)
     : scenario_(scenario),
       configuration_(configuration),
       workloads_(workloads),
@@ -33,7 +33,7 @@ StepSimulator::StepSimulator(const Scenario& scenario, const Configuration& conf
   if (workers() > 1 || scenario.servers.nodes > 0) connect(workloads[layout_.pool_of.front()].central);
 }
 
-void StepSimulator::connect(const StepModel& model) {
+void StepSimulator::connect(const calibration::StepModel& model) {
   const Synchronization& sync = scenario_.synchronization;
   std::vector<std::int64_t> buckets;
   std::int64_t weights = 0;
@@ -66,11 +66,11 @@ Topology StepSimulator::topology() const {
 }
 
 /// Workers that differ are all given the slowest one's time, so that they stay alike; StepSums tells work from waiting.
-double StepSimulator::slowest_factor(const WorkloadModel& workload, Bound bound) const {
+double StepSimulator::slowest_factor(const calibration::WorkloadModel& workload, Bound bound) const {
   const Synchronization& sync = scenario_.synchronization;
   const auto together = static_cast<std::size_t>(batches());
   if (together < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
-  const WorkerVariation& spread = workload.worker_variation;
+  const calibration::WorkerVariation& spread = workload.worker_variation;
   double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
   if (sync.jitter) deviation = *sync.jitter;
   const double between = std::min(spread.between, deviation);
@@ -78,7 +78,7 @@ double StepSimulator::slowest_factor(const WorkloadModel& workload, Bound bound)
   const double steps = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
   const auto not_waited_for = static_cast<std::size_t>(sync.backup_workers);
   return 1 + std::sqrt(between * between + within / steps) *
-                 std::max(0.0, expected_slowest(together, std::min(together, 1 + not_waited_for)));
+                 std::max(0.0, calibration::expected_slowest(together, std::min(together, 1 + not_waited_for)));
 }
 
 StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
@@ -89,23 +89,23 @@ StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
   out.host_s.assign(pools, 0);
   for (std::size_t p = 0; p < pools; ++p) {
     if (configuration_.nodes[p] == 0) continue;
-    StepModel& model = out.models.by_pool[p];
+    calibration::StepModel& model = out.models.by_pool[p];
     if (model.samples > 1) {
       out.stalls = take_rare_stalls(model);
-      if (workers() > kBlockSteps && model.samples >= kMinSamplesOfTail) out.tail = fit_tail(model);
+      if (workers() > calibration::kBlockSteps && model.samples >= kMinSamplesOfTail) out.tail = fit_tail(model);
     }
     out.host_s[p] = mean_host_s(model);
     out.slowest[p] = slowest_factor(workloads_[p], bound);
     if (out.slowest[p] > 1) slow_down(model, out.slowest[p]);
   }
   if (configuration_.slow > 0) out.slow = out.models.by_pool;
-  for (StepModel& model : out.slow) slow_down(model, configuration_.slow_factor);
+  for (calibration::StepModel& model : out.slow) slow_down(model, configuration_.slow_factor);
   return out;
 }
 
 /// The first workers are those that the configuration slows down.
-std::vector<const StepModel*> StepSimulator::model_of_each(const Workers& workers) const {
-  std::vector<const StepModel*> models;
+std::vector<const calibration::StepModel*> StepSimulator::model_of_each(const Workers& workers) const {
+  std::vector<const calibration::StepModel*> models;
   for (const std::size_t pool : layout_.pool_of) {
     const bool slow = models.size() < static_cast<std::size_t>(configuration_.slow);
     models.push_back(slow ? &workers.slow[pool] : &workers.models.by_pool[pool]);
@@ -121,8 +121,8 @@ std::unique_ptr<StepProcess> StepSimulator::make_process(const Workers& workers)
   return make_synchronous(models);
 }
 
-std::unique_ptr<StepProcess> StepSimulator::make_component_split(const Workers& workers,
-                                                                 const std::vector<const StepModel*>& models) const {
+std::unique_ptr<StepProcess> StepSimulator::make_component_split(
+    const Workers& workers, const std::vector<const calibration::StepModel*>& models) const {
   constexpr double kBytesPerValue = 4;  // images cross as floats
   std::vector<Seconds> reduce(models.front()->buckets.size(), Seconds{0});
   if (models.size() > 2)
@@ -133,7 +133,8 @@ std::unique_ptr<StepProcess> StepSimulator::make_component_split(const Workers& 
                                           std::move(reduce));
 }
 
-std::unique_ptr<StepProcess> StepSimulator::make_asynchronous(const std::vector<const StepModel*>& models) {
+std::unique_ptr<StepProcess> StepSimulator::make_asynchronous(
+    const std::vector<const calibration::StepModel*>& models) {
   const Synchronization& sync = scenario_.synchronization;
   const int prefetch = scenario_.input.prefetch;
   double bytes = 0;
@@ -149,7 +150,7 @@ std::unique_ptr<StepProcess> StepSimulator::make_asynchronous(const std::vector<
   return std::make_unique<AsyncServerSteps>(models, prefetch, servers_->traffic);
 }
 
-std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<const StepModel*>& models) {
+std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<const calibration::StepModel*>& models) {
   const Synchronization& sync = scenario_.synchronization;
   const bool remember = !jitter_ && !message_;
   Reduce reduce;
@@ -211,4 +212,4 @@ StepDistribution StepSimulator::simulate(Bound bound) {
   return out;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

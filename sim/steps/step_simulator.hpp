@@ -16,13 +16,13 @@
 #include "sim/steps/worker_layout.hpp"
 #include "sim/steps/worker_models.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class StepSimulator {
  public:
   /// `workloads` has one for each pool, empty where the pool has no node. All must outlive this.
   StepSimulator(const Scenario& scenario, const Configuration& configuration,
-                const std::vector<WorkloadModel>& workloads, std::uint64_t seed);
+                const std::vector<calibration::WorkloadModel>& workloads, std::uint64_t seed);
 
   /// The distribution of steps for one bound of the workloads, without `low` and `high`. ConfigError if message
   /// fidelity would take too long or cannot be.
@@ -32,7 +32,8 @@ class StepSimulator {
   /// What the workers do in a step, for one bound.
   struct Workers {
     WorkerModels models;
-    std::vector<StepModel> slow;     // by pool: of workers that the configuration slows down; empty: there are none
+    std::vector<calibration::StepModel>
+        slow;                        // by pool: of workers that the configuration slows down; empty: there are none
     std::vector<double> slowest;     // by pool: times as long as the mean worker's the slowest one's work takes
     std::vector<double> host_s;      // by pool: host seconds of one worker's mean step
     RareStalls stalls;               // taken out of the models
@@ -42,18 +43,18 @@ class StepSimulator {
   std::size_t workers() const { return layout_.pool_of.size(); }
   int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
   Topology topology() const;
-  void connect(const StepModel& model);
-  double slowest_factor(const WorkloadModel& workload, Bound bound) const;
+  void connect(const calibration::StepModel& model);
+  double slowest_factor(const calibration::WorkloadModel& workload, Bound bound) const;
   Workers prepare_workers(Bound bound) const;
-  std::vector<const StepModel*> model_of_each(const Workers& workers) const;
+  std::vector<const calibration::StepModel*> model_of_each(const Workers& workers) const;
   SamplingOptions sampling_options(const Workers& workers) const;
   void check_message_count() const;
 
   std::unique_ptr<StepProcess> make_process(const Workers& workers);
   std::unique_ptr<StepProcess> make_component_split(const Workers& workers,
-                                                    const std::vector<const StepModel*>& models) const;
-  std::unique_ptr<StepProcess> make_asynchronous(const std::vector<const StepModel*>& models);
-  std::unique_ptr<StepProcess> make_synchronous(const std::vector<const StepModel*>& models);
+                                                    const std::vector<const calibration::StepModel*>& models) const;
+  std::unique_ptr<StepProcess> make_asynchronous(const std::vector<const calibration::StepModel*>& models);
+  std::unique_ptr<StepProcess> make_synchronous(const std::vector<const calibration::StepModel*>& models);
 
   void add_stalls(const RareStalls& stalls, StepDistribution& out) const;
   void add_work(const Workers& workers, StepDistribution& out) const;
@@ -62,7 +63,7 @@ class StepSimulator {
 
   const Scenario& scenario_;
   const Configuration& configuration_;
-  const std::vector<WorkloadModel>& workloads_;
+  const std::vector<calibration::WorkloadModel>& workloads_;
   std::uint64_t seed_;
   WorkerLayout layout_;
   bool message_;
@@ -71,4 +72,4 @@ class StepSimulator {
   std::optional<ServerRoutes> servers_;           // of asynchronous training, once its process has been made
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

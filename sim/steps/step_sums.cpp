@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace ganymede {
+namespace ganymede::sim {
 
 StepSums::StepSums(std::vector<std::size_t> pool_of, std::vector<double> slowest)
     : pool_of_(std::move(pool_of)), slowest_(std::move(slowest)), pools_(slowest_.size()) {}
@@ -35,4 +35,4 @@ void StepSums::write_mean_step(double steps, StepDistribution& out) const {
   }
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

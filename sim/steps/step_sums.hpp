@@ -8,7 +8,7 @@
 #include "sim/steps/step_distribution.hpp"
 #include "sim/steps/step_process.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class StepSums {
  public:
@@ -29,4 +29,4 @@ class StepSums {
   std::vector<PoolStep> pools_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

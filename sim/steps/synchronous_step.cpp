@@ -4,13 +4,15 @@
 #include <cassert>
 #include <numeric>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Index of the first phase that needs the reduced gradients of `network`, whose last bucket is ready in phase `last`.
-std::size_t first_user(const StepModel& model, const std::string& network, std::size_t last, bool overlap) {
+std::size_t first_user(const calibration::StepModel& model, const std::string& network, std::size_t last,
+                       bool overlap) {
   for (std::size_t phase = last + 1; phase < model.phases.size(); ++phase)
-    if (model.phases[phase].stream == Stream::compute && (!overlap || model.phases[phase].network == network))
+    if (model.phases[phase].stream == calibration::Stream::compute &&
+        (!overlap || model.phases[phase].network == network))
       return phase;
   return model.phases.size();
 }
@@ -24,12 +26,12 @@ Seconds kth_smallest(std::vector<Seconds> times, std::size_t k) {
 
 }  // namespace
 
-SynchronousStep::SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options,
-                                 Reduce reduce)
-    : SynchronousStep(std::vector<const StepModel*>(static_cast<std::size_t>(topology.ranks), &model), topology,
-                      options, std::move(reduce)) {}
+SynchronousStep::SynchronousStep(const calibration::StepModel& model, const Topology& topology,
+                                 const SynchronousOptions& options, Reduce reduce)
+    : SynchronousStep(std::vector<const calibration::StepModel*>(static_cast<std::size_t>(topology.ranks), &model),
+                      topology, options, std::move(reduce)) {}
 
-SynchronousStep::SynchronousStep(std::vector<const StepModel*> models, const Topology& topology,
+SynchronousStep::SynchronousStep(std::vector<const calibration::StepModel*> models, const Topology& topology,
                                  const SynchronousOptions& options, Reduce reduce)
     : models_(std::move(models)),
       model_(*models_.front()),
@@ -58,12 +60,12 @@ SynchronousStep::SynchronousStep(std::vector<const StepModel*> models, const Top
 
 Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds start) {
   Input& input = inputs_[worker];
-  const StepModel& model = *models_[worker];
+  const calibration::StepModel& model = *models_[worker];
   Seconds& slot = input.taken[steps_ % input.taken.size()];
   Seconds ready = slot;  // the queue has room once the batch that was here before was taken
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
-    const StepPhase& stage = model.phases[i];
-    if (stage.stream != Stream::input) continue;
+    const calibration::StepPhase& stage = model.phases[i];
+    if (stage.stream != calibration::Stream::input) continue;
     const Seconds begin = std::max(ready, input.stage_free[i]);
     ready = begin + Seconds{stage.device_s[row]};
     input.stage_free[i] = ready;
@@ -75,7 +77,7 @@ Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds
 
 void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> rows) {
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
-    const StepPhase& phase = models_[worker]->phases[index];
+    const calibration::StepPhase& phase = models_[worker]->phases[index];
     const std::size_t row = rows[worker];
     const Seconds begin = clock_[worker];
     const Seconds start = begin + Seconds{phase.gap_s[row]};
@@ -204,7 +206,7 @@ StepOutcome SynchronousStep::next(std::span<const std::size_t> rows, std::span<c
     parts_[worker].compute += Seconds{extra_s[worker]};
   }
   for (std::size_t phase = 0; phase < model_.phases.size(); ++phase) {
-    if (model_.phases[phase].stream != Stream::compute) continue;
+    if (model_.phases[phase].stream != calibration::Stream::compute) continue;
     wait_for_reductions(phase);
     run_phase(phase, rows);
   }
@@ -217,4 +219,4 @@ StepOutcome SynchronousStep::next(std::span<const std::size_t> rows, std::span<c
   return {duration, parts_};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -12,12 +12,12 @@
 #include "sim/collectives/topology.hpp"
 #include "sim/steps/step_process.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// One all-reduce to run: a bucket, and when each worker issues it.
 struct Reduction {
   std::size_t bucket = 0;         ///< Index into StepModel::buckets.
-  std::vector<Seconds> arrivals;  ///< Of each worker.
+  std::vector<Seconds> arrivals;  ///< One entry for each worker.
 };
 
 /// Runs reductions of one communicator in order and returns when each is done: [reduction][worker], on the clock of the
@@ -40,11 +40,12 @@ class SynchronousStep : public StepProcess {
  public:
   /// Workers that are alike. `model` must outlive this; `reduce` may be empty for one worker. Precondition:
   /// topology.ranks >= 1.
-  SynchronousStep(const StepModel& model, const Topology& topology, const SynchronousOptions& options, Reduce reduce);
+  SynchronousStep(const calibration::StepModel& model, const Topology& topology, const SynchronousOptions& options,
+                  Reduce reduce);
   /// Workers that differ: each has a model of its own, with the same phases and buckets and with other times. All
   /// models must outlive this.
-  SynchronousStep(std::vector<const StepModel*> models, const Topology& topology, const SynchronousOptions& options,
-                  Reduce reduce);
+  SynchronousStep(std::vector<const calibration::StepModel*> models, const Topology& topology,
+                  const SynchronousOptions& options, Reduce reduce);
 
   StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) override;
 
@@ -68,9 +69,9 @@ class SynchronousStep : public StepProcess {
   Seconds end_step(std::span<const std::size_t> rows);
   void wait_for_reductions(std::size_t first_waiting_phase);
 
-  std::vector<const StepModel*> models_;  // by worker
-  const StepModel& model_;                // the first worker's: its phases and buckets are everybody's
-  std::vector<std::size_t> node_of_;      // by worker
+  std::vector<const calibration::StepModel*> models_;  // by worker
+  const calibration::StepModel& model_;                // the first worker's: its phases and buckets are everybody's
+  std::vector<std::size_t> node_of_;                   // by worker
   Topology topology_;
   SynchronousOptions options_;
   Reduce reduce_;
@@ -87,4 +88,4 @@ class SynchronousStep : public StepProcess {
   std::vector<Running> running_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

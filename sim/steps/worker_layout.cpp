@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Between regions whose link nobody states, because the second is only for moving there. Should nodes be held in both,
@@ -11,9 +11,10 @@ constexpr BytesPerSecond kAssumedRegionBandwidth{5e9 / 8};
 constexpr Seconds kAssumedRegionLatency{0.03};
 
 /// The platform with NICs and fabric at that share of their bandwidth.
-std::shared_ptr<const Platform> with_slower_network(const std::shared_ptr<const Platform>& platform, double share) {
+std::shared_ptr<const platforms::Platform> with_slower_network(
+    const std::shared_ptr<const platforms::Platform>& platform, double share) {
   if (share == 1) return platform;
-  auto copy = std::make_shared<Platform>(*platform);
+  auto copy = std::make_shared<platforms::Platform>(*platform);
   for (auto& instance : copy->instances)
     if (instance.nic) {
       instance.nic->bandwidth *= share;
@@ -27,8 +28,8 @@ std::shared_ptr<const Platform> with_slower_network(const std::shared_ptr<const 
 /// servers were chosen on, they are taken to be of its workers' type: an assumption.
 void add_servers(const ServerNodes& servers, Site& site) {
   if (servers.nodes == 0) return;
-  const Instance* instance = site.groups.front().instance;
-  for (const Instance& other : site.platform->instances)
+  const platforms::Instance* instance = site.groups.front().instance;
+  for (const platforms::Instance& other : site.platform->instances)
     if (other.name == servers.instance) instance = &other;
   site.groups.push_back({instance, servers.nodes, 1});
 }
@@ -46,7 +47,7 @@ WorkerLayout layout_workers(const Scenario& scenario, const Configuration& confi
       const ScenarioPool& pool = scenario.pools[q];
       if (taken[q] || configuration.nodes[q] == 0 || !same_place(first, pool)) continue;
       taken[q] = true;
-      const Instance* instance = &site.platform->instance(pool.pool.instance);
+      const platforms::Instance* instance = &site.platform->instance(pool.pool.instance);
       const int gpus = pool.pool.gpus_per_node;
       if (!site.groups.empty() && site.groups.back().instance == instance && site.groups.back().gpus_per_node == gpus)
         site.groups.back().nodes += configuration.nodes[q];
@@ -64,12 +65,12 @@ WorkerLayout layout_workers(const Scenario& scenario, const Configuration& confi
   return layout;
 }
 
-std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
-  std::optional<Link> narrowest;
+std::optional<platforms::Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
+  std::optional<platforms::Link> narrowest;
   for (const PoolLink& link : scenario.links) {
     if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
     const bool stated = link.bandwidth.si > 0;
-    Link known;
+    platforms::Link known;
     known.bandwidth = stated ? link.bandwidth : kAssumedRegionBandwidth;
     known.bandwidth *= configuration.network;
     known.latency = stated ? link.latency : kAssumedRegionLatency;
@@ -80,4 +81,4 @@ std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration
   return narrowest;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "sim/steps/communication.hpp"
 #include "sim/steps/step_distribution.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The workers of a configuration, numbered site by site and node by node.
 struct WorkerLayout {
@@ -23,6 +23,6 @@ WorkerLayout layout_workers(const Scenario& scenario, const Configuration& confi
 
 /// The lowest bandwidth and the highest latency of the links that join the configuration's places; none where all nodes
 /// are in one place.
-std::optional<Link> narrowest_link(const Scenario& scenario, const Configuration& configuration);
+std::optional<platforms::Link> narrowest_link(const Scenario& scenario, const Configuration& configuration);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

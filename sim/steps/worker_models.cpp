@@ -5,10 +5,10 @@
 
 #include "sim/ledger/energy.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
-const StepModel& model_at(const WorkloadModel& workload, Bound bound) {
+const calibration::StepModel& model_at(const calibration::WorkloadModel& workload, Bound bound) {
   return bound == Bound::low ? workload.low : bound == Bound::high ? workload.high : workload.central;
 }
 
@@ -26,9 +26,9 @@ int loaders_of_node(const Scenario& scenario, const ScenarioPool& pool) {
 }
 
 /// Makes the device's work, and its operations, `factor` times as large.
-void scale_device(StepModel& model, double factor) {
+void scale_device(calibration::StepModel& model, double factor) {
   for (auto& phase : model.phases)
-    if (phase.stream == Stream::compute) {
+    if (phase.stream == calibration::Stream::compute) {
       for (auto& time : phase.device_s) time *= factor;
       phase.flops *= factor;
     }
@@ -36,23 +36,23 @@ void scale_device(StepModel& model, double factor) {
 
 /// A capped GPU runs at a lower clock. Phases that arithmetic limits take longer in proportion; those that memory
 /// limits keep their time.
-void cap_power(StepModel& model, const Scenario& scenario, std::size_t stage, const Gpu& gpu) {
+void cap_power(calibration::StepModel& model, const Scenario& scenario, std::size_t stage, const platforms::Gpu& gpu) {
   const double clock = capped_clock({*gpu.idle, *gpu.peak}, *scenario.power_cap);
   if (clock == 1) return;
-  const double ridge = peak_rate(scenario.trace, gpu).si / gpu.memory_bandwidth.si;
-  for (const TracePhase& recorded : scenario.trace.batches[scenario.stages[stage]].phases) {
+  const double ridge = calibration::peak_rate(scenario.trace, gpu).si / gpu.memory_bandwidth.si;
+  for (const traces::TracePhase& recorded : scenario.trace.batches[scenario.stages[stage]].phases) {
     if (recorded.flops <= ridge * (recorded.bytes_read + recorded.bytes_written)) continue;
-    for (StepPhase& phase : model.phases)
-      if (phase.name == recorded.name && phase.stream == Stream::compute)
+    for (calibration::StepPhase& phase : model.phases)
+      if (phase.name == recorded.name && phase.stream == calibration::Stream::compute)
         for (double& time : phase.device_s) time /= clock;
   }
 }
 
 /// A stage of the input pipeline that takes the same time in each of `samples` steps.
-StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
-  StepPhase stage;
+calibration::StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
+  calibration::StepPhase stage;
   stage.name = name;
-  stage.stream = Stream::input;
+  stage.stream = calibration::Stream::input;
   stage.gap_s.assign(samples, 0);
   stage.device_s.assign(samples, seconds);
   stage.host_s.assign(samples, 0);
@@ -66,7 +66,7 @@ StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;
-  const Storage& storage = *input.storage;
+  const platforms::Storage& storage = *input.storage;
   const int workers = workers_of(scenario, configuration);
   const double loaders = batches_loaded(scenario.synchronization, workers);
   const double images = models.batch[pool];
@@ -82,7 +82,7 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
     time = std::max(time, bytes / (where.instance().nic->bandwidth.si * where.instance().nic->count /
                                    loaders_of_node(scenario, where)));
   time += storage.latency.si;
-  StepModel& model = models.by_pool[pool];
+  calibration::StepModel& model = models.by_pool[pool];
   model.phases.insert(model.phases.begin(), input_stage("storage", model.samples, time));
   for (auto& bucket : model.buckets) {
     ++bucket.phase;
@@ -93,13 +93,14 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
 
 /// Decodes on the node's processors: the stages last longer where a node has fewer processors than workers that load,
 /// and unpacking compressed images comes on top.
-void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images, double cpus) {
+void decode_on_host(calibration::StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images,
+                    double cpus) {
   const int vcpus = pool.instance().vcpus;
   const double crowd = vcpus > 0 ? std::max(1.0, loaders_of_node(scenario, pool) / (vcpus * cpus)) : 1;
   const double unpack = images * scenario.input.decompress.si;
   bool first = true;
   for (auto& phase : model.phases) {
-    if (phase.stream != Stream::input || phase.name == "storage" || phase.name == "copy") continue;
+    if (phase.stream != calibration::Stream::input || phase.name == "storage" || phase.name == "copy") continue;
     for (auto& time : phase.device_s) time = (time + (first ? unpack : 0)) * crowd;
     first = false;
   }
@@ -111,7 +112,7 @@ void decode_on_host(StepModel& model, const Scenario& scenario, const ScenarioPo
 }  // namespace
 
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
-                       const std::vector<WorkloadModel>& workloads, Bound bound) {
+                       const std::vector<calibration::WorkloadModel>& workloads, Bound bound) {
   WorkerModels models;
   const std::size_t pools = scenario.pools.size();
   models.by_pool.resize(pools);
@@ -128,7 +129,7 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
   }
   for (std::size_t p = 0; p < pools; ++p) {
     if (configuration.nodes[p] == 0) continue;
-    StepModel& model = models.by_pool[p];
+    calibration::StepModel& model = models.by_pool[p];
     if (scenario.synchronization.by_speed) {
       const double share = workers / speed_sum / model_at(workloads[p], Bound::central).mean_s();
       models.batch[p] = recorded * share;
@@ -142,20 +143,21 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
   return models;
 }
 
-void slow_down(StepModel& model, double factor) {
+void slow_down(calibration::StepModel& model, double factor) {
   for (auto& phase : model.phases)
-    if (phase.stream == Stream::compute)
+    if (phase.stream == calibration::Stream::compute)
       for (auto* times : {&phase.gap_s, &phase.device_s, &phase.host_s})
         for (double& time : *times) time *= factor;
   for (double& time : model.tail_s) time *= factor;
 }
 
-double mean_host_s(const StepModel& model) {
+double mean_host_s(const calibration::StepModel& model) {
   double sum = 0;
   for (const auto& phase : model.phases)
     for (std::size_t i = 0; i < model.samples; ++i)
-      sum += phase.host_s[i] + (phase.stream == Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
+      sum += phase.host_s[i] +
+             (phase.stream == calibration::Stream::input && phase.name != "storage" ? phase.device_s[i] : 0);
   return sum / static_cast<double>(model.samples);
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,14 +7,14 @@
 #include "sim/scenario/scenario.hpp"
 #include "sim/steps/step_distribution.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// Which of a transferred workload's models is meant: the expected one, or one of the bounds of its step time.
 enum class Bound { central, low, high };
 
 /// One model for each pool, empty where the pool has no node.
 struct WorkerModels {
-  std::vector<StepModel> by_pool;
+  std::vector<calibration::StepModel> by_pool;
   std::vector<double> batch;  ///< Images that a worker of each pool trains in a step.
   double reads = 0;           ///< Requests to the dataset's storage of all workers in a step.
 };
@@ -22,11 +22,11 @@ struct WorkerModels {
 /// The pools' workloads (empty where the pool has no node) as workers of the configuration go through them: with
 /// batches by speed, a power cap, decoding on crowded hosts and reading from storage where the scenario has them.
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
-                       const std::vector<WorkloadModel>& workloads, Bound bound);
+                       const std::vector<calibration::WorkloadModel>& workloads, Bound bound);
 
 /// Makes the worker's own work take `factor` times as long; the input pipeline keeps its times.
-void slow_down(StepModel& model, double factor);
+void slow_down(calibration::StepModel& model, double factor);
 /// Host seconds of a mean step, with decoding and copying, which the host does; without waiting for storage.
-double mean_host_s(const StepModel& model);
+double mean_host_s(const calibration::StepModel& model);
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

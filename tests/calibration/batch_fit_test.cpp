@@ -10,7 +10,7 @@
 #include "common/errors.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 using testing::HasSubstr;
@@ -54,16 +54,16 @@ TEST(PhaseFit, FollowsWhatIsNoRoofline) {
 }
 
 /// Entries in which a tenth of the time of each compute phase is fixed and the rest is proportional to the batch.
-StepTrace by_batch(const std::vector<int>& sizes) {
-  StepTrace trace = constant_trace(8);
-  const TraceBatch unit = trace.batches.front();
+traces::StepTrace by_batch(const std::vector<int>& sizes) {
+  traces::StepTrace trace = constant_trace(8);
+  const traces::TraceBatch unit = trace.batches.front();
   trace.batches.clear();
   for (const int size : sizes) {
-    TraceBatch& entry = trace.batches.emplace_back(unit);
+    traces::TraceBatch& entry = trace.batches.emplace_back(unit);
     const double factor = 0.1 + 0.9 * size / 64;
     entry.batch = size;
     entry.memory_bytes = {{"parameters", 1e6}, {"activations", 1e4 * size}};
-    for (TracePhase& phase : entry.phases) {
+    for (traces::TracePhase& phase : entry.phases) {
       phase.flops *= size / 64.0;
       for (auto* times : {&phase.start_s, &phase.seconds, &phase.host_s})
         for (double& time : *times) time *= factor;
@@ -74,11 +74,11 @@ StepTrace by_batch(const std::vector<int>& sizes) {
 }
 
 TEST(BatchModel, CarriesAnEntryToAnotherSize) {
-  StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
-  const TraceBatch recorded = trace.batches[3];
+  traces::StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
+  const traces::TraceBatch recorded = trace.batches[3];
   const std::size_t at = entry_for(trace, "", 96);
   ASSERT_EQ(at, 6U);
-  const TraceBatch& entry = trace.batches[at];
+  const traces::TraceBatch& entry = trace.batches[at];
   const double factor = 0.1 + 0.9 * 96 / 64;
   ASSERT_EQ(entry.batch, 96);
   for (std::size_t i = 0; i < entry.wall_s.size(); ++i) EXPECT_NEAR(entry.wall_s[i] / recorded.wall_s[i], factor, 1e-6);
@@ -99,13 +99,13 @@ TEST(BatchModel, CarriesAnEntryToAnotherSize) {
 }
 
 TEST(BatchModel, LeavesOutEachSizeTheExtremesToo) {
-  StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
+  traces::StepTrace trace = by_batch({8, 16, 32, 64, 128, 256});
   // The largest size takes 1.5 times as long as the others suggest.
-  for (TracePhase& phase : trace.batches.back().phases)
+  for (traces::TracePhase& phase : trace.batches.back().phases)
     for (auto* times : {&phase.start_s, &phase.seconds})
       for (double& time : *times) time *= 1.5;
   for (double& wall : trace.batches.back().wall_s) wall *= 1.5;
-  std::vector<const TraceBatch*> entries;
+  std::vector<const traces::TraceBatch*> entries;
   for (const auto& entry : trace.batches) entries.push_back(&entry);
   const BatchModel model(entries);
   ASSERT_EQ(model.leave_one_out().size(), 6U);
@@ -117,7 +117,7 @@ TEST(BatchModel, LeavesOutEachSizeTheExtremesToo) {
 }
 
 TEST(BatchModel, WarnsBeyondTheRangeAndOfFewSizes) {
-  StepTrace trace = by_batch({16, 32, 64});
+  traces::StepTrace trace = by_batch({16, 32, 64});
   const std::size_t at = entry_for(trace, "", 512);
   EXPECT_THAT(trace.batches[at].carried->warnings,
               testing::ElementsAre(HasSubstr("batch 512 lies beyond the calibrated range of 16 to 64"),
@@ -125,9 +125,9 @@ TEST(BatchModel, WarnsBeyondTheRangeAndOfFewSizes) {
 }
 
 TEST(BatchModel, SaysSoOnAnotherDeviceToo) {
-  StepTrace trace = by_batch({16, 32, 64});
+  traces::StepTrace trace = by_batch({16, 32, 64});
   const std::size_t at = entry_for(trace, "", 512);
-  Gpu other;
+  platforms::Gpu other;
   other.name = "GPU-Y";
   other.fp32 = FlopsPerSecond{20e12};
   other.memory_bandwidth = BytesPerSecond{1800e9};
@@ -137,7 +137,7 @@ TEST(BatchModel, SaysSoOnAnotherDeviceToo) {
 }
 
 TEST(BatchModel, NeedsThreeSizes) {
-  StepTrace trace = by_batch({16, 32});
+  traces::StepTrace trace = by_batch({16, 32});
   try {
     entry_for(trace, "", 64);
     FAIL() << "expected a ConfigError";
@@ -147,10 +147,10 @@ TEST(BatchModel, NeedsThreeSizes) {
 }
 
 TEST(BatchModel, NeedsTheSamePhases) {
-  StepTrace trace = by_batch({16, 32, 64});
+  traces::StepTrace trace = by_batch({16, 32, 64});
   trace.batches[1].phases[0].name = "other";
   EXPECT_THROW(entry_for(trace, "", 48), ConfigError);
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 /// The model of a ring of four: six rounds, each of a latency and a quarter of the bytes.
@@ -75,4 +75,4 @@ TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -7,7 +7,7 @@
 #include "calibration/workload_model.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 using testing::HasSubstr;
@@ -15,8 +15,8 @@ using testing::HasSubstr;
 constexpr double kTolerance = 1e-15;
 
 TEST(MeasuredWorkload, TakesEachStepAsLongAsItTook) {
-  const StepTrace trace = made_up_trace({1e-3, 2e-3, 1.5e-3, 4e-3});
-  const TraceBatch& batch = trace.batches.front();
+  const traces::StepTrace trace = made_up_trace({1e-3, 2e-3, 1.5e-3, 4e-3});
+  const traces::TraceBatch& batch = trace.batches.front();
   const StepModel model = measured_workload(trace, batch, 0, 4).central;
   ASSERT_EQ(model.samples, 4U);
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(model.step_s(i), batch.wall_s[i], kTolerance);
@@ -28,7 +28,7 @@ TEST(MeasuredWorkload, TakesEachStepAsLongAsItTook) {
 }
 
 TEST(MeasuredWorkload, TakesAPartOfTheTrace) {
-  const StepTrace trace = made_up_trace({1e-3, 2e-3, 3e-3, 4e-3});
+  const traces::StepTrace trace = made_up_trace({1e-3, 2e-3, 3e-3, 4e-3});
   const WorkloadModel workload = measured_workload(trace, trace.batches.front(), 1, 2);
   ASSERT_EQ(workload.central.samples, 2U);
   EXPECT_NEAR(workload.central.step_s(0), 20e-3, kTolerance);
@@ -37,7 +37,7 @@ TEST(MeasuredWorkload, TakesAPartOfTheTrace) {
 }
 
 TEST(MeasuredWorkload, KeepsBucketsWithTheirPhases) {
-  const StepTrace trace = constant_trace(2);
+  const traces::StepTrace trace = constant_trace(2);
   const StepModel model = measured_workload(trace, trace.batches.front(), 0, 2).central;
   ASSERT_EQ(model.buckets.size(), 3U);
   EXPECT_EQ(model.buckets[0].bytes, 4'000'000);
@@ -47,19 +47,19 @@ TEST(MeasuredWorkload, KeepsBucketsWithTheirPhases) {
 }
 
 /// The trace with a loading phase of `seconds` at `start` in every step of 10 ms.
-StepTrace with_loading(double start, double seconds) {
-  StepTrace trace = constant_trace(8);
-  TracePhase load = made_up_phase("load", "", start, seconds, std::vector<double>(8, 1e-3));
+traces::StepTrace with_loading(double start, double seconds) {
+  traces::StepTrace trace = constant_trace(8);
+  traces::TracePhase load = made_up_phase("load", "", start, seconds, std::vector<double>(8, 1e-3));
   load.stream = "host";
   auto& phases = trace.batches.front().phases;
   phases.insert(std::find_if(phases.begin(), phases.end(),
-                             [&](const TracePhase& phase) { return phase.start_s[0] > load.start_s[0]; }),
+                             [&](const traces::TracePhase& phase) { return phase.start_s[0] > load.start_s[0]; }),
                 load);
   return trace;
 }
 
 TEST(MeasuredWorkload, LoadingBetweenThePhasesIsPartOfTheStep) {
-  const StepTrace trace = with_loading(4, 0.5);  // fills the gap before the generator
+  const traces::StepTrace trace = with_loading(4, 0.5);  // fills the gap before the generator
   const StepModel model = measured_workload(trace, trace.batches.front(), 0, 8).central;
   ASSERT_EQ(model.phases[2].name, "load");
   EXPECT_EQ(model.phases[2].stream, Stream::compute);
@@ -68,7 +68,7 @@ TEST(MeasuredWorkload, LoadingBetweenThePhasesIsPartOfTheStep) {
 }
 
 TEST(MeasuredWorkload, LoadingBesideThePhasesIsAStageOfTheInput) {
-  const StepTrace trace = with_loading(0.5, 6);
+  const traces::StepTrace trace = with_loading(0.5, 6);
   const StepModel model = measured_workload(trace, trace.batches.front(), 0, 8).central;
   ASSERT_EQ(model.phases[1].name, "load");
   EXPECT_EQ(model.phases[1].stream, Stream::input);
@@ -79,7 +79,7 @@ TEST(MeasuredWorkload, LoadingBesideThePhasesIsAStageOfTheInput) {
 TEST(MeasuredWorkload, SaysHowFarToTrustIt) {
   std::vector<double> scale(300, 1e-3);
   for (std::size_t i = 150; i < 300; ++i) scale[i] = 1.2e-3;
-  const StepTrace trace = made_up_trace(scale);
+  const traces::StepTrace trace = made_up_trace(scale);
   const WorkloadModel workload = measured_workload(trace, trace.batches.front(), 0, 300);
   const BlockMean spread = block_mean(trace.batches.front().wall_s, kBlockSteps);
   EXPECT_EQ(workload.provenance, Provenance::measured);
@@ -92,7 +92,7 @@ TEST(MeasuredWorkload, SaysHowFarToTrustIt) {
 }
 
 TEST(MeasuredWorkload, OfOneStepKnowsNothingOfItsError) {
-  const StepTrace trace = constant_trace(1);
+  const traces::StepTrace trace = constant_trace(1);
   const WorkloadModel workload = measured_workload(trace, trace.batches.front(), 0, 1);
   EXPECT_GE(workload.relative_error, 1);
   ASSERT_EQ(workload.warnings.size(), 1U);
@@ -100,14 +100,14 @@ TEST(MeasuredWorkload, OfOneStepKnowsNothingOfItsError) {
 }
 
 TEST(MeasuredWorkload, ASerialHostStaysSerial) {
-  StepTrace trace = constant_trace(2);
+  traces::StepTrace trace = constant_trace(2);
   trace.host = "serial";
   EXPECT_TRUE(measured_workload(trace, trace.batches.front(), 0, 2).central.serial_host);
 }
 
 TEST(WorkloadOn, TheDeviceOfTheTraceIsMeasuredAndAnyOtherTransferred) {
-  const StepTrace trace = constant_trace(4);
-  Gpu gpu;
+  const traces::StepTrace trace = constant_trace(4);
+  platforms::Gpu gpu;
   gpu.fp32 = FlopsPerSecond{1e13};
   gpu.memory_bandwidth = BytesPerSecond{1e12};
   gpu.name = "GPU-X";
@@ -118,4 +118,4 @@ TEST(WorkloadOn, TheDeviceOfTheTraceIsMeasuredAndAnyOtherTransferred) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -8,7 +8,7 @@
 
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 TEST(StudentT95, HasItsTabledValues) {
@@ -154,4 +154,4 @@ TEST(Statistics, OverSeedsTheIntervalGoesFromLowEndsToHighEnds) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

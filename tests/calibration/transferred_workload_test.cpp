@@ -7,7 +7,7 @@
 #include "calibration/workload_model.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 using namespace literals;
@@ -17,8 +17,8 @@ using testing::HasSubstr;
 using testing::Not;
 
 /// 10 TFLOP/s, 900 GB/s, a launch 4 us: at the central shares 5 TFLOP/s and 750 GB/s.
-Gpu target() {
-  Gpu gpu;
+platforms::Gpu target() {
+  platforms::Gpu gpu;
   gpu.name = "GPU-Y";
   gpu.memory = 16_GiB;
   gpu.fp32 = 10.0_Tflop_per_s;
@@ -28,10 +28,10 @@ Gpu target() {
 }
 
 /// A trace of one phase with that work in each step.
-StepTrace one_phase(double flops, double bytes_read, double bytes_written, std::int64_t launches) {
-  StepTrace trace = constant_trace(4);
+traces::StepTrace one_phase(double flops, double bytes_read, double bytes_written, std::int64_t launches) {
+  traces::StepTrace trace = constant_trace(4);
   trace.device.kind = "cpu";
-  TraceBatch& batch = trace.batches.front();
+  traces::TraceBatch& batch = trace.batches.front();
   batch.buckets.clear();
   batch.phases.resize(1);
   batch.phases[0].flops = flops;
@@ -41,7 +41,7 @@ StepTrace one_phase(double flops, double bytes_read, double bytes_written, std::
   return trace;
 }
 
-WorkloadModel transferred(const StepTrace& trace, const Link* host_link = nullptr) {
+WorkloadModel transferred(const traces::StepTrace& trace, const platforms::Link* host_link = nullptr) {
   return transferred_workload(trace, trace.batches.front(), target(), host_link);
 }
 
@@ -80,7 +80,7 @@ INSTANTIATE_TEST_SUITE_P(Phases, Roofline,
                          [](const auto& test) { return test.param.bound_by; });
 
 TEST(TransferredWorkload, KeepsThePhasesBucketsAndLaunchesOfTheTrace) {
-  const StepTrace trace = constant_trace(4);
+  const traces::StepTrace trace = constant_trace(4);
   const StepModel model = transferred(trace).central;
   ASSERT_EQ(model.phases.size(), 4U);
   EXPECT_EQ(model.samples, 1U);
@@ -94,9 +94,9 @@ TEST(TransferredWorkload, KeepsThePhasesBucketsAndLaunchesOfTheTrace) {
 }
 
 TEST(PeakRate, IsThatOfTheTracesPrecision) {
-  Gpu gpu;
+  platforms::Gpu gpu;
   gpu.fp32 = FlopsPerSecond{19.5e12};
-  StepTrace trace = constant_trace(1);
+  traces::StepTrace trace = constant_trace(1);
   trace.precision = "bf16";
   EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);  // no tensor-core rate is given
   gpu.tensor = FlopsPerSecond{312e12};
@@ -107,11 +107,11 @@ TEST(PeakRate, IsThatOfTheTracesPrecision) {
   EXPECT_EQ(peak_rate(trace, gpu), gpu.fp32);
 }
 
-StepTrace with_input() {
-  StepTrace trace = constant_trace(4);
-  TracePhase load = made_up_phase("load", "", 0.5, 2, std::vector<double>(4, 1e-3));
+traces::StepTrace with_input() {
+  traces::StepTrace trace = constant_trace(4);
+  traces::TracePhase load = made_up_phase("load", "", 0.5, 2, std::vector<double>(4, 1e-3));
   load.stream = "host";
-  TracePhase copy = made_up_phase("copy", "", 1, 1, std::vector<double>(4, 1e-3));
+  traces::TracePhase copy = made_up_phase("copy", "", 1, 1, std::vector<double>(4, 1e-3));
   copy.stream = "copy";
   copy.bytes_read = 5e6;
   auto& phases = trace.batches.front().phases;
@@ -122,7 +122,7 @@ StepTrace with_input() {
 // Reading a batch takes the recorded 2 ms; copying its 5 MB at 10 GB/s with a latency of 3 us takes 503 us, whatever
 // the recorded copy took.
 TEST(TransferredWorkload, ReadsAheadAndCopiesOverTheTargetsHostLink) {
-  const Link host_link{10_GB_per_s, 3_us, "datasheet", {}};
+  const platforms::Link host_link{10_GB_per_s, 3_us, "datasheet", {}};
   const StepModel model = transferred(with_input(), &host_link).central;
   ASSERT_EQ(model.phases.size(), 6U);
   EXPECT_EQ(model.phases[0].name, "load");
@@ -138,10 +138,10 @@ TEST(TransferredWorkload, ReadsAheadAndCopiesOverTheTargetsHostLink) {
 // On GPU-X (10 TFLOP/s and 900 GB/s as measured) 10 GFLOP take 1 ms at the limit; the phase took 4. On GPU-Y 90 % of
 // 20 TFLOP/s are attainable: 0.56 ms at the limit, so 2.2 ms.
 TEST(TransferredWorkload, BetweenGpusAPhaseKeepsItsEfficiency) {
-  StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
+  traces::StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
   trace.device.kind = "gpu";
   for (double& seconds : trace.batches.front().phases[0].seconds) seconds = 4e-3;
-  Gpu faster = target();
+  platforms::Gpu faster = target();
   faster.fp32 = 20.0_Tflop_per_s;
   faster.memory_bandwidth = 1800_GB_per_s;
   const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), faster, nullptr);
@@ -155,10 +155,10 @@ TEST(TransferredWorkload, BetweenGpusAPhaseKeepsItsEfficiency) {
 }
 
 TEST(TransferredWorkload, IsLessSureOfADistantGpu) {
-  StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
+  traces::StepTrace trace = one_phase(10e9, 3e6, 3e6, 1);
   trace.device.kind = "gpu";
   const auto width = [&](double factor) {
-    Gpu other = target();
+    platforms::Gpu other = target();
     other.fp32 = FlopsPerSecond{factor * 10e12 / 0.9};
     other.memory_bandwidth = BytesPerSecond{factor * 1080e9};
     const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), other, nullptr);
@@ -171,7 +171,7 @@ TEST(TransferredWorkload, IsLessSureOfADistantGpu) {
 }
 
 TEST(TransferredWorkload, SaysWhereItComesFromAndWarns) {
-  StepTrace trace = constant_trace(4);
+  traces::StepTrace trace = constant_trace(4);
   trace.device.kind = "cpu";
   const WorkloadModel workload = transferred(trace);
   EXPECT_EQ(workload.provenance, Provenance::transferred);
@@ -184,19 +184,19 @@ TEST(TransferredWorkload, SaysWhereItComesFromAndWarns) {
 
 // A profiler trace without FLOPs would look as if computing took no time elsewhere.
 TEST(TransferredWorkload, RefusesAProfilerTraceWithoutFlops) {
-  StepTrace trace = constant_trace(10);
+  traces::StepTrace trace = constant_trace(10);
   trace.software = {"PyTorch", "2.5", "profiler"};
-  for (TracePhase& phase : trace.batches[0].phases) phase.flops = 0;
-  Gpu target;
+  for (traces::TracePhase& phase : trace.batches[0].phases) phase.flops = 0;
+  platforms::Gpu target;
   target.name = "other";
   EXPECT_THROW(transferred_workload(trace, trace.batches[0], target, nullptr), ConfigError);
 }
 
 // The times of a list of layers were not measured on any device.
 TEST(TransferredWorkload, OfCountedLayersIsADatasheets) {
-  StepTrace trace = constant_trace(10);
+  traces::StepTrace trace = constant_trace(10);
   trace.software = {"layer list", "m", "roofline"};
-  Gpu target;
+  platforms::Gpu target;
   target.name = "other";
   target.fp32 = FlopsPerSecond{1e12};
   target.memory_bandwidth = BytesPerSecond{1e11};
@@ -206,8 +206,8 @@ TEST(TransferredWorkload, OfCountedLayersIsADatasheets) {
 }
 
 TEST(TransferredWorkload, WarnsWhereThePlatformGivesNoLaunchTime) {
-  const StepTrace trace = constant_trace(4);
-  Gpu gpu = target();
+  const traces::StepTrace trace = constant_trace(4);
+  platforms::Gpu gpu = target();
   gpu.launch = 0_s;
   const WorkloadModel workload = transferred_workload(trace, trace.batches.front(), gpu, nullptr);
   EXPECT_THAT(workload.warnings, Contains(HasSubstr("gives no launch time for GPU-Y")));
@@ -215,7 +215,7 @@ TEST(TransferredWorkload, WarnsWhereThePlatformGivesNoLaunchTime) {
 
 RC_GTEST_PROP(TransferredWorkload, IsBoundedByLowAndHigh, ()) {
   const auto amount = [](double unit) { return unit * *rc::gen::inRange(0, 1'000'000); };
-  StepTrace trace = constant_trace(2);
+  traces::StepTrace trace = constant_trace(2);
   for (auto& phase : trace.batches.front().phases) {
     phase.flops = amount(1e5);
     phase.bytes_read = amount(1e3);
@@ -232,4 +232,4 @@ RC_GTEST_PROP(TransferredWorkload, IsBoundedByLowAndHigh, ()) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

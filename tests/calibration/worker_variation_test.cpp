@@ -6,7 +6,7 @@
 
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::calibration {
 namespace {
 
 // The exact expectations of the largest of n normal variates (Harter, Biometrika 48, 1961).
@@ -46,4 +46,4 @@ TEST(DefaultWorkerVariation, DependsOnWhoRunsTheStep) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::calibration

@@ -8,7 +8,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using nlohmann::json;
@@ -175,4 +175,4 @@ TEST(AllReduce, BadInputIsLocated) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -7,7 +7,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -212,4 +212,4 @@ TEST(BadInput, ARunThatDoesNotFitTheMemoryIsInfeasible) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -7,7 +7,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using nlohmann::json;
@@ -143,4 +143,4 @@ TEST(Commands, DoctorAndListAnswer) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -8,7 +8,7 @@
 #include "report/results.hpp"
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -35,9 +35,9 @@ TEST(ExportLaunch, OfARealSimulation) {
 
 TEST(ExportLaunch, OfASweepItSaysWhichRun) {
   const Scratch scratch;
-  Json cheap = a_result();
+  Json cheap = report::a_result();
   cheap["cost"]["total_usd"] = "1.00";
-  const std::string sweep = scratch.write("sweep.json", a_sweep({a_result(), cheap}).dump());
+  const std::string sweep = scratch.write("sweep.json", report::a_sweep({report::a_result(), cheap}).dump());
   EXPECT_THAT(run_program("export skypilot " + sweep).err, HasSubstr("taking sweep.json, run 1: the cheapest"));
   EXPECT_EQ(run_program("export skypilot " + sweep + " --run 0").err, "");
 }
@@ -50,15 +50,15 @@ TEST(ExportLaunch, NamesWhatIsWrong) {
     EXPECT_EQ(outcome.out, "") << arguments;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr(why), Not(HasSubstr("\x1b")))) << arguments;
   };
-  Json foreign = a_result(), none = a_plan();
-  foreign["launch"]["model"] = kHostile;
+  Json foreign = report::a_result(), none = report::a_plan();
+  foreign["launch"]["model"] = report::kHostile;
   none["chosen"] = nullptr;
-  const std::string result = scratch.write("result.json", a_result().dump());
+  const std::string result = scratch.write("result.json", report::a_result().dump());
   refused("skypilto " + result, "did you mean \"skypilot\"?");
   refused("skypilot " + scratch.write("foreign.json", foreign.dump()), "is no model of ganymede train; --command");
   refused("kubernetes " + scratch.write("none.json", none.dump()), "there is nothing to launch");
   refused("kubernetes " + scratch.write("new.json", R"({ "schema": "ganymede.result/2" })"), "of a newer ganymede");
-  refused("kubernetes " + scratch.write("empty.json", a_sweep(Json::array()).dump()), "found no run to launch");
+  refused("kubernetes " + scratch.write("empty.json", report::a_sweep(Json::array()).dump()), "found no run to launch");
   refused("kubernetes " + result + " --name -x", "--name");
   refused("kubernetes " + result + " --kind deployment", "--kind");
   refused("kubernetes " + result + " -o " + result, "is the input too");
@@ -68,4 +68,4 @@ TEST(ExportLaunch, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

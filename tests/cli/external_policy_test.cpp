@@ -9,7 +9,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -104,4 +104,4 @@ TEST_F(ExternalPolicyTest, NothingIsLeftOfItWhenTheSimulationIsKilled) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-namespace ganymede {
+namespace ganymede::cli {
 
 class FakeMlflow {
  public:
@@ -139,7 +139,7 @@ class FakeMlflow {
     return {
         {"info", {{"run_id", id}, {"artifact_uri", artifact_root + runs.at(id).experiment + "/" + id + "/artifacts"}}}};
   }
-  /// Of the one form that is asked for: tags.`key` = 'value'.
+  /// Answers filters of the one form that the client sends: tags.`key` = 'value'.
   Json search(const Json& body) const {
     const auto filter = body.at("filter").get<std::string>();
     const std::size_t tick = filter.find('`'), end = filter.find("` = '");
@@ -202,4 +202,4 @@ class FakeMlflow {
   std::thread thread_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -11,7 +11,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using nlohmann::json;
@@ -217,4 +217,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& made) { return std::string(made.param.log); });
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -9,7 +9,7 @@
 #include "report/results.hpp"
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -22,7 +22,7 @@ using testing::Pair;
 using testing::SizeIs;
 
 Json result_of_seed(int seed) {
-  Json result = a_result();
+  Json result = report::a_result();
   result["provenance"]["seed"] = seed;
   return result;
 }
@@ -56,7 +56,7 @@ class Mlflow : public testing::Test {
   const Scratch scratch;
   FakeMlflow server;
   const std::string result = scratch.write("result.json", result_of_seed(7).dump());
-  const std::string sweep = scratch.write("sweep.json", a_sweep({result_of_seed(1), result_of_seed(2)}).dump());
+  const std::string sweep = scratch.write("sweep.json", report::a_sweep({result_of_seed(1), result_of_seed(2)}).dump());
   const std::string kept = sweep + ".mlflow.jsonl";
 };
 
@@ -79,7 +79,7 @@ TEST_F(Mlflow, ASweepBecomesRunsAndTwiceMakesThemOnce) {
 }
 
 TEST_F(Mlflow, OfAPlanItsCandidates) {
-  Json plan = a_plan(), other = plan["simulated"][0];
+  Json plan = report::a_plan(), other = plan["simulated"][0];
   other["chosen"] = false;
   other["usd"]["median"] = "inf";  // no number that a server takes
   plan["simulated"].push_back(other);
@@ -232,11 +232,11 @@ TEST_F(Mlflow, ArtifactsElsewhereAreSaidToBeAndNothingEmptyIsRegistered) {
 }
 
 TEST_F(Mlflow, HostileTextStaysText) {
-  Json hostile = a_result();
-  hostile["provenance"]["scenario_hash"] = "' or tags.x = '" + kHostile;
-  hostile["provenance"]["warnings"] = {std::string(9000, 'w'), kHostile};
+  Json hostile = report::a_result();
+  hostile["provenance"]["scenario_hash"] = "' or tags.x = '" + report::kHostile;
+  hostile["provenance"]["warnings"] = {std::string(9000, 'w'), report::kHostile};
   hostile["run"]["policy"] = std::string(2000, 'p');
-  hostile["run"][kHostile] = kHostile;
+  hostile["run"][report::kHostile] = report::kHostile;
   hostile["run"]["platform"] = Json{{"$id", "run-0"}};
   hostile["cost"]["total_usd"] = "inf";
   const std::string file = scratch.write("hostile.json", hostile.dump());
@@ -271,7 +271,7 @@ TEST_F(Mlflow, NamesWhatIsWrong) {
   refused(result + " --requests " + result, "is the input too");
   refused(result + " --requests " + (scratch / "missing/x").string(), "missing/x");
   refused(scratch.write("new.json", R"({ "schema": "ganymede.result/2" })") + " --requests x", "newer");
-  refused(scratch.write("empty.json", a_sweep(Json::array()).dump()) + " --requests x", "found no run");
+  refused(scratch.write("empty.json", report::a_sweep(Json::array()).dump()) + " --requests x", "found no run");
   refused("--replay " + scratch.write("e", "") + " --tracking-uri http://h", "is empty");
   refused("--replay " + scratch.write("n", "{}\n") + " --tracking-uri http://h", "line 1");
   const std::string head = R"({"schema":"ganymede.mlflow-requests/1","export":"x","known":{}})"
@@ -284,4 +284,4 @@ TEST_F(Mlflow, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -8,7 +8,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::AllOf;
@@ -206,4 +206,4 @@ TEST(ExportCommand, NamesWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

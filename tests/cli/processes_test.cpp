@@ -12,7 +12,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -136,4 +136,4 @@ TEST_F(Processes, TimeTheirAllReduceForAnOverlay) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

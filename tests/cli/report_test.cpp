@@ -7,7 +7,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -132,4 +132,4 @@ TEST_F(Report, TracesForPerfettoHaveEachWorker) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-namespace ganymede {
+namespace ganymede::cli {
 
 /// A directory of one test's own, gone when the test is.
 class Scratch {
@@ -60,4 +60,4 @@ inline Outcome run_program(const std::string& arguments, const std::string& laun
           content_of(scratch / "err")};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -7,7 +7,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::AllOf;
@@ -238,4 +238,4 @@ TEST_F(Runs, ALearnedTableIsTheSameAgainAndIsUsed) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -13,7 +13,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ TEST(Schema, TakesItsNamesFromTheListsOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

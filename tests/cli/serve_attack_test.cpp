@@ -13,7 +13,7 @@
 #include "run_program.hpp"
 #include "serve_client.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -141,4 +141,4 @@ TEST(ServeAttack, AThousandIdleConnectionsKeepNobodyWaiting) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -18,7 +18,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 
 /// The program, serving until this ends. Arguments besides --port and --data are given.
 class Server {
@@ -142,4 +142,4 @@ inline nlohmann::json long_comparison() {
   return form;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::cli

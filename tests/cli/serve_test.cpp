@@ -11,7 +11,7 @@
 #include "run_program.hpp"
 #include "serve_client.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -82,7 +82,7 @@ TEST(Serve, NoPathLeavesTheJobs) {
       for (int i = 0; i < 10; ++i) path += up;
       EXPECT_THAT(server.get(path + "etc/passwd")->status, testing::AnyOf(400, 404)) << path;
     }
-  // Of the job's folder, what is not in the table; and other ways to say a job.
+  // Files of the job's folder that the table does not list, and other spellings of a job's path.
   for (const std::string& path : std::vector<std::string>{
            job + "/job.json", job + "/", job, job + "/result.json.partial", job + "/./result.json",
            "/jobs/0/result.json", "/jobs/-1/result.json", "/jobs/01x/result.json", "/jobs/99999999999/result.json",
@@ -298,4 +298,4 @@ TEST(Serve, WhatItCannotServeItRefuses) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

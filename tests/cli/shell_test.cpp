@@ -13,7 +13,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::Contains;
@@ -226,4 +226,4 @@ TEST(Man, RefusesWhatIsNoCommand) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -11,7 +11,7 @@
 #include "cli/export.hpp"
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -56,14 +56,14 @@ TEST(Commands, ANewOneIsEverywhere) {
 
 TEST(Commands, ANewExporterIsASubcommand) {
   static std::string sent;
-  const Exporter dummy{
+  const exports::Exporter dummy{
       .name = "dummy",
       .summary = "a format of a test",
       .examples = "  ganymede export dummy result.json\n",
       .about = "",
-      .reads = {DocumentKind::result},
+      .reads = {report::DocumentKind::result},
       .options = {{.name = "color", .summary = "which color", .default_value = "red", .choices = {"red", "blue"}}},
-      .send = [](const std::string& file, const ExportValues& values, const ExportConsole&) {
+      .send = [](const std::string& file, const exports::ExportValues& values, const exports::ExportConsole&) {
         sent = file + " " + values.text("color");
       }};
   cli::Shared shared;
@@ -80,4 +80,4 @@ TEST(Commands, ANewExporterIsASubcommand) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -15,7 +15,7 @@
 #include "report/wrap.hpp"
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::Each;
@@ -65,7 +65,7 @@ std::vector<std::string> words_of(const std::string& text) {
   return words;
 }
 
-std::size_t width_of(const std::string& line) { return columns_of(line); }
+std::size_t width_of(const std::string& line) { return report::columns_of(line); }
 
 TEST(Terminal, TablesFitAndLoseNothing) {
   for (const std::string& command : {"sweep " + std::string(kStudy), std::string("list schemes"),
@@ -195,4 +195,4 @@ TEST(Progress, BarsFitTheirColumns) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -7,7 +7,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using nlohmann::json;
@@ -104,4 +104,4 @@ TEST(Train, BadInputIsLocated) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

@@ -8,7 +8,7 @@
 
 #include "run_program.hpp"
 
-namespace ganymede {
+namespace ganymede::cli {
 namespace {
 
 using testing::AllOf;
@@ -109,4 +109,4 @@ TEST(CalibrateCommand, RefusesASizeTwice) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::cli

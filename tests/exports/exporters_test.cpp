@@ -15,7 +15,7 @@
 #include "report/results.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using testing::HasSubstr;
@@ -46,7 +46,7 @@ TEST(Exporters, DescribeThemselves) {
 }
 
 TEST(Exporters, RefuseOtherKindsOfDocuments) {
-  const Document plan = document_of(a_plan());
+  const report::Document plan = report::document_of(report::a_plan());
   for (const Exporter& exporter : exporters()) {
     const bool reads = std::find(exporter.reads.begin(), exporter.reads.end(), plan.kind) != exporter.reads.end();
     if (reads)
@@ -58,9 +58,10 @@ TEST(Exporters, RefuseOtherKindsOfDocuments) {
 }
 
 TEST(Exporters, SayWhichCommandsWriteTheirDocuments) {
-  EXPECT_EQ(source_text(std::vector{DocumentKind::result}), "what simulate wrote with --format json");
-  EXPECT_EQ(source_text(std::vector{DocumentKind::result, DocumentKind::sweep, DocumentKind::plan}),
-            "what simulate, sweep or plan wrote with --format json");
+  EXPECT_EQ(source_text(std::vector{report::DocumentKind::result}), "what simulate wrote with --format json");
+  EXPECT_EQ(
+      source_text(std::vector{report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan}),
+      "what simulate, sweep or plan wrote with --format json");
 }
 
 TEST(Exporters, ValuesAreDefaultsUntilGiven) {
@@ -94,4 +95,4 @@ TEST(Exporters, AreThoseOfTheDocumentation) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -9,7 +9,7 @@
 #include "common/csv.hpp"
 #include "common/dates.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -169,4 +169,4 @@ TEST(Focus, OfASweepHasAllItsRuns) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -13,7 +13,7 @@
 #include "support/errors.hpp"
 #include "support/golden.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -21,30 +21,30 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-Launch launch_of(const Json& content) { return read_launch(document_of(content), std::nullopt); }
+Launch launch_of(const Json& content) { return read_launch(report::document_of(content), std::nullopt); }
 
 const KubernetesOptions kJob{.image = "ganymede:test", .dataset = "builtin"};
 const SkypilotOptions kTask{.image = "ganymede:test", .dataset = "builtin"};
 
 TEST(Skypilot, SeveralSpotNodes) {
-  expect_golden("exports/golden/skypilot-nodes.yaml", skypilot_task(launch_of(a_result()), kTask));
+  expect_golden("exports/golden/skypilot-nodes.yaml", skypilot_task(launch_of(report::a_result()), kTask));
 }
 
 TEST(Skypilot, TheChosenOfAPlan) {
   SkypilotOptions options = kTask;
   options.dataset = "gs://bucket/celeba";
-  expect_golden("exports/golden/skypilot-plan.yaml", skypilot_task(launch_of(a_plan()), options));
+  expect_golden("exports/golden/skypilot-plan.yaml", skypilot_task(launch_of(report::a_plan()), options));
 }
 
 TEST(Skypilot, ACommandOfOnesOwn) {
   const SkypilotOptions options{
       .name = "mine", .command = "torchrun --nnodes $NUM_NODES train.py", .dataset = "builtin", .disk_gb = 100};
-  expect_golden("exports/golden/skypilot-command.yaml", skypilot_task(launch_of(a_result()), options));
+  expect_golden("exports/golden/skypilot-command.yaml", skypilot_task(launch_of(report::a_result()), options));
 }
 
 TEST(Skypilot, NamesWhatItCannotRent) {
   for (const char* provider : {"genesis", "private", "lab"}) {
-    Json result = a_result();
+    Json result = report::a_result();
     result["launch"]["pools"][0]["provider"] = provider;
     EXPECT_THAT(message_of<ConfigError>([&] { skypilot_task(launch_of(result), kTask); }),
                 AllOf(HasSubstr(provider), HasSubstr("export kubernetes")));
@@ -52,7 +52,7 @@ TEST(Skypilot, NamesWhatItCannotRent) {
 }
 
 TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
-  Json result = a_result();
+  Json result = report::a_result();
   Json& pool = result["launch"]["pools"][0];
   const auto task = [&] { return skypilot_task(launch_of(result), kTask); };
   pool["zone"] = "us-east-1b";
@@ -77,23 +77,23 @@ TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
 TEST(Kubernetes, SeveralSpotNodes) {
   KubernetesOptions options = kJob;
   options.placeholder = true;
-  expect_golden("exports/golden/kubernetes-nodes.yaml", kubernetes_manifests(launch_of(a_result()), options));
+  expect_golden("exports/golden/kubernetes-nodes.yaml", kubernetes_manifests(launch_of(report::a_result()), options));
 }
 
 TEST(Kubernetes, TheChosenOfAPlan) {
   KubernetesOptions options = kJob;
   options.dataset = "celeba";
-  expect_golden("exports/golden/kubernetes-plan.yaml", kubernetes_manifests(launch_of(a_plan()), options));
+  expect_golden("exports/golden/kubernetes-plan.yaml", kubernetes_manifests(launch_of(report::a_plan()), options));
 }
 
 TEST(Kubernetes, AJobSetWithACommandOfOnesOwn) {
   const KubernetesOptions options{
       .name = "mine", .jobset = true, .image = "mine:1", .command = "python train.py", .dataset = "builtin"};
-  expect_golden("exports/golden/kubernetes-jobset.yaml", kubernetes_manifests(launch_of(a_result()), options));
+  expect_golden("exports/golden/kubernetes-jobset.yaml", kubernetes_manifests(launch_of(report::a_result()), options));
 }
 
 TEST(Kubernetes, SpotNodesAsEachProviderMarksThem) {
-  Json result = a_result();
+  Json result = report::a_result();
   Json& pool = result["launch"]["pools"][0];
   const auto manifests = [&] { return kubernetes_manifests(launch_of(result), kJob); };
   EXPECT_THAT(manifests(), HasSubstr("eks.amazonaws.com/capacityType: \"SPOT\""));
@@ -110,14 +110,14 @@ TEST(Kubernetes, SpotNodesAsEachProviderMarksThem) {
 
 TEST(Kubernetes, NamesWhatIsWrong) {
   const auto refused = [](const KubernetesOptions& options) {
-    return message_of<ConfigError>([&] { kubernetes_manifests(launch_of(a_result()), options); });
+    return message_of<ConfigError>([&] { kubernetes_manifests(launch_of(report::a_result()), options); });
   };
   EXPECT_THAT(refused({.name = "Not A Label", .image = "i", .dataset = "builtin"}), HasSubstr("not-a-label"));
   EXPECT_THAT(refused({.image = "i", .dataset = "../etc"}), HasSubstr("--dataset"));
   EXPECT_THAT(refused({.image = "i", .dataset = "/etc"}), HasSubstr("--dataset"));
 }
 
-/// Of lines that hold what was slipped in: a comment, or one quoted scalar and nothing else.
+/// Expects each line that holds the injected text to be a comment, or one quoted scalar and nothing else.
 void expect_harmless(const std::string& text) {
   const std::regex harmless("^ *(#.*|(- )?([A-Za-z0-9_./-]+: )?\"([^\"\\\\]|\\\\.)*\")$");
   std::istringstream lines(text);
@@ -132,22 +132,24 @@ void expect_harmless(const std::string& text) {
 }
 
 TEST(LaunchFiles, NothingInAFileOrAFlagIsRunOrBreaksOut) {
-  Json result = a_result();
-  result["launch"]["model"] = kHostile;
-  result["launch"]["dataset"] = kHostile;
-  result["run"]["policy"] = kHostile;
-  result["run"]["scheme"] = kHostile;
-  result["run"]["mode"] = kHostile;
-  result["run"]["placement"] = kHostile;
-  for (const char* key : {"region", "zone", "instance", "gpu", "market"}) result["launch"]["pools"][0][key] = kHostile;
+  Json result = report::a_result();
+  result["launch"]["model"] = report::kHostile;
+  result["launch"]["dataset"] = report::kHostile;
+  result["run"]["policy"] = report::kHostile;
+  result["run"]["scheme"] = report::kHostile;
+  result["run"]["mode"] = report::kHostile;
+  result["run"]["placement"] = report::kHostile;
+  for (const char* key : {"region", "zone", "instance", "gpu", "market"})
+    result["launch"]["pools"][0][key] = report::kHostile;
   const Launch launch = launch_of(result);
-  for (const std::string& command : {std::string(), kHostile}) {
-    const std::string task =
-        skypilot_task(launch, {.command = command, .image = kHostile, .setup = kHostile, .dataset = kHostile});
+  for (const std::string& command : {std::string(), report::kHostile}) {
+    const std::string task = skypilot_task(
+        launch,
+        {.command = command, .image = report::kHostile, .setup = report::kHostile, .dataset = report::kHostile});
     expect_harmless(task);
     for (const bool jobset : {false, true}) {
-      const std::string manifests =
-          kubernetes_manifests(launch, {.jobset = jobset, .image = kHostile, .command = command, .dataset = kHostile});
+      const std::string manifests = kubernetes_manifests(
+          launch, {.jobset = jobset, .image = report::kHostile, .command = command, .dataset = report::kHostile});
       expect_harmless(manifests);
       // Kubernetes replaces $(NAME) in values of variables, where $$ is a plain $.
       EXPECT_THAT(manifests, HasSubstr("$$(touch PWNED)"));
@@ -156,4 +158,4 @@ TEST(LaunchFiles, NothingInAFileOrAFlagIsRunOrBreaksOut) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -8,7 +8,7 @@
 #include "report/results.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using Json = nlohmann::json;
@@ -16,11 +16,11 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 std::string refused(const Json& content, std::optional<std::size_t> run = std::nullopt) {
-  return message_of<ConfigError>([&] { read_launch(document_of(content), run); });
+  return message_of<ConfigError>([&] { read_launch(report::document_of(content), run); });
 }
 
 TEST(Launch, OfAResult) {
-  const Launch launch = read_launch(document_of(a_result()), std::nullopt);
+  const Launch launch = read_launch(report::document_of(report::a_result()), std::nullopt);
   EXPECT_EQ(launch.source, "result.json");
   EXPECT_EQ(launch.model, "dcgan-64");
   EXPECT_EQ(launch.instance, "p3.8xlarge");
@@ -34,22 +34,22 @@ TEST(Launch, OfAResult) {
 
 // Pairs of GPUs trained 256 images in each of 1,000 steps; with 512 of a replica on each GPU that takes 500.
 TEST(Launch, OfPairsTakesTheStepsThatItsImagesTake) {
-  Json result = a_result();
+  Json result = report::a_result();
   result["run"]["placement"] = "component-split";
   result["launch"]["global_batch"] = 256;
   result["time"]["images"] = 256'000;
-  const Launch launch = read_launch(document_of(result), std::nullopt);
+  const Launch launch = read_launch(report::document_of(result), std::nullopt);
   EXPECT_EQ(launch.steps, 500);
   EXPECT_EQ(launch.checkpoint_every, 50);
   EXPECT_THAT(launch_summary(launch, {}), HasSubstr("Simulated with 256 images a step that count; here 512 do"));
   result["launch"]["global_batch"] = 512;
-  EXPECT_EQ(read_launch(document_of(result), std::nullopt).steps, 1000);
+  EXPECT_EQ(read_launch(report::document_of(result), std::nullopt).steps, 1000);
 }
 
 // The seed's own run took 1 h and 7.35 USD; 20 seeds take 9 h in the middle.
 TEST(Launch, OfSeveralSeedsQuotesTheirMedianAndInterval) {
-  Json result = a_result();
-  EXPECT_THAT(launch_summary(read_launch(document_of(result), std::nullopt), {}),
+  Json result = report::a_result();
+  EXPECT_THAT(launch_summary(read_launch(report::document_of(result), std::nullopt), {}),
               HasSubstr("; simulated: 1:00:00, 7.35 USD. Quota"));
   result["seeds"] = {{"first", 7},
                      {"count", 20},
@@ -57,60 +57,61 @@ TEST(Launch, OfSeveralSeedsQuotesTheirMedianAndInterval) {
                      {"met", 12},
                      {"time_s", {{"median", 32400}, {"p5", 18000}, {"p95", 108000}, {"interval", {14400, 118800}}}},
                      {"usd", {{"median", 9.5}, {"p5", 5}, {"p95", 30}, {"interval", {4.25, 33}}}}};
-  const Launch launch = read_launch(document_of(result), std::nullopt);
+  const Launch launch = read_launch(report::document_of(result), std::nullopt);
   EXPECT_THAT(
       launch_summary(launch, {}),
       AllOf(HasSubstr("; simulated with 20 seeds, median and interval: 9:00:00 (4:00:00 .. 33:00:00), 9.50 (4.25 "
                       ".. 33.00) USD; 12 of 20 seeds meet the goals, 1 never finish. Quota"),
             testing::Not(HasSubstr("7.35 USD"))));
   result["seeds"]["time_s"]["interval"] = nullptr;
-  EXPECT_THAT(launch_summary(read_launch(document_of(result), std::nullopt), {}),
+  EXPECT_THAT(launch_summary(read_launch(report::document_of(result), std::nullopt), {}),
               HasSubstr("median and interval: 9.50 (4.25 .. 33.00) USD;"));
 }
 
 // 1,000,000 images in batches of 32 on each of four GPUs: 7812.5 steps. The last batch size that was searched is 128.
 TEST(Launch, OfAPlanTakesTheBatchThatWasChosen) {
-  Json plan = a_plan();
+  Json plan = report::a_plan();
   plan["request"]["batches_per_gpu"] = {32, 64, 128};
   plan["chosen"]["batch_per_gpu"] = 32;
-  const Launch launch = read_launch(document_of(plan), std::nullopt);
+  const Launch launch = read_launch(report::document_of(plan), std::nullopt);
   EXPECT_EQ(launch.batch_per_gpu, 32);
   EXPECT_EQ(launch.steps, 7813);
 }
 
 TEST(Launch, OfAPlan) {
-  Json plan = a_plan();
-  const Launch launch = read_launch(document_of(plan), std::nullopt);
+  Json plan = report::a_plan();
+  const Launch launch = read_launch(report::document_of(plan), std::nullopt);
   EXPECT_EQ(launch.steps, 1954);            // 1,000,000 / (4 x 128), rounded up
   EXPECT_EQ(launch.checkpoint_every, 195);  // a tenth of 6000 s
   EXPECT_EQ(launch.gpus_per_node, 4);
   plan["chosen"]["checkpoint"] = "daly";
-  EXPECT_EQ(read_launch(document_of(plan), std::nullopt).checkpoint_every, 0);
+  EXPECT_EQ(read_launch(report::document_of(plan), std::nullopt).checkpoint_every, 0);
   plan["chosen"] = nullptr;
   EXPECT_THAT(refused(plan), HasSubstr("nothing meets its goals"));
 }
 
 TEST(Launch, OfASweepTheCheapestThatMetItsGoals) {
-  Json cheap = a_result(), late = a_result(), unknown = a_result(), infinite = a_result();
+  Json cheap = report::a_result(), late = report::a_result(), unknown = report::a_result(),
+       infinite = report::a_result();
   cheap["cost"]["total_usd"] = "1.00";
   cheap["time"]["steps"] = 5;
   late["cost"]["total_usd"] = "0.50";
   late["goals"]["met"] = false;
   unknown["cost"]["total_usd"] = nullptr;
   infinite["cost"]["total_usd"] = "inf";
-  const Json sweep = a_sweep({a_result(), unknown, infinite, late, cheap});
-  EXPECT_EQ(read_launch(document_of(sweep), std::nullopt).steps, 5);
-  EXPECT_EQ(read_launch(document_of(sweep), std::nullopt).source, "result.json, run 4");
-  EXPECT_EQ(read_launch(document_of(sweep), 0).steps, 1000);
+  const Json sweep = report::a_sweep({report::a_result(), unknown, infinite, late, cheap});
+  EXPECT_EQ(read_launch(report::document_of(sweep), std::nullopt).steps, 5);
+  EXPECT_EQ(read_launch(report::document_of(sweep), std::nullopt).source, "result.json, run 4");
+  EXPECT_EQ(read_launch(report::document_of(sweep), 0).steps, 1000);
   EXPECT_THAT(refused(sweep, 5), HasSubstr("--run: found 5, expected 0 to 4"));
-  EXPECT_THAT(refused(a_sweep(Json::array())), HasSubstr("/runs: found no run"));
-  EXPECT_THAT(refused(a_sweep({late, unknown, infinite})), HasSubstr("no run met its goals at a known cost"));
-  EXPECT_THAT(refused(a_result(), 0), HasSubstr("is no sweep"));
+  EXPECT_THAT(refused(report::a_sweep(Json::array())), HasSubstr("/runs: found no run"));
+  EXPECT_THAT(refused(report::a_sweep({late, unknown, infinite})), HasSubstr("no run met its goals at a known cost"));
+  EXPECT_THAT(refused(report::a_result(), 0), HasSubstr("is no sweep"));
 }
 
 TEST(Launch, NamesWhatIsWrong) {
   const auto with = [](const char* pointer, const Json& value) {
-    Json result = a_result();
+    Json result = report::a_result();
     result[Json::json_pointer(pointer)] = value;
     return refused(result);
   };
@@ -119,7 +120,7 @@ TEST(Launch, NamesWhatIsWrong) {
   EXPECT_THAT(with("/schema", 1), HasSubstr("/schema"));
   EXPECT_THAT(with("/launch", nullptr), HasSubstr("does not say what to rent"));
   EXPECT_THAT(with("/launch/pools", Json::array()), HasSubstr("found 0 pools"));
-  EXPECT_THAT(with("/launch/pools/1", a_result()["launch"]["pools"][0]), HasSubstr("found 2 pools"));
+  EXPECT_THAT(with("/launch/pools/1", report::a_result()["launch"]["pools"][0]), HasSubstr("found 2 pools"));
   EXPECT_THAT(with("/launch/pools/0/nodes", 0), HasSubstr("/launch/pools/0/nodes"));
   EXPECT_THAT(with("/launch/pools/0/nodes", 1e300), HasSubstr("/launch/pools/0/nodes"));
   EXPECT_THAT(with("/launch/pools/0/provider", ""), HasSubstr("/launch/pools/0/provider"));
@@ -134,14 +135,14 @@ TEST(Launch, LabelsAreOfRfc1035) {
   EXPECT_EQ(label_of("64--", 40), "g-64");
   EXPECT_EQ(label_of("", 40), "g");
   EXPECT_EQ(label_of("a-b", 2), "a");
-  EXPECT_EQ(label_of(kHostile, 40), "x-touch-pwned-touch-pwned-pwned-true-2j");
+  EXPECT_EQ(label_of(report::kHostile, 40), "x-touch-pwned-touch-pwned-pwned-true-2j");
   check_label("--name", "a-1", 40);
   for (const char* name : {"", "A", "a-", "1a", "a..b", "a--b"})
     EXPECT_THAT(message_of<ConfigError>([&] { check_label("--name", name, 40); }), HasSubstr("--name"));
 }
 
 TEST(Launch, SaysWhatTrainDoesOtherwise) {
-  Launch launch = read_launch(document_of(a_result()), std::nullopt);
+  Launch launch = read_launch(report::document_of(report::a_result()), std::nullopt);
   const auto said = [&](const TrainCommand& command = {"", "builtin", "/c"}) {
     return launch_summary(launch, command);
   };
@@ -157,4 +158,4 @@ TEST(Launch, SaysWhatTrainDoesOtherwise) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

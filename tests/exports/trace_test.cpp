@@ -9,7 +9,7 @@
 #include "exports/chrome_trace.hpp"
 #include "exports/run_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using namespace ganymede::literals;
@@ -91,4 +91,4 @@ TEST(RunTrace, HasTheClusterAndTheStepsWhereTrainingBegins) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -9,7 +9,7 @@
 #include "common/errors.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::exports {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -91,4 +91,4 @@ TEST(Yaml, BlocksHoldOnlyWhatTheyKeep) {
 TEST(Yaml, CommentsHoldPrintableLines) { EXPECT_EQ(write_yaml_comment("a\n\nb\u2028c\n"), "# a\n#\n# b???c\n"); }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::exports

@@ -246,14 +246,14 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
   // Two for each step; the next step's first batch is staged while the losses are awaited.
   EXPECT_GE(device->stagings, 12);
   EXPECT_LE(device->stagings, 13);
-  const StepTrace trace = trainer.trace(1);
+  const traces::StepTrace trace = trainer.trace(1);
   EXPECT_EQ(trace.device.kind, "gpu");
   EXPECT_EQ(trace.software.backend, "cuda");
-  const TraceBatch& batch = trace.batches.front();
+  const traces::TraceBatch& batch = trace.batches.front();
   ASSERT_EQ(batch.wall_s.size(), 5U);
   for (std::size_t step = 0; step < batch.wall_s.size(); ++step) {
     double sum = 0, end = 0;
-    for (const TracePhase& phase : batch.phases) {
+    for (const traces::TracePhase& phase : batch.phases) {
       ASSERT_EQ(phase.seconds.size(), batch.wall_s.size()) << phase.name;
       EXPECT_GE(phase.seconds[step], 0) << phase.name;
       if (phase.stream == "host") continue;
@@ -264,7 +264,7 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
     EXPECT_LE(sum, batch.wall_s[step]);
     EXPECT_GT(sum, 0.5 * batch.wall_s[step]);  // nearly all of a step is spent on the device
   }
-  for (const TraceBucket& bucket : batch.buckets) EXPECT_GT(bucket.ready_fraction, 0);
+  for (const traces::TraceBucket& bucket : batch.buckets) EXPECT_GT(bucket.ready_fraction, 0);
 }
 
 TEST(HostedTrainer, ResumesToTheSameLosses) {

@@ -24,7 +24,7 @@ TEST(GpuMeter, IsNotThereWithoutLibraryOrGpu) {
 
 TEST(UtilizationSampler, SamplesTheGpuBesideTheProcess) {
   UtilizationSampler sampler(10, GpuMeter::open("0000:01:00.0", GANYMEDE_FAKE_NVML));
-  const TraceUtilization all = sampler.finish();
+  const traces::TraceUtilization all = sampler.finish();
   EXPECT_EQ(all.samples.at("gpu"), std::vector<double>{0.42});
   EXPECT_EQ(all.samples.at("gpu_memory_bytes"), std::vector<double>{600});
   EXPECT_EQ(all.samples.at("cpu").size(), 1U);

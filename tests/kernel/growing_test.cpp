@@ -149,7 +149,7 @@ TEST(GrowingTrainer, TracesAnEntryForEveryStage) {
   options.trace = true;
   Trainer trainer(options);
   trainer.run(8);
-  const StepTrace trace = trainer.trace(0);
+  const traces::StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 3U);
   EXPECT_EQ(trace.batches[0].stage, "4x4");
   EXPECT_EQ(trace.batches[1].stage, "8x8 fading in");
@@ -159,8 +159,9 @@ TEST(GrowingTrainer, TracesAnEntryForEveryStage) {
   EXPECT_EQ(trace.find_batch(4)->stage, "8x8");
   EXPECT_LT(trace.batches[0].memory_bytes.at("activations"), trace.batches[2].memory_bytes.at("activations"));
   const auto& phases = trace.batches[0].phases;
-  EXPECT_TRUE(std::any_of(phases.begin(), phases.end(),
-                          [](const TracePhase& phase) { return phase.name == "discriminator.gradient_penalty"; }));
+  EXPECT_TRUE(std::any_of(phases.begin(), phases.end(), [](const traces::TracePhase& phase) {
+    return phase.name == "discriminator.gradient_penalty";
+  }));
   for (const auto& bucket : trace.batches[0].buckets)
     EXPECT_EQ(bucket.after_phase,
               bucket.network == "generator" ? "generator.backward" : "discriminator.gradient_penalty");

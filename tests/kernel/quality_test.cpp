@@ -177,13 +177,13 @@ std::string name_of_model(const testing::TestParamInfo<Lesson>& instance) {
 }
 
 /// Checks a stage's trace: every phase was timed in every step, and phases are in the order of the step.
-void expect_traced(const TraceBatch& batch, std::size_t steps) {
+void expect_traced(const traces::TraceBatch& batch, std::size_t steps) {
   const std::size_t recorded = steps - static_cast<std::size_t>(batch.warmup_steps_dropped);
   EXPECT_EQ(batch.wall_s.size(), recorded);
   ASSERT_GE(batch.phases.size(), 10U);
   EXPECT_EQ(batch.phases.front().name, "load");
   EXPECT_EQ(batch.phases.back().name, "generator.update");
-  for (const TracePhase& phase : batch.phases) {
+  for (const traces::TracePhase& phase : batch.phases) {
     EXPECT_EQ(phase.seconds.size(), recorded) << phase.name;
     EXPECT_GT(std::accumulate(phase.seconds.begin(), phase.seconds.end(), 0.0), 0) << phase.name;
   }
@@ -216,7 +216,7 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   EXPECT_LT(after.real_fid, 0.1 * after.fid);
   // One more digit than none: the classifier sees differences between the samples.
   EXPECT_GT(after.inception_score, 1.2);
-  const StepTrace trace = trainer.trace(0);
+  const traces::StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 1U);
   expect_traced(trace.batches.front(), static_cast<std::size_t>(lesson.steps));
 }
@@ -248,7 +248,7 @@ TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
   }
   ASSERT_EQ(trainer.gan().image.height, 16);
   EXPECT_FALSE(trainer.gan().fading);
-  const StepTrace trace = trainer.trace(0);
+  const traces::StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 5U);
   expect_traced(trace.batches.back(), static_cast<std::size_t>(lesson.steps));
   // 4x4 pixels without a feature are no measure: they are nearer to the mean than what is learned from them first.

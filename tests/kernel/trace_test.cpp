@@ -20,17 +20,18 @@ class TraceTest : public testing::Test {
     flops_per_step_ = trainer.gan().step_flops_per_image() * options.batch;
   }
 
-  const TraceBatch& batch() const { return trace_.batches.front(); }
+  const traces::TraceBatch& batch() const { return trace_.batches.front(); }
 
   Scratch scratch_;
   RunResult result_;
-  StepTrace trace_;
+  traces::StepTrace trace_;
   double flops_per_step_ = 0;
 };
 
 TEST_F(TraceTest, PassesTheReadersChecks) {
-  const StepTrace read = load_step_trace(scratch_.write("trace.json", write_step_trace(trace_)));
-  EXPECT_EQ(write_step_trace(read), write_step_trace(trace_));
+  const traces::StepTrace read =
+      traces::load_step_trace(scratch_.write("trace.json", traces::write_step_trace(trace_)));
+  EXPECT_EQ(traces::write_step_trace(read), traces::write_step_trace(trace_));
   EXPECT_EQ(read.model, "mlp-gan");
   EXPECT_EQ(read.software.backend, "eigen");
   EXPECT_EQ(read.device.kind, "cpu");
@@ -101,8 +102,8 @@ TEST(StepClock, EachDiscriminatorUpdateHasPhasesAndBucketsOfItsOwn) {
   options.discriminator_steps = 2;
   Trainer trainer(options);
   trainer.run(6);
-  const StepTrace trace = trainer.trace(1);
-  const TraceBatch& batch = trace.batches.front();
+  const traces::StepTrace trace = trainer.trace(1);
+  const traces::TraceBatch& batch = trace.batches.front();
   std::vector<std::string> names;
   double flops = 0;
   for (const auto& phase : batch.phases) {
@@ -122,8 +123,8 @@ TEST(StepClock, EachDiscriminatorUpdateHasPhasesAndBucketsOfItsOwn) {
   EXPECT_EQ(bytes["discriminator.update.2"], 935'940);
   EXPECT_EQ(bytes[""], 8'205'536);  // the generator's, of which there is one update
   // The reader accepts the written trace, and nothing is lost.
-  const StepTrace read = load_step_trace(scratch.write("trace.json", write_step_trace(trace)));
-  EXPECT_EQ(write_step_trace(read), write_step_trace(trace));
+  const traces::StepTrace read = traces::load_step_trace(scratch.write("trace.json", traces::write_step_trace(trace)));
+  EXPECT_EQ(traces::write_step_trace(read), traces::write_step_trace(trace));
 }
 
 TEST(StepClock, TracingDoesNotChangeTheTraining) {

@@ -9,7 +9,7 @@
 #include "platforms/catalog.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using testing::AllOf;
@@ -39,20 +39,22 @@ constexpr Expected kExpected[] = {
 
 TEST(CheapestInstances, OfTheCatalogs) {
   for (const Expected& row : kExpected) {
-    const InstanceSet found =
-        cheapest_instances(catalog(row.provider), kV100, row.count, row.region, Market::on_demand);
+    const InstanceSet found = cheapest_instances(platforms::catalog(row.provider), kV100, row.count, row.region,
+                                                 platforms::Market::on_demand);
     EXPECT_EQ(found.instance->name, row.instance) << row.provider << " " << row.count;
     EXPECT_EQ(found.nodes, row.nodes) << row.provider << " " << row.count;
     EXPECT_EQ(found.gpus_per_node, row.gpus_per_node) << row.provider << " " << row.count;
-    EXPECT_EQ(found.price, found.nodes * find_price(*found.instance, row.region, Market::on_demand)->per_hour);
+    EXPECT_EQ(found.price,
+              found.nodes * platforms::find_price(*found.instance, row.region, platforms::Market::on_demand)->per_hour);
   }
 }
 
 /// The cheapest set by trying all: every type, and every number of nodes over which the GPUs divide evenly.
-std::optional<MicroUsdPerHour> cheapest_by_enumeration(const Platform& platform, int count, std::string_view region) {
+std::optional<MicroUsdPerHour> cheapest_by_enumeration(const platforms::Platform& platform, int count,
+                                                       std::string_view region) {
   std::optional<MicroUsdPerHour> best;
-  for (const Instance& instance : platform.instances) {
-    const Price* price = find_price(instance, region, Market::on_demand);
+  for (const platforms::Instance& instance : platform.instances) {
+    const platforms::Price* price = platforms::find_price(instance, region, platforms::Market::on_demand);
     if (price == nullptr || platform.gpu_of(instance).family != "V100") continue;
     for (int nodes = 1; nodes <= instance.available.value_or(count); ++nodes)
       if (count % nodes == 0 && count / nodes <= instance.gpus && (!best || nodes * price->per_hour < *best))
@@ -64,13 +66,14 @@ std::optional<MicroUsdPerHour> cheapest_by_enumeration(const Platform& platform,
 TEST(CheapestInstances, IsWhatEnumerationFinds) {
   for (int count = 1; count <= 40; ++count)
     for (const auto& [provider, region] : {std::pair{"aws", "eu-west-1"}, {"azure", "eastus"}, {"gcp", "europe-west4"}})
-      EXPECT_EQ(cheapest_instances(catalog(provider), kV100, count, region, Market::on_demand).price,
-                cheapest_by_enumeration(catalog(provider), count, region))
+      EXPECT_EQ(
+          cheapest_instances(platforms::catalog(provider), kV100, count, region, platforms::Market::on_demand).price,
+          cheapest_by_enumeration(platforms::catalog(provider), count, region))
           << provider << " " << count;
 }
 
 /// A platform with a type of instance for each pair: GPUs in a node, and USD/h.
-Platform nodes_of(std::initializer_list<std::pair<int, double>> types) {
+platforms::Platform nodes_of(std::initializer_list<std::pair<int, double>> types) {
   std::string instances;
   for (const auto& [gpus, price] : types)
     instances += fmt::format(R"({} "of-{}": {{ "gpu": "G", "gpus": {},
@@ -78,16 +81,16 @@ Platform nodes_of(std::initializer_list<std::pair<int, double>> types) {
       "gpu_links": {{ "kind": "pcie", "bandwidth": "1GB/s", "latency": "1us" }},
       "prices": [ {{ "region": "r", "market": "spot", "per_hour": "{}USD/h", "as_of": "undated" }} ] }})",
                              instances.empty() ? "" : ",", gpus, gpus, price);
-  return read_platform(JsonNode::parse(R"({ "schema": "ganymede.platform/1",
+  return platforms::read_platform(JsonNode::parse(R"({ "schema": "ganymede.platform/1",
     "gpus": { "G": { "memory": "1GiB", "fp32": "1Tflop/s", "memory_bandwidth": "1GB/s" } },
     "instances": { )" + instances + " } }",
-                                       "test.json"));
+                                                  "test.json"));
 }
 const std::vector<std::string> kG{"G"};
 
 TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
-  const Platform platform = nodes_of({{4, 4}});
-  const InstanceSet found = cheapest_instances(platform, kG, 6, "r", Market::spot);
+  const platforms::Platform platform = nodes_of({{4, 4}});
+  const InstanceSet found = cheapest_instances(platform, kG, 6, "r", platforms::Market::spot);
   EXPECT_EQ(found.nodes, 2);
   EXPECT_EQ(found.gpus_per_node, 3);
   EXPECT_EQ(found.price, (MicroUsdPerHour{2 * 4'000'000}));
@@ -95,24 +98,25 @@ TEST(CheapestInstances, PaysForUnusedGpusAndSpreadsEvenly) {
 
 // Two nodes of two GPUs hold three GPUs for 2 USD/h, but not the same number on each node, which a run needs.
 TEST(CheapestInstances, PassesOverWhatCannotBeSpreadEvenly) {
-  const Platform platform = nodes_of({{2, 1}, {4, 3}});
-  const InstanceSet found = cheapest_instances(platform, kG, 3, "r", Market::spot);
+  const platforms::Platform platform = nodes_of({{2, 1}, {4, 3}});
+  const InstanceSet found = cheapest_instances(platform, kG, 3, "r", platforms::Market::spot);
   EXPECT_EQ(found.instance->name, "of-4");
   EXPECT_EQ(found.nodes, 1);
   EXPECT_EQ(found.gpus_per_node, 3);
 }
 
 TEST(CheapestInstances, SaysThatNothingCanBeSpreadEvenly) {
-  const Platform platform = nodes_of({{2, 1}});
-  const std::string message = message_of<Infeasible>([&] { cheapest_instances(platform, kG, 3, "r", Market::spot); });
+  const platforms::Platform platform = nodes_of({{2, 1}});
+  const std::string message =
+      message_of<Infeasible>([&] { cheapest_instances(platform, kG, 3, "r", platforms::Market::spot); });
   EXPECT_THAT(message, AllOf(HasSubstr("no 3 x \"G\" in r"), HasSubstr("of-2 (2 x G)"),
                              HasSubstr("the same number of GPUs on each node")));
 }
 
 std::string reason(std::string_view provider, const std::vector<std::string>& gpus, int count, std::string_view region,
-                   Market market = Market::on_demand) {
+                   platforms::Market market = platforms::Market::on_demand) {
   try {
-    cheapest_instances(catalog(provider), gpus, count, region, market);
+    cheapest_instances(platforms::catalog(provider), gpus, count, region, market);
   } catch (const Infeasible& error) {
     return error.what();
   }
@@ -123,9 +127,10 @@ TEST(CheapestInstances, SaysWhatThereIsWhenNothingFits) {
   EXPECT_THAT(
       reason("private", kV100, 5, "on-premise"),
       AllOf(HasSubstr("no 5 x \"V100\" in on-premise"), HasSubstr("v100-host (1 x V100-PCIE-16GB, at most 4 nodes)")));
-  EXPECT_THAT(reason("private", kV100, 1, "on-premise", Market::spot), HasSubstr("no price there for v100-host"));
+  EXPECT_THAT(reason("private", kV100, 1, "on-premise", platforms::Market::spot),
+              HasSubstr("no price there for v100-host"));
   EXPECT_THAT(reason("aws", {"V200"}, 1, "us-east-1"), AllOf(HasSubstr("its GPUs are"), HasSubstr("V100")));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::plan

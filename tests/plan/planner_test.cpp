@@ -8,7 +8,7 @@
 #include "plans.hpp"
 #include "sim/run/simulate.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using testing::AllOf;
@@ -92,10 +92,10 @@ TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
   content["budget"] = "20USD";
   const Json plan = json();
   const auto file = folder_.add("plan.json", plan.dump());
-  const Scenario scenario = load_scenario_or_plan(file);
+  const sim::Scenario scenario = load_scenario_or_plan(file);
   EXPECT_EQ(scenario.deadline, Seconds{2400});
   EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
-  const Json run = Json::parse(result_json(simulate(scenario)));
+  const Json run = Json::parse(sim::result_json(sim::simulate(scenario)));
   EXPECT_NEAR(run["time"]["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
   EXPECT_EQ(load_scenario_or_plan(file, {{"/platform/nodes", "2"}}).pools[0].pool.nodes, 2);
 }
@@ -251,4 +251,4 @@ TEST_F(Plans, WhatIsWrongForAllIsWrongInTheRequest) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -12,7 +12,7 @@
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 
 using Json = nlohmann::json;
 
@@ -26,7 +26,7 @@ class Plans : public testing::Test {
     for (Json& price : platform["instances"]["one"]["prices"])
       if (price["market"] == "spot") price["interrupted_per_month"] = 0;
     folder_.add("lab.json", platform.dump());
-    folder_.add("t.json", write_step_trace(constant_trace(40)));
+    folder_.add("t.json", traces::write_step_trace(constant_trace(40)));
     content = Json::parse(R"({ "schema": "ganymede.request/1",
       "workload": { "trace": "t.json", "images": 23040000 },
       "search": { "catalogs": ["lab.json"], "schemes": ["ring"], "max_gpus": 8, "seeds": 2 } })");
@@ -53,4 +53,4 @@ class Plans : public testing::Test {
   TemporaryFolder folder_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::plan

@@ -8,7 +8,7 @@
 #include "report/plans.hpp"
 #include "sim/run/simulate.hpp"
 
-namespace ganymede {
+namespace ganymede::plan {
 namespace {
 
 using testing::AllOf;
@@ -72,8 +72,9 @@ TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
   EXPECT_EQ(plan["chosen"]["part_of_instance"], true);
   EXPECT_NEAR(plan["chosen"]["usd"]["median"].get<double>(),
               10.8 * std::ceil(plan["chosen"]["time_s"]["median"].get<double>()) / 3600, 0.0031);
-  EXPECT_THAT(plan_text(plan), HasSubstr("1 x four, part of the instance: 3 GPUs of each"));
-  const Json run = Json::parse(result_json(simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
+  EXPECT_THAT(report::plan_text(plan), HasSubstr("1 x four, part of the instance: 3 GPUs of each"));
+  const Json run =
+      Json::parse(sim::result_json(sim::simulate(load_scenario_or_plan(folder_.add("plan.json", plan.dump())))));
   // It is idle from the end of the 90 s of boot; the boot counts as provisioning for all four.
   EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
   // Whole instances fit a number that divides by four, so no part of an instance is offered.
@@ -108,7 +109,7 @@ TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
   Json plan = planned();  // 2.10 x 1.786 = 3.75
   EXPECT_EQ(plan["chosen"]["region"], "dated");
   EXPECT_TRUE(plan["chosen"]["price"]["doubt"].is_null());
-  EXPECT_THAT(plan_text(plan), HasSubstr("3.60 USD/h a node, of 2026-11-01, source the list"));
+  EXPECT_THAT(report::plan_text(plan), HasSubstr("3.60 USD/h a node, of 2026-11-01, source the list"));
 
   prices("one")[1]["per_hour"] = "2.00USD/h";  // 2.00 x 1.786 = 3.57
   plan = planned();
@@ -118,7 +119,7 @@ TEST_F(SearchedPlans, AnUndatedPriceWinsOnlyIfItWouldAtItsWorst) {
   EXPECT_NEAR(usd["at_worst_prices"].get<double>(), kMove * usd["median"].get<double>(), 1e-6);
   EXPECT_GE(usd["interval"][1].get<double>(), usd["at_worst_prices"].get<double>() - 1e-6);
   EXPECT_LE(usd["interval"][0].get<double>(), usd["median"].get<double>() / kMove + 1e-6);
-  EXPECT_THAT(plan_text(plan), HasSubstr("this price is doubtful (undated)"));
+  EXPECT_THAT(report::plan_text(plan), HasSubstr("this price is doubtful (undated)"));
 }
 
 // The age of a price is counted to the newest price of the catalogs, or to the day that the request names.
@@ -147,15 +148,16 @@ TEST_F(SearchedPlans, AnAssumedRiskWinsNeverSilently) {
   EXPECT_GT(plan["chosen"]["time_s"]["interval"][1], plan["chosen"]["time_s"]["median"]);
   EXPECT_EQ(plan["best_of_known_risk"]["market"], "on-demand");
   EXPECT_NEAR(plan["best_of_known_risk"]["usd"]["median"].get<double>(), 3.69, 1e-6);
-  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("RISK ASSUMED"), HasSubstr("without that risk: lab room-1, 1 x one")));
+  EXPECT_THAT(report::plan_text(plan),
+              AllOf(HasSubstr("RISK ASSUMED"), HasSubstr("without that risk: lab room-1, 1 x one")));
 
   prices("one")[1]["interrupted_per_month"] = 0.25;
   plan = planned();
   EXPECT_EQ(plan["chosen"]["risk"], "stated");
-  EXPECT_THAT(plan_text(plan), Not(HasSubstr("RISK")));
+  EXPECT_THAT(report::plan_text(plan), Not(HasSubstr("RISK")));
   prices("one")[1].erase("interrupted_per_month");
   content["search"]["markets"] = {"on-demand"};
-  EXPECT_THAT(plan_text(planned()), Not(HasSubstr("RISK")));
+  EXPECT_THAT(report::plan_text(planned()), Not(HasSubstr("RISK")));
 }
 
 TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
@@ -168,16 +170,16 @@ TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
 
 // A step with 128 images takes 1.5 times as long as one with 64, so it trains 4/3 of the images a second.
 TEST_F(SearchedPlans, TheBatchIsSearched) {
-  StepTrace trace = made_up_trace(std::vector<double>(40, 1e-3));
+  traces::StepTrace trace = made_up_trace(std::vector<double>(40, 1e-3));
   trace.batches.push_back(made_up_trace(std::vector<double>(40, 1.5e-3), "GPU-X", 128).batches.front());
-  folder_.add("t.json", write_step_trace(trace));
+  folder_.add("t.json", traces::write_step_trace(trace));
   content["search"]["max_gpus"] = 1;
   Json plan = planned();
   EXPECT_EQ(plan["request"]["batches_per_gpu"], Json::array({64, 128}));
   EXPECT_EQ(plan["chosen"]["batch_per_gpu"], 128);
   EXPECT_NEAR(plan["chosen"]["time_s"]["median"].get<double>(), 0.75 * 3600 + 90, 1e-6);
   EXPECT_EQ(plan["chosen"]["scenario"]["workload"]["batch_per_gpu"], 128);
-  EXPECT_THAT(plan_text(plan), HasSubstr("CHOSEN: lab room-1, 1 x one, batch 128 a GPU, none"));
+  EXPECT_THAT(report::plan_text(plan), HasSubstr("CHOSEN: lab room-1, 1 x one, batch 128 a GPU, none"));
   content["workload"]["batch_per_gpu"] = 64;
   EXPECT_NEAR(planned()["chosen"]["time_s"]["median"].get<double>(), 3690, 1e-6);
   content["workload"]["batch_per_gpu"] = {64, 100};
@@ -210,8 +212,8 @@ TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
   }
   EXPECT_EQ(mixed, 3);  // one for each checkpoint interval
   content["search"]["mixed"] = false;
-  EXPECT_THAT(plan_text(planned()), Not(HasSubstr("on demand,")));
+  EXPECT_THAT(report::plan_text(planned()), Not(HasSubstr("on demand,")));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::plan

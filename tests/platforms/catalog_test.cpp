@@ -10,7 +10,7 @@
 
 #include "common/file.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using namespace literals;
@@ -253,4 +253,4 @@ TEST(LoadCatalog, AnUnknownNameGetsTheListAndTheNearest) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

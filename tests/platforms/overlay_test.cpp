@@ -9,7 +9,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using testing::AllOf;
@@ -80,4 +80,4 @@ TEST(Overlay, KnowsTheMessagesThatItsLinksWereFittedTo) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

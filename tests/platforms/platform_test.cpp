@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using namespace literals;
@@ -243,4 +243,4 @@ TEST(Platform, AmountsInAnotherCurrencyAreConverted) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

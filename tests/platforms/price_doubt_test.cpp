@@ -8,7 +8,7 @@
 #include "platforms/catalog.hpp"
 #include "platforms/check.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using testing::HasSubstr;
@@ -116,4 +116,4 @@ TEST(Catalog, HasTheSpotPricesOfUsEast2) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

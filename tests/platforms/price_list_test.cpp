@@ -9,7 +9,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using testing::AllOf;
@@ -218,4 +218,4 @@ TEST(CheckPlatform, FindsNoFaultsInTheCatalogs) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

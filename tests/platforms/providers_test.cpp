@@ -6,7 +6,7 @@
 
 #include "platforms/catalog.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 TEST(Providers, HaveARowForEachCatalog) {
@@ -46,4 +46,4 @@ TEST(Providers, LabelNodesWholly) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

@@ -9,7 +9,7 @@
 
 #include "common/file.hpp"
 
-namespace ganymede {
+namespace ganymede::platforms {
 namespace {
 
 using Json = nlohmann::json;
@@ -141,4 +141,4 @@ TEST(Spot, DrawnZonesSpreadAsTheClassSays) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::platforms

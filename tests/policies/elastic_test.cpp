@@ -6,14 +6,14 @@
 #include "policies/q_learning.hpp"
 #include "policy_under_test.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 using testing::ElementsAre;
 
 /// So many of at most 16 on-demand nodes train, for many hours to come.
 Observation nodes_training(int nodes) {
-  return training({pool_of(Market::on_demand, 4, 16, 10)}, 0, nodes, nodes, 100);
+  return training({pool_of(platforms::Market::on_demand, 4, 16, 10)}, 0, nodes, nodes, 100);
 }
 /// The same, with a useful share of the GPUs' time that is not 1.
 Observation with_useful(int nodes, double share) {
@@ -24,8 +24,8 @@ Observation with_useful(int nodes, double share) {
 
 TEST(Fixed, AsksForWhatTheScenarioAsksForWhateverIsThere) {
   PolicyUnderTest fixed("fixed");
-  Observation observation =
-      training({pool_of(Market::spot, 2, 8, 1), pool_of(Market::on_demand, 1, 8, 3)}, 0, 1, 5, 10);
+  Observation observation = training(
+      {pool_of(platforms::Market::spot, 2, 8, 1), pool_of(platforms::Market::on_demand, 1, 8, 3)}, 0, 1, 5, 10);
   observation.pools[0].lost = 1;
   const Decision decision = fixed.decide(observation);
   EXPECT_THAT(decision.nodes, ElementsAre(2, 1));
@@ -101,7 +101,7 @@ TEST(ResourceAware, ReservesHalfAsMuchAgainAsIsUsed) {
 // Four nodes do 4 units an hour without waiting, so n nodes do n. 16 h x 4 = 64 units are left. An hour with n nodes
 // costs 10 n + 5 USD, so the rest costs 64 / n x (10 n + 5) = 640 + 320 / n: 680 with 8 nodes, 720 with 4.
 TEST(Predictive, TakesTheCheapestRest) {
-  Observation observation = training({pool_of(Market::on_demand, 4, 8, 10)}, 0, 4, 4, 16);
+  Observation observation = training({pool_of(platforms::Market::on_demand, 4, 8, 10)}, 0, 4, 4, 16);
   EXPECT_THAT(PolicyUnderTest("predictive").nodes(observation), ElementsAre(8));
   // 680 is 94.4 % of 720. With 4 USD an hour waited it is 672 of 704, 95.5 %: not enough for a change.
   EXPECT_THAT(PolicyUnderTest("predictive", {{"usd_per_hour_waited", 4}}).nodes(observation), ElementsAre(4));
@@ -112,7 +112,7 @@ TEST(Predictive, TakesTheCheapestRest) {
 
 // Three quarters of a step of 4 GPUs are communication: c = 0.75 / (0.25 x 3) = 1, and n GPUs are as fast as one.
 TEST(Predictive, TakesOneNodeWhereMoreAreNotFaster) {
-  Observation observation = training({pool_of(Market::on_demand, 4, 8, 10)}, 0, 4, 4, 16);
+  Observation observation = training({pool_of(platforms::Market::on_demand, 4, 8, 10)}, 0, 4, 4, 16);
   observation.exposed = 0.75;
   EXPECT_THAT(PolicyUnderTest("predictive").nodes(observation), ElementsAre(1));
   observation.pools[0].waiting = 1;
@@ -151,7 +151,7 @@ TEST(KubernetesAutoscaler, LetsNodesGoAfterADelay) {
 
 // 0.9 is in the last fifth; two nodes are one doubling of one.
 TEST(QLearning, NamesItsStates) {
-  Observation observation = training({pool_of(Market::on_demand, 2, 4, 1)}, 0, 2, 2, 100);
+  Observation observation = training({pool_of(platforms::Market::on_demand, 2, 4, 1)}, 0, 2, 2, 100);
   observation.exposed = 0.1;
   observation.restart = Seconds{kHour};
   EXPECT_EQ(q_state(observation), "useful4/nodes2^1/left2") << "100 restarts are left";
@@ -164,7 +164,7 @@ TEST(QLearning, NamesItsStates) {
 }
 
 TEST(QLearning, TakesTheActionOfTheHighestValue) {
-  const Observation observation = training({pool_of(Market::on_demand, 2, 16, 1)}, 0, 2, 2, 100);
+  const Observation observation = training({pool_of(platforms::Market::on_demand, 2, 16, 1)}, 0, 2, 2, 100);
   const std::string state = "useful4/nodes2^1/left2";  // the useful share is 1
   const auto nodes_by = [&](const std::vector<double>& values) {
     PolicyUnderTest policy("q-learning");
@@ -179,7 +179,7 @@ TEST(QLearning, TakesTheActionOfTheHighestValue) {
 
 TEST(QLearning, ExploresAtRandom) {
   PolicyUnderTest policy("q-learning", {{"explore", 1}});
-  const Observation observation = training({pool_of(Market::on_demand, 2, 16, 1)}, 0, 2, 2, 100);
+  const Observation observation = training({pool_of(platforms::Market::on_demand, 2, 16, 1)}, 0, 2, 2, 100);
   std::map<int, int> times;
   for (int i = 0; i < 300; ++i) ++times[policy.nodes(observation)[0]];
   ASSERT_EQ(times.size(), 3U);  // 1, 2 and 4 nodes, each with a chance of 1/3: 100 +- 4 x 8.2
@@ -187,4 +187,4 @@ TEST(QLearning, ExploresAtRandom) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

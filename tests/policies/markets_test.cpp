@@ -5,13 +5,15 @@
 
 #include "policy_under_test.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 using testing::ElementsAre;
 
 /// Pool 0 is on spot, pool 1 on demand; four spot nodes are asked for.
-std::vector<PoolView> both_markets() { return {pool_of(Market::spot, 4, 8, 1), pool_of(Market::on_demand, 0, 8, 3)}; }
+std::vector<PoolView> both_markets() {
+  return {pool_of(platforms::Market::spot, 4, 8, 1), pool_of(platforms::Market::on_demand, 0, 8, 3)};
+}
 
 /// So many spot nodes are held, the others of four have been waited for.
 Observation spot_gives(int nodes, double refused_for_s, double now_s) {
@@ -49,16 +51,16 @@ TEST(SpotFirst, TriesSpotAloneAgain) {
 
 TEST(SpotFirst, TakesTheMarketThatThereIs) {
   Observation observation;
-  observation.pools = {pool_of(Market::on_demand, 4, 8, 3)};
+  observation.pools = {pool_of(platforms::Market::on_demand, 4, 8, 3)};
   EXPECT_THAT(PolicyUnderTest("spot-first").nodes(observation), ElementsAre(4));
-  observation.pools = {pool_of(Market::spot, 4, 8, 1)};
+  observation.pools = {pool_of(platforms::Market::spot, 4, 8, 1)};
   observation.pools[0].waiting = 4;
   observation.pools[0].refused_for = Seconds{1e4};
   EXPECT_THAT(PolicyUnderTest("spot-first").nodes(observation), ElementsAre(4));
 }
 
 /// Four on-demand nodes do 4 units an hour without waiting, so n do n. 40 units are left.
-Observation on_demand_training() { return training({pool_of(Market::on_demand, 4, 8, 1)}, 0, 4, 4, 10); }
+Observation on_demand_training() { return training({pool_of(platforms::Market::on_demand, 4, 8, 1)}, 0, 4, 4, 10); }
 
 // n nodes need 40 / n hours, 42 / n with the margin of 5 %.
 TEST(Deadline, RentsTheFewestNodesThatMeetIt) {
@@ -129,4 +131,4 @@ TEST(Budget, AsksForWhatTheScenarioAsksForBeforeItKnowsASpeed) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

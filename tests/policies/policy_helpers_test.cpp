@@ -6,7 +6,7 @@
 
 #include "policy_under_test.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 using testing::ElementsAre;
@@ -54,8 +54,8 @@ TEST(RateModel, ForgetsWhatWasBeforeAChangeOfSpeed) {
 
 TEST(PolicyHelpers, ChooseAmongPools) {
   Observation observation;
-  observation.pools = {pool_of(Market::on_demand, 2, 3, 4), pool_of(Market::spot, 0, 3, 2),
-                       pool_of(Market::on_demand, 1, 3, 3)};
+  observation.pools = {pool_of(platforms::Market::on_demand, 2, 3, 4), pool_of(platforms::Market::spot, 0, 3, 2),
+                       pool_of(platforms::Market::on_demand, 1, 3, 3)};
   EXPECT_EQ(total_requested_nodes(observation), 3);
   EXPECT_EQ(cheapest_pool(observation, true), 1);
   EXPECT_EQ(cheapest_pool(observation, false), 2);
@@ -69,4 +69,4 @@ TEST(PolicyHelpers, ChooseAmongPools) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -10,7 +10,7 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 
 inline constexpr double kHour = 3600;  ///< seconds
 
@@ -40,7 +40,7 @@ class PolicyUnderTest {
 };
 
 /// A pool of nodes with one GPU, of which the scenario asks for `requested` and a policy may hold `most`.
-inline PoolView pool_of(Market market, int requested, int most, double usd_per_hour) {
+inline PoolView pool_of(platforms::Market market, int requested, int most, double usd_per_hour) {
   PoolView pool;
   pool.market = market;
   pool.requested = requested;
@@ -64,4 +64,4 @@ inline Observation training(std::vector<PoolView> pools, std::size_t pool, int n
   return observation;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::policies

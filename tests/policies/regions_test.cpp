@@ -5,15 +5,16 @@
 
 #include "policy_under_test.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 using testing::ElementsAre;
 
 /// Two nodes train in region 0 for another 10 h; region 1 is to be had too.
 Observation two_regions(double usd_here, double usd_there) {
-  return training({pool_of(Market::on_demand, 2, 2, usd_here), pool_of(Market::on_demand, 0, 2, usd_there)}, 0, 2, 1,
-                  10);
+  return training(
+      {pool_of(platforms::Market::on_demand, 2, 2, usd_here), pool_of(platforms::Market::on_demand, 0, 2, usd_there)},
+      0, 2, 1, 10);
 }
 
 // Staying costs 10 h x 2 nodes x 10 USD = 200 USD.
@@ -45,7 +46,8 @@ TEST(CheapestRegion, CountsSpeedAndRefusals) {
 
 TEST(CheapestRegion, BeginsInTheCheapest) {
   Observation observation;
-  observation.pools = {pool_of(Market::on_demand, 2, 2, 10), pool_of(Market::on_demand, 0, 2, 9.9)};
+  observation.pools = {pool_of(platforms::Market::on_demand, 2, 2, 10),
+                       pool_of(platforms::Market::on_demand, 0, 2, 9.9)};
   EXPECT_THAT(PolicyUnderTest("cheapest-region").nodes(observation), ElementsAre(0, 2)) << "there is nothing to move";
 }
 
@@ -90,4 +92,4 @@ TEST(CarbonAware, PausesOnADirtyGridWhileTheDeadlineAllows) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -10,7 +10,7 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 using testing::HasSubstr;
@@ -64,4 +64,4 @@ TEST(Policies, AreDocumentedWithTheirSettings) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

@@ -2,7 +2,7 @@
 
 #include "policies/policy.hpp"
 
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 
 /// Eight nodes of one GPU are asked for, on spot or on demand, to be done within 20 hours. Boot and restart take no
@@ -15,7 +15,7 @@ class UniformProgress : public testing::Test {
     seen.deadline = Seconds{20 * kHour};
     seen.pools.resize(2);
     for (PoolView& pool : seen.pools) pool.most = 8;
-    seen.pools[0].market = Market::spot;
+    seen.pools[0].market = platforms::Market::spot;
     seen.pools[0].requested = 8;
     seen.pools[0].usd_per_hour = 1;
     seen.pools[1].usd_per_hour = 3;
@@ -97,4 +97,4 @@ TEST_F(UniformProgress, FillsUpOnDemandWhatSpotDoesNotGive) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::policies

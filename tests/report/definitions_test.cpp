@@ -15,7 +15,7 @@
 #include "sim/run/result.hpp"
 #include "studies/summary.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using testing::AllOf;
@@ -28,8 +28,8 @@ constexpr int kSeeds = 7;
 
 /// One GPU that is held for `hours`, half an hour of it to boot, and busy for a quarter of all of it. The stated error
 /// is a tenth each way.
-Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
-  Result result;
+sim::Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
+  sim::Result result;
   result.platform = "aws us-east-1";
   result.market = "spot";
   result.allocation = "1 x p3.2xlarge";
@@ -46,7 +46,7 @@ Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
   result.interval_s = {0.9 * result.total.si, 1.1 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
-  Ledger ledger;
+  sim::Ledger ledger;
   ledger.add(GpuUse::compute, 1, 0.25 * result.total);
   ledger.add(GpuUse::exposed_communication, 1, 0.125 * result.total);
   ledger.add(GpuUse::provisioning, 1, Seconds{1800});
@@ -66,14 +66,14 @@ Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
 }
 
 /// The sweep of these results, as `sweep` writes it.
-Json sweep_of(const std::vector<Result>& results) {
+Json sweep_of(const std::vector<sim::Result>& results) {
   Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", Json::array()}, {"failed", Json::array()}};
-  std::vector<RunFacts> facts;
-  for (const Result& result : results) {
-    document["runs"].push_back(Json::parse(result_json(result)));
-    facts.push_back(facts_of(OrderedJson::parse(result_json(result))));
+  std::vector<studies::RunFacts> facts;
+  for (const sim::Result& result : results) {
+    document["runs"].push_back(Json::parse(sim::result_json(result)));
+    facts.push_back(studies::facts_of(OrderedJson::parse(sim::result_json(result))));
   }
-  const Summary summary = summarize(facts);
+  const studies::Summary summary = studies::summarize(facts);
   document["groups"] = Json::parse(summary.groups.dump());
   document["rankings"] = Json::parse(summary.rankings.dump());
   return document;
@@ -82,7 +82,7 @@ Json sweep_of(const std::vector<Result>& results) {
 // 2, 4, …, 14 h: the median is 8; the 5th percentile of seven values lies 0.3 of the way from the first to the second:
 // of the low ends at 0.9 x 2.6 = 2.34 h, the 95th of the high ends at 1.1 x 13.4 = 14.74 h.
 TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
-  std::vector<Result> results;
+  std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
   const Json document = sweep_of(results);
   const Json& group = document["groups"][0];
@@ -102,9 +102,9 @@ TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
 }
 
 TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
-  const Json run = Json::parse(result_json(made_up(1, 2)));
-  const Json other = Json::parse(result_json(made_up(1, 4)));
-  // Of two hours held a half is boot: a third of the rest.
+  const Json run = Json::parse(sim::result_json(made_up(1, 2)));
+  const Json other = Json::parse(sim::result_json(made_up(1, 4)));
+  // Half an hour of the two hours held is boot, so what is 25 % of the whole is a third of the rest.
   EXPECT_THAT(run_text(run), AllOf(HasSubstr("25.0 %"), HasSubstr("33.3 % while training")));
   const Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", {run}}};
   const std::string table = sweep_text(document);
@@ -117,7 +117,7 @@ TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
 // Seven seeds of 2, 4, …, 14 h against the same but for the last, which takes 140 h instead of 14: the mean of the
 // differences is +129 %, the medians are equal.
 TEST(Definitions, RankingsPlaceAndCompareByTheMedian) {
-  std::vector<Result> results;
+  std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
   for (int i = 1; i <= kSeeds; ++i)
     results.push_back(made_up(static_cast<std::uint64_t>(i), i == kSeeds ? 140 : 2 * i, "spot-first"));
@@ -137,7 +137,7 @@ TEST(Definitions, RankingsPlaceAndCompareByTheMedian) {
 
 // A tenth dearer with each seed: the medians differ by 10 %, whichever seeds are drawn.
 TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
-  std::vector<Result> results;
+  std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2.2 * i, "spot-first"));
   const auto of = [&](const Json& document) {
@@ -155,8 +155,8 @@ TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
 }
 
 /// Two GPUs of an instance for 1 and 3 h, then four of it for 6 and 8 h.
-std::vector<Result> two_and_four_gpus(const char* policy) {
-  std::vector<Result> results;
+std::vector<sim::Result> two_and_four_gpus(const char* policy) {
+  std::vector<sim::Result> results;
   for (const int gpus : {2, 4})
     for (const int seed : {1, 2}) {
       results.push_back(made_up(static_cast<std::uint64_t>(seed), (gpus == 2 ? -1 : 4) + 2 * seed, policy));
@@ -188,8 +188,8 @@ TEST(Definitions, RunsWithOtherGpusOfAnInstanceAreOtherGroupsEverywhere) {
 
 // A policy came to hold 1 GPU with one seed and 2 with another; it was asked for the same.
 TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
-  std::vector<Result> results = two_and_four_gpus("spot-first");
-  for (Result& result : results) result.launch.pools[0].gpus_per_node = 4;
+  std::vector<sim::Result> results = two_and_four_gpus("spot-first");
+  for (sim::Result& result : results) result.launch.pools[0].gpus_per_node = 4;
   const Json document = sweep_of(results);
   EXPECT_EQ(document["groups"].size(), 1U);
   EXPECT_EQ(candidates_of(document).size(), 1U);
@@ -198,15 +198,15 @@ TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
 
 // One seed's luck is no promise: the text and the page say of how many seeds it holds.
 TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
-  Result result = made_up(3, 8);
+  sim::Result result = made_up(3, 8);
   result.deadline = Seconds{10 * 3600.0};
-  const Json alone = Json::parse(result_json(result));
+  const Json alone = Json::parse(sim::result_json(result));
   EXPECT_THAT(run_text(alone), HasSubstr("-> met, seed 3 alone\n"));
   EXPECT_THAT(report_page(alone), AllOf(HasSubstr("The run of this seed meets the goals; others may fare otherwise."),
                                         Not(HasSubstr("All goals are met"))));
-  result.seeds =
-      SeedRuns{3, 20, 19, 12, 1.5, {9 * 3600.0, 5 * 3600.0, 30 * 3600.0, 4 * 3600.0, 33 * 3600.0}, {9, 5, 30, 4, 33}};
-  const Json many = Json::parse(result_json(result));
+  result.seeds = sim::SeedRuns{
+      3, 20, 19, 12, 1.5, {9 * 3600.0, 5 * 3600.0, 30 * 3600.0, 4 * 3600.0, 33 * 3600.0}, {9, 5, 30, 4, 33}};
+  const Json many = Json::parse(sim::result_json(result));
   EXPECT_THAT(run_text(many), AllOf(HasSubstr("-> met, seed 3 alone; 12 of 20 seeds meet the goals"),
                                     HasSubstr("time, 19 seeds"), HasSubstr("9:00:00"), HasSubstr("4:00:00 .. 33:00:00"),
                                     HasSubstr("time, seed 3"), HasSubstr("8:00:00")));
@@ -219,9 +219,9 @@ TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   // Where nothing is left to chance there is nothing to count.
   result.seeds.reset();
   result.risk = "none";
-  EXPECT_THAT(run_text(Json::parse(result_json(result))), HasSubstr("-> met\n"));
-  EXPECT_THAT(report_page(Json::parse(result_json(result))), HasSubstr("All goals are met."));
+  EXPECT_THAT(run_text(Json::parse(sim::result_json(result))), HasSubstr("-> met\n"));
+  EXPECT_THAT(report_page(Json::parse(sim::result_json(result))), HasSubstr("All goals are met."));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

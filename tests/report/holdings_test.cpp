@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 nlohmann::json run_with(const nlohmann::json& events, double total_s) {
@@ -51,4 +51,4 @@ TEST(Holdings, WhoWaitsIsNotThere) {
 TEST(Holdings, WithoutEventsThereAreNone) { EXPECT_TRUE(holdings_of(run_with({}, 1)).empty()); }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

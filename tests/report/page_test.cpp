@@ -12,7 +12,7 @@
 #include "report/candidates.hpp"
 #include "report/page_sections.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -208,4 +208,4 @@ TEST(Page, SpansBeyondTheMostAreDrawnTogetherAndKeepTheirTime) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -11,7 +11,7 @@
 #include "report/page.hpp"
 #include "report/results.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using Json = nlohmann::json;
@@ -126,4 +126,4 @@ TEST(PlanReport, ThePageMarksWhatIsDoubtfulAndSaysWhatTheMarksMean) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

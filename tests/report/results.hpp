@@ -7,7 +7,7 @@
 #include "report/documents.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 
 /// 2 x p3.8xlarge with 4 V100 each; 1000 steps of 8 x 64 images.
 inline nlohmann::json a_result() {
@@ -89,4 +89,4 @@ inline Document document_of(const nlohmann::json& content, const std::string& na
 /// Breaks out of whatever is not quoted: a shell, YAML, a filter of a query, a terminal, a label.
 inline const std::string kHostile = "x'\"`touch PWNED`$(touch PWNED)\n- PWNED: true\n\x1b[2J${PWNED}\\ é\u2028#";
 
-}  // namespace ganymede
+}  // namespace ganymede::report

@@ -11,7 +11,7 @@
 
 #include "sim/run/result.hpp"
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using testing::HasSubstr;
@@ -28,7 +28,7 @@ struct Made {
 
 /// A run whose GPUs compute four fifths of each step and wait for gradients in the rest.
 Json made_up(const Made& made) {
-  Result result;
+  sim::Result result;
   result.platform = made.platform;
   result.market = "on-demand";
   result.allocation = made.allocation;
@@ -43,7 +43,7 @@ Json made_up(const Made& made) {
   result.interval_s = {0.5 * result.total.si, 2 * result.total.si};
   result.sampling_interval_s = result.interval_s;
   result.fidelity = "sampled";
-  Ledger ledger;
+  sim::Ledger ledger;
   ledger.add(GpuUse::compute, made.gpus, 0.8 * training);
   ledger.add(GpuUse::exposed_communication, made.gpus, 0.2 * training);
   ledger.add(GpuUse::provisioning, made.gpus, Seconds{made.boot_s});
@@ -60,10 +60,10 @@ Json made_up(const Made& made) {
   result.software = "ganymede 0.1.0 (eigen)";
   result.prices_as_of = "2026-07-20";
   result.warnings = {"beware of " + made.platform};
-  return Json::parse(result_json(result));
+  return Json::parse(sim::result_json(result));
 }
 
-/// Of two platforms. On "aws" the four GPUs come first; all train the same images.
+/// A sweep over two platforms. On "aws" the four GPUs come first; all runs train the same images.
 Json sweep() {
   return {{"schema", "ganymede.sweep/1"},
           {"study", "made up"},
@@ -179,4 +179,4 @@ TEST(RunCsv, HasOneLine) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

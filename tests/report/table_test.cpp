@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 TEST(Table, AlignsItsColumns) {
@@ -133,4 +133,4 @@ TEST(Table, QuotesCsv) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

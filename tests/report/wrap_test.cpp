@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ganymede {
+namespace ganymede::report {
 namespace {
 
 using testing::ElementsAre;
@@ -44,4 +44,4 @@ TEST(Wrap, HangsTextBesideItsHead) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::report

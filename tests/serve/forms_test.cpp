@@ -77,7 +77,7 @@ TEST(Forms, TracesAreThoseOfTheProgram) {
     expect_refused(changed(compare(), "/workload/trace", trace), {"form: /workload/trace"});
   expect_refused(changed(compare(), "/workload/trace", {{"file", "x"}}), {"form: /workload/trace"});
   for (const WorkloadOption& option : workload_options()) read(changed(compare(), "/workload/trace", option.trace));
-  EXPECT_GE(workload_options().size(), recorded_names().size() + 1);
+  EXPECT_GE(workload_options().size(), traces::recorded_names().size() + 1);
 }
 
 TEST(Forms, CatalogsAreThoseOfTheProgram) {
@@ -85,7 +85,7 @@ TEST(Forms, CatalogsAreThoseOfTheProgram) {
     expect_refused(changed(compare(), "/platforms/0/catalog", name), {"form: /platforms/0/catalog"});
     expect_refused(changed(plan(), "/catalogs/0", name), {"form: /catalogs/0"});
   }
-  for (const std::string& name : provider_names()) read(changed(compare(), "/platforms/0/catalog", name));
+  for (const std::string& name : platforms::provider_names()) read(changed(compare(), "/platforms/0/catalog", name));
 }
 
 TEST(Forms, PoliciesAreNoProgramsAndNeedNoFiles) {

@@ -10,7 +10,7 @@
 #include "policies/policy.hpp"
 #include "studies/study.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using Json = nlohmann::json;
@@ -101,7 +101,7 @@ TEST(ContestsOf, TheLearnedPolicyIsJudgedAgainstThePredictiveOne) {
 }
 
 TEST(ContestsOf, EveryPolicy) {
-  for (const Policy& policy : policies()) {
+  for (const policies::Policy& policy : policies::policies()) {
     if (policy.name == "fixed" || !policy.decide) continue;
     EXPECT_TRUE(std::any_of(std::begin(kContests), std::end(kContests), [&](const Contest& contest) {
       return contest.policy == policy.name;
@@ -110,4 +110,4 @@ TEST(ContestsOf, EveryPolicy) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -9,14 +9,14 @@
 #include "common/random.hpp"
 #include "support/made_up.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 TEST(PredictOwnDevice, IsExactForAConstantTrace) {
   const SelfPrediction prediction = predict_own_device(constant_trace(300), 5000);
   EXPECT_NEAR(prediction.total.si, 5000 * 10e-3, 1e-9 * 50);
   // All that remains of the interval is the drift between two runs.
-  const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
+  const double drift = 1.96 * std::sqrt(2.0) * calibration::kRunDrift;
   EXPECT_NEAR(prediction.interval_s.low, prediction.total.si * (1 - drift), 1e-6);
   EXPECT_NEAR(prediction.interval_s.high, prediction.total.si * (1 + drift), 1e-6);
   EXPECT_EQ(prediction.steps_fitted, 150U);
@@ -54,7 +54,7 @@ TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
   for (std::uint64_t seed = 0; seed < kTrials; ++seed) {
     RandomStream random(seed, "test/self-check");
     const auto run = [&] {
-      const double speed = 1 + kRunDrift * random.normal();
+      const double speed = 1 + calibration::kRunDrift * random.normal();
       std::vector<double> scale = correlated(random, 300);
       for (double& unit : scale) unit *= speed;
       return scale;
@@ -73,4 +73,4 @@ TEST(PredictOwnDevice, HoldsASeparateRunAsOftenAsItSays) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -7,7 +7,7 @@
 #include "study_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using testing::AllOf;
@@ -90,4 +90,4 @@ TEST_F(StudyErrors, MoreThanThereIsIsInfeasible) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::studies

@@ -9,12 +9,12 @@
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 
 class StudyFiles {
  public:
   StudyFiles() {
-    folder_.add("traces/t.json", write_step_trace(constant_trace(40)));
+    folder_.add("traces/t.json", traces::write_step_trace(constant_trace(40)));
     folder_.add("studies/lab.json", made_up_platform());
   }
 
@@ -45,4 +45,4 @@ class StudyFiles {
   TemporaryFolder folder_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::studies

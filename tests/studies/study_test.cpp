@@ -7,7 +7,7 @@
 #include "study_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using testing::ElementsAre;
@@ -20,7 +20,7 @@ std::vector<std::string> labels(const Study& study) {
 }
 
 std::string place(const StudyRun& run) {
-  const Pool& pool = run.base->pools[0].pool;
+  const policies::Pool& pool = run.base->pools[0].pool;
   return fmt::format("{} x {}, {} each", pool.nodes, pool.instance, pool.gpus_per_node);
 }
 
@@ -78,7 +78,7 @@ TEST(Study, CarriesWorkloadSeedAndOverlapIntoItsScenarios) {
   content["overlap"] = false;
   content["seeds"] = {18446744073709551615U};
   const Study study = StudyFiles().load(content);
-  const Scenario two = study.runs[1].scenario();
+  const sim::Scenario two = study.runs[1].scenario();
   EXPECT_EQ(two.steps, 2 * 469);  // two epochs of 60,000 images at 128 a step
   EXPECT_EQ(two.images, 2 * 60000);
   EXPECT_EQ(two.seed, UINT64_MAX);
@@ -120,15 +120,15 @@ TEST(Study, ReportsProgress) {
 
 TEST(Study, NamesTheRunThatFails) {
   Study study = StudyFiles().load(StudyFiles::basic());
-  Scenario broken = study.runs[1].scenario();
-  Platform bare = *broken.pools[0].platform;
+  sim::Scenario broken = study.runs[1].scenario();
+  platforms::Platform bare = *broken.pools[0].platform;
   for (auto& instance : bare.instances) instance.nic.reset();
-  broken.pools[0].platform = std::make_shared<const Platform>(bare);
+  broken.pools[0].platform = std::make_shared<const platforms::Platform>(bare);
   broken.step_fingerprint = "bare";
-  study.runs[1].base = std::make_shared<const Scenario>(broken);
+  study.runs[1].base = std::make_shared<const sim::Scenario>(broken);
   EXPECT_THAT(message_of<ConfigError>([&] { run_study(study, 2); }),
               testing::StartsWith("lab room-1, 2 x X, ring, seed 1: "));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::studies

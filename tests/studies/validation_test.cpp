@@ -11,7 +11,7 @@
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 
-namespace ganymede {
+namespace ganymede::studies {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
@@ -41,7 +41,7 @@ OrderedJson cell(const OrderedJson& result, std::size_t index) { return result["
 // 10 GB/s, and a reduction of 3 x 50 MB at 3 TB/s.
 TEST(Validation, PredictsWhatFollowsByHand) {
   const OrderedJson result = run_validation(read(small_study(kCells)));
-  const double slowest = 1 + kGraphVariation.central * expected_slowest(2);
+  const double slowest = 1 + calibration::kGraphVariation.central * calibration::expected_slowest(2);
   const double expected = 0.1 * slowest + 0.01 + 3 * 50e6 / 3000e9;
   EXPECT_NEAR(cell(result, 1)["predicted"].get<double>(), expected, 1e-6);
   EXPECT_NEAR(cell(result, 1)["error"].get<double>(), expected / 0.12 - 1, 1e-4);
@@ -56,11 +56,12 @@ TEST(Validation, FitsTheSerialHostTimeToItsCell) {
     { "gpus": 1, "batch": 8, "measured": 0.1, "role": "fit" }, { "gpus": 2, "batch": 8, "measured": 0.15, "role": "fit" },
     { "gpus": 4, "batch": 8, "measured": 0.2, "role": "predict" } ])";
   const OrderedJson result = run_validation(read(small_study(cells)));
-  // Of the additional time on two GPUs, 10 ms are the ring. Each further replica adds the rest, and the ring takes half
+  // On two GPUs, 10 ms of the additional time are the ring. Each further replica adds the rest, and the ring takes half
   // as long again.
-  const double spread_2 = 0.1 * kGraphVariation.central * expected_slowest(2);
+  const double spread_2 = 0.1 * calibration::kGraphVariation.central * calibration::expected_slowest(2);
   const double host = 0.05 - 0.01 - 3 * 50e6 / 3000e9 - spread_2;
-  const double expected = 0.1 + 3 * host + 0.015 + 3 * 75e6 / 3000e9 + 0.1 * kGraphVariation.central * expected_slowest(4);
+  const double expected = 0.1 + 3 * host + 0.015 + 3 * 75e6 / 3000e9 +
+                          0.1 * calibration::kGraphVariation.central * calibration::expected_slowest(4);
   EXPECT_NEAR(cell(result, 2)["predicted"].get<double>(), expected, 2e-3);
   EXPECT_THAT(result["fitted"][0].get<std::string>(), HasSubstr("spends for one replica after the other"));
   EXPECT_EQ(cell(result, 2)["baselines"][1]["name"], "affine");
@@ -196,15 +197,15 @@ TEST(DefaultSpreads, AreFittedToTheStudyThatTheyName) {
   ASSERT_EQ(eager.size(), 17U);
   ASSERT_EQ(graph.size(), 8U);
   ASSERT_EQ(between.size(), 4U);
-  EXPECT_NEAR(kEagerVariation.central, quantile(eager, 0.5), 5e-5);
-  EXPECT_NEAR(kEagerVariation.low, quantile(eager, 0.05), 5e-5);
-  EXPECT_NEAR(kEagerVariation.high, quantile(eager, 0.95), 5e-5);
-  EXPECT_NEAR(kGraphVariation.central, quantile(graph, 0.5), 5e-5);
-  EXPECT_NEAR(kGraphVariation.low, std::max(0.0, graph.front()), 5e-5);
-  EXPECT_NEAR(kGraphVariation.high, graph.back(), 5e-5);
-  EXPECT_NEAR(kGraphVariation.between, quantile(between, 0.5), 5e-5);
-  EXPECT_EQ(kEagerVariation.between, kGraphVariation.between);
+  EXPECT_NEAR(calibration::kEagerVariation.central, quantile(eager, 0.5), 5e-5);
+  EXPECT_NEAR(calibration::kEagerVariation.low, quantile(eager, 0.05), 5e-5);
+  EXPECT_NEAR(calibration::kEagerVariation.high, quantile(eager, 0.95), 5e-5);
+  EXPECT_NEAR(calibration::kGraphVariation.central, quantile(graph, 0.5), 5e-5);
+  EXPECT_NEAR(calibration::kGraphVariation.low, std::max(0.0, graph.front()), 5e-5);
+  EXPECT_NEAR(calibration::kGraphVariation.high, graph.back(), 5e-5);
+  EXPECT_NEAR(calibration::kGraphVariation.between, quantile(between, 0.5), 5e-5);
+  EXPECT_EQ(calibration::kEagerVariation.between, calibration::kGraphVariation.between);
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::studies

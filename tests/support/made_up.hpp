@@ -15,9 +15,9 @@ namespace ganymede {
 /// generator 4 + 1, and 0.5 at the end.
 inline constexpr double kMadeUpStep = 10;
 
-inline TracePhase made_up_phase(const std::string& name, const std::string& network, double start, double seconds,
-                                const std::vector<double>& scale) {
-  TracePhase phase;
+inline traces::TracePhase made_up_phase(const std::string& name, const std::string& network, double start,
+                                        double seconds, const std::vector<double>& scale) {
+  traces::TracePhase phase;
   phase.name = name;
   phase.network = network;
   phase.stream = "compute";
@@ -35,14 +35,15 @@ inline TracePhase made_up_phase(const std::string& name, const std::string& netw
 
 /// Step i takes scale[i] x kMadeUpStep seconds. Gradients: 4 MB of the discriminator in one bucket, 12 MB of the
 /// generator in two. Divisible by 2, 4 and 8, so that the chunks of a ring are equal.
-inline StepTrace made_up_trace(const std::vector<double>& scale, const std::string& device = "GPU-X", int batch = 64) {
-  StepTrace trace;
+inline traces::StepTrace made_up_trace(const std::vector<double>& scale, const std::string& device = "GPU-X",
+                                       int batch = 64) {
+  traces::StepTrace trace;
   trace.device = {device, "gpu", 1, FlopsPerSecond{10e12}, BytesPerSecond{900e9}, Bytes{16e9}};
   trace.software = {"ganymede", "0.1.0", "eigen"};
   trace.model = "made-up-gan";
   trace.seed = 5;
   trace.networks = {{"discriminator", {1'000'000, 4e7, 4'000'000}}, {"generator", {3'000'000, 5e7, 12'000'000}}};
-  TraceBatch entry;
+  traces::TraceBatch entry;
   entry.batch = batch;
   entry.memory_bytes = {{"parameters", 16e6}, {"activations", 100e6}, {"host.data", 1e12}};
   for (const double unit : scale) entry.wall_s.push_back(kMadeUpStep * unit);
@@ -58,7 +59,7 @@ inline StepTrace made_up_trace(const std::vector<double>& scale, const std::stri
 }
 
 /// `count` equal steps of `unit` x kMadeUpStep seconds.
-inline StepTrace constant_trace(std::size_t count, double unit = 1e-3, const std::string& device = "GPU-X") {
+inline traces::StepTrace constant_trace(std::size_t count, double unit = 1e-3, const std::string& device = "GPU-X") {
   return made_up_trace(std::vector<double>(count, unit), device);
 }
 

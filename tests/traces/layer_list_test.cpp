@@ -9,7 +9,7 @@
 #include "common/errors.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using testing::AllOf;
@@ -179,4 +179,4 @@ TEST(LayerList, NamesThePlaceOfWhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -12,7 +12,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using testing::AllOf;
@@ -260,4 +260,4 @@ TEST(NcclLogJson, RefusesWithThePlace) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -11,7 +11,7 @@
 #include "support/errors.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using testing::AllOf;
@@ -221,4 +221,4 @@ TEST_F(Profiler, SaysWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

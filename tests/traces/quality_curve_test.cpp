@@ -7,7 +7,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using testing::ElementsAre;
@@ -105,4 +105,4 @@ INSTANTIATE_TEST_SUITE_P(
                               "/curves/0/points/0/fid"}));
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

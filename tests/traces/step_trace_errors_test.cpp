@@ -11,7 +11,7 @@
 #include "support/made_up.hpp"
 #include "traces/step_trace.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 using testing::HasSubstr;
@@ -166,4 +166,4 @@ TEST(StepTraceErrors, OfUtilization) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

@@ -11,7 +11,7 @@
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::traces {
 namespace {
 
 StepTrace read_back(const StepTrace& trace) {
@@ -150,4 +150,4 @@ RC_GTEST_PROP(StepTrace, KeepsEveryBitOfItsTimes, ()) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::traces

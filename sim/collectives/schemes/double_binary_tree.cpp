@@ -5,7 +5,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 Schedule plan_double_binary_tree(const PlanRequest& request) {
@@ -26,4 +26,4 @@ extern const AllReduceScheme double_binary_tree_scheme{
     .refusal = refuse_bad_chunks,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// The index of the piece, of 2^bits, that `rank` holds after `bits` rounds of halving; its lowest bit chose the first
@@ -76,4 +76,4 @@ extern const AllReduceScheme halving_doubling_scheme{
     .on_star = halving_doubling_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -13,7 +13,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Groups of consecutive ranks.
@@ -96,4 +96,4 @@ extern const AllReduceScheme hierarchical_copy_scheme{
     .on_star = hierarchical_copy_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -6,7 +6,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 std::optional<std::string> refuse_in_network(const PlanRequest& request) {
@@ -31,4 +31,4 @@ extern const AllReduceScheme in_network_scheme{
     .refusal = refuse_in_network,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::size_t kMaxHeadServers = 64;  // as in parameter_server.cpp
@@ -104,4 +104,4 @@ extern const AllReduceScheme mixed_scheme{
     .plan = plan_mixed,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr int kMaxRings = 64;
@@ -51,4 +51,4 @@ extern const AllReduceScheme multi_ring_scheme{
     .on_star = multi_ring_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

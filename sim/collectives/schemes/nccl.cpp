@@ -15,7 +15,7 @@
 #include "sim/collectives/nccl_tuner.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 /// Simple cuts each channel's part into chunks of half its buffer: NCCL_BUFFSIZE's default over NCCL_STEPS, times
@@ -164,4 +164,4 @@ extern const AllReduceScheme nccl_scheme{
     .refusal = refuse_nccl,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

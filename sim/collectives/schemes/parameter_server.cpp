@@ -18,7 +18,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 extern const AllReduceScheme parameter_server_scheme;
 
@@ -116,4 +116,4 @@ ParameterServers parameter_servers(const Scheme& scheme, const Topology& topolog
   return {server_ranks(request), 0};
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 Schedule plan_recursive_doubling(const PlanRequest& request) {
@@ -41,4 +41,4 @@ extern const AllReduceScheme recursive_doubling_scheme{
     .on_star = recursive_doubling_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -3,7 +3,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 Schedule plan_reduce_to_one(const PlanRequest& request) {
@@ -35,4 +35,4 @@ extern const AllReduceScheme reduce_to_one_scheme{
     .on_star = reduce_to_one_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 Schedule plan_ring(const PlanRequest& request) {
@@ -35,4 +35,4 @@ extern const AllReduceScheme ring_scheme{
     .on_star = ring_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

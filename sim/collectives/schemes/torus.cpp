@@ -10,7 +10,7 @@
 
 #include "sim/collectives/schedule_builders.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr std::size_t kMaxDimensions = 3;
@@ -136,4 +136,4 @@ extern const AllReduceScheme torus_scheme{
     .on_star = torus_on_star,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

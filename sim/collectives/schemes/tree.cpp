@@ -4,7 +4,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 Schedule plan_tree(const PlanRequest& request) {
@@ -24,4 +24,4 @@ extern const AllReduceScheme tree_scheme{
     .refusal = refuse_bad_chunks,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

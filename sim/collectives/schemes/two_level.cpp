@@ -8,7 +8,7 @@
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr const char* kSharded = "sharded";
@@ -104,4 +104,4 @@ extern const AllReduceScheme two_level_scheme{
     .refusal = refuse_two_level,
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

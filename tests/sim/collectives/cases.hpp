@@ -7,7 +7,7 @@
 
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A request that the scheme can serve, and words for messages.
 struct Case {
@@ -76,4 +76,4 @@ inline std::vector<Case> all_cases(const std::vector<Collective>& collectives = 
   return cases;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 
 #include "cases.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace ganymede::literals;
@@ -95,4 +95,4 @@ TEST(ClosedForm, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "sim/collectives/nccl_tuner.hpp"
 #include "sim/collectives/verify.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace ganymede::literals;
@@ -179,4 +179,4 @@ TEST(Nccl, ChannelsAreLanesOverEveryNic) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -14,7 +14,7 @@
 #include "sim/collectives/allreduce.hpp"
 #include "sim/collectives/verify.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::Contains;
@@ -130,4 +130,4 @@ TEST(Register, BusBandwidthIsThatOfNcclTests) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "common/errors.hpp"
 #include "sim/collectives/verify.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using ::testing::AllOf;
@@ -185,4 +185,4 @@ TEST(Schemes, SayWhatTheyCannotServe) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 
 #include "sim/collectives/allreduce.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using ::testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(IsComplete, FindsTransfersThatMakeNoSense) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "cases.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 struct Volume {
@@ -131,4 +131,4 @@ TEST(Volume, OfTheMixedSchemeCrossesNodesBetweenHeads) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

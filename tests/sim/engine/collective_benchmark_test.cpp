@@ -9,7 +9,7 @@
 #include "support/errors.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
@@ -21,7 +21,7 @@ BenchmarkRequest request(const char* scheme, std::int64_t bytes) {
 
 // 2(n-1) rounds of S/n bytes at 12.5 GB/s and 11 us; adding is free.
 TEST(CollectiveBenchmark, RingOnAStarInTheTermsOfNcclTests) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const CollectiveBenchmark ring(fabric, request("ring", 4'000'000));
   EXPECT_EQ(ring.messages(), 6 * 4);
@@ -39,7 +39,7 @@ TEST(CollectiveBenchmark, RingOnAStarInTheTermsOfNcclTests) {
 }
 
 TEST(CollectiveBenchmark, SaysWhatNcclChose) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const BenchmarkResult result =
       CollectiveBenchmark(fabric, request("nccl:ring/simple", 1 << 20)).run(CollectiveFidelity::folded);
@@ -47,7 +47,7 @@ TEST(CollectiveBenchmark, SaysWhatNcclChose) {
 }
 
 TEST(CollectiveBenchmark, NothingToSendTakesNoTime) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 1, 1);
   const BenchmarkResult result = CollectiveBenchmark(fabric, request("ring", 1 << 20)).run(CollectiveFidelity::folded);
   EXPECT_EQ(result.messages, 0);
@@ -58,7 +58,7 @@ TEST(CollectiveBenchmark, NothingToSendTakesNoTime) {
 
 // A ring ends as much later as its last rank comes; the time counts from the first arrival.
 TEST(CollectiveBenchmark, CountsFromTheFirstArrival) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   BenchmarkRequest late = request("ring", 1 << 20);
   const double alone = CollectiveBenchmark(fabric, late).run(CollectiveFidelity::folded).time.si;
@@ -68,7 +68,7 @@ TEST(CollectiveBenchmark, CountsFromTheFirstArrival) {
 
 // Each of two communicators has one GPU of each node, and both cross the same NICs: each gets half of the bandwidth.
 TEST(CollectiveBenchmark, CommunicatorsAtOnceShareTheLinks) {
-  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
   BenchmarkRequest two = request("ring", 1 << 30);
   two.communicators = 2;
@@ -91,11 +91,11 @@ TEST(CollectiveBenchmark, CommunicatorsAtOnceShareTheLinks) {
 }
 
 TEST(CollectiveBenchmark, RefusesWhatTheSchemeCannotServe) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   EXPECT_THAT(message_of<ConfigError>([&] { CollectiveBenchmark(fabric, request("in-network", 1)); }),
               HasSubstr("reduces"));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

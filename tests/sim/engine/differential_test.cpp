@@ -13,7 +13,7 @@
 #include "sim/collectives/allreduce.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -188,7 +188,7 @@ class Plain {
 };
 
 /// A fat tree with zones, or an oversubscribed switch; one or several GPUs a node, with or without the host in between.
-Platform random_platform() {
+platforms::Platform random_platform() {
   const auto number = [](int low, int high) { return *rc::gen::inRange(low, high); };
   const int gpus = number(1, 4);
   std::string node = fmt::format(R"("gpus": {}, "host_link": {{"bandwidth": "{}GB/s", "latency": "{}us"}},
@@ -270,8 +270,8 @@ void expect_equal(const std::vector<double>& times, const std::vector<double>& e
 
 TEST(Differential, RandomSchedulesOnRandomFabrics) {
   EXPECT_TRUE(rc::check("all three agree", [] {
-    const Platform platform = random_platform();
-    const Instance& node = platform.instance("node");
+    const platforms::Platform platform = random_platform();
+    const platforms::Instance& node = platform.instance("node");
     const int nodes = *rc::gen::inRange(2, 7);
     const FabricGraph fabric(platform, node, nodes, node.gpus);
     const Schedule schedule = random_schedule(fabric.ranks());
@@ -285,8 +285,8 @@ TEST(Differential, RandomSchedulesOnRandomFabrics) {
 TEST(Differential, EverySchemeOnRandomFabrics) {
   for (const auto& scheme : allreduce_schemes()) {
     EXPECT_TRUE(rc::check(std::string(scheme.name), [&scheme] {
-      const Platform platform = random_platform();
-      const Instance& node = platform.instance("node");
+      const platforms::Platform platform = random_platform();
+      const platforms::Instance& node = platform.instance("node");
       const int nodes = *rc::gen::inRange(2, 6);
       const FabricGraph fabric(platform, node, nodes, node.gpus);
       const PlanRequest request{fabric.topology(), *rc::gen::inRange(100'000, 50'000'000), Collective::all_reduce, ""};
@@ -302,4 +302,4 @@ TEST(Differential, EverySchemeOnRandomFabrics) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -12,7 +12,7 @@
 #include "sim/engine/communication_engine.hpp"
 #include "sim/engine/folded_engine.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 enum class Engine { message, folded };
 inline std::string name_of(Engine engine) { return engine == Engine::message ? "message" : "folded"; }
@@ -52,4 +52,4 @@ inline double finish(Engine engine, const FabricGraph& fabric, const Schedule& s
   return *std::max_element(done.begin(), done.end());
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -11,7 +11,7 @@
 #include "sim/engine/collective_timing.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
@@ -39,7 +39,7 @@ INSTANTIATE_TEST_SUITE_P(All, Engines, testing::Values(Engine::message, Engine::
 TEST_P(Engines, TakeTheClosedFormOfEveryScheme) {
   for (const char* nic : {"0us", "5us", "1ms"}) {
     for (const int ranks : {2, 3, 7, 16}) {
-      const Platform platform = star_platform("12.5GB/s", nic, "1us");
+      const platforms::Platform platform = star_platform("12.5GB/s", nic, "1us");
       const FabricGraph fabric(platform, platform.instance("one"), ranks, 1);
       const Star star{12.5_GB_per_s, 2 * parse_quantity<Seconds>(nic) + 1_us, 900_GB_per_s};
       for (const auto& scheme : allreduce_schemes()) {
@@ -56,7 +56,7 @@ TEST_P(Engines, TakeTheClosedFormOfEveryScheme) {
 // receiver: whatever the latency, equal flows must get equal shares of its 12.5 GB/s.
 TEST_P(Engines, ShareEquallyAtAnyLatency) {
   for (const char* latency : {"0us", "5us", "1ms"}) {
-    const Platform platform = star_platform("12.5GB/s", latency, "0us", "", kFreeAdding);
+    const platforms::Platform platform = star_platform("12.5GB/s", latency, "0us", "", kFreeAdding);
     const FabricGraph fabric(platform, platform.instance("one"), 3, 1);
     const std::int64_t bytes = 125'000'000;
     const Schedule both = round_of(3, bytes, {{0, 2, 0, bytes, true}, {1, 2, 0, bytes, true}});
@@ -67,7 +67,7 @@ TEST_P(Engines, ShareEquallyAtAnyLatency) {
 }
 
 TEST_P(Engines, AFlowThatStartsLaterSharesFairlyWithOneUnderWay) {
-  const Platform platform = star_platform("1GB/s", "1ms", "0us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("1GB/s", "1ms", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 3, 1);
   const std::int64_t bytes = 1'000'000'000;
   const Schedule both = round_of(3, bytes, {{0, 2, 0, bytes, false}, {1, 2, 0, bytes, true}});
@@ -79,7 +79,7 @@ TEST_P(Engines, AFlowThatStartsLaterSharesFairlyWithOneUnderWay) {
 }
 
 TEST_P(Engines, PayReductionAtMemoryBandwidthAndOneAtATime) {
-  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", R"("memory_bandwidth": "1GB/s")");
+  const platforms::Platform platform = star_platform("12.5GB/s", "0us", "0us", "", R"("memory_bandwidth": "1GB/s")");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const double wire = 2 * 3 * 30e6 / 12.5e9;
   const double adding = 3 * 3 * 30e6 / 1e9;  // three buffers, three bytes of traffic a byte
@@ -88,15 +88,15 @@ TEST_P(Engines, PayReductionAtMemoryBandwidthAndOneAtATime) {
 
 TEST_P(Engines, DelayEachCollectiveByItsLaunchOnce) {
   const std::string launch = R"("memory_bandwidth": "900GB/s", "launch": "20us")";
-  const Platform plain = star_platform("12.5GB/s", "5us", "1us"),
-                 slow = star_platform("12.5GB/s", "5us", "1us", "", launch);
+  const platforms::Platform plain = star_platform("12.5GB/s", "5us", "1us"),
+                            slow = star_platform("12.5GB/s", "5us", "1us", "", launch);
   const FabricGraph without(plain, plain.instance("one"), 4, 1), with(slow, slow.instance("one"), 4, 1);
   const Schedule ring = plan("ring", without, 4 << 20);
   EXPECT_NEAR(time(with, ring), time(without, ring) + 20e-6, 1e-12);
 }
 
 TEST_P(Engines, RunCollectivesOfOneCommunicatorInOrder) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule ring = plan("ring", fabric, 4 << 20);
   const std::vector<Seconds> zero(4);
@@ -106,7 +106,7 @@ TEST_P(Engines, RunCollectivesOfOneCommunicatorInOrder) {
 }
 
 TEST_P(Engines, ALateRankDelaysARingByItsLateness) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule ring = plan("ring", fabric, 4 << 20);
   EXPECT_NEAR(time(fabric, ring, {0_s, 0_s, 2_s, 0_s}), 2 + time(fabric, ring), 1e-9);
@@ -117,7 +117,7 @@ TEST_P(Engines, ALateRankDelaysARingByItsLateness) {
 // Derived by hand: 1 MB takes 80 us. When the late rank sends, the other two messages have arrived, so it has the
 // downlink for itself; three copies share the uplink on the way back.
 TEST_P(Engines, ALateRankOfReduceToOneWaitsForItsOwnMessageOnly) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "0us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule schedule = plan("reduce-to-one", fabric, 1'000'000);
   EXPECT_NEAR(time(fabric, schedule, {0_s, 0_s, 0_s, 1_ms}), 1e-3 + (10e-6 + 80e-6) + (10e-6 + 240e-6), 1e-7);
@@ -125,7 +125,7 @@ TEST_P(Engines, ALateRankOfReduceToOneWaitsForItsOwnMessageOnly) {
 }
 
 TEST_P(Engines, LimitAFlowToWhatOneConnectionReaches) {
-  const Platform platform =
+  const platforms::Platform platform =
       platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "0us", "per_flow": "1GB/s"})");
   const FabricGraph fabric(platform, platform.instance("node"), 3, 1);
   const Schedule one = round_of(3, 1'000'000'000, {{0, 2, 0, 1'000'000'000, false}});
@@ -133,7 +133,7 @@ TEST_P(Engines, LimitAFlowToWhatOneConnectionReaches) {
 }
 
 TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
-  const Platform platform = platform_of(
+  const platforms::Platform platform = platform_of(
       R"("gpus": 2, "host_link": {"bandwidth": "10GB/s", "latency": "0us"},
          "gpu_links": {"kind": "nvlink", "bandwidth": "30GB/s", "latency": "0us", "with_host_link": true})");
   const FabricGraph fabric(platform, platform.instance("node"), 1, 2);
@@ -145,7 +145,7 @@ TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
 // latency counts here. Six rounds take six long hops if every round waits for its slowest message; with an eager
 // protocol the bytes of each chunk cross three of each kind.
 TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
-  const Platform platform = star_platform("1000000GB/s", "50us", "1us");
+  const platforms::Platform platform = star_platform("1000000GB/s", "50us", "1us");
   const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
   const Schedule ring = plan("ring", fabric, 8);
   ProtocolCost cost;
@@ -162,7 +162,7 @@ TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
 // is of the second round. In one lane it waits for the first message. If the second and the third have a lane of their
 // own, the third waits for the second alone, and shares rank 0's uplink with the rest of the first.
 TEST_P(Engines, LanesDoNotWaitForOneAnother) {
-  const Platform platform = star_platform("12.5GB/s", "0us", "0us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "0us", "0us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const auto done_of_3 = [&](int lane) {
     const auto stage = [](const std::vector<Transfer>& transfers) {
@@ -182,7 +182,7 @@ TEST_P(Engines, LanesDoNotWaitForOneAnother) {
 
 // The costs of a protocol: 2 bytes on the wire for each byte, a start, a latency and a limit.
 TEST_P(Engines, PayWhatTheProtocolAdds) {
-  const Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("10GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("one"), 2, 1);
   ProtocolCost cost;
   cost.wire = 2;
@@ -200,7 +200,7 @@ TEST_P(Engines, PayWhatTheProtocolAdds) {
 
 // Two rings of one GPU a node each cross the same NICs: each gets half of the bandwidth.
 TEST_P(Engines, CommunicatorsShareLinks) {
-  const Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
+  const platforms::Platform platform = star_platform("12.5GB/s", "0us", "0us", "", kFreeAdding);
   const FabricGraph fabric(platform, platform.instance("four"), 2, 4);
   const Schedule ring = parse_scheme("ring").plan({flat(2), 1 << 30, Collective::all_reduce, ""});
   const std::vector<Seconds> zero(2);
@@ -210,7 +210,7 @@ TEST_P(Engines, CommunicatorsShareLinks) {
 }
 
 TEST(CommunicationEngine, AnswersDoNotDependOnWhatRanBefore) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule ring = plan("ring", fabric, 4 << 20);
   const Schedule pause = round_of(4, 1, {});
@@ -226,7 +226,7 @@ TEST(CommunicationEngine, AnswersDoNotDependOnWhatRanBefore) {
 }
 
 TEST(CommunicationEngine, CountsAndRecordsMessages) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 5, 1);
   const Schedule ring = plan("ring", fabric, 5 << 20);
   const auto counts = in_child([&] {
@@ -244,7 +244,7 @@ TEST(CommunicationEngine, CountsAndRecordsMessages) {
 }
 
 TEST(Folded, FoldsARingToOneRankAndAFewRounds) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 1000, 1);
   const Schedule ring = plan("ring", fabric, 1'000'003);
   const Job job = job_of(ring);
@@ -257,7 +257,7 @@ TEST(Folded, FoldsARingToOneRankAndAFewRounds) {
 }
 
 TEST(Bottlenecks, NameWhatATimeIsMadeOf) {
-  const auto limit = [](const Platform& platform, std::int64_t bytes) {
+  const auto limit = [](const platforms::Platform& platform, std::int64_t bytes) {
     const FabricGraph fabric(platform, platform.instance("one"), 8, 1);
     const Schedule ring = plan("ring", fabric, bytes);
     const Job job = job_of(ring);
@@ -273,7 +273,7 @@ TEST(Bottlenecks, NameWhatATimeIsMadeOf) {
 // helps.
 TEST(Bottlenecks, TellAFlowsOwnLimitFromItsLinks) {
   const auto limit = [](const char* scheme, const char* per_flow) {
-    const Platform platform =
+    const platforms::Platform platform =
         platform_of(fmt::format(R"("gpus": 1, "nic": {{"bandwidth": "10GB/s", "latency": "5us"{}}})", per_flow));
     const FabricGraph fabric(platform, platform.instance("node"), 8, 1);
     const Schedule schedule = plan(scheme, fabric, 1 << 30);
@@ -290,4 +290,4 @@ TEST(Bottlenecks, TellAFlowsOwnLimitFromItsLinks) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "support/errors.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
@@ -34,14 +34,14 @@ std::vector<std::string> names(const FabricGraph& graph, int from, int to) {
 using Names = std::vector<std::string>;
 
 TEST(FabricGraph, BetweenNodesLatenciesOfNicFabricAndNicAdd) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph graph(platform, platform.instance("one"), 4, 1);
   EXPECT_EQ(names(graph, 1, 3), (std::vector<std::string>{"nic.1.up", "nic.3.down"}));
   EXPECT_DOUBLE_EQ(path(graph, 1, 3).latency.si, (2 * 5_us + 1_us).si);
 }
 
 TEST(FabricGraph, WithoutGpuDirectTheHostLinksAreInThePath) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph graph(platform, platform.instance("staged"), 2, 1);
   EXPECT_EQ(names(graph, 0, 1),
             (std::vector<std::string>{"host_link.0.up@0", "nic.0.up", "nic.1.down", "host_link.0.down@1"}));
@@ -50,7 +50,7 @@ TEST(FabricGraph, WithoutGpuDirectTheHostLinksAreInThePath) {
 }
 
 TEST(FabricGraph, InsideANodeTheGpuLinksAreUsedAndTheirLatencyIsPaidOnce) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph graph(platform, platform.instance("four"), 2, 4);
   EXPECT_EQ(graph.ranks(), 8);
   EXPECT_EQ(names(graph, 5, 6), (std::vector<std::string>{"gpu_link.1.up@1", "gpu_link.2.down@1"}));
@@ -59,14 +59,14 @@ TEST(FabricGraph, InsideANodeTheGpuLinksAreUsedAndTheirLatencyIsPaidOnce) {
 }
 
 TEST(FabricGraph, WithoutGpuLinksMessagesGoUpAndDownTheHostLinks) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph graph(platform, platform.instance("pcie"), 1, 2);
   EXPECT_EQ(names(graph, 0, 1), (std::vector<std::string>{"host_link.0.up@0", "host_link.1.down@0"}));
   EXPECT_EQ(path(graph, 0, 1).latency, 2 * 2_us);
 }
 
 TEST(FabricGraph, AnOversubscribedSwitchSharesItsInside) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us", R"(, "oversubscription": 4)");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us", R"(, "oversubscription": 4)");
   const FabricGraph graph(platform, platform.instance("one"), 8, 1);
   const Path route = path(graph, 0, 1);
   ASSERT_EQ(route.links.size(), 3U);
@@ -76,7 +76,7 @@ TEST(FabricGraph, AnOversubscribedSwitchSharesItsInside) {
 }
 
 TEST(FabricGraph, SeveralNodesNeedANic) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   try {
     const FabricGraph graph(platform, platform.instance("pcie"), 2, 1);
     FAIL() << "accepted two nodes without a NIC";
@@ -89,7 +89,7 @@ TEST(FabricGraph, SeveralNodesNeedANic) {
 constexpr const char* kNic = R"("nic": {"bandwidth": "10GB/s", "latency": "5us"})";
 
 TEST(FabricGraph, APcieTreeCrossesWhatLiesBetween) {
-  const Platform platform = platform_of(R"("gpus": 4, "gpu_links": {"kind": "pcie", "bandwidth": "12GB/s",
+  const platforms::Platform platform = platform_of(R"("gpus": 4, "gpu_links": {"kind": "pcie", "bandwidth": "12GB/s",
       "latency": "3us", "switches": [[0, 1], [2]], "numa": [[0, 1], [2, 3]], "numa_bandwidth": "20GB/s",
       "numa_latency": "1us"})");
   const FabricGraph graph(platform, platform.instance("node"), 1, 4);
@@ -103,7 +103,7 @@ TEST(FabricGraph, APcieTreeCrossesWhatLiesBetween) {
 }
 
 TEST(FabricGraph, WithoutPeerToPeerMessagesAreStagedThroughHostMemory) {
-  const Platform platform = platform_of(R"("gpus": 2, "gpu_links": {"kind": "pcie", "bandwidth": "12GB/s",
+  const platforms::Platform platform = platform_of(R"("gpus": 2, "gpu_links": {"kind": "pcie", "bandwidth": "12GB/s",
       "latency": "3us", "switches": [[0, 1]], "staging": {"bandwidth": "6GB/s", "latency": "10us"}})");
   const FabricGraph graph(platform, platform.instance("node"), 1, 2);
   EXPECT_EQ(names(graph, 0, 1), (Names{"pcie_slot.0.up@0", "pcie_switch.0.up@0", "host_memory.0.up@0",
@@ -119,7 +119,7 @@ constexpr const char* kCubeMesh = R"("gpus": 8, "gpu_links": {"kind": "mesh", "b
               [4,5,1],[4,6,1],[4,7,2],[5,6,2],[5,7,1],[6,7,2]]})";
 
 TEST(FabricGraph, AMeshUsesItsLinksAndFindsDisjointRings) {
-  const Platform platform = platform_of(kCubeMesh);
+  const platforms::Platform platform = platform_of(kCubeMesh);
   const FabricGraph graph(platform, platform.instance("node"), 1, 8);
   EXPECT_EQ(names(graph, 0, 3), (Names{"gpu_link.0-3.up@0"}));
   EXPECT_DOUBLE_EQ(graph.links()[static_cast<std::size_t>(path(graph, 0, 3).links[0])].bandwidth.si, 50e9);
@@ -140,14 +140,15 @@ TEST(FabricGraph, AMeshUsesItsLinksAndFindsDisjointRings) {
 }
 
 TEST(FabricGraph, AMeshInPiecesIsRefused) {
-  const Platform platform = platform_of(
+  const platforms::Platform platform = platform_of(
       R"("gpus": 3, "gpu_links": {"kind": "mesh", "bandwidth": "25GB/s", "latency": "1us", "links": [[0, 1, 1]]})");
   EXPECT_THAT(message_of<ConfigError>([&] { FabricGraph(platform, platform.instance("node"), 1, 3); }),
               AllOf(HasSubstr("lab.json: /instances/node"), HasSubstr("not connected")));
 }
 
 TEST(FabricGraph, RailsGiveEachGpuItsNic) {
-  const Platform platform = platform_of(R"("gpus": 4, "gpu_links": {"kind": "nvswitch", "bandwidth": "300GB/s",
+  const platforms::Platform platform =
+      platform_of(R"("gpus": 4, "gpu_links": {"kind": "nvswitch", "bandwidth": "300GB/s",
       "latency": "1us"}, "nic": {"bandwidth": "10GB/s", "latency": "5us", "count": 2, "per_flow": "4GB/s"})");
   const FabricGraph graph(platform, platform.instance("node"), 2, 4);
   EXPECT_EQ(names(graph, 0, 4), (Names{"nic.0.0.up", "nic.1.0.down"}));
@@ -157,7 +158,7 @@ TEST(FabricGraph, RailsGiveEachGpuItsNic) {
 }
 
 TEST(FabricGraph, MachinesShareAPhysicalNic) {
-  const Platform platform =
+  const platforms::Platform platform =
       platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "5us", "shared_by": 2})");
   const FabricGraph graph(platform, platform.instance("node"), 4, 1);
   EXPECT_EQ(path(graph, 0, 2).links, path(graph, 1, 3).links);
@@ -165,7 +166,8 @@ TEST(FabricGraph, MachinesShareAPhysicalNic) {
 }
 
 TEST(FabricGraph, AFatTreeAndZonesAddTheirUplinks) {
-  const Platform platform = platform_of(std::string(R"("gpus": 1, )") + kNic, R"({"kind": "fat-tree", "latency": "1us",
+  const platforms::Platform platform =
+      platform_of(std::string(R"("gpus": 1, )") + kNic, R"({"kind": "fat-tree", "latency": "1us",
       "levels": [{"nodes": 2, "oversubscription": 2, "latency": "2us"}, {"nodes": 4, "latency": "4us"}],
       "zones": {"nodes": 4, "bandwidth": "1GB/s", "latency": "700us", "per_flow": "500MB/s"}})");
   const FabricGraph graph(platform, platform.instance("node"), 8, 1);
@@ -180,7 +182,7 @@ TEST(FabricGraph, AFatTreeAndZonesAddTheirUplinks) {
 }
 
 TEST(FabricGraph, ATorusRoutesTheShorterWayRound) {
-  const Platform platform = platform_of(
+  const platforms::Platform platform = platform_of(
       R"("gpus": 1)", R"({"kind": "torus", "dimensions": [4, 3], "bandwidth": "50GB/s", "latency": "1us"})");
   const FabricGraph graph(platform, platform.instance("node"), 12, 1);
   EXPECT_EQ(names(graph, 0, 3), (Names{"torus_0.0.backward"}));
@@ -192,10 +194,10 @@ TEST(FabricGraph, ATorusRoutesTheShorterWayRound) {
 }
 
 TEST(FabricGraph, SwitchesThatReduceAreEndpoints) {
-  const Platform platform = platform_of(std::string(R"("gpus": 2, "gpu_links": {"kind": "nvswitch",
+  const platforms::Platform platform = platform_of(std::string(R"("gpus": 2, "gpu_links": {"kind": "nvswitch",
       "bandwidth": "100GB/s", "latency": "2us", "reduces": true}, )") +
-                                            kNic,
-                                        R"({"kind": "switch", "latency": "4us", "reduces": true})");
+                                                       kNic,
+                                                   R"({"kind": "switch", "latency": "4us", "reduces": true})");
   const FabricGraph graph(platform, platform.instance("node"), 2, 2);
   EXPECT_EQ(graph.topology().endpoints(), 4 + 2 + 1);
   EXPECT_EQ(names(graph, 3, 5), (Names{"gpu_link.1.up@1"}));
@@ -206,7 +208,7 @@ TEST(FabricGraph, SwitchesThatReduceAreEndpoints) {
 }
 
 TEST(FabricGraph, NodesOfUnlikeGpus) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph graph(platform, {{&platform.instance("four"), 2, 4}, {&platform.instance("one"), 1, 1}});
   EXPECT_EQ(graph.ranks(), 9);
   EXPECT_EQ(graph.topology().node_sizes, (std::vector<int>{4, 4, 1}));
@@ -214,4 +216,4 @@ TEST(FabricGraph, NodesOfUnlikeGpus) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include <deque>
 #include <limits>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::DoubleEq;
@@ -140,4 +140,4 @@ TEST(MaxMinSolver, OnlyFlowsWhoseRatesChangeAreReported) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

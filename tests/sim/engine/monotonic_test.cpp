@@ -11,7 +11,7 @@
 #include "sim/collectives/allreduce.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 struct Fabric {
@@ -52,7 +52,7 @@ std::optional<double> time_on(const Fabric& of, const AllReduceScheme& scheme, s
   const auto platform = [&](const std::string& b, const std::string& l) {
     return platform_of(filled(of.node, b, l), filled(of.fabric, b, l), kFreeAdding);
   };
-  const Platform usual = platform("10GB/s", "5us"), other = platform(bandwidth, latency);
+  const platforms::Platform usual = platform("10GB/s", "5us"), other = platform(bandwidth, latency);
   const FabricGraph planned(usual, usual.instance("node"), of.nodes, usual.instance("node").gpus);
   const FabricGraph fabric(other, other.instance("node"), of.nodes, other.instance("node").gpus);
   const PlanRequest request{planned.topology(), bytes, Collective::all_reduce, ""};
@@ -84,4 +84,4 @@ TEST_P(Monotonic, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "sim/engine/open_rounds.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -44,7 +44,7 @@ TEST(SteadyState, TheToleranceIsAShareOfTheTimeBetween) {
 
 // In reduce-to-one the root and the others are two classes; a round is open until both have left it.
 TEST(OpenRounds, AreOpenFromTheFirstEntryToTheLastLeave) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule schedule = parse_scheme("reduce-to-one").plan({fabric.topology(), 8, Collective::all_reduce, ""});
   const Job job = job_of(schedule);
@@ -70,4 +70,4 @@ TEST(OpenRounds, AreOpenFromTheFirstEntryToTheLastLeave) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -9,7 +9,7 @@
 #include "sim/collectives/allreduce.hpp"
 #include "test_platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
@@ -33,7 +33,7 @@ std::vector<std::string> link_names(const FabricGraph& fabric, const Quotient& q
 
 // All ranks send to the right and receive from the left; every direction of every NIC carries one message a round.
 TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Quotient ring = quotient(fabric, "ring", 4'000'000);
   EXPECT_EQ(ring.members, 4);
@@ -57,7 +57,7 @@ TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
 // Rank 0 differs from the others. Its downlink carries three messages on the way in, its uplink three on the way back;
 // each other rank's uplink carries one on the way in, its downlink one on the way back.
 TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Quotient one = quotient(fabric, "reduce-to-one", 1'000'000);
   EXPECT_THAT(one.class_of, ElementsAre(ElementsAre(0, 1, 1, 1)));
@@ -75,7 +75,7 @@ TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
 // GPUs at the same place in their nodes of four are alike. Within a node they differ: one sends to the other node, one
 // receives from it, two do neither.
 TEST(Symmetry, NodesAreAlikeAndPlacesInThemAreNot) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("four"), 2, 4);
   const Quotient ring = quotient(fabric, "ring", 8'000'000);
   EXPECT_THAT(ring.class_of, ElementsAre(ElementsAre(0, 1, 2, 3, 0, 1, 2, 3)));
@@ -83,7 +83,7 @@ TEST(Symmetry, NodesAreAlikeAndPlacesInThemAreNot) {
 
 // Each rank of a ring is at another distance behind a rank that comes late.
 TEST(Symmetry, ALateRankTellsAllRanksOfARingApart) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   EXPECT_EQ(quotient(fabric, "ring", 4'000'000, {0_s, 0_s, 1_s, 0_s}).ranks.size(), 4U);
   // In reduce-to-one only the root, the late rank and the punctual ones differ.
@@ -92,11 +92,12 @@ TEST(Symmetry, ALateRankTellsAllRanksOfARingApart) {
   EXPECT_EQ(one.ranks[2].issue[0], 1);
 }
 
-// Of three nodes two hang on one switch of the first level, and the third on another. Messages between the two stay
+// Two of three nodes hang on one switch of the first level, and the third on another. Messages between the two stay
 // below the second level, so the two differ from the third.
 TEST(Symmetry, AnUnevenFabricTellsRanksApart) {
-  const Platform platform = platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "5us"})",
-                                        R"({"kind": "fat-tree", "levels": [{"nodes": 2, "latency": "2us"}]})");
+  const platforms::Platform platform =
+      platform_of(R"("gpus": 1, "nic": {"bandwidth": "10GB/s", "latency": "5us"})",
+                  R"({"kind": "fat-tree", "levels": [{"nodes": 2, "latency": "2us"}]})");
   const FabricGraph even(platform, platform.instance("node"), 4, 1), uneven(platform, platform.instance("node"), 3, 1);
   // Every rank exchanges bytes with every other one.
   EXPECT_THAT(quotient(even, "parameter-server:all", 4000).class_of, ElementsAre(ElementsAre(0, 0, 0, 0)));
@@ -104,7 +105,7 @@ TEST(Symmetry, AnUnevenFabricTellsRanksApart) {
 }
 
 TEST(Symmetry, CommunicatorsHaveClassesOfTheirOwn) {
-  const Platform platform = star_platform("12.5GB/s", "5us", "1us");
+  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
   const Schedule ring = parse_scheme("ring").plan({flat(2), 1 << 20, Collective::all_reduce, ""});
   const std::vector<Seconds> zero(2);
@@ -115,4 +116,4 @@ TEST(Symmetry, CommunicatorsHaveClassesOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,16 +8,16 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// A memory so fast that adding a gigabyte takes 30 ns.
 inline constexpr const char* kFreeAdding = R"("memory_bandwidth": "100000000GB/s")";
 
 /// One-GPU nodes on a non-blocking switch, and others; `nic` and `fabric` are latencies such as "5us".
-inline Platform star_platform(const std::string& bandwidth, const std::string& nic, const std::string& fabric,
-                              const std::string& more = "",
-                              const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
-  return read_platform(
+inline platforms::Platform star_platform(const std::string& bandwidth, const std::string& nic,
+                                         const std::string& fabric, const std::string& more = "",
+                                         const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
+  return platforms::read_platform(
       JsonNode::parse(fmt::format(R"({{ "schema": "ganymede.platform/1", "provider": "private", "name": "star",
         "gpus": {{ "X": {{ "memory": "16GiB", "fp32": "10Tflop/s", {4} }} }},
         "instances": {{
@@ -33,9 +33,9 @@ inline Platform star_platform(const std::string& bandwidth, const std::string& n
 }
 
 /// A platform of which only the instance "node" and the fabric matter.
-inline Platform platform_of(const std::string& node, const std::string& fabric = R"({"kind": "switch"})",
-                            const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
-  return read_platform(JsonNode::parse(
+inline platforms::Platform platform_of(const std::string& node, const std::string& fabric = R"({"kind": "switch"})",
+                                       const std::string& gpu = R"("memory_bandwidth": "900GB/s")") {
+  return platforms::read_platform(JsonNode::parse(
       R"({"schema": "ganymede.platform/1",
           "gpus": {"X": {"memory": "16GiB", "fp32": "10Tflop/s", )" +
           gpu + R"(}},
@@ -44,4 +44,4 @@ inline Platform platform_of(const std::string& node, const std::string& fabric =
       "lab.json"));
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "common/errors.hpp"
 #include "sim/ledger/nanoseconds.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace ganymede::literals;
@@ -19,11 +19,11 @@ constexpr MicroUsdPerHour kP3{3'060'000};  // 3.06 USD/h
 const BillingRule kPerSecond{.granularity = 1_s, .minimum = 60_s};
 const BillingRule kPerHour{.granularity = 3600_s, .minimum = 3600_s};
 
-/// Of so many instances, all rented at once and for as long; nothing where nothing is billed.
+/// The bill item of `nodes` instances, all rented at once for `metered`; it is empty where nothing is billed.
 BillItem instance_hours(const std::string& pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,
                         const BillingRule& rule) {
   const std::vector<Rental> rentals(static_cast<std::size_t>(nodes), Rental{0, whole_nanoseconds(metered)});
-  const auto items = ganymede::instance_hours(pool, price, rentals, rule);
+  const auto items = ganymede::sim::instance_hours(pool, price, rentals, rule);
   return items.empty() ? BillItem{} : items.front();
 }
 
@@ -118,4 +118,4 @@ RC_GTEST_PROP(BillProperty, ItemsSumToTheTotalAndNobodyPaysForLessThanWasMetered
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace ganymede::literals;
@@ -29,4 +29,4 @@ TEST(Energy, OfNoTimeOrNoGpusIsNone) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

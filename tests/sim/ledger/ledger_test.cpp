@@ -10,7 +10,7 @@
 
 #include "common/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace ganymede::literals;
@@ -118,4 +118,4 @@ RC_GTEST_PROP(LedgerProperty, UsesSumToTheGpusHeldTimesTheMeteredTime, ()) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -395,4 +395,4 @@ TEST_F(Bills, RefuseWhatThePlatformDoesNotSell) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

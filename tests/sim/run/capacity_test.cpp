@@ -10,7 +10,7 @@
 #include "sim/run/seeds.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -48,7 +48,7 @@ TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
   Json content = on_spot();
   content["platform"]["spot"] = "typical";
   Scenario scenario = load(content);
-  const SpotClass& of = spot_model().of("V100");
+  const platforms::SpotClass& of = platforms::spot_model().of("V100");
   double at_start = 0, up_h = 0, all_h = 0, ends = 0;
   constexpr int kSeeds = 3000;
   for (int seed = 1; seed <= kSeeds; ++seed) {
@@ -100,19 +100,20 @@ TEST_F(SpotCapacity, OfSeveralNodesComesAndGoesPartlyTogether) {
     capacity.raise_demand(300);
     EXPECT_LE(capacity.at(kHour), 300);
   }
-  const double share = spot_model().of("V100").availability;
+  const double share = platforms::spot_model().of("V100").availability;
   EXPECT_NEAR(one, share, 0.025);
-  EXPECT_NEAR((both - share * share) / (share * (1 - share)), spot_model().together * spot_model().together, 0.06);
+  EXPECT_NEAR((both - share * share) / (share * (1 - share)),
+              platforms::spot_model().together * platforms::spot_model().together, 0.06);
 }
 
 TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
-  const SpotClass& of = spot_model().of("V100");
+  const platforms::SpotClass& of = platforms::spot_model().of("V100");
   const double z = 1.2815515655446004;  // the standard normal distribution's 90 % quantile
   for (const auto& [preset, at] : {std::pair{"calm", z}, std::pair{"typical", 0.0}, std::pair{"harsh", -z}}) {
     Json content = on_spot();
     content["platform"]["spot"] = preset;
     const Scenario scenario = load(content);
-    const SpotZone zone = spot_zone(scenario, scenario.pools[0]);
+    const platforms::SpotZone zone = spot_zone(scenario, scenario.pools[0]);
     EXPECT_NEAR(zone.mean_up.si, of.mean_up.si * std::exp(of.mean_up_spread * at), 1e-6 * zone.mean_up.si);
     const double odds = of.availability / (1 - of.availability) * std::exp(of.availability_spread * at);
     EXPECT_NEAR(zone.availability(), odds / (1 + odds), 1e-9);
@@ -279,4 +280,4 @@ TEST_F(SpotCapacity, SeedsComeToWhatEachComesToAlone) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

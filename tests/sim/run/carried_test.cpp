@@ -9,7 +9,7 @@
 #include "calibration/worker_variation.hpp"
 #include "sim/run/scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -18,7 +18,7 @@ using testing::HasSubstr;
 
 /// The made-up GAN on `nodes` nodes of another GPU; its trace is of a processor.
 Json on_other_nodes(int nodes, const Json& synchronization = {{"scheme", "ring"}}) {
-  StepTrace trace = constant_trace(4);
+  traces::StepTrace trace = constant_trace(4);
   trace.device.kind = "cpu";
   Json content = ScenarioFiles::basic();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", nodes}};
@@ -30,7 +30,7 @@ TEST(WorkersThatDiffer, WaitForTheSlowest) {
   const Json alike = on_other_nodes(2, {{"scheme", "ring"}, {"jitter", 0}});
   const Json differ = on_other_nodes(2);
   const double compute = number(alike, "/gpu_seconds/compute");
-  const double waiting = kGraphVariation.central * expected_slowest(2);
+  const double waiting = calibration::kGraphVariation.central * calibration::expected_slowest(2);
   EXPECT_NEAR(number(differ, "/gpu_seconds/straggler") / compute, waiting, 1e-6);
   EXPECT_NEAR(number(differ, "/gpu_seconds/compute") / compute, 1, 1e-9);  // each still does its own work
   EXPECT_GT(number(differ, "/time/step_mean_s"), number(alike, "/time/step_mean_s"));
@@ -40,8 +40,8 @@ TEST(WorkersThatDiffer, WaitForTheSlowest) {
 
 TEST(WorkersThatDiffer, AreAsManyDeviationsApartAsIsAskedFor) {
   const Json wide = on_other_nodes(4, {{"scheme", "ring"}, {"jitter", 0.1}});
-  EXPECT_NEAR(number(wide, "/gpu_seconds/straggler") / number(wide, "/gpu_seconds/compute"), 0.1 * expected_slowest(4),
-              1e-6);
+  EXPECT_NEAR(number(wide, "/gpu_seconds/straggler") / number(wide, "/gpu_seconds/compute"),
+              0.1 * calibration::expected_slowest(4), 1e-6);
   // Without the slowest one it is the second that is waited for.
   const Json backed = on_other_nodes(4, {{"scheme", "ring"}, {"jitter", 0.1}, {"backup_workers", 1}});
   EXPECT_LT(number(backed, "/time/step_mean_s"), number(wide, "/time/step_mean_s"));
@@ -53,7 +53,8 @@ TEST(WorkersThatDiffer, HardlyMatterOverManyLocalSteps) {
         on_other_nodes(4, {{"scheme", "ring"}, {"mode", "local-sgd"}, {"local_steps", steps}, {"jitter", 0.1}});
     return number(run, "/gpu_seconds/straggler") / number(run, "/gpu_seconds/compute");
   };
-  EXPECT_NEAR(waits(100), std::sqrt(0.0115 * 0.0115 + (0.01 - 0.0115 * 0.0115) / 100) * expected_slowest(4), 1e-3);
+  EXPECT_NEAR(waits(100),
+              std::sqrt(0.0115 * 0.0115 + (0.01 - 0.0115 * 0.0115) / 100) * calibration::expected_slowest(4), 1e-3);
   EXPECT_LT(waits(100), waits(1) / 3);
   const Json alone = on_other_nodes(4, {{"scheme", "ring"}, {"mode", "async-parameter-server"}, {"jitter", 0.1}});
   EXPECT_EQ(number(alone, "/gpu_seconds/straggler"), 0);  // nobody waits for anybody
@@ -66,8 +67,8 @@ TEST(WorkersThatDiffer, OneWaitsForNobody) {
 }
 
 /// Batches of 16, 32 and 64 that take 2, 3 and 5 ms: 1 ms and 1/16 an image.
-StepTrace three_batches() {
-  StepTrace trace = made_up_trace(std::vector<double>(40, 2e-4), "GPU-X", 16);
+traces::StepTrace three_batches() {
+  traces::StepTrace trace = made_up_trace(std::vector<double>(40, 2e-4), "GPU-X", 16);
   for (const auto& [batch, unit] : {std::pair{32, 3e-4}, {64, 5e-4}})
     trace.batches.push_back(made_up_trace(std::vector<double>(40, unit), "GPU-X", batch).batches.front());
   return trace;
@@ -154,4 +155,4 @@ TEST(MeasuredLinks, SayWhenGradientsAreBeyondThem) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "scenario_files.hpp"
 #include "sim/run/stretch.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -64,7 +64,8 @@ TEST(CostIntervals, EnergyIsOfWhatIsHeld) {
   const ScenarioFiles files;
   Json content = ScenarioFiles::basic();
   content["workload"]["trace"] = "traces/other.json";
-  files.folder().add("traces/other.json", write_step_trace(made_up_trace(std::vector<double>(40, 1e-3), "GPU-Y")));
+  files.folder().add("traces/other.json",
+                     traces::write_step_trace(made_up_trace(std::vector<double>(40, 1e-3), "GPU-Y")));
   content["platform"]["nodes"] = 1;
   content["workload"]["steps"] = 390'000;
   files.folder().add("late.csv", "time_s,nodes\n0,0\n36000,1\n");
@@ -84,4 +85,4 @@ TEST(CostIntervals, EnergyIsOfWhatIsHeld) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "common/random.hpp"
 #include "scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -64,7 +64,7 @@ TEST(Fidelity, AgreesWhereCallsFollowEachOther) {
 }
 
 /// 120 steps of 10 ms on average that vary by 20 %, with correlation 0.7 between neighbours.
-StepTrace jittered(std::uint64_t seed = 3) {
+traces::StepTrace jittered(std::uint64_t seed = 3) {
   RandomStream random(seed, "test/jitter");
   std::vector<double> scale;
   double state = random.normal();
@@ -114,4 +114,4 @@ TEST(Fidelity, JitterCostsStragglersAndIsBounded) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -92,4 +92,4 @@ TEST(Fleets, ACrashIsNoInterruption) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::AllOf;
@@ -243,7 +243,7 @@ TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
   EXPECT_EQ(run(content)["time"]["steps"], 469);
 }
 
-// Of four workers with a batch of 64, two are not waited for: a step trains 128 images, 25,600 take 200 steps. As much
+// Two of four workers with a batch of 64 are not waited for: a step trains 128 images, 25,600 take 200 steps. As much
 // is computed as one GPU would, and as much again is lost.
 TEST_F(Pools, BackupWorkersImagesDoNotCount) {
   Json content = ScenarioFiles::with("/platform/nodes", 4);
@@ -276,4 +276,4 @@ TEST_F(Pools, SettingsThatContradictTheModeAreRefused) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

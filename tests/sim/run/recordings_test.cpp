@@ -9,7 +9,7 @@
 #include "scenario_files.hpp"
 #include "sim/run/run_simulation.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -206,4 +206,4 @@ RC_GTEST_PROP(RecordingsProperty, NoMoreIsHeldThanTheRecordingHad, ()) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

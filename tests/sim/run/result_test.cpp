@@ -8,7 +8,7 @@
 #include "scenario_files.hpp"
 #include "sim/ledger/ledger.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -22,7 +22,7 @@ std::vector<std::string> keys(const Json& object) {
 }
 
 /// Steps that vary, so that every category of GPU time that this version knows can be non-zero.
-StepTrace uneven_trace() {
+traces::StepTrace uneven_trace() {
   std::vector<double> scale;
   for (int i = 0; i < 100; ++i) scale.push_back(1e-3 * (1 + 0.1 * (i * 7 % 11)));
   return made_up_trace(scale);
@@ -133,4 +133,4 @@ TEST(Result, LeavesOutWhatThePlatformDoesNotState) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 
 #include "sim/run/event_log.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 TEST(SimulationQueues, HandOutEventsByTimeThenInTheOrderOfScheduling) {
@@ -53,4 +53,4 @@ TEST(EventLogs, EndWithALineThatSaysSo) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

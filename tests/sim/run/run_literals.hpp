@@ -14,42 +14,46 @@
 #include "sim/run/run_record.hpp"
 #include "sim/run/run_state.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 inline constexpr Nanoseconds kSecond = 1'000'000'000;
 
-inline std::shared_ptr<const Platform> literal_platform() {
-  Platform platform;
+inline std::shared_ptr<const platforms::Platform> literal_platform() {
+  platforms::Platform platform;
   platform.provider = "private";
   platform.name = "lab";
-  Gpu gpu;
+  platforms::Gpu gpu;
   gpu.name = gpu.family = "GPU-X";
   gpu.memory = Bytes{16e9};
   gpu.fp32 = FlopsPerSecond{10e12};
   gpu.idle = Watts{50};
   gpu.peak = Watts{250};
   platform.gpus = {gpu};
-  Instance instance;
+  platforms::Instance instance;
   instance.name = "one";
   instance.gpu = "GPU-X";
   instance.gpus = 1;
   instance.vcpus = 8;
   platform.instances = {instance};
-  Region region;
+  platforms::Region region;
   region.name = "room-1";
   region.carbon = GramsPerKwh{400};
   region.pue = 1.5;
   platform.regions = {region};
   platform.provisioning.boot.median = Seconds{90};
   platform.billing.minimum = Seconds{60};
-  return std::make_shared<const Platform>(platform);
+  return std::make_shared<const platforms::Platform>(platform);
 }
 
 inline ScenarioPool literal_pool(const std::string& name, int nodes, int most = 8) {
   ScenarioPool pool;
   pool.name = name;
   pool.platform = literal_platform();
-  pool.pool = {.instance = "one", .region = "room-1", .market = Market::on_demand, .nodes = nodes, .gpus_per_node = 1};
+  pool.pool = {.instance = "one",
+               .region = "room-1",
+               .market = platforms::Market::on_demand,
+               .nodes = nodes,
+               .gpus_per_node = 1};
   pool.max_nodes = most;
   pool.price.per_hour = MicroUsdPerHour{3'600'000};
   return pool;
@@ -60,7 +64,7 @@ inline Scenario literal_scenario(int nodes = 2) {
   Scenario scenario;
   scenario.file = "scenario.json";
   scenario.trace.precision = "fp32";
-  TraceBatch batch;
+  traces::TraceBatch batch;
   batch.batch = 64;
   scenario.trace.batches = {batch};
   scenario.stages = {0};
@@ -69,14 +73,14 @@ inline Scenario literal_scenario(int nodes = 2) {
   scenario.dataset.images = 60'000;
   scenario.steps = 1'000;
   scenario.pools = {literal_pool("pool", nodes)};
-  scenario.policy.policy = find_policy("fixed");
+  scenario.policy.policy = policies::find_policy("fixed");
   scenario.seed = 1;
   return scenario;
 }
 
 /// A checkpoint every 100 steps that takes a second to write and half a second to read.
 inline void add_checkpoints(Scenario& scenario) {
-  Storage disk;
+  platforms::Storage disk;
   disk.name = "disk";
   disk.read = BytesPerSecond{96e6};
   disk.write = BytesPerSecond{48e6};
@@ -183,4 +187,4 @@ inline std::vector<std::string> logged(const Actions& actions) {
   return names;
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

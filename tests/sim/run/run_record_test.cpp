@@ -14,7 +14,7 @@
 #include "sim/run/run_utilization.hpp"
 #include "sim/run/run_warnings.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::Contains;
@@ -96,9 +96,9 @@ TEST_F(Records, AreMeteredFromWhereTheProvidersBillingStarts) {
   EXPECT_EQ(rentals[0].to, 1100 * kSecond);
   EXPECT_FALSE(rentals[0].interrupted);
   EXPECT_TRUE(rentals[1].interrupted);
-  Platform platform = *scenario_.pools[0].platform;
-  platform.billing.start = Billing::Start::ready;
-  scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
+  platforms::Platform platform = *scenario_.pools[0].platform;
+  platform.billing.start = platforms::Billing::Start::ready;
+  scenario_.pools[0].platform = std::make_shared<const platforms::Platform>(platform);
   EXPECT_EQ(rentals_of(scenario_, record_, 0)[1].from, 90 * kSecond);
 }
 
@@ -129,7 +129,7 @@ TEST_F(Records, PayForStorageWhileTheyLast) {
 }
 
 TEST_F(Records, PayForBootDisks) {
-  Storage disk;
+  platforms::Storage disk;
   disk.name = "gp3";
   disk.rates.per_month = MicroUsd{100'000};
   scenario_.charges.boot_disk = disk;
@@ -141,9 +141,9 @@ TEST_F(Records, PayForBootDisks) {
 }
 
 TEST_F(Records, SayWhatTheBillLeavesOut) {
-  Platform platform = *scenario_.pools[0].platform;
+  platforms::Platform platform = *scenario_.pools[0].platform;
   platform.provider = "aws";
-  scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
+  scenario_.pools[0].platform = std::make_shared<const platforms::Platform>(platform);
   add_checkpoints(scenario_);
   EXPECT_THAT(bill_of(scenario_, record_, energy()).warnings,
               ElementsAre("no price is known of disk of lab, and none is in the bill"));
@@ -165,9 +165,9 @@ TEST_F(Records, DrawElectricity) {
 }
 
 TEST_F(Records, DoNotEstimateEnergyOfAnUnknownPower) {
-  Platform platform = *scenario_.pools[0].platform;
+  platforms::Platform platform = *scenario_.pools[0].platform;
   platform.gpus[0].peak.reset();
-  scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
+  scenario_.pools[0].platform = std::make_shared<const platforms::Platform>(platform);
   const RunEnergy used = energy();
   EXPECT_FALSE(used.total);
   EXPECT_FALSE(used.pools[0]);
@@ -206,9 +206,9 @@ TEST_F(Records, WarnOfWhatTheirInputsLeaveOpen) {
 }
 
 TEST_F(Records, WarnOfUnconfirmedFactsOfPoolsThatWereUsed) {
-  Platform platform = *scenario_.pools[0].platform;
+  platforms::Platform platform = *scenario_.pools[0].platform;
   platform.billing.origin.unconfirmed = "nobody says";
-  scenario_.pools[0].platform = std::make_shared<const Platform>(platform);
+  scenario_.pools[0].platform = std::make_shared<const platforms::Platform>(platform);
   EXPECT_THAT(warnings_of(scenario_, record_), Contains("unconfirmed: billing: nobody says"));
   record_.workloads[0].reset();
   EXPECT_THAT(warnings_of(scenario_, record_), IsEmpty());
@@ -218,7 +218,7 @@ TEST_F(Records, NameTheLeastCertainInput) {
   EXPECT_EQ(step_inputs(record_), "measured");
   EXPECT_EQ(step_source(record_), "recorded steps");
   EXPECT_EQ(interruption_risk(scenario_, record_), "none");
-  record_.workloads[0]->provenance = Provenance::transferred;
+  record_.workloads[0]->provenance = calibration::Provenance::transferred;
   scenario_.pools[0].spot = Spot::drawn;
   EXPECT_EQ(step_inputs(record_), "transferred");
   EXPECT_EQ(interruption_risk(scenario_, record_), "assumed");
@@ -244,4 +244,4 @@ TEST_F(Records, BecomeAResult) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

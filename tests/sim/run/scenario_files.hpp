@@ -8,7 +8,7 @@
 #include "sim/run/simulate.hpp"
 #include "sim/scenario/scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 /// The text of the result, simulated in a child: SimGrid allows one engine a process.
 inline std::string simulate_text(const Scenario& scenario) {
@@ -22,4 +22,4 @@ inline double number(const nlohmann::json& run, const char* pointer) {
   return run.at(nlohmann::json::json_pointer(pointer)).get<double>();
 }
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 
 #include "run_literals.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 constexpr Nanoseconds kStepNs = 10'000'000;
@@ -157,4 +157,4 @@ TEST_F(Progress, AddsUpItsError) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,7 +10,7 @@
 
 #include "scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -32,7 +32,7 @@ TEST(Simulate, OneWorkerTakesBootAndItsSteps) {
   EXPECT_EQ(run["run"]["scheme"], "none");
   EXPECT_EQ(run["provenance"]["inputs"], "measured");
   // A trace without jitter tells its own error as zero; what is left is that two runs may drift apart.
-  const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
+  const double drift = 1.96 * std::sqrt(2.0) * calibration::kRunDrift;
   EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + (1 - drift) * kSteps * kStep, 1e-6);
   EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + (1 + drift) * kSteps * kStep, 1e-6);
 }
@@ -145,7 +145,7 @@ TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
 }
 
 /// Recorded on a processor, of which another GPU's efficiency does not follow.
-StepTrace on_a_processor(StepTrace trace) {
+traces::StepTrace on_a_processor(traces::StepTrace trace) {
   trace.device.kind = "cpu";
   return trace;
 }
@@ -178,10 +178,10 @@ TEST(Simulate, ARunsCostDoesNotGrowWithItsSteps) {
 // Three stages of 1 ms each before a step of 0.9 ms, with room for two batches ahead: a batch enters when the one
 // before the last is taken, so two come every 3 ms, in unequal steps that alternate and never settle to one length.
 TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
-  StepTrace trace = constant_trace(2);
+  traces::StepTrace trace = constant_trace(2);
   auto& phases = trace.batches.front().phases;
   for (const char* name : {"read", "decode", "crop"}) {
-    TracePhase stage = made_up_phase(name, "", 0.5, 1, std::vector<double>(2, 1e-3));
+    traces::TracePhase stage = made_up_phase(name, "", 0.5, 1, std::vector<double>(2, 1e-3));
     stage.stream = "host";
     stage.bytes_written = 0;
     phases.insert(phases.begin(), stage);
@@ -194,4 +194,4 @@ TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

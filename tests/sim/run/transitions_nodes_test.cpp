@@ -6,7 +6,7 @@
 #include "run_literals.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -155,4 +155,4 @@ TEST(Notices, WithoutTimeAreNone) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

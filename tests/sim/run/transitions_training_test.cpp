@@ -11,7 +11,7 @@
 #include "sim/run/training_control.hpp"
 #include "sim/run/transitions.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -154,7 +154,7 @@ TEST(CompletedSegments, AreFollowedByALastCheckpoint) {
 
 TEST(CompletedSegments, OfAStageAreFollowedByTheNext) {
   Scenario scenario = literal_scenario(2);
-  TraceBatch second;
+  traces::TraceBatch second;
   second.batch = 64;
   second.stage = "8x8";
   scenario.trace.batches.push_back(second);
@@ -333,7 +333,7 @@ TEST(Stagnation, EndsARunThatOnlyWaits) {
 TEST(Observations, ShowTheRunToThePolicy) {
   TrainingRun run;
   run.add_waiting();
-  const Observation seen = observe(run.context, run.state);
+  const policies::Observation seen = observe(run.context, run.state);
   EXPECT_EQ(seen.now.si, 5);
   EXPECT_DOUBLE_EQ(seen.done, 500);
   EXPECT_DOUBLE_EQ(seen.left, 500);
@@ -351,4 +351,4 @@ TEST(Observations, ShowTheRunToThePolicy) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

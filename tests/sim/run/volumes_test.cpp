@@ -7,7 +7,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::AllOf;
@@ -218,4 +218,4 @@ TEST_F(Volumes, AnObjectStoreServesEachNodeAtItsRate) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

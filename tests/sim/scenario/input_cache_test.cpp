@@ -6,7 +6,7 @@
 #include "common/random.hpp"
 #include "scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 JsonNode naming(const std::string& trace, const TemporaryFolder& folder) {
@@ -15,13 +15,13 @@ JsonNode naming(const std::string& trace, const TemporaryFolder& folder) {
 
 TEST(ScenarioInputCache, ParsesATraceOnceUntilItsFileChanges) {
   const TemporaryFolder folder;
-  folder.add("t.json", write_step_trace(constant_trace(40)));
+  folder.add("t.json", traces::write_step_trace(constant_trace(40)));
   ScenarioInputCache cache;
   const auto first = cache.trace(naming("t.json", folder));
   const auto again = cache.trace(naming("t.json", folder));
   EXPECT_EQ(&first.trace, &again.trace);
-  EXPECT_EQ(first.hash, fnv1a(write_step_trace(constant_trace(40))));
-  folder.add("t.json", write_step_trace(constant_trace(41)));
+  EXPECT_EQ(first.hash, fnv1a(traces::write_step_trace(constant_trace(40))));
+  folder.add("t.json", traces::write_step_trace(constant_trace(41)));
   const auto changed = cache.trace(naming("t.json", folder));
   EXPECT_NE(&changed.trace, &first.trace);
   EXPECT_NE(changed.hash, first.hash);
@@ -48,4 +48,4 @@ TEST(ScenarioInputCache, DoesNotChangeWhatIsRead) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -7,7 +7,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::AllOf;
@@ -147,4 +147,4 @@ TEST_F(ScenarioErrors, Overrides) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,12 +10,12 @@
 #include "support/made_up.hpp"
 #include "support/temporary_folder.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 
 class ScenarioFiles {
  public:
-  explicit ScenarioFiles(const StepTrace& trace = constant_trace(40)) {
-    folder_.add("traces/t.json", write_step_trace(trace));
+  explicit ScenarioFiles(const traces::StepTrace& trace = constant_trace(40)) {
+    folder_.add("traces/t.json", traces::write_step_trace(trace));
     folder_.add("lab.json", made_up_platform());
   }
 
@@ -46,4 +46,4 @@ class ScenarioFiles {
   TemporaryFolder folder_;
 };
 
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -23,7 +23,7 @@ TEST_F(Scenarios, TakeTheStatedDefaults) {
   const Scenario scenario = files_.load(ScenarioFiles::basic());
   EXPECT_EQ(scenario.pools[0].pool.instance, "one");
   EXPECT_EQ(scenario.pools[0].pool.region, "room-1");
-  EXPECT_EQ(scenario.pools[0].pool.market, Market::on_demand);
+  EXPECT_EQ(scenario.pools[0].pool.market, platforms::Market::on_demand);
   EXPECT_EQ(scenario.pools[0].pool.nodes, 2);
   EXPECT_EQ(scenario.pools[0].pool.gpus_per_node, 1);
   EXPECT_EQ(scenario.workers(), 2);
@@ -91,13 +91,14 @@ TEST_F(Scenarios, TakeACatalogByName) {
   content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.8xlarge"}};
   const Scenario scenario = files_.load(content);
   EXPECT_EQ(scenario.workers(), 4);
-  EXPECT_EQ(scenario.pools[0].price.per_hour,
-            find_price(catalog("aws").instance("p3.8xlarge"), "us-east-1", Market::on_demand)->per_hour);
+  EXPECT_EQ(scenario.pools[0].price.per_hour, platforms::find_price(platforms::catalog("aws").instance("p3.8xlarge"),
+                                                                    "us-east-1", platforms::Market::on_demand)
+                                                  ->per_hour);
   EXPECT_EQ(scenario.pools[0].gpu().name, "V100");
 }
 
 TEST_F(Scenarios, ChooseTheBatchEntry) {
-  StepTrace trace = constant_trace(4);
+  traces::StepTrace trace = constant_trace(4);
   trace.batches.push_back(constant_trace(4).batches.front());
   trace.batches[1].batch = 128;
   const ScenarioFiles files(trace);
@@ -116,7 +117,7 @@ TEST_F(Scenarios, HaveTheSameHashWhereverTheirFilesLie) {
   EXPECT_EQ(files_.load(ScenarioFiles::basic()).hash, hash);
   EXPECT_EQ(ScenarioFiles().load(ScenarioFiles::basic()).hash, hash);
   // Under other names too: what they say counts.
-  files_.folder().add("elsewhere/u.json", write_step_trace(constant_trace(40)));
+  files_.folder().add("elsewhere/u.json", traces::write_step_trace(constant_trace(40)));
   files_.folder().add("elsewhere/p.json", made_up_platform());
   Json content = ScenarioFiles::basic();
   content["workload"]["trace"] = "elsewhere/u.json";
@@ -146,11 +147,11 @@ TEST_F(Scenarios, ThatDoNotFitTheGpuAreInfeasibleAndSayWhatWouldFit) {
   EXPECT_THAT(message_of<Infeasible>([&] { files_.load(content); }),
               testing::AllOf(HasSubstr("batch 64 of made-up-gan needs 110.6 MiB of GPU memory, GPU-S has 64 MiB"),
                              HasSubstr("it would fit GPU-X (16 GiB), GPU-Y (32 GiB)")));
-  StepTrace huge = constant_trace(4);
+  traces::StepTrace huge = constant_trace(4);
   huge.batches.front().memory_bytes = {{"activations", 1e15}};
   EXPECT_THAT(message_of<Infeasible>([&] { ScenarioFiles(huge).load(ScenarioFiles::basic()); }),
               HasSubstr("nothing in this platform holds it: take a smaller batch"));
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

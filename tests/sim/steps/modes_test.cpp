@@ -9,20 +9,20 @@
 #include "sim/steps/rare_stalls.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
 
 /// Discriminator 4 ms, generator 5 ms, and 1 ms to the end; sample i takes scale[i] times as long.
-StepModel ten_ms(const std::vector<double>& scale = {1}) {
-  StepModel model;
+calibration::StepModel ten_ms(const std::vector<double>& scale = {1}) {
+  calibration::StepModel model;
   model.samples = scale.size();
   for (const auto& [name, network, ms] :
        {std::tuple{"discriminator.backward", "discriminator", 3.0},
         std::tuple{"discriminator.update", "discriminator", 1.0}, std::tuple{"generator.backward", "generator", 4.0},
         std::tuple{"generator.update", "generator", 1.0}}) {
-    StepPhase phase;
+    calibration::StepPhase phase;
     phase.name = name;
     phase.network = network;
     for (const double factor : scale) {
@@ -53,7 +53,7 @@ Seconds after(StepProcess& process, int steps, std::vector<std::size_t> rows, Wo
 }
 
 TEST(LocalSteps, AverageOnceARound) {
-  const StepModel model = ten_ms({1, 1.5});
+  const calibration::StepModel model = ten_ms({1, 1.5});
   LocalSteps process({&model, &model}, 2, 4, 8_ms);
   EXPECT_EQ(process.cycle(), 4);
   WorkerStep fast;
@@ -65,7 +65,7 @@ TEST(LocalSteps, AverageOnceARound) {
 }
 
 TEST(GossipSteps, WaitForANeighbourOnly) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   GossipSteps even({&model, &model, &model, &model}, 2, 2_ms);
   EXPECT_NEAR(after(even, 10, {0, 0, 0, 0}).si, 10 * 12e-3, 1e-12);
   // One is left over in each step.
@@ -102,20 +102,20 @@ ServerTraffic eight_shards() {
 
 // Seven eighths of the weights leave each node in 7 ms, in which as much comes to its server; the same on the way back.
 TEST(AsyncServer, OfShardsOnTheWorkersTakesNoLongerThanEachNodesShare) {
-  const StepModel model = ten_ms();
-  AsyncServerSteps process(std::vector<const StepModel*>(8, &model), 2, eight_shards());
+  const calibration::StepModel model = ten_ms();
+  AsyncServerSteps process(std::vector<const calibration::StepModel*>(8, &model), 2, eight_shards());
   EXPECT_NEAR(after(process, 10, std::vector<std::size_t>(8, 0)).si, 10 * (10e-3 + 7e-3 + 7e-3), 1e-9);
   EXPECT_NEAR(process.staleness(), 7, 1);
 }
 
 TEST(AsyncServer, BesideItsOnlyWorkerCostsNothing) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   AsyncServerSteps process({&model}, 2, {0, {{}}, {{}}});
   EXPECT_NEAR(after(process, 10, {0}).si, 10 * 10e-3, 1e-12);
 }
 
 TEST(AsyncServer, WaitsForItsOwnTransfersWhileTheServerIsFree) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   AsyncServerSteps process({&model, &model}, 2, one_server(2));
   after(process, 50, {0, 0});
   EXPECT_NEAR(after(process, 100, {0, 0}).si / 100, 12e-3, 1e-4);
@@ -123,8 +123,8 @@ TEST(AsyncServer, WaitsForItsOwnTransfersWhileTheServerIsFree) {
 }
 
 TEST(AsyncServer, IsBoundByTheServersLink) {
-  const StepModel model = ten_ms();
-  AsyncServerSteps process(std::vector<const StepModel*>(30, &model), 2, one_server(30));
+  const calibration::StepModel model = ten_ms();
+  AsyncServerSteps process(std::vector<const calibration::StepModel*>(30, &model), 2, one_server(30));
   const std::vector<std::size_t> rows(30, 0);
   after(process, 20, rows);
   EXPECT_NEAR(after(process, 20, rows).si / 20, 30e-3, 1e-4);  // thirty pushes of a millisecond
@@ -132,7 +132,7 @@ TEST(AsyncServer, IsBoundByTheServersLink) {
 }
 
 TEST(BackupWorkers, AreNotWaitedFor) {
-  const StepModel model = ten_ms({1, 3});
+  const calibration::StepModel model = ten_ms({1, 3});
   const auto reduce = [](std::span<const Reduction> reductions) {
     std::vector<std::vector<Seconds>> ends;
     for (const auto& reduction : reductions)
@@ -150,7 +150,7 @@ TEST(BackupWorkers, AreNotWaitedFor) {
 
 // Nobody is slower than another, so who is dropped is arbitrary; that it is as many as were asked for is not.
 TEST(BackupWorkers, AreDroppedAlsoWhereAllEndTogether) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   const auto at_once = [](std::span<const Reduction> reductions) {
     std::vector<std::vector<Seconds>> ends;
     for (const auto& reduction : reductions) ends.push_back(reduction.arrivals);
@@ -166,7 +166,7 @@ TEST(BackupWorkers, AreDroppedAlsoWhereAllEndTogether) {
 }
 
 TEST(ComponentSplit, PaysForCrossingsAndReductions) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   ComponentSplit pair({&model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
   WorkerStep discriminator;
   // The discriminator's 4 ms, a crossing, the generator's 5 ms, and a millisecond to the end.
@@ -177,7 +177,7 @@ TEST(ComponentSplit, PaysForCrossingsAndReductions) {
 }
 
 TEST(ComponentSplit, LeavesAWorkerWithoutPartnerWaiting) {
-  const StepModel model = ten_ms();
+  const calibration::StepModel model = ten_ms();
   ComponentSplit three({&model, &model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
   const std::vector<std::size_t> rows(3, 0);
   const StepOutcome step = three.next(rows);
@@ -187,7 +187,7 @@ TEST(ComponentSplit, LeavesAWorkerWithoutPartnerWaiting) {
 
 // 10 ms as recorded or 20 ms: a pair repeats a recorded step, and does not mix the halves of two.
 TEST(ComponentSplit, RepeatsOneRecordedStep) {
-  const StepModel model = ten_ms({1, 2});
+  const calibration::StepModel model = ten_ms({1, 2});
   ComponentSplit pair({&model, &model}, 2, 2_ms, {Seconds{0}, Seconds{0}});
   EXPECT_NEAR(after(pair, 10, {1, 0}).si, 10 * 22e-3, 1e-12);
 }
@@ -197,7 +197,7 @@ TEST(RareStalls, AreTakenOutAndTheRestKept) {
   for (std::size_t i = 0; i < scale.size(); ++i) scale[i] += 0.01 * static_cast<double>(i % 5);
   const double calm = ten_ms(scale).mean_s();
   scale[50] = 8, scale[120] = 4;
-  StepModel model = ten_ms(scale);
+  calibration::StepModel model = ten_ms(scale);
   const RareStalls stalls = take_rare_stalls(model);
   ASSERT_EQ(stalls.extra_s.size(), 2U);
   EXPECT_NEAR(stalls.extra_s[0], 30e-3, 1e-3);
@@ -205,7 +205,7 @@ TEST(RareStalls, AreTakenOutAndTheRestKept) {
   EXPECT_NEAR(model.mean_s() / calm, 1, 1e-3);
   // Many long steps are no rarity.
   for (std::size_t i = 0; i < scale.size(); i += 10) scale[i] = 4;
-  StepModel busy = ten_ms(scale);
+  calibration::StepModel busy = ten_ms(scale);
   EXPECT_TRUE(take_rare_stalls(busy).extra_s.empty());
 }
 
@@ -246,4 +246,4 @@ TEST(JitterTail, GoesOnWhereTheTraceEnds) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -10,25 +10,26 @@
 #include "sim/steps/component_split.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
 using Kind = StepSpan::Kind;
 
 /// Gaps, host work, a slow input and unlike samples, so that every kind of span comes up.
-StepModel model(double factor) {
-  StepModel out;
+calibration::StepModel model(double factor) {
+  calibration::StepModel out;
   out.samples = 2;
-  const auto add = [&](const char* name, const char* network, Stream stream, double gap_s, double seconds) {
+  const auto add = [&](const char* name, const char* network, calibration::Stream stream, double gap_s,
+                       double seconds) {
     out.phases.push_back(
         {name, network, stream, {gap_s, gap_s}, {factor * seconds, 1.5 * factor * seconds}, {0, 0}, 0});
   };
-  add("load", "", Stream::input, 0, 0.022);
-  add("discriminator.backward", "discriminator", Stream::compute, 0.001, 0.003);
-  add("discriminator.update", "discriminator", Stream::compute, 0.0005, 0.001);
-  add("generator.backward", "generator", Stream::compute, 0, 0.004);
-  add("generator.update", "generator", Stream::compute, 0, 0.001);
+  add("load", "", calibration::Stream::input, 0, 0.022);
+  add("discriminator.backward", "discriminator", calibration::Stream::compute, 0.001, 0.003);
+  add("discriminator.update", "discriminator", calibration::Stream::compute, 0.0005, 0.001);
+  add("generator.backward", "generator", calibration::Stream::compute, 0, 0.004);
+  add("generator.update", "generator", calibration::Stream::compute, 0, 0.001);
   out.tail_s = {0.0003, 0.0003};
   out.buckets = {{"discriminator", 1'000'000, 1}, {"generator", 1'000'000, 3}};
   return out;
@@ -104,8 +105,8 @@ class Spans : public testing::Test {
     EXPECT_GT(sum({Kind::input}), 0);
   }
 
-  StepModel fast_ = model(1), slow_ = model(1.2);
-  std::vector<const StepModel*> models_ = {&fast_, &slow_, &fast_, &fast_};
+  calibration::StepModel fast_ = model(1), slow_ = model(1.2);
+  std::vector<const calibration::StepModel*> models_ = {&fast_, &slow_, &fast_, &fast_};
   std::vector<StepSpan> spans_;
   std::map<Kind, double> sums_;
   double duration_ = 0;
@@ -162,4 +163,4 @@ TEST_F(Spans, OfSplitNetworks) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

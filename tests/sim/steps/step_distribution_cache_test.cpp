@@ -8,7 +8,7 @@
 #include "common/errors.hpp"
 #include "sim/scenario/scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::ElementsAre;
@@ -83,4 +83,4 @@ TEST(StepDistribution, ReadsBackToTheLastBit) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 std::vector<std::vector<std::size_t>> draw(StepSampler sampler, std::size_t steps) {
@@ -59,4 +59,4 @@ TEST(StepSampler, TakesAShortTraceAsOneBlock) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -5,19 +5,20 @@
 
 #include <algorithm>
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using namespace literals;
 
-StepPhase phase(std::string name, std::string network, double seconds, Stream stream = Stream::compute) {
+calibration::StepPhase phase(std::string name, std::string network, double seconds,
+                             calibration::Stream stream = calibration::Stream::compute) {
   return {std::move(name), std::move(network), stream, {0}, {seconds}, {0}, 0};
 }
 
 /// Discriminator backward 4 s (its bucket ready half way), update 1 s; generator backward 6 s (ready at its end),
 /// update 2 s.
-StepModel gan() {
-  StepModel model;
+calibration::StepModel gan() {
+  calibration::StepModel model;
   model.phases = {phase("d.backward", "d", 4), phase("d.update", "d", 1), phase("g.backward", "g", 6),
                   phase("g.update", "g", 2)};
   model.buckets = {{"d", 100, 0, 0.5}, {"g", 200, 2, 1.0}};
@@ -44,7 +45,7 @@ const std::vector<std::size_t> kFirstRow(8, 0);
 std::span<const std::size_t> rows(int workers) { return std::span(kFirstRow).first(static_cast<std::size_t>(workers)); }
 
 TEST(SynchronousStep, OneWorkerTakesTheSumOfItsPhases) {
-  const StepModel model = gan();
+  const calibration::StepModel model = gan();
   SynchronousStep step(model, flat(1), {}, {});
   const StepOutcome outcome = step.next(rows(1));
   EXPECT_DOUBLE_EQ(outcome.duration.si, 4 + 1 + 6 + 2);
@@ -53,7 +54,7 @@ TEST(SynchronousStep, OneWorkerTakesTheSumOfItsPhases) {
 }
 
 TEST(SynchronousStep, ABucketReducesWhileTheBackwardPassGoesOn) {
-  const StepModel model = gan();
+  const calibration::StepModel model = gan();
   std::vector<Reduction> seen;
   SynchronousStep step(model, flat(2), {}, takes(3_s, &seen));
   const StepOutcome outcome = step.next(rows(2));
@@ -66,7 +67,7 @@ TEST(SynchronousStep, ABucketReducesWhileTheBackwardPassGoesOn) {
 }
 
 TEST(SynchronousStep, WithoutOverlapAllCommunicationIsExposed) {
-  const StepModel model = gan();
+  const calibration::StepModel model = gan();
   SynchronousStep step(model, flat(2), {.overlap = false}, takes(3_s));
   const StepOutcome outcome = step.next(rows(2));
   EXPECT_DOUBLE_EQ(outcome.duration.si, 13 + 3 + 3);
@@ -75,7 +76,7 @@ TEST(SynchronousStep, WithoutOverlapAllCommunicationIsExposed) {
 
 // Both backward passes come first: the generator's long reduction hides under the discriminator's update.
 TEST(SynchronousStep, AnUpdateWaitsForItsOwnNetworkOnly) {
-  StepModel model;
+  calibration::StepModel model;
   model.phases = {phase("d.backward", "d", 1), phase("g.backward", "g", 1), phase("d.update", "d", 10),
                   phase("g.update", "g", 1)};
   model.buckets = {{"d", 1, 0, 1.0}, {"g", 90, 1, 1.0}};
@@ -101,7 +102,7 @@ TEST(SynchronousStep, AnUpdateWaitsForItsOwnNetworkOnly) {
 // Two updates of the discriminator a step: the first waits for its own reduction, from 1 to 4, and is not left to the
 // second.
 TEST(SynchronousStep, EachOfSeveralUpdatesWaitsForItsOwnReduction) {
-  StepModel model;
+  calibration::StepModel model;
   model.phases = {phase("d.backward", "d", 1), phase("d.update", "d", 1), phase("d.backward.2", "d", 1),
                   phase("d.update.2", "d", 1)};
   model.buckets = {{"d", 1, 0, 1.0, 1}, {"d", 1, 2, 1.0, 3}};
@@ -114,14 +115,14 @@ TEST(SynchronousStep, EachOfSeveralUpdatesWaitsForItsOwnReduction) {
 }
 
 TEST(SynchronousStep, ANetworkWithoutUpdatePhaseIsAwaitedAtTheEnd) {
-  StepModel model = gan();
+  calibration::StepModel model = gan();
   model.phases.pop_back();  // no generator update in this trace
   SynchronousStep step(model, flat(2), {}, takes(3_s));
   EXPECT_DOUBLE_EQ(step.next(rows(2)).duration.si, 11 + 1 + 3);
 }
 
 TEST(SynchronousStep, TheSlowestWorkerSetsTheTimeAndTheOthersWaitForIt) {
-  StepModel model = gan();
+  calibration::StepModel model = gan();
   for (auto& p : model.phases) {
     p.gap_s = {0, 0};
     p.host_s = {0, 0};
@@ -140,8 +141,8 @@ TEST(SynchronousStep, TheSlowestWorkerSetsTheTimeAndTheOthersWaitForIt) {
 }
 
 TEST(SynchronousStep, PartsSumToTheDuration) {
-  StepModel model = gan();
-  model.phases.insert(model.phases.begin(), phase("load", "", 15, Stream::input));
+  calibration::StepModel model = gan();
+  model.phases.insert(model.phases.begin(), phase("load", "", 15, calibration::Stream::input));
   for (auto& bucket : model.buckets) ++bucket.phase;
   model.tail_s = {0.25};
   SynchronousStep step(model, clustered(4, 2), {}, takes(3_s));
@@ -154,18 +155,18 @@ TEST(SynchronousStep, PartsSumToTheDuration) {
 }
 
 TEST(SynchronousStep, InputFasterThanTheStepIsHiddenAfterTheFirstBatch) {
-  StepModel model = gan();
-  model.phases.push_back(phase("load", "", 5, Stream::input));
-  model.phases.push_back(phase("copy", "", 2, Stream::input));
+  calibration::StepModel model = gan();
+  model.phases.push_back(phase("load", "", 5, calibration::Stream::input));
+  model.phases.push_back(phase("copy", "", 2, calibration::Stream::input));
   SynchronousStep step(model, flat(1), {}, {});
   EXPECT_DOUBLE_EQ(step.next(rows(1)).workers[0].input_stall.si, 7);
   for (int i = 0; i < 4; ++i) EXPECT_DOUBLE_EQ(step.next(rows(1)).workers[0].input_stall.si, 0);
 }
 
 TEST(SynchronousStep, InputSlowerThanTheStepSetsThePace) {
-  StepModel model = gan();
-  model.phases.push_back(phase("load", "", 20, Stream::input));
-  model.phases.push_back(phase("copy", "", 2, Stream::input));
+  calibration::StepModel model = gan();
+  model.phases.push_back(phase("load", "", 20, calibration::Stream::input));
+  model.phases.push_back(phase("copy", "", 2, calibration::Stream::input));
   SynchronousStep step(model, flat(1), {}, {});
   for (int i = 0; i < 4; ++i) step.next(rows(1));
   // Stages overlap: the slowest of them is the pace, not their sum.
@@ -175,7 +176,7 @@ TEST(SynchronousStep, InputSlowerThanTheStepSetsThePace) {
 }
 
 TEST(SynchronousStep, ASerialHostQueuesTheWorkersOfANode) {
-  StepModel model;
+  calibration::StepModel model;
   model.phases = {phase("forward", "g", 1)};
   model.phases[0].host_s = {0.8};
   model.tail_s = {0};
@@ -194,4 +195,4 @@ TEST(SynchronousStep, ASerialHostQueuesTheWorkersOfANode) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

@@ -8,7 +8,7 @@
 #include "scenario_files.hpp"
 #include "support/errors.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using testing::HasSubstr;
@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 
 constexpr double kTraining = 3600;  // 360,000 steps
 
-class Life : public testing::Test {
+class SimulatedRuns : public testing::Test {
  protected:
   static Json one_node() {
     Json content = ScenarioFiles::with("/platform/nodes", 1);
@@ -42,7 +42,7 @@ class Life : public testing::Test {
   ScenarioFiles files_;
 };
 
-TEST_F(Life, ACrashWithoutCheckpointsLosesAllThatWasDone) {
+TEST_F(SimulatedRuns, ACrashWithoutCheckpointsLosesAllThatWasDone) {
   const Json result = run(with_event(one_node(), {{"at", "1890s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(result, "/time/total_s"), 1890 + kBoot + kTraining, 1e-6);
   EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 1800, 1e-6);
@@ -59,7 +59,7 @@ TEST_F(Life, ACrashWithoutCheckpointsLosesAllThatWasDone) {
 
 // Ten minutes of training and a second of writing: after 1,800 s the third cycle has begun to train 598 s ago, and two
 // checkpoints are durable.
-TEST_F(Life, ACrashLosesWhatTheLastCheckpointDoesNotHold) {
+TEST_F(SimulatedRuns, ACrashLosesWhatTheLastCheckpointDoesNotHold) {
   const Json result = run(with_event(saving("10min"), {{"at", "1890s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 1800 - 2 * 601, 1e-6);
   // The rest: 3,600 - 1,200 s in four stretches with three checkpoints between them, one at the end, and half a second
@@ -70,14 +70,14 @@ TEST_F(Life, ACrashLosesWhatTheLastCheckpointDoesNotHold) {
   EXPECT_NEAR(number(result, "/gpu_seconds/compute"), kTraining, 1e-6);
 }
 
-TEST_F(Life, ACheckpointCountsOnlyWhenItIsComplete) {
+TEST_F(SimulatedRuns, ACheckpointCountsOnlyWhenItIsComplete) {
   // Half a second into the writing of the first.
   const Json result = run(with_event(saving("10min"), {{"at", "690.5s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(result, "/life/lost_training_s"), 600, 1e-6);
   EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 600, 1e-6);
 }
 
-TEST_F(Life, WithNoticeACheckpointSavesAll) {
+TEST_F(SimulatedRuns, WithNoticeACheckpointSavesAll) {
   Json content = saving("10min");
   content["platform"]["notice"] = "120s";
   const Json result = run(with_event(content, {{"at", "1000s"}, {"kind", "interruption"}}));
@@ -95,7 +95,7 @@ TEST_F(Life, WithNoticeACheckpointSavesAll) {
   EXPECT_NEAR(number(careless, "/life/lost_training_s"), 970 - 601, 1e-6);
 }
 
-TEST_F(Life, ASlowNodeSlowsEveryoneForAWhile) {
+TEST_F(SimulatedRuns, ASlowNodeSlowsEveryoneForAWhile) {
   Json content = with_event(one_node(), {{"at", "190s"}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
   EXPECT_NEAR(number(run(content), "/time/total_s"), kBoot + kTraining + 50, 1e-3);
   content["platform"]["nodes"] = 2;
@@ -104,7 +104,7 @@ TEST_F(Life, ASlowNodeSlowsEveryoneForAWhile) {
 }
 
 // Half the speed for 100 s: 3,550 s of training with a checkpoint after each 600 s of them, and one at the end.
-TEST_F(Life, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
+TEST_F(SimulatedRuns, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
   Json content = with_event(saving("10min"), {{"at", "490s"}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
   content["workload"]["steps"] = 350'000;
   const Json result = run(content);
@@ -119,7 +119,7 @@ TEST_F(Life, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
 }
 
 // It becomes slow, or fast again, half a second into the writing of the first: the other half follows.
-TEST_F(Life, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
+TEST_F(SimulatedRuns, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
   const auto result = [&](const char* at) {
     Json content = with_event(saving("10min"), {{"at", at}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
     content["workload"]["steps"] = 350'000;
@@ -129,12 +129,12 @@ TEST_F(Life, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
     const Json slow = result(at);
     EXPECT_EQ(slow["life"]["checkpoints"], 5 + 1) << at;
     EXPECT_NEAR(number(slow, "/gpu_seconds/checkpoint"), 6, 1e-6) << at;
-    // Of the 100 s half a second was writing.
+    // Half a second of the 100 s was writing.
     EXPECT_NEAR(number(slow, "/time/total_s"), kBoot + 3500 + 99.5 / 2 + 6, 1e-6) << at;
   }
 }
 
-TEST_F(Life, ASlowNetworkSlowsWhatIsExposed) {
+TEST_F(SimulatedRuns, ASlowNetworkSlowsWhatIsExposed) {
   Json content = one_node();
   content["platform"]["nodes"] = 4;
   content["synchronization"]["overlap"] = false;
@@ -145,7 +145,7 @@ TEST_F(Life, ASlowNetworkSlowsWhatIsExposed) {
   EXPECT_NEAR(number(run(content), "/time/total_s") - before, exposed, 0.05 * exposed);
 }
 
-TEST_F(Life, ALossWithoutNoticeStopsAllAndWithNoticeAnElasticRunGoesOn) {
+TEST_F(SimulatedRuns, ALossWithoutNoticeStopsAllAndWithNoticeAnElasticRunGoesOn) {
   Json content = saving("10min");
   content["platform"]["nodes"] = 2;
   content["platform"]["notice"] = "60s";
@@ -163,7 +163,7 @@ TEST_F(Life, ALossWithoutNoticeStopsAllAndWithNoticeAnElasticRunGoesOn) {
   EXPECT_EQ(number(fixed, "/life/lost_training_s") < 1e-6, true);  // saved within the notice
 }
 
-TEST_F(Life, CapacityThatNeverComesIsSaidSo) {
+TEST_F(SimulatedRuns, CapacityThatNeverComesIsSaidSo) {
   files_.folder().add("none.csv", "time_s,nodes\n0,1\n100,0\n");
   Json content = one_node();
   content["platform"]["nodes"] = 2;
@@ -172,14 +172,14 @@ TEST_F(Life, CapacityThatNeverComesIsSaidSo) {
               testing::AllOf(HasSubstr("never finishes"), HasSubstr("never come")));
 }
 
-TEST_F(Life, ARunThatIsLostAgainAndAgainIsGivenUp) {
+TEST_F(SimulatedRuns, ARunThatIsLostAgainAndAgainIsGivenUp) {
   Json content = one_node();
   content["faults"] = {{"crash", {{"every", "60s"}}}};
   EXPECT_THAT(message_of<Infeasible>([&] { run(content); }),
               testing::AllOf(HasSubstr("never finishes"), HasSubstr("writes no checkpoints")));
 }
 
-TEST_F(Life, ARecordedCapacityTakesNodesAndGivesThemBack) {
+TEST_F(SimulatedRuns, ARecordedCapacityTakesNodesAndGivesThemBack) {
   files_.folder().add("c.csv", "time_s,nodes\n0,2\n1000,1\n2000,2\n");
   Json content = saving("10min");
   content["platform"]["nodes"] = 2;
@@ -192,7 +192,7 @@ TEST_F(Life, ARecordedCapacityTakesNodesAndGivesThemBack) {
   EXPECT_LT(number(run(content), "/time/total_s"), number(fixed, "/time/total_s"));
 }
 
-TEST_F(Life, DalysIntervalIsThatOfTheRate) {
+TEST_F(SimulatedRuns, DalysIntervalIsThatOfTheRate) {
   Json content = saving("daly");
   content["faults"] = {{"crash", {{"every", "20000h"}}}};
   const Json rarely = run(content);
@@ -205,7 +205,7 @@ TEST_F(Life, DalysIntervalIsThatOfTheRate) {
   }
 }
 
-TEST_F(Life, ProvisioningHasItsPhases) {
+TEST_F(SimulatedRuns, ProvisioningHasItsPhases) {
   Json content = one_node();
   content["provisioning"] = {{"queue", "30s"},
                              {"boot", "20s"},
@@ -224,7 +224,7 @@ TEST_F(Life, ProvisioningHasItsPhases) {
 }
 
 // 64 images of 784 bytes at 1 MB/s are 50 ms, five times the step; the second epoch comes from memory.
-TEST_F(Life, TheFirstEpochIsReadFromStorage) {
+TEST_F(SimulatedRuns, TheFirstEpochIsReadFromStorage) {
   Json content = one_node();
   content["workload"].erase("steps");
   content["workload"]["epochs"] = 2;
@@ -244,7 +244,7 @@ TEST_F(Life, TheFirstEpochIsReadFromStorage) {
 }
 
 // A loader that takes 0.4 of the host's time needs one of eight processors, and 47 MB of images a part of the memory.
-TEST_F(Life, ResourceAwareReservesTheProcessorsAndMemoryThatAreUsed) {
+TEST_F(SimulatedRuns, ResourceAwareReservesTheProcessorsAndMemoryThatAreUsed) {
   Json content = one_node();
   content["storage"] = {{"dataset", "disk"}, {"images_per_request", 64}};
   const Json fixed = run(content);
@@ -256,7 +256,7 @@ TEST_F(Life, ResourceAwareReservesTheProcessorsAndMemoryThatAreUsed) {
 }
 
 // 64 requests a step: 64,000 a second do not bind the step of 10 ms, 6,400 just do; here a request is a tenth of that.
-TEST_F(Life, BurstCreditsRunOut) {
+TEST_F(SimulatedRuns, BurstCreditsRunOut) {
   Json content = one_node();
   content["workload"]["steps"] = 30'000;
   content["storage"] = {{"dataset", "burst"}, {"cache", "none"}};
@@ -266,7 +266,7 @@ TEST_F(Life, BurstCreditsRunOut) {
   EXPECT_GT(number(result, "/gpu_seconds/input_stall"), 0);
 }
 
-TEST_F(Life, GoalsAreJudged) {
+TEST_F(SimulatedRuns, GoalsAreJudged) {
   Json content = one_node();
   content["deadline"] = "2h";
   content["budget"] = "4.00USD";
@@ -279,4 +279,4 @@ TEST_F(Life, GoalsAreJudged) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim

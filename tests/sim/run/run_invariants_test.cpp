@@ -7,7 +7,7 @@
 #include "common/errors.hpp"
 #include "scenario_files.hpp"
 
-namespace ganymede {
+namespace ganymede::sim {
 namespace {
 
 using Json = nlohmann::json;
@@ -77,7 +77,7 @@ Json random_scenario() {
   return content;
 }
 
-StepTrace uneven() {
+traces::StepTrace uneven() {
   std::vector<double> scale;
   for (int i = 0; i < 60; ++i) scale.push_back(1e-3 * (1 + 0.05 * (i * 7 % 11)));
   return made_up_trace(scale);
@@ -106,7 +106,7 @@ void check_ledger(const Result& run) {
   RC_ASSERT(sum == run.bill.total());
 }
 
-RC_GTEST_PROP(LifeInvariants, HoldOnRandomScenariosWithFaults, ()) {
+RC_GTEST_PROP(RunInvariants, HoldOnRandomScenariosWithFaults, ()) {
   const Scenario scenario = files().load(random_scenario());
   Result run;
   try {
@@ -141,4 +141,4 @@ RC_GTEST_PROP(LifeInvariants, HoldOnRandomScenariosWithFaults, ()) {
 }
 
 }  // namespace
-}  // namespace ganymede
+}  // namespace ganymede::sim
