@@ -11,10 +11,7 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
-
-namespace ganymede::sim {
-struct Synchronization;
-}
+#include "sim/scenario/synchronization.hpp"
 
 namespace ganymede::studies {
 

@@ -112,11 +112,16 @@ std::string allreduce_scheme_pattern(SchemeTable table) {
 }
 
 std::string allreduce_scheme_docs(SchemeTable table) {
-  std::string text =
-      "| scheme | how it sums | after the colon | needs | other collectives | formula |\n|---|---|---|---|---|---|\n";
-  for (const AllReduceScheme& scheme : table)
-    text += fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", scheme.name, scheme.summary, scheme.variants,
-                        scheme.needs, other_collectives(scheme), scheme.on_star == nullptr ? "" : "yes");
+  std::string text;
+  for (const AllReduceScheme& scheme : table) {
+    text += fmt::format("- `{}`: {}.", scheme.name, scheme.summary);
+    if (!scheme.variants.empty()) text += fmt::format(" After a colon: {}.", scheme.variants);
+    if (!scheme.needs.empty()) text += fmt::format(" Needs {}.", scheme.needs);
+    if (const std::string others = other_collectives(scheme); !others.empty())
+      text += fmt::format(" Other collectives: {}.", others);
+    if (scheme.on_star != nullptr) text += " It has a formula.";
+    text += "\n";
+  }
   return text;
 }
 

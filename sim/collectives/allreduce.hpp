@@ -87,7 +87,7 @@ std::vector<std::string> default_plan_schemes(SchemeTable table = allreduce_sche
 /// A regular expression (ECMA 262) that a JSON schema may use: "^(ring|tree(:.+)?|...)$". It accepts every known name,
 /// and text after a colon where the scheme has variants.
 std::string allreduce_scheme_pattern(SchemeTable table = allreduce_schemes());
-/// The Markdown table of schemes that docs/model.md holds.
+/// The Markdown list of schemes that docs/model.md holds, one line for each scheme.
 std::string allreduce_scheme_docs(SchemeTable table = allreduce_schemes());
 
 /// Returns the scheme of that name. ConfigError for an unknown name, with all names and the nearest one.

@@ -26,10 +26,10 @@ TEST(Commands, DescribeThemselves) {
   }
 }
 
-// Every command has a row, alone or with its subcommands, in the table of docs/commands.md.
+// Every command has an entry, alone or with its subcommands, in the overview of docs/commands.md.
 TEST(Commands, AreThoseOfTheDocumentation) {
   const std::string page = content_of(GANYMEDE_SOURCE_DIR "/docs/commands.md");
-  for (const cli::Command& command : cli::commands()) EXPECT_THAT(page, HasSubstr("\n| `" + command.name));
+  for (const cli::Command& command : cli::commands()) EXPECT_THAT(page, HasSubstr("\n- `" + command.name));
 }
 
 TEST(Commands, ANewOneIsEverywhere) {

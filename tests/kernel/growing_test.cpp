@@ -207,56 +207,58 @@ class PenaltyTest : public testing::TestWithParam<BackendCase> {};
 INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(backends()),
                          [](const auto& instance) { return instance.param.name; });
 
-// Compares the gradient of the penalty with respect to the weights with finite differences of the penalty, for curved
-// layers (batch norm, minibatch standard deviation) between layers that are not.
-TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
-  TestDevice device(GetParam(), 4);
+/// Compares the gradient of the penalty with respect to the weights of a critic of `layers` with finite differences of
+/// the penalty, on five images.
+void check_penalty_gradient(TestDevice& device, Layers layers, const char* what) {
   TensorOps& ops = device.ops();
   const int batch = 5;
-  const auto check = [&](Layers layers, const char* what) {
-    Network critic("critic", std::move(layers));
-    critic.keep_tangents(true);
-    RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
-    critic.prepare(ops, batch, initial);
-    // Weights that are large compared with the steps.
-    ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
-    const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
-                 ones = device.tensor(1, batch);
-    float* loss = device.floats(1);
-    const auto penalty = [&] {
-      RandomStream same = noise;
-      critic.forward(ops, x, same);
-      ops.fill(ones, 1);
-      const Tensor gradient = critic.backward(ops, ones, {false, false, true}, [](std::size_t) {});
-      ops.gradient_penalty(loss, direction, gradient, 10);
-      return device.values(loss, 1)[0];
-    };
-    penalty();
-    critic.tangent(ops, direction);
+  Network critic("critic", std::move(layers));
+  critic.keep_tangents(true);
+  RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
+  critic.prepare(ops, batch, initial);
+  // Weights that are large compared with the steps.
+  ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
+  const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
+               ones = device.tensor(1, batch);
+  float* loss = device.floats(1);
+  const auto penalty = [&] {
+    RandomStream same = noise;
+    critic.forward(ops, x, same);
     ops.fill(ones, 1);
-    ops.fill({critic.gradient_data(), static_cast<int>(critic.parameter_count()), 1}, 0);
-    critic.tangent_backward(ops, ones, [](std::size_t) {});
-    const auto found = device.values(critic.gradient_data(), critic.parameter_count());
-    double largest = 0, difference = 0;
-    for (std::size_t i = 0; i < found.size(); ++i) {
-      const float step = 1.0F / 64, middle = device.singles(critic.parameter_data() + i, 1)[0];
-      device.set(critic.parameter_data(), i, middle + step);
-      const double above = penalty();
-      device.set(critic.parameter_data(), i, middle - step);
-      const double below = penalty();
-      device.set(critic.parameter_data(), i, middle);
-      const double expected = (above - below) / (2.0 * static_cast<double>(step));
-      largest = std::max(largest, std::abs(expected));
-      difference = std::max(difference, std::abs(found[i] - expected));
-    }
-    EXPECT_GT(largest, 0.1) << what;
-    EXPECT_LT(difference, 5e-3 * largest) << what;
+    const Tensor gradient = critic.backward(ops, ones, {false, false, true}, [](std::size_t) {});
+    ops.gradient_penalty(loss, direction, gradient, 10);
+    return device.values(loss, 1)[0];
   };
+  penalty();
+  critic.tangent(ops, direction);
+  ops.fill(ones, 1);
+  ops.fill({critic.gradient_data(), static_cast<int>(critic.parameter_count()), 1}, 0);
+  critic.tangent_backward(ops, ones, [](std::size_t) {});
+  const auto found = device.values(critic.gradient_data(), critic.parameter_count());
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const float step = 1.0F / 64, middle = device.singles(critic.parameter_data() + i, 1)[0];
+    device.set(critic.parameter_data(), i, middle + step);
+    const double above = penalty();
+    device.set(critic.parameter_data(), i, middle - step);
+    const double below = penalty();
+    device.set(critic.parameter_data(), i, middle);
+    const double expected = (above - below) / (2.0 * static_cast<double>(step));
+    largest = std::max(largest, std::abs(expected));
+    difference = std::max(difference, std::abs(found[i] - expected));
+  }
+  EXPECT_GT(largest, 0.1) << what;
+  EXPECT_LT(difference, 5e-3 * largest) << what;
+}
+
+// Curved layers (batch norm, minibatch standard deviation) stand between layers that are not.
+TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
+  TestDevice device(GetParam(), 4);
   Layers dense_layers;
   dense_layers.push_back(dense("first", 6, 5));
   dense_layers.push_back(leaky_dropout("dropout", 5, 1.0F, 0.3F));
   dense_layers.push_back(dense("last", 5, 1));
-  check(std::move(dense_layers), "dense");
+  check_penalty_gradient(device, std::move(dense_layers), "dense");
 
   Layers normal;
   normal.push_back(convolution("first", {2, 4, 4, 3, 3, 1, 1}));
@@ -264,7 +266,7 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   normal.push_back(convolution("middle", {3, 4, 4, 2, 4, 2, 1}));
   normal.push_back(leaky("leaky", 8, 1));
   normal.push_back(convolution("last", {2, 2, 2, 1, 2, 1, 0}));
-  check(std::move(normal), "batch norm");
+  check_penalty_gradient(device, std::move(normal), "batch norm");
 
   Layers main, skip, grown;
   main.push_back(convolution("rgb4", {2, 4, 4, 3, 1, 1, 0}, 1));
@@ -277,7 +279,7 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   grown.push_back(bias_leaky("conv", 3, 4, 0.5F, 1));
   grown.push_back(minibatch_stddev("deviation", 3, 4));
   grown.push_back(convolution("last", {4, 2, 2, 1, 2, 1, 0}, 0.4F));
-  check(std::move(grown), "deviation");
+  check_penalty_gradient(device, std::move(grown), "deviation");
 }
 
 // For a linear critic the penalty is weight (|w| - 1)^2, whatever the images are.

@@ -28,14 +28,14 @@ struct Addition {
 
 const Addition kPolicy = {"policies/dummy.cpp",
                           R"(#include "policies/policy_helpers.hpp"
-namespace ganymede {
+namespace ganymede::policies {
 namespace {
 Decision decide_dummy(const PolicyCall& call) { return {.nodes = requested_nodes(call.observation)}; }
 }  // namespace
 Policy dummy_policy() {
   return {.name = "dummy", .summary = "a dummy", .source = "a test", .needs_budget = true, .decide = decide_dummy};
 }
-}  // namespace ganymede
+}  // namespace ganymede::policies
 )",
                           "policies/policies.cpp", "  ROW(external)", " \\\n  ROW(dummy)"};
 const Addition kProvider = {"", "", "platforms/providers.cpp", "    {.name = \"private\", .owned = true},",
@@ -73,6 +73,8 @@ constexpr const char* kMain = R"(
 #include "policies/policy.hpp"
 int main() {
   using namespace ganymede;
+  using namespace ganymede::platforms;
+  using namespace ganymede::policies;
   const Policy* policy = find_policy("dummy");
   if (policy == nullptr || policy_names().back() != "dummy" || !policy->needs_budget) return 2;
   Observation observation;

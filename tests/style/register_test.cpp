@@ -29,7 +29,10 @@ const Exemplar kExemplars[] = {
      {"kernel/models/progressive_gan.cpp", "kernel/models/models.cpp"},
      {"kernel/models/models.hpp"}},
     {"scheme", "halving-doubling", {"sim/collectives/schemes/halving_doubling.cpp", "sim/collectives/allreduce.cpp"}},
-    {"exporter", "skypilot", {"exports/skypilot.cpp", "exports/exporters.cpp"}, {"cli/export.cpp"}},
+    {"exporter",
+     "skypilot",
+     {"exports/skypilot.cpp", "exports/exporters.cpp"},
+     {"cli/export.cpp", "exports/skypilot.hpp", "platforms/price_list.cpp"}},
     {"command", "doctor", {"cli/doctor.cpp", "cli/commands.cpp"}, {"exports/skypilot.cpp", "quickstart"}},
 };
 
