@@ -15,7 +15,7 @@
 namespace ganymede::calibration {
 namespace {
 
-/// A point whose relative residual is larger does not belong to the line of the others.
+/// A point with a larger relative residual counts as an outlier, which does not belong to the line of the others.
 constexpr double kOutlier = 0.1;
 
 struct Line {
@@ -25,7 +25,8 @@ struct Line {
 
 double residual(const Line& line, const PhaseFit::Point& point) { return line.at(point.batch) / point.seconds - 1; }
 
-/// The line of least relative squares through the points that `use` selects, with both coefficients at least 0.
+/// The line with the least sum of squared relative residuals through the points that `use` selects, with both
+/// coefficients at least 0.
 Line least_squares(std::span<const PhaseFit::Point> points, const std::vector<bool>& use) {
   double w = 0, wb = 0, wbb = 0, wt = 0, wbt = 0;
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -42,7 +43,7 @@ Line least_squares(std::span<const PhaseFit::Point> points, const std::vector<bo
   return line;
 }
 
-/// The sum of absolute relative residuals, of which outliers count at most three times kOutlier.
+/// The sum of absolute relative residuals, in which each point counts at most three times kOutlier.
 double misfit(const Line& line, std::span<const PhaseFit::Point> points) {
   double sum = 0;
   for (const auto& point : points) sum += std::min(std::abs(residual(line, point)), 3 * kOutlier);
@@ -213,8 +214,8 @@ traces::TraceBatch BatchModel::at(int batch) const {
 void BatchModel::scale_times(traces::TraceBatch& entry, int from_batch) const {
   const int batch = entry.batch;
   const double rest = rest_.empty() ? 1 : rest_s(batch) / rest_s(from_batch);
-  std::vector<double> end(entry.wall_s.size(), 0),
-      new_end(entry.wall_s.size(), 0);  // when the previous phase ended, by step
+  // For each step, when the previous phase ended: as recorded, and as scaled.
+  std::vector<double> end(entry.wall_s.size(), 0), new_end(entry.wall_s.size(), 0);
   for (std::size_t p = 0; p < entry.phases.size(); ++p) {
     traces::TracePhase& phase = entry.phases[p];
     const double factor = phases_[p].fit.seconds(batch) / phases_[p].fit.seconds(from_batch);

@@ -26,9 +26,9 @@ class PhaseFit {
   /// "80 % per image".
   std::string bound_by(double batch) const;
 
-  double floor_s = 0;      ///< time of launching
-  double fixed_s = 0;      ///< time of work that does not depend on the batch, such as reading weights
-  double per_image_s = 0;  ///< time of work for each image
+  double floor_s = 0;      ///< time of launching kernels, in seconds
+  double fixed_s = 0;      ///< seconds of work that does not depend on the batch, such as reading weights
+  double per_image_s = 0;  ///< seconds of work for each image
 
  private:
   double roofline(double batch) const;
@@ -39,8 +39,8 @@ class PhaseFit {
 /// The fit over all recorded batch sizes of one stage of a model.
 class BatchModel {
  public:
-  static constexpr std::size_t kMinSizes = 3;          ///< with fewer batch sizes nothing is fitted
-  static constexpr std::size_t kMinSizesForError = 6;  ///< with fewer, a warning says that the error is uncertain
+  static constexpr std::size_t kMinSizes = 3;          ///< least number of batch sizes for a fit
+  static constexpr std::size_t kMinSizesForError = 6;  ///< with fewer sizes, a warning says that the error is uncertain
 
   /// Requires entries of one stage with the same phases, of at least kMinSizes sizes. They must outlive the object.
   explicit BatchModel(std::vector<const traces::TraceBatch*> entries);
@@ -64,7 +64,7 @@ class BatchModel {
   double worst_error() const;  ///< largest absolute leave-one-out error, relative
 
   /// Returns an entry for `batch` that is made from the nearest recorded one. It keeps that one's jitter; the times of
-  /// each phase are scaled by the fit; work and memory follow straight lines through the two nearest sizes. Its
+  /// each phase are scaled by the fit; work and memory follow straight lines through the two nearest sizes. Its member
   /// `carried` states the rule and the error.
   traces::TraceBatch at(int batch) const;
 
@@ -82,7 +82,8 @@ class BatchModel {
 };
 
 /// Returns the index of the trace's entry of `stage` with `batch` images. If it is not recorded, the entry is predicted
-/// and appended. ConfigError that says what to record if there are fewer than BatchModel::kMinSizes sizes.
+/// and appended. Throws ConfigError that says what to record if there are fewer than BatchModel::kMinSizes sizes, or if
+/// their phases differ.
 std::size_t entry_for(traces::StepTrace& trace, const std::string& stage, int batch);
 
 }  // namespace ganymede::calibration

@@ -1,6 +1,6 @@
 #pragma once
-// Fits the latency and the bandwidth of a link to measured collectives: the two values with which the model gives the
-// measured times of the smallest and the largest size. The errors at all other sizes tell how good the model is.
+// Fits the latency and the bandwidth of a link to measured collectives, so that the model gives the measured times of
+// the smallest and the largest size. The errors at all other sizes tell how good the model is.
 
 #include <cstdint>
 #include <functional>
@@ -25,14 +25,14 @@ using PredictCollective = std::function<Seconds(Seconds latency, BytesPerSecond 
 struct FittedSample {
   CollectiveSample measured;
   Seconds predicted;
-  Seconds line;         ///< by the straight line through the smallest and the largest sample
+  Seconds line;         ///< predicted by the straight line through the smallest and the largest sample
   bool fitted = false;  ///< true for these two samples
 };
 
 /// The errors over a range of sizes, without the two samples that were fitted.
 struct RangeError {
   std::string range;  ///< "below 64 KiB", "64 KiB to 1 MiB" or "from 1 MiB"
-  int samples = 0;    ///< in the range
+  int samples = 0;    ///< number of samples in the range
   /// exp(mean |ln(predicted / measured)|) - 1, for example 0.1 if times are 10 % too long or too short in the geometric
   /// mean; 0 without samples.
   double model = 0, line = 0;

@@ -13,7 +13,7 @@ double student_t95(std::size_t degrees_of_freedom) {
                                              2.080,  2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042};
   assert(degrees_of_freedom >= 1);
   if (degrees_of_freedom <= kTable.size()) return kTable[degrees_of_freedom - 1];
-  // Beyond the table the first term of the expansion in 1/degrees is exact to three digits.
+  // Beyond the table, the first term of the expansion in 1 / degrees_of_freedom is exact to three digits.
   constexpr double kNormal = 1.95996;
   return kNormal * (1 + (kNormal * kNormal + 1) / (4 * static_cast<double>(degrees_of_freedom)));
 }
@@ -22,7 +22,7 @@ double in_quadrature(double a, double b) { return std::sqrt(a * a + b * b); }
 
 namespace {
 
-/// With fewer values their correlation is not estimated.
+/// The least number of values from which their correlation is estimated.
 constexpr std::size_t kMinValuesForCorrelation = 40;
 constexpr double kMaxCorrelation = 0.99;
 /// The least denominator of the correction below: with few and strongly correlated blocks it would approach zero.
@@ -32,7 +32,7 @@ constexpr double kMinOwnShare = 0.1;
 /// a block still depend on those before it. It is derived for a first-order autoregression whose coefficient is the
 /// correlation r of neighbours. The sum over a block of b values then has the variance
 /// b (1 + r) / (1 - r) - 2 r (1 - r^b) / (1 - r)^2, the covariance r (1 - r^b)^2 / (1 - r)^2 with the next block, and
-/// with each further block r^b times that with the one before.
+/// with each further block r^b times the covariance with the block before.
 double variance_inflation(std::span<const double> values, double mean, std::size_t block_length, std::size_t blocks) {
   const auto count = static_cast<double>(values.size());
   if (values.size() < kMinValuesForCorrelation) return 1;
@@ -52,7 +52,7 @@ double variance_inflation(std::span<const double> values, double mean, std::size
       static_cast<double>(block_length) * (1 + r) / (1 - r) - 2 * r * (1 - power) / ((1 - r) * (1 - r));
   const double with_next = r * (1 - power) * (1 - power) / ((1 - r) * (1 - r)) / variance;
   const double with_all = with_next / (1 - power);
-  // The deviation of blocks from their common mean is too small by their correlation.
+  // Correlated blocks deviate less from their common mean than independent blocks; `own` corrects for that.
   const double own = std::max(kMinOwnShare, 1 - 2 * with_all / static_cast<double>(blocks));
   return (1 + 2 * with_all) / own;
 }

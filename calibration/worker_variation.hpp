@@ -1,6 +1,7 @@
 #pragma once
-// The variation of step times between the workers of a run, where no trace tells. A synchronous step lasts as long as
-// that of its slowest worker; in published scaling this costs several times as much as the network.
+// The variation of step times between the workers of a run, for runs whose trace does not show it. A synchronous step
+// lasts as long as that of its slowest worker; in published measurements of scaling, waiting for it costs several times
+// as much time as the network.
 
 #include <cstddef>
 
@@ -10,8 +11,8 @@ namespace ganymede::calibration {
 
 /// Standard deviations of the workers' step times around their common mean, relative to the mean: 0.01 is 1 %.
 struct WorkerVariation {
-  double between = 0;        ///< the part that a GPU keeps from step to step
-  double central = 0;        ///< all of it, in one step
+  double between = 0;        ///< the part that stays the same for a GPU from step to step
+  double central = 0;        ///< the whole deviation within one step
   double low = 0, high = 0;  ///< the 5 % and the 95 % quantile of the published values
 };
 
@@ -26,13 +27,13 @@ struct WorkerVariation {
 inline constexpr WorkerVariation kGraphVariation{0.0115, 0.0172, 0, 0.0480};
 inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0430, 0.0167, 0.1227};
 
-/// The variation for the software that recorded a trace: eager for PyTorch, and for lists of layers, which do not tell
-/// what runs them; graph for the project's own kernel.
+/// The variation for the software that recorded a trace: eager for PyTorch, and for lists of layers, which do not say
+/// what software runs them; graph for the project's own kernel.
 WorkerVariation default_worker_variation(const traces::TraceSoftware& software);
 
 /// The expected k-th slowest of `workers` standard normal variates, in standard deviations above the mean; 0 for one
-/// worker. By Blom, "Statistical Estimates and Transformed Beta-Variables" (1958): within 5 % of the exact value for
-/// the slowest of two, and closer for more. Requires 1 <= k <= workers.
+/// worker. The approximation is that of Blom, "Statistical Estimates and Transformed Beta-Variables" (1958): within 5 %
+/// of the exact value for the slowest of two, and closer for more. Requires 1 <= k <= workers.
 double expected_slowest(std::size_t workers, std::size_t k = 1);
 
 }  // namespace ganymede::calibration

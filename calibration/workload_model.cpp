@@ -28,14 +28,15 @@ struct RooflineShares {
 // via Microbenchmarking" (2018), table 3.1. Central FLOPs: an assumption; a matrix product of a small batch fills only
 // a part of the chip.
 constexpr RooflineShares kCentral{0.5, 750.0 / 900.0, 1, false};
-// The bound that no kernel exceeds.
+// The limits of the data sheet, which no kernel exceeds.
 constexpr RooflineShares kLow{1, 1, 1, false};
 // Poor shares, which are assumptions. A launch that is waited for costs 9.6 us where a back-to-back one costs 3.8 us
 // (V100; Gray, "Getting Started with CUDA Graphs", NVIDIA technical blog, 2019).
 constexpr RooflineShares kHigh{0.15, 0.4, 9.6 / 3.8, true};
 
-// The shares of a data sheet that large products and copies reach, by which the limits of a trace's device are
-// measured: 90 % is an assumption (about 14 of a V100's 15.7 TFLOP/s); the bandwidth is from Jia et al. as above.
+// The shares of a data sheet's limits that large matrix products and copies reach. The limits of a trace's device are
+// measured with such products and copies: 90 % is an assumption (about 14 of a V100's 15.7 TFLOP/s); the bandwidth is
+// from Jia et al. as above.
 constexpr RooflineShares kAttainable{0.9, 750.0 / 900.0, 1, false};
 // The relative error of a phase's efficiency on another GPU, for each factor of e between the limits of the two
 // devices. Fitted to rates of one model on two GPUs: a K80 takes 4.2 times as long as a P100 for ResNet-50 in
@@ -43,7 +44,7 @@ constexpr RooflineShares kAttainable{0.9, 750.0 / 900.0, 1, false};
 // where the limits predict 2.3 to 2.5 (the studies tensorflow_2017_single_machine and resnet50_nvidia, in which these
 // cells are fitted too).
 constexpr double kErrorPerEFold = 0.45;
-constexpr double kMinError = 0.05;  // for a GPU with the same limits: kRunDrift
+constexpr double kMinError = 0.05;  // even for a GPU with the same limits; as large as kRunDrift
 
 /// True if hardly any of the phase's time (5 %) overlaps phases of the compute stream.
 bool is_inline(const traces::TracePhase& phase, const traces::TraceBatch& batch) {
@@ -192,8 +193,7 @@ std::string_view to_string(Provenance provenance) {
                                                  : "datasheet";
 }
 
-// TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s,
-// H100: 495 of 990).
+// TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s, H100: 495 of 990).
 FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& target) {
   if (precision == "fp32" || !target.tensor) return target.fp32;
   return precision == "tf32" ? *target.tensor / 2 : *target.tensor;
@@ -205,7 +205,7 @@ WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::Tr
   StepModel model;
   model.samples = count;
   model.serial_host = trace.host == "serial";
-  std::vector<double> end(count, 0);  // when the previous phase ended, by sample
+  std::vector<double> end(count, 0);  // end of the previous phase in each sample, in seconds since the step's start
   for (const auto& phase : batch.phases) {
     const bool sequential = in_sequence(phase, batch);
     StepPhase out{phase.name, phase.network, sequential ? Stream::compute : Stream::input, {}, {}, {}, phase.flops};

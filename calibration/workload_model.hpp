@@ -1,6 +1,6 @@
 #pragma once
-// From a step trace to a model of a worker's step on the device of a scenario: as measured if the trace was recorded on
-// that device, else carried over by roofline. The model states its provenance and its error.
+// Makes a model of a worker's step on the device of a scenario from a step trace: as measured if the trace was recorded
+// on that device, else carried over by roofline. The model states its provenance and its error.
 
 #include <string>
 #include <string_view>
@@ -30,8 +30,8 @@ struct WorkloadModel {
   /// Relative 95 % half-width of the mean step. The part that stems from the trace's length shrinks only with a longer
   /// trace.
   double relative_error = 0;
-  WorkerVariation worker_variation;  ///< beyond that of the samples
-  std::string rule;                  ///< in words: how the times were derived
+  WorkerVariation worker_variation;  ///< between workers, in addition to the variation of the samples
+  std::string rule;                  ///< how the times were derived, in words for people
   std::vector<std::string> warnings;
 };
 
@@ -49,7 +49,8 @@ bool in_sequence(const traces::TracePhase& phase, const traces::TraceBatch& batc
 WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch, std::size_t first,
                                 std::size_t count);
 
-/// The target's peak rate in a precision, or in the trace's; that of fp32 if the platform states no tensor-core rate.
+/// The target's peak rate in a precision ("fp32", "tf32", "bf16" or "fp16"), or in the trace's precision. If the
+/// platform states no tensor-core rate, it is the fp32 rate.
 FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& target);
 inline FlopsPerSecond peak_rate(const traces::StepTrace& trace, const platforms::Gpu& target) {
   return peak_rate(trace.precision, target);

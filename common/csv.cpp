@@ -11,7 +11,7 @@
 namespace ganymede {
 namespace {
 
-/// Reads the record that starts at `at` and moves `at` behind it.
+/// Reads the record that starts at `at`, moves `at` behind it and adds the lines it takes to `line`.
 std::vector<std::string> read_record(std::string_view text, std::size_t& at, std::size_t& line,
                                      const std::string& file) {
   std::vector<std::string> cells(1);

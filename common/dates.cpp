@@ -12,7 +12,8 @@ namespace chrono = std::chrono;
 using chrono::sys_days;
 using chrono::year_month_day;
 
-/// The number that `length` decimal digits from `from` on write; nothing if another character is among them.
+/// Reads `length` decimal digits from position `from` on; returns nothing if there are fewer or another character is
+/// among them.
 std::optional<int> parse_digits(std::string_view text, std::size_t from, std::size_t length) {
   if (from + length > text.size()) return std::nullopt;
   int value = 0;
@@ -22,7 +23,7 @@ std::optional<int> parse_digits(std::string_view text, std::size_t from, std::si
   return value;
 }
 
-// By hand, because g++ 12 has the calendar of <chrono> but not its parse().
+// Dates are parsed by hand, because g++ 12 has the calendar of <chrono> but not its parse().
 std::optional<year_month_day> parse_date(std::string_view text) {
   if (text.size() != 10 || text[4] != '-' || text[7] != '-') return std::nullopt;
   const auto year = parse_digits(text, 0, 4), month = parse_digits(text, 5, 2), day = parse_digits(text, 8, 2);
@@ -32,7 +33,7 @@ std::optional<year_month_day> parse_date(std::string_view text) {
   return date.ok() ? std::optional(date) : std::nullopt;
 }
 
-/// How far "Z", "+01:00" or "-05:30" is ahead of UTC; at most 14 hours and 59 minutes.
+/// Reads a zone ("Z", "+01:00", "-05:30") as its lead over UTC, which is at most 14 hours and 59 minutes.
 std::optional<chrono::minutes> parse_zone(std::string_view text) {
   if (text == "Z") return chrono::minutes{0};
   if (text.size() != 6 || (text[0] != '+' && text[0] != '-') || text[3] != ':') return std::nullopt;

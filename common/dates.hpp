@@ -1,5 +1,5 @@
 #pragma once
-// Calendar dates and times as texts, by <chrono>.
+// Calendar dates and times as text.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ int days_between(std::string_view from, std::string_view to);
 /// seconds may be left out ("18:00+01:00"), the zone must not. Returns nothing for any other text.
 std::optional<std::int64_t> parse_time(std::string_view text);
 
-/// Writes such a time in UTC: "2026-12-01T17:00:00Z".
+/// Writes seconds since 1970-01-01T00:00:00Z as a time in UTC: "2026-12-01T17:00:00Z".
 std::string format_time(std::int64_t seconds_since_1970);
 
 /// The system's clock in seconds since 1970-01-01T00:00:00Z. Call it only where a user asks for "now", because results

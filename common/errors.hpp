@@ -1,6 +1,6 @@
 #pragma once
-// Errors are sorted by who can mend them. What the user can mend is a ConfigError; what went wrong outside of the
-// program (a device, a child process) is a Failure; a programmer's mistake is an assert. Only main() exits.
+// Errors are sorted by who can mend them. A ConfigError is what the user can mend, a Failure is what went wrong outside
+// of the program (a device, a child process), and a programmer's mistake is an assert. Only main() exits.
 
 #include <stdexcept>
 #include <string>

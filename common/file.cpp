@@ -22,7 +22,8 @@ constexpr std::size_t kMaxFileBytes = std::size_t{2} << 30U;  // because a devic
   throw ConfigError(fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
 }
 
-/// An error after the file was opened (a full disk, a failing device) is no mistake of the user's.
+/// Throws std::runtime_error and not ConfigError, because an error after the file was opened (a full disk, a failing
+/// device) is not the user's mistake.
 [[noreturn]] void fail_writing(const std::filesystem::path& path) {
   throw std::runtime_error(fmt::format("{}: cannot be written: {}", path.string(), std::strerror(errno)));
 }

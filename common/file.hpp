@@ -12,12 +12,13 @@ namespace ganymede {
 std::string read_file(const std::filesystem::path& path);
 
 /// Writes a temporary file beside `path`, fsyncs and renames it, so that `path` holds the old content or the new one,
-/// never half. Throws ConfigError with path and reason if it cannot be created there (no such directory, no
-/// permission); no temporary file is left behind.
+/// never half. A symbolic link is followed; a pipe or device is written to directly. Throws ConfigError with path and
+/// reason if the file cannot be created there (no such directory, no permission), and std::runtime_error if writing
+/// fails later (a full disk). No temporary file is left behind.
 void write_file(const std::filesystem::path& path, std::string_view content);
 
-/// Throws the error that write_file would throw if `path` cannot be written. Called before long work, so that it is not
-/// lost at its end.
+/// Throws ConfigError, as write_file would, if `path` cannot be written. Programs call it before long work, whose
+/// results could otherwise not be stored at the end.
 void check_writable(const std::filesystem::path& path);
 
 }  // namespace ganymede

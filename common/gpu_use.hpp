@@ -15,7 +15,7 @@ enum class GpuUse : std::size_t {
   checkpoint,             ///< waiting for a checkpoint to be written or read
   provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
   lost,                   ///< work that had to be done again
-  idle,                   ///< what is left: GPUs of a rented instance that the run does not use
+  idle,                   ///< all other time, for example of GPUs of a rented instance that the run does not use
 };
 
 /// The names in a result's `gpu_seconds`, in the order of GpuUse.

@@ -19,7 +19,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of /proc and /sys are read by hand: they have no size, and a missing one means "not there", not an error.
+// The lines of a file in /proc or /sys; none if it does not exist. A missing file is not an error here, unlike for
+// read_file().
 std::vector<std::string> lines_of(const fs::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -33,7 +34,7 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
-/// The text after "key ...:" of the first line that begins so; empty where there is none.
+/// Returns the text after the colon of the first line that begins with `key`; empty if there is none.
 std::string field(const std::vector<std::string>& lines, std::string_view key) {
   for (const std::string& line : lines) {
     const std::size_t colon = line.find(':');
@@ -42,10 +43,10 @@ std::string field(const std::vector<std::string>& lines, std::string_view key) {
   return "";
 }
 
-/// "16318400 kB" of /proc/meminfo, whose kB are KiB.
+/// Reads a size of /proc/meminfo such as "16318400 kB", where kB means KiB.
 Bytes kibibytes(const std::string& text) { return Bytes{1024 * std::strtod(text.c_str(), nullptr)}; }
 
-/// A container's limit (cgroup 2, then 1), if it has one.
+/// The memory limit of the container (by cgroup 2, then 1); nothing if it has none.
 std::optional<Bytes> memory_limit() {
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
     const auto lines = lines_of(path);
@@ -73,7 +74,7 @@ HostProcessor inspect_processor() {
   return cpu;
 }
 
-/// A library loaded for as long as we look at it; null where it is not installed.
+/// A shared library that stays loaded while this object lives; null if it is not installed.
 struct Close {
   void operator()(void* handle) const { dlclose(handle); }
 };
@@ -85,7 +86,8 @@ Function* function_of(const Library& library, const char* name) {
   return reinterpret_cast<Function*>(dlsym(library.get(), name));
 }
 
-/// cuDriverGetVersion gives 1000 x major + 10 x minor (CUDA driver API).
+/// The newest CUDA version that the driver supports. cuDriverGetVersion gives 1000 x major + 10 x minor (CUDA driver
+/// API).
 std::optional<std::string> driver_cuda_version() {
   const Library cuda = load_library("libcuda.so.1");
   if (!cuda) return std::nullopt;
@@ -95,7 +97,8 @@ std::optional<std::string> driver_cuda_version() {
   return fmt::format("{}.{}", version / 1000, version % 1000 / 10);
 }
 
-/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar 5 ...": the first word that is a version.
+/// "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar 5 ...": the first word of digits and dots is the
+/// version.
 std::optional<std::string> module_version() {
   std::istringstream words(field(lines_of("/proc/driver/nvidia/version"), "NVRM version"));
   for (std::string word; words >> word;)
@@ -143,7 +146,7 @@ HostDependency program(const std::string& name, const std::string& advice) {
   return {name, path.has_value(), path.value_or(advice)};
 }
 
-/// cudnnGetVersion: 10000 x major + 100 x minor + patch since cuDNN 9.
+/// Looks for cuDNN. cudnnGetVersion gives 10000 x major + 100 x minor + patch since cuDNN 9.
 HostDependency inspect_cudnn() {
   const Library library = load_library("libcudnn.so.9");
   const auto get_version = library ? function_of<std::size_t()>(library, "cudnnGetVersion") : nullptr;
@@ -153,7 +156,7 @@ HostDependency inspect_cudnn() {
   return {"cuDNN", true, fmt::format("{}.{}.{}", version / 10000, version % 10000 / 100, version % 100)};
 }
 
-/// ncclGetVersion: 10000 x major + 100 x minor + patch since NCCL 2.9.
+/// Looks for NCCL. ncclGetVersion gives 10000 x major + 100 x minor + patch since NCCL 2.9.
 HostDependency inspect_nccl() {
   const Library library = load_library("libnccl.so.2");
   const auto get_version = library ? function_of<int(int*)>(library, "ncclGetVersion") : nullptr;

@@ -1,6 +1,6 @@
 #pragma once
-// What this machine offers to the kernel's backends. Looks, and changes nothing; nothing found is an answer, never an
-// error.
+// What this machine offers to the kernel's backends: processor, GPUs and libraries. Taking the inventory changes
+// nothing, and something that is missing is reported, not an error.
 
 #include <optional>
 #include <string>
@@ -11,10 +11,10 @@
 namespace ganymede {
 
 struct HostProcessor {
-  std::string model;  ///< "unknown" where the system does not say
+  std::string model;  ///< "unknown" if the system does not tell
   int cores = 0;      ///< logical processors of the machine
-  int usable = 0;     ///< of these, the ones this process may run on
-  Bytes memory;       ///< of the machine, or of the container where that is less
+  int usable = 0;     ///< how many of them this process may run on
+  Bytes memory;       ///< of the machine, or of the container if that has less
   Bytes available;    ///< not in use now
   bool avx2 = false, fma = false, avx512 = false;
 };
@@ -23,13 +23,13 @@ struct HostProcessor {
 struct HostDependency {
   std::string name;
   bool found = false;
-  std::string detail;  ///< version or path; where it is missing, how to get it
+  std::string detail;  ///< version or path; if it is missing, how to get it
 };
 
 struct HostGpus {
-  std::vector<std::string> devices;   ///< "Tesla V100-SXM2-16GB", or the device file where no name is given
-  std::optional<std::string> driver;  ///< of the kernel module: "550.54.15"
-  std::optional<std::string> cuda;    ///< the newest CUDA that the driver runs: "12.4"
+  std::vector<std::string> devices;   ///< "Tesla V100-SXM2-16GB", or the device file if no name is known
+  std::optional<std::string> driver;  ///< version of the kernel module: "550.54.15"
+  std::optional<std::string> cuda;    ///< newest CUDA version that the driver supports: "12.4"
 };
 
 struct HostInventory {
@@ -38,6 +38,7 @@ struct HostInventory {
   std::vector<HostDependency> dependencies;
 };
 
+/// Takes the inventory from /proc, /sys, PATH and the libraries that the loader finds.
 HostInventory take_host_inventory();
 
 }  // namespace ganymede

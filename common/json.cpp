@@ -16,7 +16,7 @@ namespace ganymede {
 struct JsonNode::Document {
   std::string name;
   std::filesystem::path directory;
-  std::vector<std::string> overridden;  // pointers
+  std::vector<std::string> overridden;  // JSON pointers of the values that overrides have set
   nlohmann::json content;
 };
 
@@ -32,7 +32,8 @@ std::string shown(const nlohmann::json& value) {
   return text.size() > 60 ? text.substr(0, 57) + "..." : text;
 }
 
-/// Bounds far above any machine, price or run. A larger number is a typing error, and sums of it would overflow.
+/// The largest value of a quantity, in SI units (prices: micro-dollars per hour), far above any machine, price or run.
+/// A larger number is a typing error, and sums of such numbers would overflow.
 template <class Q>
 constexpr double kMaxValue = 1e18;
 template <>
@@ -43,7 +44,7 @@ template <>
 constexpr double kMaxValue<GramsPerKwh> = 1e5;
 template <>
 constexpr double kMaxValue<FlopsPerSecond> = 1e21;
-/// Describes a quantity that must be above zero, for messages.
+/// The least value, in SI units, of a quantity that must be above zero. A smaller number is a typing error.
 template <class Q>
 constexpr double kMinValue = 1;
 template <>
@@ -53,6 +54,7 @@ constexpr double kMinValue<Watts> = 1e-3;
 template <>
 constexpr double kMinValue<GramsPerKwh> = 1e-3;
 
+/// What messages say that was expected instead of a wrong value.
 template <class Q>
 constexpr std::string_view kExpected = "a quantity";
 template <>
@@ -279,7 +281,8 @@ void JsonObject::finish() const {
 }
 
 void check_schema(JsonObject& object, std::string_view schema) {
-  // Not required(), which would take "schemes" for a misspelt "schema": no other key was asked for yet.
+  // This does not call required(), which would take "schemes" for a misspelt "schema", because no other key was asked
+  // for yet.
   const auto found = object.optional("schema");
   if (!found) object.node().fail("the key \"schema\" is missing");
   if (!found->is_string() || found->as_string() != schema) found->expected(fmt::format("\"{}\"", schema));

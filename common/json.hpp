@@ -24,7 +24,7 @@
 
 namespace ganymede {
 
-/// What "--set /json/pointer=value" says. The value is read as JSON if it parses as JSON, else as a string.
+/// One option "--set /json/pointer=value". The value is read as JSON if it parses as JSON, else as a string.
 struct JsonOverride {
   std::string pointer;
   std::string value;
@@ -69,17 +69,17 @@ class JsonNode {
   /// The members of an object sorted by key, for maps whose keys are the user's (GPU names, regions).
   std::vector<std::pair<std::string, JsonNode>> as_map() const;
 
-  /// A string with a unit, zero or more.
+  /// Reads a string with a unit, such as "5us"; the quantity must be at least zero.
   template <class Q>
   Q as_quantity() const;
-  /// A string with a unit, above zero.
+  /// The same for a quantity that must be above zero.
   template <class Q>
   Q as_positive() const;
 
   /// One of `names`. The error for another one lists them and names the nearest.
   std::string as_choice(const std::vector<std::string>& names) const;
 
-  JsonNode child(std::string_view key) const;  ///< must be an object that has this key
+  JsonNode child(std::string_view key) const;  ///< the member `key`; this value must be an object that has it
 
  private:
   struct Document;  // the file's name and its parsed content, shared by all its nodes
@@ -97,9 +97,12 @@ class JsonObject {
  public:
   explicit JsonObject(const JsonNode& node);  ///< throws ConfigError unless it is an object
 
+  /// The member `key`. Throws ConfigError if it is missing; the message names a key that looks like a misspelling of
+  /// it.
   JsonNode required(std::string_view key);
+  /// The member `key`; nothing if the object does not have it.
   std::optional<JsonNode> optional(std::string_view key);
-  /// The member of either name; exactly one of the two must be there.
+  /// The member with one of two names. Throws ConfigError unless the object has exactly one of them.
   JsonNode one_of(std::string_view first, std::string_view second);
   const JsonNode& node() const { return node_; }
 

@@ -22,8 +22,8 @@ std::string escaped_key(std::string_view key) {
 
 namespace {
 
-/// Bound for nesting; our own files have less than ten levels. The library copies and writes values by recursion, and
-/// some ten thousand levels would exhaust the stack.
+/// The most levels of nesting that a document may have. The library copies and writes values by recursion, so that some
+/// ten thousand levels would exhaust the stack; files of this project have less than ten.
 constexpr std::size_t kMaxLevels = 200;
 
 [[noreturn]] void fail_nesting(std::string_view where) {
@@ -31,7 +31,8 @@ constexpr std::size_t kMaxLevels = 200;
       fmt::format("{}: found more than {} levels of nesting, expected at most {}", where, kMaxLevels, kMaxLevels));
 }
 
-/// Follows the parser to refuse duplicate keys, of which the library would silently keep the last, and deep nesting.
+/// A callback of the parser that refuses deep nesting, and duplicate keys, because the library would silently keep the
+/// last one.
 class Watch {
  public:
   explicit Watch(std::string file) : file_(std::move(file)) {}
@@ -101,7 +102,7 @@ std::string position(std::string_view text, std::size_t byte) {
                      upto.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1);
 }
 
-/// The library's message without its code in brackets and, for a syntax error, its position.
+/// The library's message without its code in brackets; for a syntax error also without the position.
 std::string reason(std::string_view what) {
   what.remove_prefix(what.starts_with('[') ? what.find("] ") + 2 : 0);
   if (what.starts_with("parse error")) what.remove_prefix(what.find(": ") + 2);

@@ -28,11 +28,11 @@ constexpr std::size_t kNone = SIZE_MAX;
 struct Child {
   pid_t pid = 0;
   int pipe = -1;
-  int place = 0;  // in Children::at_
+  int place = 0;  // index into Children::at_, whose entry is the piece that this child works on
   std::string received;
 };
 
-/// What is sent before the text of an outcome.
+/// What a child sends before the text of an outcome; `size` is the text's length in bytes.
 struct Header {
   std::uint64_t index = 0, kind = 0, size = 0;
 };
@@ -61,6 +61,7 @@ ChildOutcome outcome_of(const std::function<std::string(std::size_t)>& work, std
   }
 }
 
+/// Runs pieces of work in forked children, which send the outcomes back through pipes.
 class Children {
   using Shared = std::atomic<std::size_t>;
 
@@ -163,7 +164,7 @@ class Children {
     if (*finished_) (*finished_)(landed_count_);
   }
 
-  /// Handles a child that ended, regularly or in the middle of a piece.
+  /// Collects a child that has ended. If it ended in the middle of a piece, that piece fails.
   void reap(Child& child) {
     ::close(child.pipe);
     int status = 0;
@@ -177,7 +178,7 @@ class Children {
                                   : fmt::format("the simulation ended with exit status {}", WEXITSTATUS(status))});
   }
 
-  /// Reads what the pipe holds; returns false at its end.
+  /// Reads what the child's pipe holds; returns false if the child has closed it.
   static bool receive(Child& child) {
     char buffer[1 << 16];
     const ssize_t got = ::read(child.pipe, buffer, sizeof buffer);
@@ -192,7 +193,8 @@ class Children {
   std::vector<ChildOutcome> outcomes_;
   std::vector<bool> done_;
   std::size_t landed_count_ = 0;
-  // Memory shared with the children: the index of the next piece of work, and for each child that of its current piece.
+  // Memory shared with the children: the index of the next piece of work, and for each child the index of its current
+  // piece (kNone before its first).
   Shared* next_ = nullptr;
   Shared* at_ = nullptr;
   std::size_t size_ = 0;

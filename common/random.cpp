@@ -28,11 +28,12 @@ std::uint64_t fnv1a(std::string_view bytes) {
 }
 
 double portable_log(double x) {
-  // x = (1 + f) 2^e with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = 2 atanh(s), s = f / (2 + f), |s| < 0.172: its
-  // series 2s + 2s^3/3 + 2s^5/5 + ... converges by a factor of 34 a term. 2s = f - s f, and f is exact: written so, and
-  // with ln 2 in two parts of which the first times e is exact, hardly anything is lost (as in fdlibm's e_log.c).
+  // x = (1 + f) 2^e with 1 + f in [sqrt(1/2), sqrt(2)); log(1 + f) = 2 atanh(s) with s = f / (2 + f) and |s| < 0.172.
+  // Each term of its series 2s + 2s^3/3 + 2s^5/5 + ... is at most 1/34 of the one before. To lose hardly any digits (as
+  // in fdlibm's e_log.c), 2s is written as f - s f, where f is exact, and ln 2 is split into two parts, of which the
+  // first times e is exact.
   int exponent = 0;
-  if (x < 0x1p-1022) {  // subnormal
+  if (x < 0x1p-1022) {  // a subnormal number is scaled to a normal one
     x *= 0x1p54;
     exponent = -54;
   }
@@ -83,7 +84,8 @@ std::uint64_t RandomStream::below(std::uint64_t bound) {
 }
 
 double RandomStream::normal() {
-  // Marsaglia's polar method. Its second value is dropped, so that the generator's state alone needs saving.
+  // Marsaglia's polar method. Its second value is dropped, so that a checkpoint needs to save only the generator's
+  // state.
   for (;;) {
     const double u = 2 * uniform() - 1;
     const double v = 2 * uniform() - 1;
@@ -98,7 +100,8 @@ void RandomStream::fill_normal(std::span<float> out) {
   for (auto& value : out) value = static_cast<float>(normal());
 }
 
-// x = k ln 2 + r with |r| <= ln 2 / 2: exp(r) by its series, whose fourteenth term is below 1e-17.
+// With x = k ln 2 + r and |r| <= ln 2 / 2, exp(x) is 2^k exp(r). exp(r) is summed by its series, whose fourteenth term
+// is below 1e-17.
 double portable_exp(double x) {
   if (x < -745) return 0;
   if (x > 709.7) return std::numeric_limits<double>::infinity();

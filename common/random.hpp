@@ -1,7 +1,8 @@
 #pragma once
-// Random streams, one for each named consumer, so that a consumer that draws more numbers, or a new one, leaves the
-// numbers of all others as they were. Numbers are the same with any compiler, standard library and processor: only
-// integer arithmetic and IEEE + - * / and sqrt are used, and nothing of libm, whose last bits differ.
+// Random streams, one for each named consumer, so that a new consumer, or one that draws more numbers, does not change
+// the numbers of the others. Numbers are the same with any compiler, standard library and processor: only integer
+// arithmetic and IEEE + - * / and sqrt are used, and no function of libm, whose results differ in their last bits
+// between systems.
 
 #include <array>
 #include <cstdint>
@@ -21,6 +22,7 @@ class RandomStream {
   double normal();                           ///< mean 0, standard deviation 1
   double exponential();                      ///< mean 1
 
+  /// Fills `out` with independent numbers of normal().
   void fill_normal(std::span<float> out);
 
   /// The generator's state, for checkpoints.
@@ -32,10 +34,12 @@ class RandomStream {
   State state_;
 };
 
-/// Natural logarithm of a positive finite number, by IEEE operations alone, within 2 units in the last place.
+/// Natural logarithm of a number that must be positive and finite, by IEEE operations alone, within 2 units in the last
+/// place.
 double portable_log(double x);
 
-/// Exponential by IEEE operations alone, within 2 units in the last place for |x| up to 700; 0 below, infinity above.
+/// Exponential by IEEE operations alone, within 2 units in the last place for |x| up to 700; 0 below -745, infinity
+/// above 709.7.
 double portable_exp(double x);
 
 /// 64-bit FNV-1a hash, which names streams and fingerprints inputs. Not cryptographic.

@@ -1,5 +1,6 @@
 #pragma once
-// Quantiles, and what runs of several seeds come to. Simulations, plans and reports share these definitions.
+// Quantiles, and summaries of runs that differ only in their seed. Simulations, plans and reports share these
+// definitions.
 
 #include <span>
 
@@ -9,14 +10,15 @@ namespace ganymede {
 /// median.
 double quantile(std::span<const double> sorted, double share);
 
-/// What runs that differ in their seed alone come to: the median and the 5th and 95th percentile of their values, and
-/// an interval from the 5th percentile of the low ends of each run's own interval to the 95th of the high ends.
+/// Summary of one quantity over runs that differ only in their seed: the median and the 5th and 95th percentile of
+/// their values, and an interval from the 5th percentile of the low ends of each run's own interval to the 95th
+/// percentile of the high ends.
 struct SeedQuantiles {
   double median = 0, p5 = 0, p95 = 0;
   double low = 0, high = 0;
 };
-/// Needs at least one run. Values that are not finite (a cost without a price) are left out; all members are NaN if no
-/// finite value is left.
+/// Summarizes the runs' values and the ends of their intervals. Requires at least one run. Values that are not finite
+/// (a cost without a price) are left out; all members are NaN if no finite value is left.
 SeedQuantiles seed_quantiles(std::span<const double> values, std::span<const double> lows,
                              std::span<const double> highs);
 

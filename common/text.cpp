@@ -7,8 +7,8 @@ namespace {
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Insertions, deletions, substitutions and swaps of neighbours that turn one word into the other (optimal string
-/// alignment).
+/// The least number of insertions, deletions, substitutions and swaps of neighbouring characters that turn one word
+/// into the other (optimal string alignment distance).
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

@@ -1,5 +1,5 @@
 #pragma once
-// Pieces of error messages.
+// Helpers for error messages.
 
 #include <optional>
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace ganymede {
 
-/// The candidate with the smallest edit distance to `word`, if it is close enough to be a misspelling of it.
+/// The candidate with the smallest edit distance to `word`, if it is close enough for `word` to be a misspelling of it;
+/// else nothing.
 std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& candidates);
 
 /// The names as an enumeration: "a", "a or b", "a, b or c".

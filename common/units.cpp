@@ -147,7 +147,7 @@ MicroUsdPerHour parse_quantity(std::string_view text) {
 
 MicroUsd cost(MicroUsdPerHour price, Seconds time) {
   constexpr Int128 kNanosecondsPerHour = 3'600'000'000'000;
-  constexpr double kMaxSeconds = 9.2e9;  // 292 years: their nanoseconds still fit in 64 bits
+  constexpr double kMaxSeconds = 9.2e9;  // 292 years, whose nanoseconds still fit in 64 bits
   if (!(std::abs(time.si) < kMaxSeconds)) throw Failure(fmt::format("cannot bill {} s", time.si));
   const Int128 product = static_cast<Int128>(price.value) * std::llround(time.si * 1e9);
   const Int128 amount =

@@ -90,8 +90,7 @@ GramsPerKwh parse_quantity(std::string_view);
 template <>
 MicroUsdPerHour parse_quantity(std::string_view);  ///< "3.06USD/h", at most six decimals
 
-/// Short text for people, with about four significant digits: "1.234 ms", "64 MiB", "12.5 GB/s", "15.7 TFLOP/s", "3.06
-/// USD/h".
+/// Short text for people, with about four significant digits, such as "1.234 ms", "64 MiB" or "15.7 TFLOP/s".
 std::string to_string(Seconds);
 std::string to_string(Bytes);
 std::string to_string(BytesPerSecond);
@@ -103,7 +102,7 @@ std::string to_string(GramsPerKwh);
 std::string to_string(MicroUsd);         ///< exact decimal with a currency: "12.34 USD"
 std::string to_string(MicroUsdPerHour);  ///< "3.06 USD/h"
 
-/// The exact decimal string that stands in JSON, with two to six decimals: "12.34".
+/// The exact amount in dollars as results write it in JSON, with two to six decimals: "12.34".
 std::string decimal(MicroUsd);
 std::string decimal(MicroUsdPerHour);
 

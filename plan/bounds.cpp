@@ -11,11 +11,11 @@ namespace {
 /// times are rounded to nanoseconds.
 constexpr double kRounding = 1 - 1e-6;
 
-/// Share of the work that is paid for, at least, if the provider does not charge for spot nodes that it takes back
-/// within a time t. If nodes live for M on average (exponentially), those that live for less than t have the share
+/// Least share of the work that is paid for if the provider does not charge for spot nodes that it takes back within a
+/// time t. If nodes live for M on average (exponentially), those that live for less than t have the share
 /// 1 - (1 + t/M) exp(-t/M) of the time of all nodes, which is a half at M = 0.6 t. Measured spot nodes live longer than
-/// that even in the zones that lose most (0.7 h on average, where the first hour is free on AWS). What such a short
-/// life has trained since its last checkpoint is lost, too. So at least half of the work is paid for.
+/// that even in the zones that lose most (0.7 h on average, where the first hour is free on AWS). Moreover, the work of
+/// such a node since its last checkpoint is lost. So at least half of the work is paid for.
 constexpr double kPaidShareMin = 0.5;
 
 /// Least length of a stage, relative to its stated length. Each stage of a growing model varies with the seed by up to
@@ -33,7 +33,7 @@ struct LeastPrice {
 LeastPrice least_price_of(const Request& request, const platforms::Instance& instance, const platforms::Price& price) {
   double usd = static_cast<double>(price.per_hour.value) * 1e-6;
   const double worst = platforms::price_doubt(instance, price, request.price_age).high;
-  double discount = 1;  // of sustained use, at its largest
+  double discount = 1;  // the lowest price of sustained use, as a share of the list price
   if (price.market == platforms::Market::on_demand)
     for (const double share : instance.sustained_use) discount = std::min(discount, share);
   usd *= discount;
@@ -57,7 +57,7 @@ LeastPrice least_price(const Request& request, const PlanCandidate& candidate) {
   return least;
 }
 
-/// Share of the work that is paid for, at least.
+/// The least share of the candidate's work that is paid for.
 double least_paid_share(const Request& request, const PlanCandidate& candidate) {
   const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
   return candidate.at_risk() && platform.billing.free_if_interrupted.si > 0 ? kPaidShareMin : 1;
@@ -104,7 +104,7 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
 // for nodes that it takes back early lets work be done for free (kPaidShareMin).
 //
 // Other modes: a pair of GPUs on which generator and discriminator take turns trains one batch, in no less than one
-// GPU's time. Of what backup workers train, less counts.
+// GPU's time. With backup workers, only a part of the images that are trained counts.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work) {
   const policies::Policy& policy = *candidate.policy->policy;
   const double images = static_cast<double>(request.images) * kRounding;
@@ -129,7 +129,7 @@ Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const L
 std::optional<Bounds> bounds_by_steps(const Request& request, const PlanCandidate& candidate,
                                       std::span<const double> step_s, double images) {
   const auto has = [&](const char* pointer) { return request.common.contains(nlohmann::json::json_pointer(pointer)); };
-  // A straggler or a slow network is another configuration, whose mean step is sampled by itself.
+  // With a straggler or a slow network, steps are sampled separately and may differ from `step_s`.
   if (!candidate.policy->policy->never_changes || has("/faults") || has("/storage/dataset") || has("/fidelity"))
     return {};
   double seconds = 0;

@@ -13,7 +13,7 @@
 namespace ganymede::plan {
 namespace {
 
-/// An empty list of names stands for all.
+/// True if `name` is in `names`; an empty list stands for all names.
 bool is_wanted(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
 }
@@ -36,7 +36,8 @@ class Enumeration {
     const platforms::Gpu& gpu = platform.gpu_of(instance);
     if (!is_wanted(request_.instances, instance.name)) return;
     if (!is_wanted(request_.gpus, gpu.name) && !is_wanted(request_.gpus, gpu.family)) return;
-    // Their data sheets say little about how fast they train, and programs for GPUs do not run there.
+    // TPUs and CPUs are searched only if the request names them: their data sheets say little about how fast they
+    // train, and programs for GPUs do not run on them.
     if (gpu.kind != platforms::Gpu::Kind::gpu && request_.gpus.empty() && request_.instances.empty())
       return leave_out("no GPU, and searched only if named", instance.name);
     if (!instance.retired.empty()) return leave_out("retired", instance.name);
@@ -67,7 +68,7 @@ class Enumeration {
     });
   }
 
-  /// GPU memory that a step needs, in the stage that needs most.
+  /// The GPU memory that a step needs, in the stage that needs the most.
   Bytes needed_memory(std::size_t batch) const {
     Bytes most{0};
     for (const std::size_t stage : request_.batches[batch].stages)
@@ -156,7 +157,8 @@ class Enumeration {
     return {regions.begin(), regions.end()};
   }
 
-  /// Checkpoint intervals to try. Only {""}, no checkpoints, if nothing can be lost: they would only cost.
+  /// Checkpoint intervals to try. If nothing can be lost, there is only "" (no checkpoints), because checkpoints would
+  /// only add cost.
   std::vector<std::string> intervals(const PlanCandidate& candidate) const {
     const bool crashes = request_.common.contains("faults");
     const bool has_checkpoint_storage =
@@ -174,7 +176,7 @@ class Enumeration {
   std::map<std::string, std::set<std::string>> left_out_;
 };
 
-/// Where checkpoints go if the request does not say: an object store, else the first storage.
+/// The storage for checkpoints if the request names none: an object store, else the first storage.
 std::string checkpoint_place(const platforms::Platform& platform) {
   for (const platforms::Storage& storage : platform.storage)
     if (storage.object_store) return storage.name;

@@ -10,10 +10,10 @@
 
 namespace ganymede::plan {
 
-/// Lower bounds for every run of a candidate, whatever its seed.
+/// Lower bounds of time (seconds) and cost (dollars) for every run of a candidate, whatever its seed.
 struct Bounds {
   double time_s = 0, usd = 0;
-  double usd_at_worst = 0;  ///< likewise, with each doubtful price at the highest value that it may have
+  double usd_at_worst = 0;  ///< least cost in dollars with each doubtful price at the highest value that it may have
 };
 
 struct PlanCandidate {
@@ -64,7 +64,7 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
 
 /// The catalog's price of all nodes together.
 MicroUsdPerHour price_of(const PlanCandidate& candidate);
-/// Why the candidate's prices are doubtful; no doubt if they are not.
+/// The doubt about the candidate's prices; PriceDoubt::any() is false if there is none.
 platforms::PriceDoubt doubt_of(const Request& request, const PlanCandidate& candidate);
 
 /// The candidate in one line: "aws us-east-1 spot, 2 x p3.8xlarge, ring, spot-first, checkpoint daly".

@@ -18,10 +18,11 @@ bool is_named(const platforms::Gpu& gpu, std::span<const std::string> names) {
                      [&](const std::string& name) { return name == gpu.name || name == gpu.family; });
 }
 
-/// Fewest nodes of this type that hold `count` GPUs.
+/// The least number of nodes of this type that hold `count` GPUs.
 int nodes_for(const platforms::Instance& instance, int count) { return divide_up(count, instance.gpus); }
 
-/// The nodes of this type that hold `count` GPUs; nothing if there are too few, or if nothing joins them.
+/// The nodes of this type that hold `count` GPUs; nothing if the catalog has too few of them, no network joins them, or
+/// the GPUs cannot be divided evenly.
 std::optional<InstanceSet> set_of(const platforms::Instance& instance, int count, const platforms::Price& price) {
   const int nodes = nodes_for(instance, count);
   if (instance.available && nodes > *instance.available) return std::nullopt;

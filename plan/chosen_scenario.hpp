@@ -8,8 +8,8 @@
 
 namespace ganymede::plan {
 
-/// Reads a `ganymede.scenario/1`, or of a `ganymede.plan/1` the scenario of the candidate that it has chosen. Pointers
-/// of `overrides` start at the scenario in both cases. ConfigError as of load_scenario(), and for a plan that has
+/// Reads a `ganymede.scenario/1`, or the scenario of the chosen candidate from a `ganymede.plan/1`. JSON pointers in
+/// `overrides` start at the scenario in both cases. Throws ConfigError as load_scenario() does, and for a plan that has
 /// chosen nothing.
 sim::Scenario load_scenario_or_plan(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 

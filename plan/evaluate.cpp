@@ -15,8 +15,8 @@ namespace {
 
 using EvaluationJson = nlohmann::json;
 
-/// Factor on step times that were sampled on one market when they bound a run on two markets. Both are sampled to a
-/// relative half-width of 0.5 % at 95 %, and separately; this allows for four half-widths.
+/// Factor on step times that were sampled on one market and bound a run on two markets. The steps of both are sampled
+/// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
 constexpr double kOtherSample = 0.98;
 
 double usd_of(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
@@ -61,8 +61,8 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
   const int seeds = seeds_needed(request, scenario);
   SeedValues time, usd, usd_at_worst, kg;
   double busy = 0, losses = 0, met = 0;
-  // More misses than these settle that the candidate does not meet the goals. How far it misses them then needs no more
-  // seeds than a candidate without risk has.
+  // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
+  // candidate without risk are enough.
   const int misses_max = static_cast<int>(std::floor(seeds * (1 - request.certainty) + 1e-9));
   int run_seeds = 0, finished = 0;
   bool carbon = true;
@@ -115,8 +115,8 @@ EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candi
 /// Mean step times of a candidate's whole allocation, the same that its runs take.
 struct MeanSteps {
   std::vector<double> mean_s;  ///< one for each stage
-  double images = 0;           ///< that a step trains
-  double per_image_s = 0;      ///< mean over the stages
+  double images = 0;           ///< images that a step trains
+  double per_image_s = 0;      ///< seconds for one image, as a mean over the stages
 };
 
 MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, EvaluationCaches& caches) {

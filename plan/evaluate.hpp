@@ -11,7 +11,7 @@
 
 namespace ganymede::plan {
 
-/// What the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate
+/// Data that the simulation of one candidate leaves for the next. A search owns one; the child processes that evaluate
 /// groups each fork a copy and add to that.
 struct EvaluationCaches {
   sim::ScenarioInputCache inputs;
@@ -27,11 +27,11 @@ int seeds_needed(const Request& request, const sim::Scenario& scenario);
 /// candidate's scenario is not valid.
 nlohmann::json simulate_candidate(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches);
 
-/// Tells whether a candidate with these bounds cannot be part of the answer any more.
+/// Returns true if a candidate with these bounds cannot be part of the answer any more.
 using IsBeaten = std::function<bool(const PlanCandidate& candidate, const Bounds& bounds)>;
 
 /// Returns { "scheme": the fastest scheme, "answers": [one for each member] }. If several schemes may be used, the one
-/// with the shortest mean step is taken (of equal ones the first). A member whose bounds with those steps are beaten is
+/// with the shortest mean step is taken (the first among equals). A member whose bounds with those steps are beaten is
 /// not simulated, and its answer is { "beaten": true }.
 nlohmann::json evaluate_group(const Request& request, const std::vector<PlanCandidate>& members,
                               const IsBeaten& is_beaten, EvaluationCaches& caches);

@@ -1,5 +1,5 @@
 #pragma once
-// Trains policies that learn, by simulating runs.
+// Trains the table of a policy that learns, by simulating runs.
 
 #include <cstdint>
 #include <functional>
@@ -11,8 +11,8 @@ namespace ganymede::plan {
 
 struct LearnOptions {
   int episodes = 200;  ///< simulated runs
-  std::uint64_t first_seed =
-      1'000'000;                   ///< of the first episode; each has the next seed. Judge the table on other seeds
+  /// Seed of the first episode; each further one has the next seed. The table must be judged on other seeds.
+  std::uint64_t first_seed = 1'000'000;
   double usd_per_hour_waited = 5;  ///< dollars that an hour of waiting for the result costs
   double rate = 0.2;               ///< learning rate
   double explore = 0.3;            ///< share of random decisions in the first episode; falls linearly to a tenth of it

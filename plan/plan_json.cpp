@@ -47,7 +47,7 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
   return out;
 }
 
-/// What the plan says of candidate `i`.
+/// The row of candidate `i` in the plan.
 OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
@@ -122,7 +122,7 @@ nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidat
   return scenario;
 }
 
-/// All simulated candidates: those that meet the goals, best first; then the others by the same measure.
+/// All simulated candidates: first those that meet the goals, then the others; each best first.
 std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& plan) {
   std::vector<std::pair<double, std::size_t>> order;
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
@@ -205,7 +205,7 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   out["pareto"] = rows(request, plan, plan.pareto);
   out["near_misses"] = rows(request, plan, plan.near_misses);
   out["left_out"] = plan.candidates.left_out;
-  // Each reason once, with the number of its candidates.
+  // Each reason is listed once, with the number of its candidates.
   std::map<std::string, std::size_t> reasons;
   for (const PlannedRun& run : plan.runs)
     if (run.verdict == Verdict::impossible) ++reasons[run.reason];

@@ -23,7 +23,7 @@ constexpr std::size_t kNearMissesMax = 5;
 
 /// Candidates of a group that one child process simulates: either those whose nodes may be taken back, or the others.
 struct WorkUnit {
-  double least = 0;  ///< the lowest bound of the objective among them; the search begins with the lowest
+  double least = 0;  ///< the lowest bound of the objective among them; units with lower bounds are simulated first
   std::size_t group = 0;
   bool at_risk = false;
   auto operator<=>(const WorkUnit&) const = default;
@@ -73,7 +73,7 @@ class Search {
     }
   }
 
-  /// What the request minimizes; for carbon there is no bound, and cost gives the order.
+  /// The bound of what the request minimizes. Carbon has no bound, so the search is then ordered by cost.
   double objective_of(const Bounds& bounds) const {
     return request_.objective == Objective::time ? bounds.time_s : bounds.usd_at_worst;
   }
@@ -103,7 +103,7 @@ class Search {
   bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten; }
 
   /// True if a simulated candidate is strictly faster and strictly cheaper than the bounds, and so than any run of this
-  /// candidate. If nobody takes this candidate's nodes back, it must also be worse than the best one of known risk,
+  /// candidate. If this candidate's nodes cannot be taken back, it must also be worse than the best one of known risk,
   /// because the plan names that one too.
   bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
     if (options_.exhaustive || request_.objective == Objective::carbon) return false;
@@ -151,7 +151,7 @@ class Search {
     }
   }
 
-  /// Enters what evaluate_group() answered for candidate `i`.
+  /// Enters the answer of evaluate_group() for candidate `i`.
   void record_answer(std::size_t i, const Json& answer) {
     if (answer.contains("beaten")) return;
     PlannedRun& run = plan_.runs[i];
@@ -196,7 +196,7 @@ class Search {
     front_.push_back(i);
   }
 
-  /// True if candidate `a` is better than `b` or if there is no `b`. Of equal ones the faster is better, then the
+  /// True if candidate `a` is better than `b` or if there is no `b`. Between equal ones the faster is better, then the
   /// first.
   bool is_better(std::size_t a, const std::optional<std::size_t>& b) const {
     if (!b) return true;
@@ -228,7 +228,7 @@ class Search {
     return largest;
   }
 
-  /// Fills in what the plan answers: the best, the Pareto set and the near misses.
+  /// Fills in the plan's answer: the best candidates, the Pareto set and the near misses.
   void choose() {
     std::vector<std::size_t> meeting;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i)
@@ -253,7 +253,7 @@ class Search {
   }
 
   void choose_near_misses() {
-    std::vector<std::pair<double, std::size_t>> misses;  // excess, candidate
+    std::vector<std::pair<double, std::size_t>> misses;  // excess() and index of each candidate that misses
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const PlannedRun& run = plan_.runs[i];
       if (run.verdict == Verdict::misses)
@@ -263,7 +263,7 @@ class Search {
         misses.emplace_back(excess(candidate(i).bounds.time_s, candidate(i).bounds.usd), i);
     }
     std::sort(misses.begin(), misses.end());
-    // One for each infrastructure: the same nodes with five checkpoint intervals are one near miss.
+    // Each set of nodes is listed once: the same nodes with five checkpoint intervals are one near miss.
     std::vector<std::tuple<std::size_t, const platforms::Instance*, int, platforms::Market>> seen;
     for (const auto& [excess, i] : misses) {
       const PlanCandidate& of = candidate(i);

@@ -9,39 +9,40 @@
 
 namespace ganymede::plan {
 
-/// Median over the seeds, and an interval that covers their spread and all stated error, also that of doubtful prices.
+/// A median over the seeds, with an interval that covers their spread and all stated errors, including those of
+/// doubtful prices.
 struct PlanMeasure {
   double median = 0, low = 0, high = 0;
 };
 
 enum class Verdict {
   meets,      ///< simulated: meets the goals in the share of runs that was asked for
-  misses,     ///< simulated: does not
+  misses,     ///< simulated: does not meet them
   too_slow,   ///< not simulated: its least time is beyond the deadline
   too_dear,   ///< not simulated: its least cost is beyond the budget
   beaten,     ///< not simulated: another candidate that meets the goals is faster and cheaper than its bounds
-  impossible  ///< has no result, for PlannedRun::reason
+  impossible  ///< has no result; PlannedRun::reason says why
 };
 
 /// What became of one candidate.
 struct PlannedRun {
   Verdict verdict = Verdict::beaten;
-  std::string reason;  ///< why it is no answer; empty if it meets the goals or is beaten
+  std::string reason;  ///< why the candidate cannot be the answer; empty if it meets the goals or is beaten
   // Set only if it was simulated:
   PlanMeasure time_s, usd, kg_co2e;
   /// Median cost in dollars with each doubtful price at its highest value; candidates are ranked by it.
   double usd_at_worst = 0;
-  bool carbon_known = false;  ///< otherwise kg_co2e means nothing
-  double gpu_busy = 0;        ///< share of the held GPU time, mean over the seeds
+  bool carbon_known = false;  ///< if false, kg_co2e has no meaning
+  double gpu_busy = 0;        ///< share of the held GPU time in which GPUs work, mean over the seeds
   double losses = 0;          ///< nodes lost, mean over the seeds
   double met_share = 0;       ///< share of the seeds that meet the goals
-  int seeds = 0;              ///< simulated
-  int never_finish = 0;       ///< how many of these
-  std::string risk;           ///< how sure it is when nodes are taken back, as `provenance.risk` of a result
-  std::string inputs;         ///< "measured" or "transferred"
+  int seeds = 0;              ///< number of seeds that were simulated
+  int never_finish = 0;       ///< number of simulated seeds whose runs never finish
+  std::string risk;    ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
+  std::string inputs;  ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
-  /// True if it is not a guess how often nodes are taken back.
+  /// False if it is only assumed how often nodes are taken back.
   bool risk_is_known() const { return risk != "assumed"; }
   bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
 };
@@ -50,7 +51,7 @@ struct Plan {
   Candidates candidates;
   std::vector<PlannedRun> runs;     ///< one for each candidate
   std::optional<std::size_t> best;  ///< index of the best candidate; none if nothing meets the goals
-  /// The best candidate whose risk of interruption is known; equal to `best` if that one's is.
+  /// The best candidate whose risk of interruption is known; equal to `best` if the risk of that one is known.
   std::optional<std::size_t> best_of_known_risk;
   /// The candidates that meet the goals and that no other one beats in both time and usd_at_worst; fastest first.
   std::vector<std::size_t> pareto;
@@ -60,8 +61,8 @@ struct Plan {
 };
 
 struct PlanOptions {
-  int jobs = 1;             ///< simulations at once
-  bool exhaustive = false;  ///< simulate also what is beaten, to check that the answer stays the same
+  int jobs = 1;             ///< number of simulations at once
+  bool exhaustive = false;  ///< simulates beaten candidates too, to check that the answer stays the same
   std::function<void(std::size_t done, std::size_t groups)> progress = {};
 };
 
@@ -69,9 +70,9 @@ struct PlanOptions {
 ///
 /// A candidate is not simulated if its bounds alone miss a goal, or if another one that was simulated and meets the
 /// goals is both faster and cheaper than its bounds: then it is neither the best by time or cost, nor in the Pareto
-/// set. If nobody takes the candidate's nodes back, it is left out only if another one of known risk is better too. If
-/// the objective is carbon, nothing is left out for being beaten. If a request allows several schemes, the one with the
-/// shortest mean step is simulated.
+/// set. A candidate whose nodes cannot be taken back is left out only if one of known risk is better too, because the
+/// plan names the best of those. If the objective is carbon, nothing is left out for being beaten. If a request allows
+/// several schemes, the one with the shortest mean step is simulated.
 ///
 /// Costs are compared with doubtful prices at their highest values: an old price wins only if it would win even then.
 /// Throws ConfigError if no candidate has a valid scenario.

@@ -21,10 +21,10 @@ using Json = nlohmann::json;
 
 constexpr int kMaxGpus = 65536;
 constexpr std::int64_t kMaxImages = 1'000'000'000'000;
-/// How much stage lengths vary if the request does not say: the default of scenarios.
+/// Variation of stage lengths if the request states none; the same default as for scenarios.
 constexpr double kStageVariation = 0.25;
 
-/// Reads an optional list of read_strings, or one string. Empty if the key is absent.
+/// Reads an optional list of strings, or a single string. Returns an empty list if the key is absent.
 std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   std::vector<std::string> all;
   const auto node = in.optional(key);
@@ -35,8 +35,8 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   return all;
 }
 
-/// Picks the recorded trace of a model: one of a GPU rather than one of a CPU, then the first by name. `why` gets a
-/// sentence for people.
+/// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name. Sets `why` to a sentence
+/// for people.
 std::string pick_trace(const JsonNode& model, std::string& why) {
   std::string best;
   bool best_is_gpu = false;
@@ -201,7 +201,7 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
     }
     if (request.catalogs.empty()) node->expected("at least one catalog");
   } else {
-    // The catalog of owned machines is an example: nobody but their owner can use them.
+    // Catalogs of owned machines are left out by default, because only the owner of such machines can use them.
     for (const std::string& name : platforms::provider_names())
       if (!platforms::provider_of(name).owned) request.catalogs.push_back({name, platforms::catalog(name)});
   }
@@ -237,7 +237,7 @@ std::vector<RequestPolicy> read_policies(const JsonNode& node) {
   return all;
 }
 
-/// What is tried on the two markets if the request names no policies.
+/// The policies that are tried if the request names none.
 std::vector<RequestPolicy> default_policies() {
   std::vector<RequestPolicy> chosen;
   for (const policies::Policy& policy : policies::policies())
@@ -245,8 +245,8 @@ std::vector<RequestPolicy> default_policies() {
   return chosen;
 }
 
-/// Reads up to which age prices are not doubtful. Ages are counted to the day that the request names, otherwise to the
-/// newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
+/// Reads the age up to which prices are not doubtful. Ages are counted to the day that the request names, otherwise to
+/// the newest price of the catalogs, so that the same request and catalogs give the same plan on every day.
 void read_price_age(JsonObject& in, Request& request) {
   for (const Request::Catalog& entry : request.catalogs)
     request.price_age.today = std::max(request.price_age.today, platforms::newest_price_date(entry.platform));

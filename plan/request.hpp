@@ -1,5 +1,5 @@
 #pragma once
-// A request, `ganymede.request/1`: what to train, by when, for how much money, and where to search.
+// A request, `ganymede.request/1`: what to train, the deadline, the budget, and where to search.
 
 #include <cstdint>
 #include <filesystem>
@@ -36,13 +36,13 @@ struct Request {
   };
   std::vector<Batch> batches;        ///< ascending
   std::vector<double> stage_shares;  ///< share of the images that each stage trains; sums to 1
-  double stage_variation = 0;        ///< share by which a stage's length varies with the seed
-  std::int64_t images = 0;           ///< to train in total
+  double stage_variation = 0;        ///< largest relative change of a stage's length with the seed
+  std::int64_t images = 0;           ///< number of images to train in total
   std::string trace_choice;          ///< the trace's name, and why it was picked if the request names none
 
   std::optional<Seconds> deadline;  ///< since the request
-  std::string start;                ///< such as "2026-12-01T09:00:00Z" if the deadline is a time; otherwise empty
-  std::string deadline_text;        ///< as the request states it
+  std::string start;  ///< the time of the request if the deadline is a time, such as "2026-12-01T09:00:00Z"; else empty
+  std::string deadline_text;  ///< as the request states it
   std::optional<MicroUsd> budget;
   Objective objective = Objective::cost;
 
@@ -51,20 +51,20 @@ struct Request {
     platforms::Platform platform;
   };
   std::vector<Catalog> catalogs;
-  std::vector<std::string> gpus, instances, regions;  ///< names to search; all if empty
+  std::vector<std::string> gpus, instances, regions;  ///< names to search among; all if empty
   std::vector<platforms::Market> markets;
   int min_gpus = 1, max_gpus = 16;
   std::vector<std::string> schemes;  ///< all-reduce schemes of which the fastest is taken
   std::vector<RequestPolicy> on_demand_policies, spot_policies;
-  std::vector<RequestPolicy>
-      mixed_policies;                    ///< for allocations of spot and on-demand nodes together; not tried if empty
+  /// Policies for allocations of spot and on-demand nodes together; such allocations are not tried if this is empty.
+  std::vector<RequestPolicy> mixed_policies;
   std::vector<std::string> checkpoints;  ///< intervals to try if nodes may be lost
-  platforms::PriceAge price_age;         ///< up to which a price is not doubtful
+  platforms::PriceAge price_age;         ///< the age up to which a price is not doubtful
   int seeds = 5;                         ///< runs of a candidate whose nodes cannot be lost
   int seeds_at_risk = 20;                ///< runs of a candidate whose nodes may be lost at random
   double certainty = 0.9;                ///< share of the runs that must meet the goals
   bool sure = false;                     ///< the upper ends of the runs' intervals must meet the goals too
-  std::uint64_t seed = 0;                ///< of the first run
+  std::uint64_t seed = 0;                ///< seed of the first run; each further one has the next seed
 };
 
 /// Reads a request. Throws ConfigError, with file and JSON pointer, if something is wrong or contradicts itself. `now`

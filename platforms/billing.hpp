@@ -1,5 +1,5 @@
 #pragma once
-// How a provider meters the hours of instances, and what it charges for besides: rules as data.
+// How a provider meters the hours of instances, and what else it charges for, as data.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace ganymede::platforms {
 struct Origin {
   std::string source;       ///< who published it and when, or "assumption: ..."
   std::string unconfirmed;  ///< not empty: why the value is not confirmed; results repeat it as a warning
-  std::string notes;        ///< anything else worth knowing
+  std::string notes;        ///< further remarks, for people
 };
 
 /// How instances are metered. The default bills each second from the grant on.
@@ -21,10 +21,10 @@ struct Billing {
   enum class Start {
     request,  ///< from the request on, the provider's queue included
     boot,     ///< from the grant on
-    ready,    ///< when the host runs: its boot is not metered, the pull of the container image is
+    ready,    ///< from the moment at which the host runs: its boot is not metered, the pull of the container image is
   };
-  Seconds granularity{1};
-  Seconds minimum{0};
+  Seconds granularity{1};  ///< metered time is rounded up to a multiple of this
+  Seconds minimum{0};      ///< shorter uses are billed as this long
   Start start = Start::boot;
   /// A spot instance that is taken back within this time is not charged. 0: all are charged.
   Seconds free_if_interrupted{0};
@@ -36,10 +36,10 @@ enum class VolumeUnit { gb, gib };
 constexpr double bytes_of(VolumeUnit unit) { return unit == VolumeUnit::gib ? 1073741824.0 : 1e9; }
 constexpr const char* unit_name(VolumeUnit unit) { return unit == VolumeUnit::gib ? "GiB" : "GB"; }
 
-/// One tier of a price: it holds from the end of the tier before up to `up_to`, or for all units beyond if that is
+/// One tier of a price: it holds from the end of the tier before up to `up_to`, or for all units beyond if `up_to` is
 /// absent.
 struct PriceTier {
-  std::optional<double> up_to;  ///< units a month
+  std::optional<double> up_to;  ///< units per month
   MicroUsd price;               ///< for one unit
 };
 
@@ -58,8 +58,8 @@ struct EgressPrices {
 
 /// Prices of services around the instances.
 struct Services {
-  std::optional<MicroUsdPerHour> control_plane;  ///< of a managed Kubernetes cluster
-  Seconds control_plane_free{0};                 ///< free time a month, counted if a scenario asks for free tiers
+  std::optional<MicroUsdPerHour> control_plane;  ///< price of a managed Kubernetes cluster
+  Seconds control_plane_free{0};                 ///< free time per month, counted if a scenario asks for free tiers
   std::optional<MicroUsdPerHour> load_balancer;
   Origin origin;
 };

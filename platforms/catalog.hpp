@@ -20,8 +20,9 @@ bool is_provider(std::string_view name);
 const Platform& catalog(std::string_view provider);
 
 /// Loads what a "catalog" names: one of provider_names(), or a platform file, whose path is relative to `relative_to`
-/// (the folder of the file that names it; "." for a name from the command line). ConfigError with the list and the
-/// nearest, placed at `at` if given, for a word without '/' and ".json" that is not a provider's name.
+/// (the folder of the file that names it; "." for a name from the command line). Throws ConfigError, located at `at` if
+/// given, for a word without '/' and ".json" that is not a provider's name; the message lists the names and the nearest
+/// one.
 Platform load_catalog(std::string_view name_or_path, const std::filesystem::path& relative_to,
                       const JsonNode* at = nullptr);
 

@@ -12,12 +12,13 @@ namespace ganymede::platforms {
 namespace {
 
 constexpr int kMaxPriceDays = 365;
-// Bounds of a training device: bytes a second, FLOP a second, bytes. All that were sold lie well within them, from the
-// K80 to the B200 and TPUs.
+// Bounds for the data of a training device, in bytes per second, FLOP per second and bytes. All devices that were sold
+// lie well within them, from the K80 to the B200 and TPUs.
 constexpr double kMinBandwidth = 50e9, kMaxBandwidth = 20e12;
 constexpr double kMinFlops = 1e12, kMaxFlops = 5e15;
 constexpr double kMinMemory = 4e9, kMaxMemory = 600e9;
-// Dollars an hour of one device: a hundredth of the cheapest on any market, and ten times the dearest.
+// Bounds for the price of one device in dollars an hour: a hundredth of the lowest price on any market, and ten times
+// the highest.
 constexpr double kMinPrice = 0.005, kMaxPrice = 150;
 
 class Check {

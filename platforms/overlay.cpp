@@ -11,7 +11,7 @@
 namespace ganymede::platforms {
 namespace {
 
-/// ConfigError, with the nearest name, for an entry of the patch that the platform does not have.
+/// Throws ConfigError, with the nearest name, for an entry of the patch that the platform does not have.
 void check_names(const JsonNode& patch, const nlohmann::json& platform) {
   for (const auto& [section, entries] : patch.as_map()) {
     if (section != "gpus" && section != "instances" && section != "regions" && section != "storage") continue;

@@ -5,7 +5,7 @@
 //   { "schema": "ganymede.overlay/1",
 //     "source": "nccl-tests log of 2026-11-20, 2 x p4d.24xlarge",
 //     "platform": { "instances": { "p4d.24xlarge": { "nic": { "latency": "21us" } } } },
-//     "fit": { … } }                                     // how good the fit is; only its sizes are read
+//     "fit": { … } }                                     // how good the fit is; only message sizes are read
 //
 // `platform` is a JSON merge patch (RFC 7396) on the platform's file. Entries of `gpus`, `instances`, `regions` and
 // `storage` must exist in it, so that a misspelt name is an error and not a new entry that nobody uses.
@@ -19,12 +19,12 @@
 
 namespace ganymede::platforms {
 
-/// Loads a platform as load_catalog does and applies the overlay. ConfigError for mistakes in either file; an error of
-/// their combination names both.
+/// Loads a platform as load_catalog does and applies the overlay. Throws ConfigError for mistakes in either file; an
+/// error of their combination names both files. `at` is the JSON value that names the catalog, if any.
 Platform load_overlaid(std::string_view catalog, const std::filesystem::path& relative_to, const JsonNode& overlay,
                        const JsonNode* at = nullptr);
 
-/// What the members "catalog" and "overlay" of a scenario or study name; "overlay" is optional.
+/// The platform that the members "catalog" and "overlay" of a scenario or study name; "overlay" is optional.
 struct PlatformChoice {
   Platform platform;
   std::string catalog;            ///< as named; the platform's own name if the file states it in full

@@ -1,6 +1,6 @@
 #pragma once
-// A platform is what one provider rents, how it is wired and what it costs: the typed form of a `ganymede.platform/1`
-// file.
+// A platform is what one provider rents out, how it is wired and what it costs: the typed form of a
+// `ganymede.platform/1` file.
 //
 // A file must state fp32, memory and memory_bandwidth of each GPU, gpu and gpus of each instance, and a NIC for
 // instances that are used with others. Everything else is optional, with the defaults of the fields below.
@@ -24,7 +24,7 @@ struct Gpu {
   enum class Kind { gpu, tpu, cpu };
   std::string name;  ///< "V100-PCIE-16GB"
   Kind kind = Kind::gpu;
-  std::string family;  ///< "V100"; the name itself where the file gives none
+  std::string family;  ///< "V100"; the name itself if the file gives none
   Bytes memory;
   FlopsPerSecond fp32;                   ///< peak of one GPU; a multiply-add counts as 2 FLOP
   std::optional<FlopsPerSecond> tensor;  ///< dense peak of the tensor cores at 16 bit
@@ -78,9 +78,9 @@ struct Nic : Link {
   enum class Transport { rdma, efa, tcp };
   int count = 1;  ///< NICs of a node, each of `bandwidth`; GPU i of g uses NIC i * count / g
   Transport transport = Transport::rdma;
-  Seconds rendezvous{0};                   ///< added to a message whose receiver must agree first
+  Seconds rendezvous{0};                   ///< added to a message whose receiver must agree before it is sent
   bool gpu_direct = true;                  ///< false: messages between nodes cross the host links of both ends too
-  std::optional<BytesPerSecond> per_flow;  ///< bandwidth of one message, at most, as of one TCP connection
+  std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message, for example of one TCP connection
   int shared_by = 1;                       ///< nodes (VMs) of the allocation that share one physical NIC
 };
 
@@ -88,7 +88,7 @@ enum class Market { on_demand, spot, reserved_1y, reserved_3y };
 std::string_view to_string(Market market);       ///< "on-demand", "spot", "reserved-1y", "reserved-3y"
 const std::vector<std::string>& market_names();  ///< in the order of the enumeration
 std::optional<Market> parse_market(std::string_view name);
-Market read_market(const JsonNode& node);  ///< ConfigError with the list and the nearest for an unknown name
+Market read_market(const JsonNode& node);  ///< throws ConfigError for an unknown name
 
 struct Price {
   std::string region;
@@ -109,9 +109,9 @@ struct Instance {
   int vcpus = 0;                      ///< 0: not stated
   std::optional<Bytes> memory;        ///< the host's
   std::optional<GpuLinks> gpu_links;  ///< absent: messages inside the node go over the host links
-  std::optional<Link> host_link;      ///< between host and each GPU; absent: copies to the GPU are not timed
+  std::optional<Link> host_link;      ///< link between the host and each GPU; absent: copies to the GPU take no time
   std::optional<Nic> nic;             ///< absent: the instance cannot be used with other nodes
-  std::optional<int> available;       ///< instances that there are; absent: no stated limit
+  std::optional<int> available;       ///< number of instances that exist; absent: no stated limit
   std::optional<Seconds> boot;        ///< from request to a running host; absent: the platform's
   std::optional<Watts> idle, peak;    ///< power of the host without its GPUs; both or neither
   std::string retired;                ///< not empty: why it can no longer be rented; scenarios may still name it
@@ -125,8 +125,8 @@ struct Instance {
 struct Region {
   std::string name;
   std::optional<GramsPerKwh> carbon;
-  std::optional<double>
-      pue;  ///< power usage effectiveness: power of the building over power of the computers, at least 1
+  /// Power usage effectiveness: power of the building divided by power of the computers, at least 1.
+  std::optional<double> pue;
   std::optional<MicroUsd> per_kwh;  ///< price of electricity; absent: the instances' prices include it
   Origin origin;
 };
@@ -171,7 +171,7 @@ struct StorageRates {
   std::optional<MicroUsd> per_1000_put, per_1000_get;  ///< requests
 };
 
-/// Speed of a volume by its size: from the least stated here to the most, which `Storage` states.
+/// Speed of a volume that grows with its size, from the least values here up to those of `Storage`.
 struct SpeedBySize {
   double iops_per_gib = 0, least_iops = 0;  ///< 0: `Storage::iops` at any size
   BytesPerSecond per_gib{0}, least{0};      ///< of reads and of writes alike; 0: `Storage::read` and `write`
@@ -189,13 +189,14 @@ struct Storage {
   std::optional<double> iops;  ///< I/O operations a second
   bool provisioned = false;    ///< all its IOPS are provisioned and charged
   Seconds latency{0};          ///< from a request to its first byte
-  /// I/O operations a second while credits last. Credits grow back at `iops` less what is used.
+  /// I/O operations per second while credits last. Credits grow back at the rate `iops` minus the used rate.
   std::optional<double> burst_iops;
   double burst_credits = 0;  ///< I/O operations
   StorageRates rates;
   std::vector<std::pair<std::string, StorageRates>> regions;  ///< rates of regions that differ from `rates`
   bool object_store = false;                                  ///< requests are charged; else it is a volume of a size
-  /// True if each node has a volume of its own. Of an object store, `read` and `write` are what one node reaches.
+  /// True if each node has a volume of its own. For an object store, `read` and `write` are then the rates that one
+  /// node reaches.
   bool each_node = false;
   std::optional<Bytes> minimum, maximum;  ///< the smallest and the largest volume that is sold
   SpeedBySize by_size;
@@ -208,7 +209,7 @@ struct Storage {
   Bytes sold(Bytes wanted) const;
   /// True if the size of a volume changes its price, its speed or what can be provisioned for it.
   bool size_matters(std::string_view region) const;
-  /// Sets read, write and iops to those of a volume of that size.
+  /// Sets `read`, `write` and `iops` to those of a volume of that size.
   void set_size(Bytes size);
 };
 
@@ -229,7 +230,7 @@ struct Provisioning {
 };
 
 struct Platform {
-  std::string file;      ///< where it was read, for messages
+  std::string file;      ///< path or name under which it was read, for messages
   std::string provider;  ///< default "private"
   std::string name;      ///< default: the provider
   /// Meaning of the short names with which a `source` starts: {"KARP-AWS", "aws/karpenter-provider-aws ..."}.
@@ -245,31 +246,31 @@ struct Platform {
   Billing billing;
   EgressPrices transfer;
   Services services;
-  /// Smallest and largest message, in bytes, to which the links of an overlay were fitted; none without an overlay that
+  /// Smallest and largest message, in bytes, to which the links of an overlay were fitted; absent unless an overlay
   /// states them.
   std::optional<std::pair<double, double>> measured_sizes;
 
-  // Lookups. An unknown name is a ConfigError with the nearest name, placed at the JSON value `at` that asked for it,
-  // if given: 'the catalog "aws" has no instance "p3.3xlarge"; did you mean "p3.2xlarge"?'.
+  // Lookups. For an unknown name they throw ConfigError with the nearest name, located at the JSON value `at` that
+  // asked for it, if given, for example 'the catalog "aws" has no instance "p3.3xlarge"; did you mean "p3.2xlarge"?'.
   const Instance& instance(std::string_view name, const JsonNode* at = nullptr) const;
   const Storage& storage_class(std::string_view name, const JsonNode* at = nullptr) const;
-  /// The price of `instance`, which must be one of this platform's. ConfigError names the region if it has no price
-  /// there, else the market.
+  /// The price of `instance`, which must be one of this platform's. Throws ConfigError that names the region if the
+  /// instance has no price there, else the market.
   const Price& price(const Instance& instance, std::string_view region, Market market,
                      const JsonNode* region_at = nullptr, const JsonNode* market_at = nullptr,
                      std::string_view zone = "") const;
 
   const Gpu& gpu_of(const Instance& instance) const;  ///< never fails: checked while reading
-  /// How sure the links are that messages between those GPUs may cross: the least sure of their labels, of which
-  /// "assumed" is less sure than "datasheet" and that less than "measured". "not used" for one GPU.
+  /// The label of the least sure link that messages between those GPUs may cross. From the surest to the least sure:
+  /// "measured", "datasheet", "assumed". Returns "not used" for one GPU.
   std::string fabric_label(const Instance& instance, int nodes, int gpus_per_node) const;
-  const Region* region(std::string_view name) const;  ///< nullptr if nothing is known of it
-  Delay boot(const Instance& instance) const;         ///< the instance's own or the platform's
+  const Region* region(std::string_view name) const;  ///< nullptr if nothing is known about it
+  Delay boot(const Instance& instance) const;         ///< the instance's own delay, else the platform's
 };
 
 /// The price of the zone if it has one of its own, else that of the region; nullptr if there is none.
 const Price* find_price(const Instance& instance, std::string_view region, Market market, std::string_view zone = "");
-/// What the price of an owned machine assumes (years of use, share of use, staff), for a comparison with rented ones;
+/// The assumptions in the price of an owned machine (years of use, share of use, staff), to show beside rented ones;
 /// empty if the machine is rented.
 std::string owning_assumes(const Platform& platform, const Instance& instance, const Price& price);
 
@@ -277,10 +278,10 @@ std::string owning_assumes(const Platform& platform, const Instance& instance, c
 MicroUsd read_money(const JsonNode& node);
 /// Reads "90s" or { "median": "90s", "spread": 0.3 }.
 Delay read_delay(const JsonNode& node);
-/// Reads the members of `provisioning` that are there, except `boot`.
+/// Reads those members of `provisioning` that the file has, except `boot`.
 void read_delays(JsonObject& in, Provisioning& provisioning);
 
-/// Reads a platform. An error is a ConfigError with file, JSON pointer, what was found and what was expected.
+/// Reads a platform. Throws ConfigError with file, JSON pointer, what was found and what was expected.
 Platform read_platform(const JsonNode& root);
 Platform load_platform(const std::filesystem::path& path);
 

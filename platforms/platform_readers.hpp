@@ -1,5 +1,5 @@
 #pragma once
-// Functions that the readers of platform files share, and those that read one kind of object each.
+// Helpers of the readers of platform files, and the functions that read one kind of object each.
 
 #include <optional>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace ganymede::platforms {
 
-inline constexpr int kMaxNodes = 65536;  ///< nodes of a pool, at most
+inline constexpr int kMaxNodes = 65536;  ///< largest number of nodes of a pool
 
 /// Reads "source", "unconfirmed" and "notes".
 Origin read_origin(JsonObject& in);
@@ -33,8 +33,8 @@ Fabric read_fabric(const JsonNode& node);
 
 // read_prices.cpp
 /// Converts the amounts of a file with a "currency", such as { "code": "EUR", "usd": 1.08, "as_of": "2026-11-01" }:
-/// "2EUR" becomes "2.16USD", to the micro-dollar. Sets `note` to "EUR at 1.08 USD of 2026-11-01". Files without one are
-/// unchanged.
+/// "2EUR" becomes "2.16USD", to the micro-dollar. Sets `note` to "EUR at 1.08 USD of 2026-11-01". A file without a
+/// currency is returned unchanged.
 JsonNode in_dollars(const JsonNode& root, std::string& note);
 std::vector<Price> read_prices(const JsonNode& node);
 Storage read_storage(const std::string& name, const JsonNode& node);

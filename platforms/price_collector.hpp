@@ -13,10 +13,10 @@
 
 namespace ganymede::platforms {
 
-/// The number that the whole text states, which may be NaN or infinite; none if the text is not a number.
+/// The number that the whole text states, which may be NaN or infinite; nothing if the text is not a number.
 std::optional<double> decimal_number(std::string_view text);
 
-/// Takes prices one by one; ConfigError for one that cannot be (see read_price_list).
+/// Takes the prices of a list one by one. A price of an instance that is not known is only counted.
 class PriceCollector {
  public:
   PriceCollector(const std::vector<std::string>& known, const PriceListOptions& options, std::string source)
@@ -25,6 +25,8 @@ class PriceCollector {
   bool knows(const std::string& instance) const { return known_.contains(instance); }
   /// Counts a row of an instance that is not known.
   void skip(const std::string& instance) { ++unknown_[instance]; }
+  /// Takes a price in `currency` per hour; `where` is its place, for messages. Throws ConfigError for a bad price (see
+  /// read_price_list).
   void add(const std::string& instance, const std::string& where, std::string region, std::string zone, Market market,
            double per_hour, std::string as_of, const std::string& currency);
   const std::map<std::string, int>& unknown() const { return unknown_; }
@@ -41,7 +43,7 @@ class PriceCollector {
 };
 
 // price_list_json.cpp
-/// Reads AWS's and Azure's lists and platform files into `out`. Returns the kind of the list.
+/// Reads a list of AWS or Azure or a platform file into `out`. Returns the kind of the list.
 std::string read_json_prices(std::string_view text, const std::string& file, const PriceListOptions& options,
                              PriceCollector& out);
 

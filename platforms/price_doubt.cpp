@@ -14,7 +14,8 @@ namespace {
 // ten by less than 2.40, and 95 % by less than 2.81, up or down.
 constexpr double kSpotMove = 2.81;
 // List prices: the farthest move between EC2SHOP (2025-04-04) and KARP-AWS (2026-07-20) in us-east-1 is that of
-// p5.48xlarge, from 98.32 to 55.04 USD/h; p4d.24xlarge went from 32.77 to 21.96, and the p3 types stayed.
+// p5.48xlarge, from 98.32 to 55.04 USD/h; p4d.24xlarge went from 32.77 to 21.96, and the prices of the p3 types did not
+// change.
 constexpr double kListMove = 98.32 / 55.04;
 
 double dollars(const Price& price) { return static_cast<double>(price.per_hour.value) * 1e-6; }

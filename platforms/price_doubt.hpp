@@ -1,5 +1,5 @@
 #pragma once
-// How far a price may be trusted: by its age, and by whether its discount is plausible.
+// How far a price can be trusted, judged by its age and by whether its discount is plausible.
 
 #include <string>
 
@@ -9,8 +9,8 @@ namespace ganymede::platforms {
 
 /// When a price counts as old.
 struct PriceAge {
-  std::string today;    ///< YYYY-MM-DD, to which ages count; empty: no dated price is old
-  int most_days = 365;  ///< older prices are old
+  std::string today;    ///< the date to which ages are counted, YYYY-MM-DD; empty: no dated price is old
+  int most_days = 365;  ///< a price is old if its age in days is above this
 };
 
 /// The price that will be paid lies between `low` and `high` times the stated one. Both are 1 if there is no doubt.
@@ -21,13 +21,13 @@ struct PriceDoubt {
   bool any() const { return !why.empty(); }
 };
 
-/// Doubt about a price. One that is undated or older than `age` allows may have moved as far as prices of these
-/// catalogs did between two dates (price_doubt.cpp has the figures and their source). If the discount is beyond
-/// kMaxDiscount, the price may be as high as that discount leaves. No price is taken to rise above the on-demand price
-/// of its region.
+/// How doubtful a price is. It is doubtful if it is undated, older than `age` allows or has an implausible discount. It
+/// may then have moved as far as prices of these catalogs did between two dates (price_doubt.cpp has the figures and
+/// their source). If the discount is implausible, it may also be as high as a discount of kMaxDiscount leaves. No price
+/// is assumed to rise above the on-demand price of its region.
 PriceDoubt price_doubt(const Instance& instance, const Price& price, const PriceAge& age);
 
-/// Discounts beyond this share of the on-demand price of the region are not plausible unchecked.
+/// Larger discounts, as a share of the region's on-demand price, are implausible until somebody has checked them.
 inline constexpr double kMaxDiscount = 0.75;
 
 /// "89 % below 24.48 USD/h on demand" if the discount is beyond kMaxDiscount; else empty.

@@ -70,7 +70,7 @@ void PriceCollector::add(const std::string& instance, const std::string& where, 
 
 namespace {
 
-/// A price of a CSV; none if the cell is empty.
+/// Reads a price from a cell; nothing if the cell is empty.
 std::optional<double> price_cell(const CsvTable& table, const CsvTable::Row& row, const char* column) {
   const std::string& cell = table.at(row, column);
   if (cell.empty()) return std::nullopt;
@@ -136,7 +136,7 @@ void read_csv(const CsvTable& table, const PriceListOptions& options, PriceColle
   }
 }
 
-/// The first character that is not white space; 0 if there is none.
+/// The first character that is not white space or part of a byte order mark; 0 if there is none.
 char first_of(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \t\r\n\xEF\xBB\xBF");
   return at == std::string_view::npos ? '\0' : text[at];
@@ -164,7 +164,7 @@ PriceList read_price_list(const std::filesystem::path& file, const std::vector<s
 
 namespace {
 
-/// The stated price; none if it follows from what owning the machine costs.
+/// The stated price; nothing if the price follows from what owning the machine costs.
 std::optional<MicroUsdPerHour> amount_of(const nlohmann::ordered_json& price) {
   const auto amount = price.find("per_hour");
   return amount == price.end() ? std::nullopt

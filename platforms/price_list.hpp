@@ -37,12 +37,12 @@ struct PriceListOptions {
 ///  - the JSON of AWS's price list of EC2 (Linux, shared tenancy, no software; reserved: standard, no upfront);
 ///  - the JSON of Azure's retail prices (virtual machines, Linux; a reservation's price is of its whole term).
 /// Rows of other services and systems are skipped; so are rows of instances that are not among `known`, which are
-/// counted in `unknown` (if given). ConfigError with the place for a price that is negative or not a number, a date in
-/// the future, a currency without exchange rate, or two values for one price.
+/// counted in `unknown` (if given). Throws ConfigError with the place for a price that is negative or not a number, a
+/// date in the future, a currency without exchange rate, or two values for one price.
 PriceList read_price_list(const std::filesystem::path& file, const std::vector<std::string>& known,
                           const PriceListOptions& options, std::map<std::string, int>* unknown = nullptr);
 
-/// The result of merging.
+/// The result of merge_prices(), with the number of prices that were changed, added or already the same.
 struct Merged {
   std::string text;  ///< the platform file with the prices in it
   std::size_t changed = 0, added = 0, same = 0;

@@ -17,7 +17,7 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : "";
 }
 
-/// A number, or the number that a text states; NaN for anything else.
+/// Reads a number, or a string that states one; NaN for anything else.
 double number_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   const auto number = value.is_string() ? decimal_number(value.get<std::string>()) : std::nullopt;
@@ -94,7 +94,7 @@ void read_aws(const Json& list, const std::string& file, PriceCollector& out) {
   }
 }
 
-/// Hours of a reservation's term; 0 if it is none.
+/// Hours of a reservation's term, which is one year or three; 0 for anything else.
 double term_hours(const Json& item) {
   const std::string term = text_of(item, "reservationTerm");
   return term == "1 Year" ? 8760 : term == "3 Years" ? 3 * 8760 : 0;

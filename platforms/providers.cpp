@@ -6,12 +6,12 @@
 namespace ganymede::platforms {
 namespace {
 
-// GKE's names of the GPUs that are attached to a machine; other machine types imply their GPUs.
+// GKE's names of the GPUs that are attached to a machine; other machine types always have the same GPUs.
 constexpr std::pair<std::string_view, std::string_view> kGkeGpus[] = {
     {"V100", "nvidia-tesla-v100"}, {"T4", "nvidia-tesla-t4"}, {"P100", "nvidia-tesla-p100"}};
 
-// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, by their documentation; 30 s is assumed of the others.
-// Labels: EKS, GKE and AKS set the standard ones; IBM's instance types are not labelled as our catalog names them.
+// Notices: EC2 gives two minutes, Google Cloud and Azure 30 s, by their documentation; 30 s is assumed for the others.
+// Labels: EKS, GKE and AKS set the standard ones; IBM's labels name instance types differently than the catalog.
 constexpr Provider kProviders[] = {
     {.name = "aws",
      .vendor = "AWS",

@@ -1,5 +1,5 @@
 #pragma once
-// The register of providers: what is known of each besides its catalog, platforms/catalog/NAME.json.
+// The register of providers: what is known about each besides its catalog, platforms/catalog/NAME.json.
 
 #include <span>
 #include <string>
@@ -17,36 +17,37 @@ struct NodeLabel {
 
 /// How the nodes of a provider's managed Kubernetes are told apart.
 struct KubernetesNodes {
-  bool region_label = false;  ///< the standard label of the region is as in our catalog
-  bool type_labels = false;   ///< so are the standard labels of instance type and zone
-  NodeLabel spot{};           ///< of spot nodes
+  bool region_label = false;  ///< the standard label of the region holds the region's name in the catalog
+  bool type_labels = false;   ///< the same for the standard labels of instance type and zone
+  NodeLabel spot{};           ///< label that only spot nodes have
   bool spot_taint = false;    ///< spot nodes refuse pods that do not tolerate `spot`
   /// Key of the label that names the GPUs attached to an instance "MACHINE+4xGPU"; empty: there are no such instances.
   std::string_view attached_gpu = {};
-  std::span<const std::pair<std::string_view, std::string_view>> attached_gpus = {};  ///< our name, the label's value
-  std::string_view spot_remark = {};  ///< for the head of a manifest of spot nodes
+  /// For each GPU that can be attached, its name in the catalog and the value of that label.
+  std::span<const std::pair<std::string_view, std::string_view>> attached_gpus = {};
+  std::string_view spot_remark = {};  ///< comment for the head of a manifest with spot nodes
 };
 
 struct Provider {
   std::string_view name = {};    ///< as catalogs, scenarios and results name it: "aws"
   std::string_view vendor = {};  ///< as invoices name it: "AWS"; empty: by `name`
-  bool owned = false;            ///< the machines are the user's own: nobody meters them or charges for data
-  Seconds spot_notice{30};       ///< from the notice to the loss of a spot node
+  bool owned = false;            ///< the machines are the user's own, so that nobody meters them or charges for data
+  Seconds spot_notice{30};       ///< time from the notice to the loss of a spot node
   std::string_view store = {};   ///< SkyPilot's name for its object store; empty: SkyPilot does not rent from it
   KubernetesNodes kubernetes{};  ///< default: nothing is known of its nodes' labels
 };
 
-/// To add one: a row here and its catalog.
+/// All providers. A new one needs a row in providers.cpp and a catalog.
 std::span<const Provider> providers();
 
-/// The provider of that name; for a name that is not in the register, as in a user's own platform file, one of which
-/// nothing is known.
+/// Returns the provider of that name. For a name that is not in the register, for example from a user's platform file,
+/// it returns a provider with the defaults, about which nothing is known.
 const Provider& provider_of(std::string_view name);
 
-/// "AWS" for "aws"; the name itself where nothing else is known.
+/// "AWS" for "aws"; the name itself if no other is known.
 std::string vendor_of(std::string_view name);
 
-/// The provider of a platform file that names none: the user.
+/// The provider that a platform file without one has: the user.
 const Provider& owned_provider();
 
 }  // namespace ganymede::platforms

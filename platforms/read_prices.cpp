@@ -61,7 +61,8 @@ std::optional<MicroUsdPerHour> optional_rate(JsonObject& in, std::string_view ke
   return node ? std::optional<MicroUsdPerHour>(node->as_quantity<MicroUsdPerHour>()) : std::nullopt;
 }
 
-/// Reads a price that is stated for a decimal or a binary unit, and which of them; none if neither key is there.
+/// Reads a price that is stated for a decimal or a binary unit, and returns it with its unit; nothing if neither key is
+/// there.
 std::optional<std::pair<MicroUsd, VolumeUnit>> money_for(JsonObject& in, std::string_view decimal_key,
                                                          std::string_view binary_key) {
   const auto decimal = in.optional(decimal_key), binary = in.optional(binary_key);
@@ -71,7 +72,7 @@ std::optional<std::pair<MicroUsd, VolumeUnit>> money_for(JsonObject& in, std::st
   return std::nullopt;
 }
 
-/// Reads the rates that are stated; the others are those of `rates`.
+/// Returns `rates` with those rates replaced that the file states.
 StorageRates read_rates(JsonObject& in, StorageRates rates) {
   if (const auto price = money_for(in, "per_gb_month", "per_gib_month")) {
     rates.per_month = price->first;
@@ -148,7 +149,7 @@ MicroUsd read_money(const JsonNode& node) {
 
 namespace {
 
-/// "2EUR" and "2EUR/h" in dollars; any other text unchanged.
+/// Converts amounts such as "2EUR" and "2EUR/h" to dollars; returns any other text unchanged.
 std::string converted(const std::string& text, const std::string& code, double usd) {
   const bool rate = text.ends_with("/h");
   const std::string_view amount = std::string_view(text).substr(0, text.size() - (rate ? 2 : 0));

@@ -47,8 +47,8 @@ Seconds bounded(double seconds) { return Seconds{std::clamp(seconds, kMinDuratio
 
 SpotZone SpotClass::zone(double up_normal, double availability_normal) const {
   const double up = mean_up.si * portable_exp(mean_up_spread * up_normal);
-  const double odds =
-      availability / (1 - availability) * portable_exp(availability_spread * availability_normal);  // up to down
+  // The time up divided by the time down.
+  const double odds = availability / (1 - availability) * portable_exp(availability_spread * availability_normal);
   return {Seconds{up}, Seconds{up / odds}};
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 // A model of how spot capacity comes and goes. Its numbers are in platforms/spot/measured.json, which is embedded in
 // the program; tools/fit_spot.py wrote it and says how it was fitted. A zone alternates between up (a node is granted
-// and kept) and down. Zones differ in how long they are up and in which share of the time.
+// and kept) and down. Zones differ in how long they stay up and in the share of time in which they are up.
 
 #include <string>
 #include <string_view>
@@ -19,7 +19,7 @@ struct SpotZone {
 };
 
 /// The distribution of zones for one class of GPU. The spread of mean up-times is the standard deviation of their
-/// logarithm, that of the availability the standard deviation of its logit.
+/// logarithm; the spread of the availability is the standard deviation of its logit.
 struct SpotClass {
   std::string name;  ///< family of a GPU, or "other" for those that were not measured
   Seconds mean_up{0};
@@ -28,16 +28,18 @@ struct SpotClass {
   double availability_spread = 0;
   int zones = 0;  ///< zones that were measured; 0: the class is assumed
 
-  /// The zone whose mean up-time and availability lie so many standard deviations above the median.
+  /// The zone whose mean up-time (by its logarithm) and availability (by its logit) lie that many standard deviations
+  /// above the median.
   SpotZone zone(double up_normal, double availability_normal) const;
 };
 
 struct SpotModel {
-  double up_spread = 0, down_spread = 0;  ///< of the logarithm of the lognormal durations of one zone
-  double correlation = 0;                 ///< over zones, of mean up-time and availability
+  double up_spread = 0, down_spread = 0;  ///< spreads of the logarithm of the lognormal durations of one zone
+  double correlation = 0;                 ///< correlation over zones of mean up-time and availability
   double together = 0;             ///< probability that a node follows the state of its zone and not one of its own
   std::vector<SpotClass> classes;  ///< sorted by name
 
+  /// The class of a family of GPUs; the class "other" if the family was not measured.
   const SpotClass& of(std::string_view gpu_family) const;
   /// Draws a zone of the class.
   SpotZone draw(const SpotClass& of, RandomStream& random) const;
@@ -46,7 +48,7 @@ struct SpotModel {
 /// The embedded model, parsed on first use.
 const SpotModel& spot_model();
 
-/// Draws a lognormal duration with that mean, from 1 s to 1e8 s.
+/// Draws a lognormal duration with that mean and that spread of its logarithm, limited to 1 s to 1e8 s.
 Seconds draw_duration(Seconds mean, double spread, RandomStream& random);
 /// Draws what is left of such a duration at a random moment. The moment falls into a long duration with a probability
 /// in proportion to its length.

@@ -5,8 +5,8 @@ namespace {
 
 constexpr PolicySetting kBudgetSettings[] = {kMarginSetting};
 
-// Rents the fastest allocation that the rest of the budget pays for until the target is met; a single node if it pays
-// for none.
+// Rents the fastest allocation that the rest of the budget pays for until the target is met, or a single node if it
+// pays for none. More nodes are taken only if they save more than 5 % of the time.
 Decision decide_budget(const PolicyCall& call) {
   const Observation& observation = call.observation;
   learn_rate(observation, call.memory);

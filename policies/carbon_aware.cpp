@@ -10,8 +10,8 @@ constexpr PolicySetting kCarbonAwareSettings[] = {
     {"saving", 0.1, 0, 0.99, "share of the rest's emissions that a move must save"},
     {"pause_above", 0, 0, 1e6, "g/kWh above which it waits if the deadline allows; 0: never"}};
 
-// Rents all nodes in the pool whose work emits least. A move must save the share `saving` of the emissions. While the
-// cleanest pool is above `pause_above` and the deadline leaves time, nothing is rented.
+// Rents all nodes in the pool where the work causes the least emissions. A move must save at least the share `saving`
+// of them. While the cleanest pool is above `pause_above` and the deadline leaves time, nothing is rented.
 Decision decide_carbon_aware(const PolicyCall& call) {
   const Observation& observation = call.observation;
   learn_rate(observation, call.memory);
@@ -31,12 +31,11 @@ Decision decide_carbon_aware(const PolicyCall& call) {
   const double threshold = call.settings[1];
   if (threshold > 0 && observation.pools[best].g_per_kwh && *observation.pools[best].g_per_kwh > threshold &&
       observation.deadline) {
-    // The rate is that of all that is asked for, even if less of it trains now.
+    // The prediction is for all nodes that are asked for, even if fewer train now.
     const double rate = predicted_rate(call.memory, nodes * observation.pools[now].gpus_per_node);
     const double need = rate > 0 ? seconds_left(observation, rate) : 0;
     const double slack =
         observation.deadline->si - observation.now.si - need - 2 * (observation.restart + observation.boot).si;
-    // Nothing is rented while it waits.
     if (need > 0 && slack > 0.1 * need) std::fill(decision.nodes.begin(), decision.nodes.end(), 0);
   }
   return decision;

@@ -9,14 +9,14 @@ constexpr PolicySetting kCheapestRegionSettings[] = {
     {"saving", 0.1, 0, 0.99, "share of the rest's cost that a move must save"}};
 
 // Rents all nodes in the pool where the rest of the training costs least. A move costs the time of a restart and the
-// transfer of the data, and must save the share `saving` of the rest's cost.
+// transfer of the data, and must save at least the share `saving` of the remaining cost.
 Decision decide_cheapest_region(const PolicyCall& call) {
   const Observation& observation = call.observation;
   learn_rate(observation, call.memory);
   const int nodes = total_requested_nodes(observation);
   const std::size_t now = current_pool(observation);
   const bool started = observation.pools[now].held() + observation.pools[now].waiting > 0;
-  // The rate is that of all that is asked for, even if less of it trains now.
+  // The prediction is for all nodes that are asked for, even if fewer train now.
   const double rate = predicted_rate(call.memory, nodes * observation.pools[now].gpus_per_node);
   const double hours = rate > 0 ? seconds_left(observation, rate) / 3600 : 1;
   const double moving = (observation.restart + observation.boot).si / 3600;

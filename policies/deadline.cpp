@@ -5,8 +5,8 @@ namespace {
 
 constexpr PolicySetting kDeadlineSettings[] = {kMarginSetting};
 
-// Rents as many nodes as the deadline needs by the rate that is measured, and no more; on spot while there is time to
-// fall back to on demand.
+// Rents the fewest nodes that meet the deadline by the measured rate, on spot while there is time to fall back to on
+// demand.
 Decision decide_deadline(const PolicyCall& call) {
   const Observation& observation = call.observation;
   learn_rate(observation, call.memory);
@@ -27,7 +27,7 @@ Decision decide_deadline(const PolicyCall& call) {
     return rent_in_one_pool(observation, spot >= 0 ? spot : sure, total_requested_nodes(observation));
   const double change = (observation.restart + observation.boot).si;
   int pool = sure;
-  // Spot has to leave room for one loss: its restart, and the work since the last durable checkpoint.
+  // Spot is used only if there is time for one loss: its restart, and the work since the last durable checkpoint.
   if (spot >= 0 && !refused_recently(call, spot)) {
     const PoolView& view = observation.pools[static_cast<std::size_t>(spot)];
     const double rate = predicted_rate(call.memory, view.most * view.gpus_per_node);
@@ -37,7 +37,8 @@ Decision decide_deadline(const PolicyCall& call) {
   if (pool < 0) pool = spot;
   const int now = current_nodes(observation)[static_cast<std::size_t>(pool)];
   const int need = enough(pool, change);
-  // One node fewer is not worth a restart; what is needed is.
+  // A few nodes too many are kept, because giving them back costs a restart; nodes are given back only if at most half
+  // of them are needed.
   const bool keep = now > 0 && need <= now && need > now / 2;
   return rent_in_one_pool(observation, pool, keep ? now : need);
 }

@@ -1,4 +1,4 @@
-// A program of the user's decides: sim/run/policy_process.hpp talks to it.
+// The policy whose decisions a program of the user makes; sim/run/policy_process.hpp communicates with that program.
 
 #include "policies/policy.hpp"
 

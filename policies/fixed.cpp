@@ -1,11 +1,11 @@
-// The control against which the other policies are measured.
+// The policy to which the others are compared: it never changes the allocation.
 
 #include "policies/policy_helpers.hpp"
 
 namespace ganymede::policies {
 namespace {
 
-// Lost nodes are asked for again, and nothing is trained with fewer.
+// Always asks for all nodes of the scenario, again for lost ones, and trains only with all of them.
 Decision decide_fixed(const PolicyCall& call) { return {.nodes = requested_nodes(call.observation), .elastic = false}; }
 
 }  // namespace

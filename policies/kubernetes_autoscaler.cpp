@@ -11,8 +11,8 @@ constexpr PolicySetting kKubernetesSettings[] = {
     {"tolerance", 0.1, 0, 1, "nothing is done while this near to it (Kubernetes: 0.1)"},
     {"down_after_s", 600, 0, 1e9, "seconds of low use before nodes go (cluster autoscaler: 10 min)"}};
 
-// Sets the nodes of the first pool to ceil(nodes x busy share / target), the horizontal autoscaler's rule; fewer nodes
-// only after `down_after_s` of low use, as the cluster autoscaler does.
+// Sets the nodes of the first pool to ceil(nodes x busy share / target), by the rule of the horizontal autoscaler.
+// Nodes are given back only after `down_after_s` seconds of low use, as by the cluster autoscaler.
 Decision decide_kubernetes_autoscaler(const PolicyCall& call) {
   const Observation& observation = call.observation;
   const int now = first_pool_nodes(observation);
@@ -25,7 +25,7 @@ Decision decide_kubernetes_autoscaler(const PolicyCall& call) {
     call.memory.erase("low_since");
     return resize_first_pool(observation, desired);
   }
-  // Fewer only after so long below: the stabilization window.
+  // Nodes are given back only if use has been low during the whole stabilization window.
   const auto since = call.memory.try_emplace("low_since", observation.now.si).first;
   if (observation.now.si - since->second < call.settings[2]) return resize_first_pool(observation, now);
   call.memory.erase("low_since");

@@ -2,8 +2,8 @@
 
 #include "policies/policy.hpp"
 
-// The register: one row a policy, in the order in which they are listed; the first is the default. The policy of a row
-// is what NAME_policy() returns, in its own file.
+// The register: one row for each policy, in the order in which they are listed; the first is the default. ROW(NAME)
+// stands for the policy that NAME_policy() returns, which is defined in NAME.cpp.
 // clang-format off
 #define GANYMEDE_POLICIES(ROW) \
   ROW(fixed) \

@@ -31,53 +31,54 @@ struct Pool {
 struct PoolView {
   platforms::Market market = platforms::Market::on_demand;
   int gpus_per_node = 1;
-  int requested = 0;                ///< nodes that the scenario asks for; 0: a policy may use the pool
-  int most = 0;                     ///< nodes that may be held at once, at most
-  int ready = 0;                    ///< held and usable, those under notice left out
-  int starting = 0;                 ///< granted, still booting
-  int waiting = 0;                  ///< asked for, not granted
-  int noticed = 0;                  ///< held, to be taken back shortly
-  Seconds refused_for{0};           ///< how long the oldest request has waited without a grant
-  int lost = 0;                     ///< nodes taken back or crashed so far
-  double usd_per_hour = 0;          ///< of one node, now
-  double speed = 1;                 ///< of one of its GPUs on this workload by data sheet; that of the first pool is 1
-  std::optional<double> g_per_kwh;  ///< carbon intensity of its region, now
-  double gpu_watts = 0;             ///< of one node's GPUs at full load; 0: not stated
-  double usd_to_enter = 0;          ///< for moving dataset and checkpoint there
+  int requested = 0;        ///< nodes that the scenario asks for; 0: a policy may use the pool
+  int most = 0;             ///< largest number of nodes that may be held at once
+  int ready = 0;            ///< nodes that are held and usable, without those under notice
+  int starting = 0;         ///< nodes that are granted and still booting
+  int waiting = 0;          ///< nodes that are asked for and not granted
+  int noticed = 0;          ///< nodes under notice: held, but taken back shortly
+  Seconds refused_for{0};   ///< how long the oldest request has waited without a grant
+  int lost = 0;             ///< nodes taken back or crashed so far
+  double usd_per_hour = 0;  ///< current price of one node in dollars an hour
+  double speed = 1;         ///< speed of one of its GPUs on this workload by data sheet, relative to the first pool's
+  std::optional<double> g_per_kwh;  ///< current carbon intensity of its region
+  double gpu_watts = 0;             ///< power of one node's GPUs at full load; 0: not stated
+  double usd_to_enter = 0;          ///< dollars that moving the dataset and a checkpoint there costs
   int held() const { return ready + starting; }
 };
 
-/// What a policy may observe. Rates and shares are those of the last interval of observation; 0 before the first step.
+/// What a policy may observe. Rates and shares are those of the last interval of observation; they are 0 before the
+/// first step.
 struct Observation {
   Seconds now{0};  ///< since the request
   std::vector<PoolView> pools;
   bool training = false;
-  double done = 0, left = 0;  ///< of the target, in its unit (steps or images)
-  double rate = 0;            ///< units a second while training
+  double done = 0, left = 0;  ///< parts of the target, in its unit (steps or images)
+  double rate = 0;            ///< units of the target per second of training
   int training_gpus = 0;      ///< GPUs with which `rate` was measured
   double step_s = 0;          ///< seconds of the mean step
-  double gpu_busy = 0;        ///< share of a training GPU's time in the step's phases
+  double gpu_busy = 0;        ///< share of a training GPU's time that it spends in the step's phases
   double exposed = 0;         ///< share of its time that a GPU waits for communication
   double straggler = 0;       ///< share that it waits for slower workers
   double input_stall = 0;     ///< share that it waits for input
   double cpu = 0;             ///< share of the vCPUs at work
   double memory = 0;          ///< share of the GPU's memory in use
   double host_memory = 0;     ///< share of the host's memory that the dataset's cache takes
-  Seconds restart{0};         ///< that a change of the allocation takes: stop, start, load
-  Seconds boot{0};            ///< from a grant to a usable node
-  Seconds since_durable{0};   ///< training that a sudden loss would cost now
+  Seconds restart{0};         ///< time that a change of the allocation takes: stop, start, load
+  Seconds boot{0};            ///< time from a grant to a usable node
+  Seconds since_durable{0};   ///< training time that a sudden loss would cost now
   double spent_usd = 0;
   std::optional<Seconds> deadline;  ///< since the request
   std::optional<double> budget_usd;
 };
 
-/// What is to be rented from now on.
+/// A policy's answer: what is to be rented from now on.
 struct Decision {
-  std::vector<int> nodes;  ///< by pool; noticed nodes do not count
-  bool elastic = true;     ///< train with what there is while more is awaited; else only with all of it
-  bool pause = false;      ///< keep what is held but do not train
-  /// Shares of each node's vCPUs and memory that the job reserves: fewer processors decode more slowly, less memory may
-  /// not hold the dataset's cache.
+  std::vector<int> nodes;  ///< number of nodes by pool, without those under notice
+  bool elastic = true;     ///< trains with the ready nodes while others are awaited; false: only with all of them
+  bool pause = false;      ///< keeps what is held but does not train
+  /// Shares of each node's vCPUs and memory that the job reserves. Fewer vCPUs decode more slowly; less memory may be
+  /// too little for the dataset's cache.
   double cpus = 1, memory = 1;
 };
 
@@ -101,7 +102,7 @@ struct PolicyCall {
   std::span<const double> settings;  ///< in the order of Policy::settings
   PolicyMemory& memory;
   RandomStream& random;
-  const PolicyTable* table = nullptr;  ///< not null for a policy that learns
+  const PolicyTable* table = nullptr;  ///< the learned table; not null for a policy with `learns`
 };
 
 /// A policy as it describes itself; `list`, schemas, scenarios, plans and the page of `serve` read it from here.
@@ -115,17 +116,17 @@ struct Policy {
   bool never_changes = false;   ///< always asks for what the scenario asks for, and trains with nothing less
   bool needs_deadline = false;  ///< steers by the scenario's deadline
   bool needs_budget = false;    ///< steers by the scenario's budget
-  bool learns = false;          ///< needs a table
+  bool learns = false;          ///< decides by a PolicyTable that must be trained first
   bool plan_default = false;    ///< tried by a plan whose request names no policies
-  bool spot_only = false;       ///< on other markets the same as the default policy: a plan does not try it there
-  Decision (*decide)(const PolicyCall& call) = nullptr;  ///< null: a program of the user's decides
+  bool spot_only = false;       ///< equals the default policy on other markets, so that a plan tries it only on spot
+  Decision (*decide)(const PolicyCall& call) = nullptr;  ///< null: a program of the user decides
 };
 
 /// The register, in the order in which policies are listed; the first is the default.
 std::span<const Policy> policies();
-/// What a scenario gets that names no policy.
+/// The policy of a scenario that names none.
 const Policy& default_policy();
-/// nullptr if there is no such policy.
+/// The policy of that name; nullptr if there is none.
 const Policy* find_policy(std::string_view name);
 std::vector<std::string> policy_names();
 

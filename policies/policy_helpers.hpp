@@ -1,5 +1,5 @@
 #pragma once
-// What several policies need to decide.
+// Functions that several policies use to decide.
 
 #include "policies/policy.hpp"
 
@@ -17,21 +17,22 @@ std::vector<int> requested_nodes(const Observation& observation);
 std::vector<int> current_nodes(const Observation& observation);
 /// Nodes that the scenario asks for in all pools together; at least 1.
 int total_requested_nodes(const Observation& observation);
-/// Seconds until the target is met at `rate` units a second; infinite at rate 0.
+/// Seconds until the target is met at `rate` units per second; infinite at rate 0.
 double seconds_left(const Observation& observation, double rate);
 
 /// Rents `nodes` nodes in one pool, or as many as it may hold, and none in the others; none at all if `pool` is
 /// negative.
 Decision rent_in_one_pool(const Observation& observation, int pool, int nodes);
-/// Index of the cheapest pool on the spot market, or of the cheapest one that is not; -1 if there is none.
+/// Index of the pool whose nodes cost least an hour, among the spot pools if `spot` is true, else among the others; -1
+/// if there is none.
 int cheapest_pool(const Observation& observation, bool spot);
 /// Index of the pool in which most nodes are held or asked for; 0 before there are any.
 std::size_t current_pool(const Observation& observation);
 
 /// True if the pool's oldest request has waited for more than ten minutes.
 bool is_refusing(const PoolView& pool);
-/// True if the pool refuses now or did so less than an hour ago. The hour is remembered: a policy that withdraws a
-/// refused request would otherwise ask again at once.
+/// True if the pool refuses now, or if less than an hour ago a pool with which this was called did. The time is kept in
+/// the policy's memory, because a policy that withdraws a refused request would otherwise ask again at once.
 bool refused_recently(const PolicyCall& call, int pool);
 
 // Functions about the first pool, whose size the elastic policies change.
@@ -41,21 +42,22 @@ int first_pool_nodes(const Observation& observation);
 /// Rents `nodes` nodes in the first pool, from 1 to as many as it may hold, and in the others what the scenario asks
 /// for.
 Decision resize_first_pool(const Observation& observation, int nodes);
-/// The same; remembers as "changed_at" when the number of nodes last changed.
+/// The same, and remembers as "changed_at" when the number of nodes last changed, in seconds since the request.
 Decision resize_and_remember(const PolicyCall& call, int nodes);
-/// True while nodes are booting or awaited, and while the measured rate is of another number of GPUs than is held.
+/// True while nothing trains, while nodes of the first pool are booting or awaited, and while the number of training
+/// GPUs is not that of the first pool's ready nodes.
 bool is_unsettled(const Observation& observation);
-/// Share of the rented GPUs' time in which they compute: 1 less the shares that wait for communication, stragglers and
-/// input. A step that is bound by any of these does not get faster with more GPUs.
+/// Share of the rented GPUs' time in which they compute: 1 minus the shares in which they wait for communication,
+/// stragglers and input. A step that is bound by any of these does not get faster with more GPUs.
 double useful_share(const Observation& observation);
 
-// The rate model: how the speed of training depends on the number of GPUs. The speed of n GPUs is n / (1 + c (n - 1))
-// times that of one, where c is the share of communication (Amdahl's law with the batch of each GPU held, as in
-// Optimus, Peng et al., EuroSys 2018).
+// The rate model: how the speed of training depends on the number of GPUs. n GPUs are n / (1 + c (n - 1)) times as fast
+// as one, where c is the share of communication (Amdahl's law with a constant batch on each GPU, as in Optimus, Peng et
+// al., EuroSys 2018).
 
 /// Adds what is observed to the model in `memory`; forgets older points when the speed of the same GPUs has changed.
 void learn_rate(const Observation& observation, PolicyMemory& memory);
-/// Units a second of `gpus` GPUs by the model in `memory`; 0 before the first observation of a rate.
+/// Units of the target per second on `gpus` GPUs, by the model in `memory`; 0 before the first observation of a rate.
 double predicted_rate(const PolicyMemory& memory, double gpus);
 
 }  // namespace ganymede::policies

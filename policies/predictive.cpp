@@ -6,8 +6,8 @@ namespace {
 constexpr PolicySetting kPredictiveSettings[] = {
     {"usd_per_hour_waited", 5, 0, 1e9, "what an hour of waiting for the result is worth"}};
 
-// Tries each number of nodes of the first pool and takes the one whose predicted rest, an hour of waiting counted at
-// `usd_per_hour_waited`, costs least.
+// Tries each number of nodes of the first pool and takes the one with which the rest of the training is predicted to
+// cost least. An hour of waiting counts as `usd_per_hour_waited` dollars.
 Decision decide_predictive(const PolicyCall& call) {
   const Observation& observation = call.observation;
   learn_rate(observation, call.memory);
@@ -22,7 +22,7 @@ Decision decide_predictive(const PolicyCall& call) {
     const double cost = (hours + pause) * (nodes * pool.usd_per_hour + call.settings[0]);
     if (nodes == 1 || cost < best_cost) best = nodes, best_cost = cost;
   }
-  // The prediction must promise more than it is likely to be wrong by.
+  // A change must promise to save more than 5 %, because the prediction may be wrong by as much.
   const double stay = seconds_left(observation, observation.rate) / 3600 * (now * pool.usd_per_hour + call.settings[0]);
   if (best_cost > 0.95 * stay) best = now;
   return resize_and_remember(call, best);

@@ -10,7 +10,8 @@ std::string q_state(const Observation& observation) {
   int doublings = 0;
   for (int nodes = first_pool_nodes(observation); nodes > 1; nodes /= 2) ++doublings;
   const bool at_most = first_pool_nodes(observation) >= observation.pools[0].most;
-  // The rest of the training in units of a restart: a late change does not pay for its restart.
+  // The rest of the training is measured in restarts, because a change near the end does not save what its restart
+  // costs.
   const double left = seconds_left(observation, observation.rate);
   const double restarts = left / std::max(1.0, (observation.restart + observation.boot).si);
   const int horizon = restarts < 3 ? 0 : restarts < 30 ? 1 : 2;
@@ -28,8 +29,8 @@ namespace {
 
 constexpr PolicySetting kQLearningSettings[] = {{"explore", 0, 0, 1, "share of random decisions, for training"}};
 
-// Takes the action that the table values most for the observed state; keeps the nodes in a state that the table does
-// not have.
+// Takes the action with the highest value in the table for the observed state; keeps the nodes if the table does not
+// have that state.
 Decision decide_q_learning(const PolicyCall& call) {
   const Observation& observation = call.observation;
   if (is_unsettled(observation)) return resize_first_pool(observation, first_pool_nodes(observation));

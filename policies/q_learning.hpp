@@ -1,5 +1,5 @@
 #pragma once
-// States and actions of the policy q-learning, for whoever trains its table.
+// States and actions of the policy q-learning, which the training of its table needs too.
 
 #include <cstddef>
 #include <string>

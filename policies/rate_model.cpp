@@ -6,7 +6,7 @@
 namespace ganymede::policies {
 namespace {
 
-/// A speed that differs by a larger share at the same number of GPUs is that of another stage or another machine.
+/// If the speed of the same number of GPUs changes by more than this share, the stage or the machine has changed.
 constexpr double kSameSpeed = 0.15;
 
 double recall(const PolicyMemory& memory, std::string_view name, double default_value) {
@@ -17,8 +17,8 @@ double recall(const PolicyMemory& memory, std::string_view name, double default_
 }  // namespace
 
 // A step of n GPUs takes t (1 + c (n - 1)). Two points (n, rate) of the same stage determine t and c. With one point, c
-// follows from the share w of the step that is spent waiting: w = c (n - 1) / (1 + c (n - 1)). A single GPU waits for
-// nobody; c is then what a further GPU cost in seconds of a step when that was last known.
+// follows from the share w of the step that is spent waiting: w = c (n - 1) / (1 + c (n - 1)). A single GPU never
+// waits; c is then the last known time in seconds that each further GPU adds to a step, divided by the time of a step.
 void learn_rate(const Observation& observation, PolicyMemory& memory) {
   if (!observation.training || observation.rate <= 0 || observation.training_gpus == 0) return;
   const double gpus = observation.training_gpus;

@@ -11,7 +11,7 @@ constexpr PolicySetting kResourceAwareSettings[] = {
     {"high", 0.85, 0, 1, "above it they are doubled"},
     {"cooldown_s", 900, 0, 1e9, "seconds between two changes"}};
 
-/// True within `cooldown` seconds of the last change: a change must pay for its restart first.
+/// True within `cooldown` seconds of the last change, which must first save what its restart cost.
 bool is_too_early(const PolicyCall& call, double cooldown) {
   const auto last = call.memory.find("changed_at");
   return last != call.memory.end() && call.observation.now.si - last->second < cooldown;
@@ -20,15 +20,15 @@ bool is_too_early(const PolicyCall& call, double cooldown) {
 /// Share of processors or memory to reserve: 1.5 times the used share, rounded up to eighths; from 1/8 to 1.
 double reserve(double used) { return std::clamp(std::ceil(1.5 * used * 8) / 8, 0.125, 1.0); }
 
-/// If training waits for input for a larger share of its time, all processors are reserved.
+/// If training waits for input for a larger share of its time than this, all processors are reserved.
 constexpr double kMaxInputStall = 0.02;
 
-/// Halves the nodes below the setting `low` of the useful share and doubles them above `high`.
+/// Halves the nodes if the useful share is below the setting `low`, and doubles them if it is above the setting `high`.
 Decision decide_nodes(const PolicyCall& call) {
   const Observation& observation = call.observation;
   const int now = first_pool_nodes(observation);
   if (is_unsettled(observation) || is_too_early(call, call.settings[2])) return resize_first_pool(observation, now);
-  // Near the end a change would not pay for its restart.
+  // Near the end a change would not save what its restart costs.
   if (seconds_left(observation, observation.rate) < 10 * (observation.restart + observation.boot).si)
     return resize_first_pool(observation, now);
   if (useful_share(observation) < call.settings[0] && now > 1) {
@@ -36,7 +36,8 @@ Decision decide_nodes(const PolicyCall& call) {
     call.memory.erase("step_s");
     return resize_and_remember(call, std::max(1, now / 2));
   }
-  // A number of nodes that was too many stays too many until the time of a step changes, as when the model grows.
+  // A number of nodes that proved too large is not tried again until the time of a step changes by more than 15 %, for
+  // example because the model grows.
   const double step_s = call.memory.try_emplace("step_s", observation.step_s).first->second;
   if (std::abs(observation.step_s / step_s - 1) > 0.15) {
     call.memory.erase("too_many");

@@ -9,8 +9,8 @@ constexpr PolicySetting kSpotFirstSettings[] = {
     {"patience_s", 300, 0, 1e9, "seconds after which a spot request counts as refused"},
     {"retry_s", 3600, 0, 1e9, "seconds until spot alone is asked again"}};
 
-// Asks for spot nodes. When a request has waited for longer than `patience_s`, the missing nodes are rented on demand;
-// `retry_s` later spot alone is asked for again.
+// Asks for spot nodes. When a request has waited for longer than `patience_s`, the missing nodes are rented on demand.
+// When `retry_s` seconds have passed and no spot request waits, only spot nodes are asked for again.
 Decision decide_spot_first(const PolicyCall& call) {
   const Observation& observation = call.observation;
   const int nodes = total_requested_nodes(observation);

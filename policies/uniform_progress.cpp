@@ -7,7 +7,7 @@ namespace {
 
 constexpr PolicySetting kUniformProgressSettings[] = {kMarginSetting};
 
-/// A slowdown over a smaller share of the work is partly noise: its slope is taken over this share.
+/// Least share of the work over which the slope of a slowdown is taken; over a smaller share it would be partly noise.
 constexpr double kMinWorkForSlope = 0.1;
 
 /// Seconds that the rest may take on `nodes` on-demand nodes, margin included; 0 before a rate is known. If only some
@@ -20,9 +20,8 @@ double forecast_seconds(const PolicyCall& call, const PoolView& on_demand, int n
   double& fastest = call.memory.try_emplace("fastest", rate).first->second;
   fastest = std::max(fastest, rate);
   const double done = call.observation.done / (call.observation.done + call.observation.left);
-  const double slope = (1 - rate / fastest) /
-                       std::max(kMinWorkForSlope,
-                                done);  // growth of a unit's time, relative to its time now, for each share of the work
+  // Growth of a unit's time, relative to its time now, over the whole work at the pace so far.
+  const double slope = (1 - rate / fastest) / std::max(kMinWorkForSlope, done);
   return call.observation.left / rate * (1 + slope * (1 - done) / 2) * (1 + call.settings[0]);
 }
 
@@ -52,8 +51,8 @@ Decision decide_uniform_progress(const PolicyCall& call) {
   const PoolView& on_spot = observation.pools[static_cast<std::size_t>(spot)];
   const PoolView& on_demand = observation.pools[static_cast<std::size_t>(sure)];
 
-  // The safety net: on demand from here on. It opens again only if the forecast was so pessimistic that there is time
-  // to change to spot and back.
+  // The safety net: from now on only on-demand nodes are rented. It is lifted only if the forecast was so pessimistic
+  // that there is time to change to spot and back.
   const double needed = forecast_seconds(call, on_demand, nodes);
   const double slack = observation.deadline->si - observation.now.si - needed - 2 * change - longest_interval(call);
   if (needed > 0 && slack <= 0) call.memory["net"] = 1;

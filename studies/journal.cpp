@@ -12,8 +12,8 @@
 namespace ganymede::studies {
 namespace {
 
-/// Reads one line as scenario hash and run. Throws ConfigError or the JSON library's exception if it is not a complete
-/// result.
+/// Reads one line and returns the scenario's hash and the run. Throws ConfigError or the JSON library's exception if it
+/// is not a complete result.
 std::pair<std::string, FinishedRun> read_row(const std::string& line, const std::string& where,
                                              const JournalCheck& check) {
   const JsonNode row = JsonNode::parse(line, where);  // refuses deep nesting

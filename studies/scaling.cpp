@@ -16,8 +16,8 @@
 namespace ganymede::studies {
 namespace {
 
-// Relative error of a simulated collective of large messages: the middle of the errors from 1 MiB on in the table of
-// docs/model.md.
+// Relative error of a simulated collective of large messages: the middle of the errors for messages from 1 MiB on in
+// the table of docs/model.md.
 constexpr double kCommunicationError = 0.1;
 constexpr double kNormal90 = 1.6449;  // 95 % quantile of the standard normal distribution: half-width of 90 %
 
@@ -168,7 +168,7 @@ double ScalingSeries::in_unit(const ScalingCell& cell, double step_s) const {
   return unit_ == Unit::seconds_per_kimg ? step_s * 1000 / images : step_s * steps_;
 }
 
-/// The fit cell of one GPU with that batch size, or else with the nearest one.
+/// The fit cell of one GPU with that batch size, else the one with the nearest batch size.
 const ScalingCell& ScalingSeries::reference_cell(int batch) const {
   const ScalingCell* nearest = nullptr;
   const auto distance = [&](const ScalingCell& cell) {
@@ -197,8 +197,8 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
   const ScalingCell& from = reference_cell(batch);
   const double one_gpu_s = step_seconds(from, from.measured);
   const int per_node = std::min(gpus, gpus_per_node_);
-  // If only another batch size was measured, the step time lies between one that launches decide, which does not
-  // change, and one in proportion to the images. The geometric mean of the two is the middle.
+  // If only another batch size was measured, the step time lies between two limits: if launches decide, it does not
+  // change; if images decide, it changes in proportion. The central model takes the geometric mean.
   const double ratio = static_cast<double>(batch) / from.batch;
   const auto model_with = [&](double step_s) {
     calibration::StepModel model;
@@ -241,7 +241,8 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
   return {steps.mean.si, steps.low.si, steps.high.si};
 }
 
-/// The serial host time of a replica with which the fit cell of several GPUs comes out as measured.
+/// The serial host time of a replica, in seconds, with which the simulation gives the measured value of the fit cell of
+/// several GPUs.
 double ScalingSeries::fit_serial_host(double bytes_factor) const {
   const ScalingCell& cell = multi_gpu_fit_cell();
   const ScalingCell& one = reference_cell(cell.batch);
@@ -254,8 +255,8 @@ double ScalingSeries::fit_serial_host(double bytes_factor) const {
   return low;
 }
 
-/// Fits the links' share of the assumed bandwidth so that the fit cell of several GPUs comes out as measured. Slower
-/// links are simulated as more bytes.
+/// Fits the links' share of the assumed bandwidth so that the simulation gives the measured value of the fit cell of
+/// several GPUs. Slower links are simulated as more bytes.
 void ScalingSeries::fit_links() {
   const ScalingCell& cell = multi_gpu_fit_cell();
   const double target_s = step_seconds(cell, cell.measured);
@@ -291,7 +292,7 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
   }
   if (!fits_serial_host_) return {};
   serial_host_s_ = fit_serial_host(1);
-  // The fit cell refutes links that are so slow that communication alone would take longer than its step.
+  // Links are ruled out if they are so slow that a step takes longer than the fit cell's even without serial host time.
   const ScalingCell& cell = multi_gpu_fit_cell();
   const double measured_s = step_seconds(cell, cell.measured);
   const auto refuted = [&](double link) { return simulate(cell.gpus, cell.batch, 1 / link, 0).mean > measured_s; };

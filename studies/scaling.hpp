@@ -19,8 +19,8 @@ namespace ganymede::studies {
 struct StepShape {
   struct Phase {
     std::string name, network;
-    double share = 0;         ///< of the step's device time
-    double serial_share = 0;  ///< of the host time that one process spends for one replica after the other
+    double share = 0;         ///< share of the step's device time
+    double serial_share = 0;  ///< share of the host time that one process spends on the replicas, one after the other
   };
   struct Bucket {
     std::string network;
@@ -37,7 +37,7 @@ struct ScalingCell {
   int gpus = 1;
   int batch = 0;        ///< images on each GPU in each step
   double measured = 0;  ///< in the unit of the series
-  bool fit = false;     ///< calibrates, and is not predicted
+  bool fit = false;     ///< the cell calibrates the series and is not predicted
   std::vector<std::string> tags;
 };
 
@@ -56,7 +56,7 @@ struct CellPrediction {
 
 struct ComputeFraction {
   int gpus;
-  double bytes;  ///< of all gradients of a step
+  double bytes;  ///< bytes of all gradients of a step
   double share;  ///< time of a step without communication, over its time with it
 };
 
@@ -71,10 +71,12 @@ class ScalingSeries {
   const std::string& name() const { return name_; }
   std::string unit() const;
   const std::vector<ScalingCell>& cells() const { return cells_; }
-  /// True for another reading of what a paper leaves open, which is shown but is not part of a summary.
+  /// True if the series is an alternative reading of what a paper leaves open. It is shown, but is not part of a
+  /// summary.
   bool alternative() const { return alternative_; }
-  /// Fits the series to its fit cells and returns what came out, as sentences for people. `before` are series that were
-  /// fitted earlier; this one may take its links from one of them.
+  /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
+  /// fitted earlier; this one may take its links from one of them. Throws ConfigError if the series that it names is
+  /// not among them.
   std::vector<std::string> fit(const std::vector<ScalingSeries>& before);
   /// Predicts a cell. Call fit() first.
   CellPrediction predict(const ScalingCell& cell) const;
@@ -89,8 +91,8 @@ class ScalingSeries {
   const ScalingCell& multi_gpu_fit_cell() const;
   sim::Synchronization synchronization(int gpus) const;
   double images_of(const ScalingCell& cell) const;                   // images of a step
-  double step_seconds(const ScalingCell& cell, double value) const;  // from the unit of the series
-  double in_unit(const ScalingCell& cell, double step_s) const;      // from seconds of a step
+  double step_seconds(const ScalingCell& cell, double value) const;  // converts from the unit of the series
+  double in_unit(const ScalingCell& cell, double step_s) const;      // converts from seconds of a step
   StepTime simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const;
   double fit_serial_host(double bytes_factor) const;
   void fit_links();
@@ -106,10 +108,10 @@ class ScalingSeries {
   bool overlap_ = true;
   bool alternative_ = false;
   bool component_split_ = false;  // generator and discriminator on GPUs of their own
-  double image_bytes_ = 0;        // of an image that crosses between them
+  double image_bytes_ = 0;        // bytes of an image that is sent between them
   calibration::WorkerVariation spread_;
   double repeat_ = 0.01;  // standard deviation of a published figure, relative
-  double steps_ = 1;      // of a run, if the unit is seconds
+  double steps_ = 1;      // number of steps of a run, if the unit is seconds
   bool fits_links_ = false;
   std::string links_as_;                        // name of the series whose links give the same share of what is assumed
   double links_ = 1;                            // that share: bandwidth of the links over what is assumed

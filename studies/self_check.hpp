@@ -1,6 +1,6 @@
 #pragma once
-// Checks a trace against the machine that recorded it. The first half of the trace predicts how long a separate run
-// takes there, which is not traced.
+// Checks a trace against the machine that recorded it. The first half of the trace predicts the time of a separate run
+// on that machine, which is not traced.
 
 #include <cstdint>
 
@@ -11,8 +11,8 @@
 namespace ganymede::studies {
 
 struct SelfPrediction {
-  Seconds total;                 ///< of all steps
-  sim::Interval interval_s;      ///< 95 %
+  Seconds total;                 ///< predicted time of all steps
+  sim::Interval interval_s;      ///< 95 % interval of that time, in seconds
   std::size_t steps_fitted = 0;  ///< steps of the trace that were used
 };
 

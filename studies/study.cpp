@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t kMaxGpus = 65536;
 
-/// One entry of "platforms".
+/// One entry of a study's "platforms".
 struct StudyPlatform {
   std::string catalog;  // a provider's name, or a path
   std::string overlay;  // path of a file; "" for none
@@ -37,7 +37,8 @@ struct StudyPlatform {
   nlohmann::json more;   // other members for a scenario's "platform", unchanged
 };
 
-/// The path of a file that `node` names, such that a scenario can name it from anywhere.
+/// The path of the file that `node` names, in a form that does not depend on the folder of the study; names of embedded
+/// traces stay.
 std::string resolved_path(const JsonNode& node) { return traces::trace_name(node); }
 
 std::vector<std::string> priced_regions(const platforms::Platform& platform) {
@@ -59,7 +60,7 @@ StudyPlatform read_platform_entry(const JsonNode& node) {
   StudyPlatform entry;
   platforms::PlatformChoice choice = platforms::read_platform_choice(in);
   entry.platform = std::move(choice.platform);
-  // A scenario made from this entry has no file to start a relative path from.
+  // The scenarios made from this entry have no file to which a path could be relative, so that paths are resolved here.
   entry.catalog = platforms::is_provider(choice.catalog) ? choice.catalog : (choice.folder / choice.catalog).string();
   entry.overlay = choice.overlay.string();
   entry.region = in.required("region").as_choice(priced_regions(entry.platform));
@@ -279,7 +280,7 @@ struct StudyProgress {
   std::vector<ChildOutcome> failures;               ///< one for each pending run; `ok` unless it has no result
 };
 
-/// Takes results from the journal's rows where it has them.
+/// Takes the results that the journal has; all other runs are pending.
 StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun>& known) {
   StudyProgress progress;
   progress.results.resize(study.runs.size());

@@ -30,14 +30,14 @@ struct Study {
 };
 
 /// Reads a study and expands it into scenarios. An entry of "platforms" names an instance, or a GPU; then each GPU
-/// count goes on the cheapest instances that hold it. Throws ConfigError as for a scenario, and with the label of the
-/// run.
+/// count goes on the cheapest instances that hold it. Throws ConfigError as load_scenario() does, with the label of the
+/// run in the message.
 Study load_study(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
 /// The results of a study.
 struct StudyOutcome {
   std::string json;          ///< `ganymede.sweep/1`; the same bytes for any number of jobs
-  std::string brief;         ///< the same with only the first of runs that differ only in their seed, for tables
+  std::string brief;         ///< for tables: the same, with only the first of runs that differ only in their seed
   std::size_t failed = 0;    ///< number of runs that crashed or whose policy failed
   std::size_t endless = 0;   ///< number of runs that would never finish
   std::string first_reason;  ///< why the first of these runs has no result
@@ -47,7 +47,7 @@ struct StudyOutcome {
 struct JournalCheck {
   /// Throws if a result lacks something that is to be shown.
   std::function<void(const nlohmann::json& run)> check_row{};
-  /// Gets the place of a row that is left out, and what is wrong with it.
+  /// Is called with the place of a row that is left out and what is wrong with it.
   std::function<void(const std::string& what)> report_dropped{};
 };
 

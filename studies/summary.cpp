@@ -19,7 +19,7 @@ using OrderedJson = nlohmann::ordered_json;
 struct Measure {
   const char* name;
   double RunFacts::*value;
-  double RunFacts::*low = nullptr;  // ends of its stated error; null if it has none
+  double RunFacts::*low = nullptr;  // ends of the interval of the stated error; null if there is none
   double RunFacts::*high = nullptr;
 };
 
@@ -74,7 +74,7 @@ double median_of(std::vector<double> values) {
 /// from resampling the seeds (both policies' runs of a seed together). Also the mean of the relative differences with
 /// Student's t interval, because a policy that improves only the worst seeds changes the mean and not the median.
 OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) {
-  // Five seeds may agree by chance more often than one time in twenty.
+  // With five seeds, all differences have the same sign by chance in 1 of 16 cases, which is more than 5 %.
   constexpr std::size_t kMinSeeds = 6;
   constexpr int kResamples = 2000;
   std::map<std::uint64_t, double> of_base;
@@ -122,7 +122,7 @@ RunFacts facts_of(const OrderedJson& run) {
   for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
   facts.policy = place.at("policy").get<std::string>();
   place.erase("policy");
-  place.erase("gpus");  // the most at once: this depends on the policy, while the GPUs per node do not
+  place.erase("gpus");  // the most GPUs at once depend on the policy, while the GPUs per node do not
   if (run.contains("launch")) place["gpus_per_node"] = gpus_per_node(run.at("launch").at("pools"));
   facts.place = place.dump();
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();

@@ -8,10 +8,10 @@
 
 namespace ganymede::studies {
 
-/// What a summary needs of a run.
+/// The facts about a run that a summary needs.
 struct RunFacts {
-  /// The result's "run" as JSON (platform, allocation, scheme, …), without the policy and the GPUs that it came to
-  /// hold, and with the GPUs per node that were asked for. Runs with the same place are compared.
+  /// The result's "run" as JSON (platform, allocation, scheme, …), without the policy and the number of GPUs that it
+  /// held, but with the GPUs per node that were asked for. Runs with the same place are compared.
   std::string place;
   std::string policy;
   std::uint64_t seed = 0;

@@ -16,12 +16,12 @@ namespace ganymede::studies {
 /// cell that calibrates it.
 struct RunCell {
   std::string what;   ///< for people
-  std::string unit;   ///< of `measured`
+  std::string unit;   ///< unit of `measured`
   std::string run;    ///< name of the scenario
   std::string value;  ///< JSON pointer into the result
-  double scale = 1;   ///< from the result's unit to `unit`
+  double scale = 1;   ///< factor from the result's unit to `unit`
   double measured = 0;
-  bool fit = false;    ///< calibrates, and is not predicted
+  bool fit = false;    ///< the cell calibrates and is not predicted
   std::string anchor;  ///< another cell's `what`: the prediction is that cell's measurement times the ratio of the runs
   std::vector<std::pair<std::string, double>> baselines;  ///< name, and factor on the anchor's measurement
   std::vector<std::string> tags;
@@ -36,8 +36,8 @@ struct OrderClaim {
 
 /// What the documentation promises about a study's predicted cells.
 struct Promise {
-  std::string tag;        ///< of the cells that the promise is about; all if empty
-  double mean_error = 0;  ///< the most that it may be, relative
+  std::string tag;        ///< tag of the cells that the promise is about; all cells if empty
+  double mean_error = 0;  ///< largest mean absolute error of these cells, relative
   bool beats_baselines = false;
 };
 

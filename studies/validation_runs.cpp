@@ -82,7 +82,7 @@ void predict_series(Validation& validation, OrderedJson& out) {
 void predict_runs(const Validation& validation, OrderedJson& out) {
   if (validation.runs.empty()) return;
   const StudyRuns runs(validation);
-  std::map<std::string, std::pair<double, double>> anchors;  // by what: simulated, measured
+  std::map<std::string, std::pair<double, double>> anchors;  // by RunCell::what: the simulated and the measured value
   for (const RunCell& cell : validation.run_cells) {
     const double simulated = runs.value(cell.run, cell.value) * cell.scale;
     anchors[cell.what] = {simulated, cell.measured};
@@ -115,9 +115,9 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
   }
 }
 
-/// Errors of predicted cells, as absolute relative errors.
+/// Absolute relative errors of predicted cells.
 struct CellErrors {
-  /// Over the cells that have a certain baseline.
+  /// Sums over the cells that have a certain baseline.
   struct BaselineErrors {
     std::size_t count = 0;
     double sum = 0;             ///< of the baseline's errors

@@ -126,7 +126,7 @@ class Walk {
     add(2 * from * out, from, out, static_cast<std::int64_t>(from) * out + (bias ? out : 0), bias ? 2 : 1);
   }
 
-  /// Self-attention over pixels: keys and values may be pooled, as in SAGAN and BigGAN.
+  /// Adds self-attention over pixels. Keys and values may be pooled, as in SAGAN and BigGAN.
   void attention(JsonObject& in) {
     const int key = static_cast<int>(in.required("key").as_integer(1, kMaxChannels));
     const int value = static_cast<int>(in.required("value").as_integer(1, kMaxChannels));
@@ -142,7 +142,7 @@ class Walk {
 
   void norm(JsonObject& in) {
     const bool affine = flag(in, "affine", true);
-    // The input is read twice: for the statistics, and to apply them.
+    // The input is read twice: to compute the statistics, and to apply them.
     add(0, 2 * shape_.size(), shape_.size(), affine ? 2 * shape_.channels : 0, 2);
   }
 
@@ -160,7 +160,8 @@ class Walk {
     add(0, before, shape_.size(), 0, 1);
   }
 
-  /// Layers whose result leaves the main path. A branch starts from the main path, a side from an input of its own.
+  /// Adds layers whose result does not go on in the main path. A branch starts from the main path, a side from an input
+  /// of its own.
   void beside(JsonObject& in, bool own_input) {
     const Shape start = shape_;
     if (own_input) shape_ = read_shape(in.required("input"));
@@ -168,7 +169,7 @@ class Walk {
     shape_ = start;
   }
 
-  /// The layers and the shortcut start from the same input, and their results are added.
+  /// Adds a residual block: its layers and its shortcut start from the same input, and their results are added.
   void residual(JsonObject& in) {
     const Shape start = shape_;
     layers(in.required("layers"));

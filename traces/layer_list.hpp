@@ -27,9 +27,9 @@ inline constexpr double kBytesPerNumber = 4;  ///< size of an activation, weight
 struct LayerCost {
   double flops = 0;             ///< matrix work of the forward pass; a multiply-add is 2
   double read = 0;              ///< bytes of activations that the forward pass reads
-  double written = 0;           ///< bytes of activations that it writes
+  double written = 0;           ///< bytes of activations that the forward pass writes
   double kept = 0;              ///< bytes of outputs that the backward pass needs
-  std::int64_t launches = 0;    ///< kernels of the forward pass
+  std::int64_t launches = 0;    ///< kernels launched in the forward pass
   std::int64_t parameters = 0;  ///< trainable parameters of the layer, not per image
   LayerCost& operator+=(const LayerCost& more);
 };
@@ -41,7 +41,8 @@ struct LayerNetwork {
   LayerCost total() const;  ///< sum over the layers of one copy
 };
 
-/// A part of a step: `times` passes of one copy. It may be a mean: 0.0625 for a regularizer of every 16th step.
+/// A part of a step: `times` passes through one copy of a network. `times` may be a mean over steps, for example 0.0625
+/// for a regularizer in every 16th step.
 struct LayerPass {
   enum class Kind { forward, backward, backward_input, update };
   std::string name;
@@ -54,7 +55,7 @@ struct LayerList {
   std::string name, source, precision;
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
-  double bytes_per_image = 0;  ///< what is copied to the device for each image
+  double bytes_per_image = 0;  ///< bytes that are copied to the device for each image
 };
 
 /// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel
@@ -62,7 +63,7 @@ struct LayerList {
 /// updates one of the networks.
 LayerList read_layer_list(const JsonNode& root);
 
-/// The device whose roofline gives the times: rate of products, memory bandwidth, time to launch a kernel.
+/// The device whose roofline gives the times: rate of matrix products, memory bandwidth, time to launch a kernel.
 struct RooflineDevice {
   std::string name;  ///< "V100"
   FlopsPerSecond rate;

@@ -46,7 +46,8 @@ TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batc
   return phase;
 }
 
-/// A network's buckets, from its last layer on. Each is ready when the backward pass has reached its last layer.
+/// Adds a network's buckets, from its last layer on. A bucket is ready when the backward pass, in proportion to FLOPs,
+/// has computed the gradients of all its layers.
 void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork& network, const std::string& after) {
   double work = 0;
   for (const LayerCost& layer : network.layers) work += layer.flops;
@@ -62,8 +63,8 @@ void add_buckets(TraceBatch& entry, const std::string& name, const LayerNetwork&
   }
 }
 
-/// Changes the last buckets so that together they hold exactly all gradients, in spite of rounding and of layers that
-/// come before the first bucket's.
+/// Changes the network's last bucket so that its buckets together hold exactly all gradients. Some may be missing
+/// because of rounding, or because the first layers have no bucket.
 void add_missing_gradients(TraceBatch& entry, const std::string& name, const LayerNetwork& network) {
   double missing = network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
   for (const TraceBucket& bucket : entry.buckets)
@@ -103,7 +104,7 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
   }
   double parameters = 0, activations = 0;
   for (const auto& [name, network] : list.networks) {
-    // After the last backward pass before the network's first update, which finishes the gradients that are reduced.
+    // The gradients that are reduced are complete after the last backward pass before the network's first update.
     std::string after;
     for (const LayerPass& pass : list.step) {
       if (pass.network != name) continue;

@@ -96,7 +96,7 @@ class Collector {
   void check_time(const std::string& where, std::int64_t bytes, const Timing& timing) const {
     if (!std::isfinite(timing.microseconds) || timing.microseconds <= 0)
       fail(where, fmt::format("found a time of {} us, expected above zero", timing.microseconds));
-    // Only two decimals are printed, so that values such as 0.00 and 0.01 tell nothing.
+    // Only two decimals are printed, so that the check allows for rounding; a value such as 0.01 tells hardly anything.
     const double expected = static_cast<double>(bytes) / timing.microseconds * 1e-3;
     if (std::abs(timing.algbw - expected) > 0.006 + 0.02 * expected)
       fail(where, fmt::format("found algbw {} GB/s, expected {:.2f} of {} bytes in {} us: are columns missing?",
@@ -104,7 +104,7 @@ class Collector {
   }
 
   void check_factor(const std::string& where, const Timing& timing) {
-    if (timing.algbw < 1 || timing.busbw <= 0) return;  // printed with two decimals, hence inexact
+    if (timing.algbw < 1 || timing.busbw <= 0) return;  // two decimals are too few for such values
     const double factor = timing.busbw / timing.algbw;
     if (log_.bus_factor && std::abs(factor - *log_.bus_factor) > 0.03)
       fail(where, fmt::format("found busbw / algbw = {:.2f}, {:.2f} before: another collective or other ranks", factor,

@@ -27,14 +27,15 @@ struct NcclRow {
 
 struct NcclLog {
   std::string file;
-  std::string collective;            ///< "all-reduce", "reduce-scatter", "all-gather" or "broadcast"; empty: unknown
-  int ranks = 0;                     ///< 0: unknown
-  int nodes = 0;                     ///< hosts; 0: unknown
-  std::string gpu;                   ///< the GPU of rank 0 as the driver names it; empty: unknown
-  std::string version;               ///< NCCL's version, "2.18.3"; empty: unknown
-  std::optional<double> bus_factor;  ///< busbw / algbw; nothing if the rows are too slow for their digits to tell
-  std::vector<NcclRow> rows;         ///< at least one, by ascending size, all above zero
-  std::vector<std::string> notes;    ///< messages about what was left out or is unknown
+  std::string collective;  ///< "all-reduce", "reduce-scatter", "all-gather" or "broadcast"; empty: unknown
+  int ranks = 0;           ///< 0: unknown
+  int nodes = 0;           ///< hosts; 0: unknown
+  std::string gpu;         ///< the GPU of rank 0 as the driver names it; empty: unknown
+  std::string version;     ///< NCCL's version, "2.18.3"; empty: unknown
+  /// busbw / algbw; nothing if algbw is below 1 GB/s in all rows, because two decimals are too few then.
+  std::optional<double> bus_factor;
+  std::vector<NcclRow> rows;       ///< at least one, by ascending size, all above zero
+  std::vector<std::string> notes;  ///< messages for people about what was left out or is unknown
 };
 
 /// Reads a log. Throws ConfigError with the place if it is unreadable, has no table, a row that is cut short, a time

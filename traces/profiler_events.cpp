@@ -56,7 +56,7 @@ class Characters {
   std::size_t at_ = 0, size_ = 0;
 };
 
-/// The part of the document that the parser is in.
+/// An input iterator over the characters of a file, from which the JSON parser reads.
 class Cursor {
  public:
   using iterator_category = std::input_iterator_tag;
@@ -83,7 +83,7 @@ class Cursor {
   Characters* characters_;
 };
 
-/// The members of one event that matter, as the file has them.
+/// The members of one event that are used, as they are in the file.
 struct RawEvent {
   std::string phase, category, name, thread, collective, type;
   double start = -1, length = -1;  // microseconds
@@ -101,7 +101,7 @@ bool is_collective(const std::string& name) {
   return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
 }
 
-/// True for annotations that libraries make themselves; they are not phases of a step.
+/// True for annotations that libraries write, which are not phases of a step.
 bool is_library(const std::string& name) {
   for (const char* start : {"ProfilerStep", "nccl:", "enumerate(DataLoader)", "DistributedDataParallel",
                             "Optimizer.zero_grad", "autograd::", "record_param_comms"})

@@ -1,6 +1,6 @@
 #pragma once
 // Reads the events of a PyTorch profiler trace (Kineto's Chrome trace), plain or gzipped. The file is read as a stream,
-// because it may have gigabytes; some fifty bytes are kept for each GPU event.
+// because it may be gigabytes long; some fifty bytes are kept for each GPU event.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +20,7 @@ struct ProfilerStep : ProfilerSpan {
   std::string thread;
 };
 
-/// A named stretch of a host thread, as record_function() writes it.
+/// A named stretch of time of a host thread, as record_function() writes it.
 struct ProfilerAnnotation : ProfilerSpan {
   std::string name, thread;
 };
@@ -29,7 +29,7 @@ struct ProfilerGpuEvent : ProfilerSpan {
   enum class Kind : std::uint8_t { compute, collective, copy_in, copy_out };
   Kind kind = Kind::compute;
   std::int64_t stream = 0;
-  double launched = -1;    ///< when the host launched it; negative: unknown
+  double launched = -1;    ///< when the host launched it, in seconds; negative: unknown
   std::int64_t bytes = 0;  ///< size of a collective's message or of a copy; 0: unknown
   std::int32_t what = -1;  ///< index into `collectives`; -1: not a collective
 };

@@ -133,7 +133,7 @@ void find_segments(Step& step, const std::vector<ProfilerAnnotation>& outer) {
       segment.start = event->start;
       segment.end = event->end;
       segment.name = times == 1 ? name : fmt::format("{} ({})", name, times);
-      // Streams overlap; a phase begins where the one before ends, so that phases do not.
+      // Kernels of several streams may overlap, but phases must not: each begins no earlier than the one before ends.
       if (!step.segments.empty()) segment.start = std::max(segment.start, step.segments.back().end);
       step.segments.push_back(std::move(segment));
       current = annotation;

@@ -1,5 +1,5 @@
 #pragma once
-// Makes a step trace of a PyTorch profiler trace: what one GPU computes in each phase of a step, without the time in
+// Makes a step trace from a PyTorch profiler trace: what one GPU computes in each phase of a step, without the time in
 // which it waits for others, and what it sends.
 
 #include <optional>
@@ -13,18 +13,18 @@
 
 namespace ganymede::traces {
 
-/// `software.backend` of a trace made so.
+/// `software.backend` of a step trace that was made from a profiler trace.
 inline constexpr std::string_view kProfilerBackend = "profiler";
 
 struct ProfilerOptions {
   int batch = 0;  ///< images per GPU and step, which the trace does not say
   std::string model;
-  RooflineDevice device;            ///< the GPU that was recorded, by a platform's name for it
-  std::int64_t parameters = 0;      ///< number of trainable ones; 0: as many as the all-reduces carry
+  RooflineDevice device;            ///< the recorded GPU, under the name that platforms give it
+  std::int64_t parameters = 0;      ///< number of trainable parameters; 0: as many as the all-reduces carry
   std::optional<LayerList> layers;  ///< for FLOPs and bytes; without it a trace can predict only its own device
 };
 
-/// How the mean step, of those that are kept, divides; in seconds.
+/// What the mean of the steps that are kept consists of, in seconds.
 struct ProfilerBreakdown {
   double step = 0, compute = 0;
   double exposed = 0, overlapped = 0;  ///< collectives without and with computation at the same time

@@ -1,5 +1,5 @@
 #pragma once
-// Quality curves, `ganymede.quality/1`: how good a generator is after how many images, recorded by real trainings at
+// Quality curves, `ganymede.quality/1`: how good a generator is after a number of images, recorded in real trainings at
 // one or several batch sizes. With them a run can have a quality as its target. A larger batch needs more images to
 // reach the same quality; the run pays for them.
 
@@ -23,10 +23,10 @@ struct QualityCurve {
   int batch = 0;  ///< images per step of all workers together
   std::uint64_t seed = 0;
   std::string software;              ///< "ganymede 0.1.0 (eigen)"
-  std::vector<QualityPoint> points;  ///< ascending in their images
+  std::vector<QualityPoint> points;  ///< in ascending order of images
 };
 
-/// Trainings of one model on one dataset, measured in the features of one network. Figures of different feature
+/// Trainings of one model on one dataset, measured in the features of one network. Values from different feature
 /// networks cannot be compared.
 struct QualityCurves {
   std::string model, dataset, features;
@@ -35,7 +35,7 @@ struct QualityCurves {
 
 inline constexpr const char* kQualitySchema = "ganymede.quality/1";
 
-/// Reads curves. Throws a located ConfigError for unsorted images and impossible figures (a FID below 0, an inception
+/// Reads curves. Throws a located ConfigError for unsorted images and impossible values (an FID below 0, an inception
 /// score below 1).
 QualityCurves read_quality_curves(const JsonNode& root);
 std::string write_quality_curves(const QualityCurves& curves);
@@ -47,14 +47,15 @@ struct QualityTarget {
 
 struct ImagesNeeded {
   double images = 0;
-  double low = 0, high = 0;  ///< the fewest and the most that a training at these batch sizes needed
+  double low = 0, high = 0;  ///< the fewest and the most images that a training at these batch sizes needed
   std::vector<std::string> notes;
 };
 
 /// Images that a training with this global batch needs. Each curve is interpolated linearly over the logarithm of the
-/// images, by the best figure so far; seeds are joined by the geometric mean; between two recorded batch sizes
-/// logarithms are interpolated linearly. Beyond the recorded batch sizes the nearest one counts, and a note says so.
-/// Throws ConfigError with the best recorded figure if no curve reaches the target.
+/// images, with the best value reached so far; several seeds count by their geometric mean; between two recorded batch
+/// sizes the logarithm of the images is interpolated linearly over the logarithm of the batch size. Beyond the recorded
+/// batch sizes the nearest one counts, and a note says so. Throws ConfigError with the best recorded value if no curve
+/// reaches the target.
 ImagesNeeded images_for(const QualityCurves& curves, const QualityTarget& target, double batch);
 
 }  // namespace ganymede::traces

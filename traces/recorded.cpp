@@ -18,8 +18,8 @@ const std::vector<std::string>& recorded_names() {
 
 namespace {
 
-/// The device whose data sheet times the steps. The choice hardly matters, because the times are computed again for any
-/// other GPU.
+/// The trace of the list of layers that `wanted` names, as a file's text. Its times follow from the V100's data sheet;
+/// the choice hardly matters, because they are computed again for any other GPU.
 std::string layers_text(const JsonNode& at, std::string_view wanted) {
   const std::size_t colon = wanted.find(':');
   std::optional<std::string> precision;

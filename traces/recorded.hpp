@@ -12,8 +12,8 @@ namespace ganymede::traces {
 
 inline constexpr std::string_view kRecorded = "recorded:";
 /// "layers:cyclegan" names the trace that `import layers` makes of traces/layers/cyclegan.json, with batches 1, 2, 4, …
-/// 256, timed by the roofline of a V100's data sheet (for other GPUs it is computed again). "layers:cyclegan:fp16" is
-/// the same in another precision.
+/// 256, timed by the roofline of a V100's data sheet (other GPUs are timed by their own). "layers:cyclegan:fp16" is the
+/// same in another precision.
 inline constexpr std::string_view kLayers = "layers:";
 
 /// Names of the recorded traces, sorted.

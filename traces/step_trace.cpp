@@ -13,7 +13,7 @@ namespace {
 constexpr double kMax = std::numeric_limits<double>::max();
 constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
-// Seconds by which a phase may seem to end after its step, because clocks round.
+// Seconds by which a phase may seem to end after its step, because clocks are rounded.
 constexpr double kClockSlack_s = 1e-6;
 
 TraceDevice read_device(const JsonNode& node) {

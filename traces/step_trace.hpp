@@ -22,11 +22,11 @@ struct TraceDevice {
   FlopsPerSecond fp32;              ///< best measured dense fp32 rate
   BytesPerSecond memory_bandwidth;  ///< measured copy bandwidth (bytes read + bytes written per second)
   Bytes memory;
-  // `calibrate` measures these too; nothing: not measured.
+  // `calibrate` measures these too; absent: not measured.
   std::optional<FlopsPerSecond> convolution = {};   ///< rate of a DCGAN's convolution
-  std::optional<Seconds> launch = {};               ///< between the starts of two of the smallest operations
+  std::optional<Seconds> launch = {};               ///< time between the starts of two of the smallest operations
   std::optional<BytesPerSecond> host_copy = {};     ///< from the host's memory to the device's
-  std::optional<BytesPerSecond> storage_read = {};  ///< reading a file that no cache holds
+  std::optional<BytesPerSecond> storage_read = {};  ///< rate of reading a file that no cache holds
 };
 
 /// The software that ran the step: "ganymede" or "PyTorch", its version, and the backend ("eigen", "cuda").
@@ -37,7 +37,7 @@ struct TraceSoftware {
 };
 
 struct TraceNetwork {
-  std::int64_t parameters = 0;  ///< number of trainable ones
+  std::int64_t parameters = 0;  ///< number of trainable parameters
   /// Matrix work of one whole step divided by the batch, where a multiply-add is 2. It sums over all phases of this
   /// network: the generator's include the passes through the discriminator in the generator's update.
   double flops_per_image = 0;
@@ -55,8 +55,8 @@ struct TracePhase {
   std::vector<double> seconds;
   std::vector<double> host_s;  ///< host time in the phase beside the device's work: launching, bookkeeping
   double flops = 0;            ///< matrix work in one step
-  double bytes_read = 0;       ///< what its kernels must read from device memory at least
-  double bytes_written = 0;    ///< likewise
+  double bytes_read = 0;       ///< least number of bytes that its kernels must read from device memory in one step
+  double bytes_written = 0;    ///< the same for writing
   std::int64_t launches = 0;   ///< kernels launched in one step
 };
 
@@ -73,13 +73,13 @@ struct TraceBucket {
 
 struct TraceUtilization {
   double interval_s = 0;  ///< time between two samples
-  std::map<std::string, std::vector<double>>
-      samples;  ///< "cpu": cores busy; "gpu": share of the time busy; "memory_bytes" …
+  /// By kind: "cpu" (busy cores), "gpu" (share of the time busy), "memory_bytes" and others.
+  std::map<std::string, std::vector<double>> samples;
 };
 
-/// Says how an entry was computed that was not recorded. It is never written to a file.
+/// How an entry that was not recorded was computed. It is never written to a file.
 struct CarriedBatch {
-  std::string rule;           ///< in words, for messages
+  std::string rule;           ///< in words, for people
   double relative_error = 0;  ///< half-width of the 95 % interval of the step time, relative
   std::vector<std::string> warnings;
 };
