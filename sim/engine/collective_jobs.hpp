@@ -37,7 +37,7 @@ struct Job {
 
 struct CollectiveTimes {
   std::vector<Seconds> done;  ///< when each rank is done, on the clock of the arrivals
-  std::int64_t messages = 0;  ///< in the whole schedule, simulated or not
+  std::int64_t messages = 0;  ///< number of messages in the whole schedule, simulated or not
 };
 
 /// One message of a simulation, for timelines.

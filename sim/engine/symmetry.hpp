@@ -36,7 +36,7 @@ struct QuotientTransfer {
 struct QuotientStage {
   std::int64_t first_round = 0, rounds = 0;
   std::vector<QuotientTransfer> transfers;
-  /// For each class of ranks the indices of its transfers; an index comes twice if the class is both source and
+  /// For each class of ranks the indices of its transfers; an index is listed twice if the class is both source and
   /// destination.
   std::vector<std::vector<int>> of_class;
 };

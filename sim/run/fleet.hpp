@@ -21,11 +21,11 @@ struct Node {
   bool member = false;       ///< trains, or is starting to
   bool joined = false;       ///< has been a member
   bool noticed = false;      ///< will be taken back by the provider
-  bool warned = false;       ///< and was told so before it goes
+  bool warned = false;       ///< the provider announced this before it takes the node back
   bool interrupted = false;  ///< was taken back by the provider
   Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
   Nanoseconds runs = kNever;    ///< end of the host's boot, when the pull of the container image begins
-  Nanoseconds leaves = kNever;  ///< when the provider takes it back, as far as is known
+  Nanoseconds leaves = kNever;  ///< when the provider takes it back; kNever: not known
 
   bool held() const { return state == State::booting || state == State::ready; }
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What a simulated run comes to: the typed form of `ganymede.result/1`.
+// The result of a simulated run: the typed form of `ganymede.result/1`.
 
 #include <array>
 #include <cstdint>
@@ -29,8 +29,8 @@ struct RunEvent {
   std::string pool;    ///< whose nodes it is about; may be empty
   int nodes = 0;       ///< 0 if it is not about nodes
   std::string detail;  ///< name of a stage, or factor of a slowdown
-  std::int64_t times =
-      1;  ///< several checkpoints without another event between them are one entry, at the last one's end
+  /// Several checkpoints without another event between them are one entry, at the end of the last one.
+  std::int64_t times = 1;
 };
 
 /// What a run used of one pool.
@@ -41,7 +41,7 @@ struct PoolUse {
   MicroUsd usd;               ///< for its instance-hours
   std::optional<double> kwh;  ///< none where the platform states no power
   double kg_co2e = 0;         ///< for `kwh`
-  std::string owned;          ///< what the price of machines of one's own takes for granted; empty: they are rented
+  std::string owned;          ///< assumptions behind the price of owned machines; empty: rented ones
 };
 
 /// Where the money for instance-hours went. The parts sum exactly to those items of the bill.
@@ -102,8 +102,8 @@ struct Result {
   // Utilization.
   double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
   double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
-  std::optional<double>
-      cpu;  ///< share of the vCPUs held that input and launching keep busy; none if they are not stated
+  /// Share of the vCPUs held that input and launching keep busy; none if vCPUs are not stated.
+  std::optional<double> cpu;
   std::optional<double> cpu_reserved, memory_reserved;  ///< shares of the training nodes' vCPUs and memory, over time
   double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
   Bytes memory;        ///< of one GPU
@@ -117,7 +117,7 @@ struct Result {
   std::optional<double> staleness;  ///< asynchronous: updates by others between reading and updating
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
-  bool met = true;  ///< deadline and budget are kept, where there are any
+  bool met = true;  ///< true: the run keeps its deadline and its budget, if any
   std::optional<SeedRuns> seeds;
   std::vector<RunEvent> events;
   std::vector<StepSpan> spans;  ///< of some steps of the configuration that trained most; empty unless asked for
@@ -134,8 +134,8 @@ struct Result {
   // Provenance.
   std::string hash;  ///< of the scenario with its files
   std::uint64_t seed = 0;
-  /// How sure it is when spot nodes are taken back, for the least sure pool: "none" (no spot), "measured", "stated",
-  /// "preset" or "assumed".
+  /// How certain it is when spot nodes are taken back, for the least certain pool: "none" (no spot), "measured",
+  /// "stated", "preset" or "assumed".
   std::string risk;
   std::string inputs;  ///< the least certain of the inputs: "measured" or "transferred"
   std::string step_source, fabric_source, software, prices_as_of;
@@ -144,7 +144,7 @@ struct Result {
 
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
-/// The same in one line.
+/// The same JSON in one line.
 std::string result_line(const Result& result);
 
 }  // namespace ganymede::sim

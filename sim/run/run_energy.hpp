@@ -1,5 +1,6 @@
 #pragma once
-// Electricity and carbon of a finished run: GPUs by how busy they were, hosts by how busy their processors were.
+// Electricity and carbon of a finished run: GPUs draw power by how busy they were, hosts by how busy their processors
+// were.
 
 #include <optional>
 #include <string>

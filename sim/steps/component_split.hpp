@@ -1,5 +1,5 @@
 #pragma once
-// Generator and discriminator on different GPUs: fake images cross one way, their gradients the other.
+// Generator and discriminator on different GPUs: fake images cross in one direction, their gradients in the other.
 
 #include <vector>
 
@@ -37,7 +37,7 @@ class ComponentSplit : public StepProcess {
   Seconds now_;
 
   // State of the step under way.
-  std::vector<Seconds> chain_;      // by pair: when its chain of phases has come so far
+  std::vector<Seconds> chain_;      // by pair: end of the last phase that has run
   std::vector<bool> at_generator_;  // by pair: its images or gradients are on the generator's GPU
   std::vector<Seconds> ready_;      // by bucket: when it is ready in all pairs
 };
