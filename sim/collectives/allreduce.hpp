@@ -26,7 +26,7 @@ namespace ganymede::sim {
 enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast };
 std::string_view to_string(Collective collective);              ///< "all-reduce", "reduce-scatter", ...
 std::vector<std::string> collective_names();                    ///< in the order of the enumeration
-Collective parse_collective(std::string_view name);             ///< ConfigError for an unknown name
+Collective parse_collective(std::string_view name);             ///< throws ConfigError for an unknown name
 double bus_bandwidth_factor(Collective collective, int ranks);  ///< bus bandwidth / algorithm bandwidth (nccl-tests)
 
 /// A set of collectives, for example {Collective::all_reduce, Collective::broadcast}.
@@ -77,7 +77,7 @@ struct AllReduceScheme {
   /// Returns why the scheme cannot serve the request ("knows no broadcast", "needs a torus", a bad variant); nullopt:
   /// it can.
   std::optional<std::string> why_not(const PlanRequest& request) const;
-  /// The summary, followed by the variants in parentheses where there are any.
+  /// The summary, followed by the variants in parentheses if there are any.
   std::string description() const;
 };
 
@@ -89,7 +89,7 @@ std::vector<std::string> allreduce_scheme_names(SchemeTable table = allreduce_sc
 /// The names of schemes that are planned by default.
 std::vector<std::string> default_plan_schemes(SchemeTable table = allreduce_schemes());
 /// A regular expression (ECMA 262) that a JSON schema may use: "^(ring|tree(:.+)?|...)$". It accepts every known name,
-/// and text after a colon where the scheme has variants.
+/// and text after a colon if the scheme has variants.
 std::string allreduce_scheme_pattern(SchemeTable table = allreduce_schemes());
 /// The Markdown table of schemes that docs/model.md holds.
 std::string allreduce_scheme_docs(SchemeTable table = allreduce_schemes());

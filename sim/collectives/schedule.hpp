@@ -69,9 +69,8 @@ struct ProtocolCost {
 ///    does not matter.
 class Schedule {
  public:
-  /// `bytes` is the length of each endpoint's buffer: the payload, padded where the scheme divides it into equal
-  /// chunks. Requires 0 < ranks <= endpoints, bytes >= 0, and stages whose `expand` always gives the same answer for a
-  /// round.
+  /// `bytes` is the length of each endpoint's buffer: the payload, padded if the scheme divides it into equal chunks.
+  /// Requires 0 < ranks <= endpoints, bytes >= 0, and stages whose `expand` always gives the same answer for a round.
   Schedule(int ranks, int endpoints, std::int64_t bytes, std::vector<Stage> stages, ProtocolCost cost = {});
   Schedule(int ranks, std::int64_t bytes, std::vector<Stage> stages)
       : Schedule(ranks, ranks, bytes, std::move(stages)) {}

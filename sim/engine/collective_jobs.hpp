@@ -30,7 +30,7 @@ struct Communicator {
   std::vector<CollectiveCall> calls;
 };
 
-/// A training job on a fabric. So far every caller runs one.
+/// A training job on a fabric. All callers now run one job at a time.
 struct Job {
   std::vector<Communicator> communicators;
 };

@@ -17,8 +17,8 @@ namespace ganymede::sim {
 /// The cost whose removal would shorten jobs the most.
 struct Bottleneck {
   /// "latency"; "reduction"; "per_flow": the platform's limit of one connection, on links with bandwidth to spare;
-  /// "protocol": the same limit where the scheme's protocol sets it; or the kind of the busiest link, for example
-  /// "nic.up" or "gpu_link.down". "": nothing takes time.
+  /// "protocol": the same limit if the scheme's protocol sets it; or the kind of the busiest link, for example "nic.up"
+  /// or "gpu_link.down". "": nothing takes time.
   std::string what;
   double share = 0;  ///< share of the time that the removal saves
 };

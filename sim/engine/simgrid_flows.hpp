@@ -18,7 +18,7 @@ struct SimGridFlow {
   int source, destination;  ///< endpoints
   int path_index;           ///< in FabricGraph::paths()
   double bytes;
-  double limit;  ///< bytes a second; infinite: none
+  double limit;  ///< bytes per second; infinite: no limit
 };
 
 /// The hosts, links and routes of a fabric. A route is made when it is first needed, since most pairs never need one.
@@ -51,7 +51,7 @@ class SimGridFlows {
   int paths_per_pair_;
   int limits_;
   std::vector<double> limit_values_;                // in the order of their first use
-  std::map<double, simgrid::s4u::Link*> limiters_;  // by limit, bytes a second
+  std::map<double, simgrid::s4u::Link*> limiters_;  // by limit, bytes per second
   std::vector<simgrid::s4u::Link*> unused_limiters_;
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   simgrid::s4u::NetZone* zone_ = nullptr;

@@ -27,7 +27,7 @@ struct BillItem {
 struct Bill {
   std::vector<BillItem> items;
 
-  MicroUsd total() const;  ///< Failure if the sum does not fit into 64 bits
+  MicroUsd total() const;  ///< throws Failure if the sum does not fit into 64 bits
 };
 
 /// A metered time is the sum of very many steps, whose lengths are doubles. Time that exceeds a provider's unit by no
@@ -56,11 +56,12 @@ struct Rental {
 };
 
 /// Returns the nanoseconds billed for `metered` nanoseconds: at least the minimum, rounded up to the granularity,
-/// except that an excess of up to kNoiseNanoseconds over a unit is ignored. Failure if they do not fit into 64 bits.
+/// except that an excess of up to kNoiseNanoseconds over a unit is ignored. Throws Failure if the result does not fit
+/// into 64 bits.
 std::int64_t billed_time(std::int64_t metered, const BillingRule& rule);
 
 /// Returns the items for instances of one type at one price: one item, or one for each share of the list price under
-/// sustained use; none if nothing is charged. Failure if an amount does not fit into 64 bits.
+/// sustained use; none if nothing is charged. Throws Failure if an amount does not fit into 64 bits.
 std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
                                      const BillingRule& rule);
 
@@ -69,8 +70,8 @@ std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour pr
 std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
                              std::span<const platforms::PriceTier> tiers);
 
-/// Returns the item for `quantity` units at `unit_price` each, rounded to the nearest micro-dollar. Failure if the
-/// amount does not fit into 64 bits.
+/// Returns the item for `quantity` units at `unit_price` each, rounded to the nearest micro-dollar. Throws Failure if
+/// the amount does not fit into 64 bits.
 BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price);
 
 }  // namespace ganymede::sim

@@ -58,11 +58,13 @@ class Fleet {
   void wait(std::size_t index);
   /// The node is held from now on; its host boots for `boot`.
   void grant(std::size_t index, Nanoseconds now, Nanoseconds boot);
+  /// The node has booted and pulled its image, and may train.
   void make_ready(std::size_t index, Nanoseconds now);
   /// The provider takes the node back at `leaves`. `warned`: it says so before.
   void notice(std::size_t index, Nanoseconds leaves, bool warned);
+  /// Makes a ready node a member of the training, or no longer one.
   void set_member(std::size_t index, bool member);
-  /// Takes a node away: released, lost or never granted.
+  /// Removes a node that is released, lost (`lost`) or was never granted.
   void remove(std::size_t index, Nanoseconds now, bool lost);
 
   // Counts, kept up to date by the changes above.

@@ -39,7 +39,7 @@ struct PoolUse {
   GpuSeconds gpu_seconds;
   double node_hours = 0;
   MicroUsd usd;               ///< for its instance-hours
-  std::optional<double> kwh;  ///< none where the platform states no power
+  std::optional<double> kwh;  ///< none if the platform states no power
   double kg_co2e = 0;         ///< for `kwh`
   std::string owned;          ///< assumptions behind the price of owned machines; empty: rented ones
 };
@@ -95,7 +95,7 @@ struct Result {
   Seconds step_mean;
   Interval interval_s;           ///< of the total: all stated error
   Interval sampling_interval_s;  ///< of the total: error of the steps' sampling, and the spread between equal runs
-  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s where the inputs are measured
+  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s if the inputs are measured
   std::int64_t steps_simulated = 0;
   std::string fidelity;
 
@@ -126,7 +126,7 @@ struct Result {
   Bill bill;
   CostByUse cost_by_use;
   Interval cost_usd;                 ///< in dollars, over the bounds of interval_s
-  std::optional<Energy> energy;      ///< none where the platform states no power
+  std::optional<Energy> energy;      ///< none if the platform states no power
   Interval kwh, kg_co2e;             ///< of `energy`, at the bounds of interval_s
   double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 for hosts whose power is not stated
   std::string grid;                  ///< sources of the carbon intensities

@@ -42,8 +42,7 @@ struct RunRecord {
   bool events_truncated = false;  ///< more happened than `events` lists
 };
 
-// Times that nodes were held. `stretch` moves what happened to where it would have been in a run that takes longer or
-// shorter.
+// Times for which nodes were held. `stretch` moves events to their times in a run that takes longer or shorter.
 
 /// Node-nanoseconds from grant to release, over all nodes of a pool; the idle tail after the run is left out.
 Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch = Stretch());

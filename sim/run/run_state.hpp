@@ -25,7 +25,7 @@ struct RunContext {
   const Scenario& scenario;
   /// The steps of a configuration: the same distribution for the same configuration, at the same address.
   std::function<const StepDistribution&(const Configuration&)> steps_of;
-  /// Relative error of the step time of a pool in a stage where it was measured; 0 where it is transferred.
+  /// Relative error of the step time of a pool in a stage if that time was measured; 0 if it is transferred.
   std::function<double(std::size_t pool, std::size_t stage)> measured_error;
   std::vector<double> pool_speeds;  ///< for each pool the speed of one GPU on this workload; the first pool's is 1
   std::vector<double> stage_ends;   ///< in the target's unit; the last is the target
@@ -50,7 +50,7 @@ struct ActiveSlowdown {
   Nanoseconds until;
 };
 
-/// What a run knows of one of the scenario's pools besides its nodes.
+/// What a run knows about one of the scenario's pools in addition to its nodes.
 struct PoolState {
   Capacity capacity;
   RandomStream lifetimes;       ///< draws lifetimes of nodes and times without nodes

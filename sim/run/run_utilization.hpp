@@ -17,12 +17,13 @@ struct RunUtilization {
   /// Share of the vCPUs held that input and launching keep busy; none if vCPUs are not stated. Above 1: the run needs
   /// more than it has.
   std::optional<double> cpu;
-  /// Shares of the training nodes' vCPUs and memory that the policy reserved; none where they are not stated.
+  /// Shares of the training nodes' vCPUs and memory that the policy reserved; none if they are not stated.
   std::optional<double> cpu_reserved, memory_reserved;
   double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
   std::vector<std::string> warnings;
 };
 
+/// `accounts` must be those of close_accounts(scenario, record).
 RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
                               const std::vector<PoolAccount>& accounts);
 

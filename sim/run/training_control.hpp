@@ -1,5 +1,5 @@
 #pragma once
-// Starts, ends and pauses of training. These are the parts of which transitions are made.
+// Starts, ends and pauses of training. Transitions are composed of these functions.
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-// "faults" of a scenario.
+// "faults" of a scenario: what may go wrong in a run, at random or at given times.
 
 #include "sim/scenario/faults.hpp"
 

@@ -89,6 +89,7 @@ struct PoolLink {
 
 /// True if both pools are of the same catalog and in the same region and zone; pools without a zone count as one place.
 bool same_place(const ScenarioPool& a, const ScenarioPool& b);
+/// What lies between two pools in different places: zones of a region, regions of a provider, or clouds.
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
 /// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; nullopt if the catalog does not say.
 std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);

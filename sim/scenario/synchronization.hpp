@@ -31,8 +31,9 @@ struct Synchronization {
 /// Number of batches that `workers` workers load and train on in a step: one for each worker, or one for each pair
 /// under component_split.
 int batches_loaded(const Synchronization& synchronization, int workers);
-/// Number of batches of a step that count, without those that are dropped because of backup workers. Images a step,
-/// epochs and targets follow from this number. For example, 8 workers of which 1 is a backup train 7 batches a step.
+/// Number of batches of a step that count, without those that are dropped because of backup workers. Images per step,
+/// epochs and targets follow from this number. For example, 8 workers including 1 backup worker train 7 batches per
+/// step.
 int batches_a_step(const Synchronization& synchronization, int workers);
 
 /// Dedicated machines that hold the weights of asynchronous training, rented on demand from the request to the end.

@@ -13,7 +13,7 @@ namespace ganymede::sim {
 /// each on the GPU of the network whose layers it walks; between two phases on different GPUs a batch of images or of
 /// their gradients crosses, which takes `crossing`. A network's gradients are reduced over the pairs when its backward
 /// pass has ended, and its update waits for them; `reduce_s` is the time of each bucket from the last arrival on (0 for
-/// one pair). A pair trains one batch a step and repeats one recorded step, that of its first worker's row. With an odd
+/// one pair). A pair trains one batch per step and repeats one recorded step, the row of its first worker. With an odd
 /// number of workers the last one has no partner and waits.
 class ComponentSplit : public StepProcess {
  public:

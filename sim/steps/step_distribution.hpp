@@ -23,7 +23,7 @@ struct Configuration {
   int slow = 0;                     ///< Workers whose steps take `slow_factor` times as long.
   double slow_factor = 1;
   double cpus = 1;    ///< Share of the hosts' vCPUs that the job may use.
-  double memory = 1;  ///< Share of the hosts' memory; the steps depend on it by `cached` alone.
+  double memory = 1;  ///< Share of the hosts' memory; it affects the steps only through `cached`.
   auto operator<=>(const Configuration&) const = default;
 };
 
@@ -39,7 +39,7 @@ struct StepDistribution {
   double half_width = 0;       ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
   double own_variance = 0;     ///< In s²: the time of n steps of a run has n times this variance.
   std::int64_t simulated = 0;  ///< Steps that were simulated.
-  bool precise = true;         ///< The precision that was asked for was reached.
+  bool precise = true;         ///< True: the requested precision was reached.
   double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.
   std::vector<PoolStep> pools;
   Seconds busiest_link;         ///< Time for which a step needs the busiest link at its full bandwidth.
