@@ -8,8 +8,8 @@
 #include "common/errors.hpp"
 #include "common/text.hpp"
 
-// The register: one row a scheme, in the order in which users see them. ROW(two_level) is the object `two_level_scheme`
-// that schemes/two_level.cpp defines.
+// The register: one row for each scheme, in the order in which users see them. ROW(two_level) is the object
+// `two_level_scheme` that schemes/two_level.cpp defines.
 #define GANYMEDE_ALLREDUCE_SCHEMES(ROW) \
   ROW(ring)                             \
   ROW(multi_ring)                       \
@@ -35,7 +35,8 @@ namespace {
 
 constexpr std::array kCollectiveNames{"all-reduce", "reduce-scatter", "all-gather", "broadcast"};
 
-/// "reduce-scatter, broadcast": what a scheme knows besides all-reduce; "" for all-reduce alone.
+/// Lists the collectives that a scheme knows besides all-reduce, for example "reduce-scatter, broadcast"; "" if it
+/// knows only all-reduce.
 std::string other_collectives(const AllReduceScheme& scheme) {
   std::string text;
   for (std::size_t i = 1; i < kCollectiveNames.size(); ++i)

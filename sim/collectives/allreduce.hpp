@@ -1,6 +1,6 @@
 #pragma once
-// All-reduce schemes: what one says of itself, and the register of all of them. Each scheme is an object in a file of
-// its own under schemes/; allreduce.cpp holds the register, one row a scheme.
+// The descriptor of an all-reduce scheme and the register of all schemes. Each scheme is an object in its own file
+// under schemes/; allreduce.cpp holds the register, with one row for each scheme.
 //
 //   const Scheme scheme = parse_scheme("ring");
 //   const Schedule schedule = scheme.plan({.topology = clustered(8, 4), .bytes = 64 << 20});
@@ -20,14 +20,14 @@
 
 namespace ganymede::sim {
 
-/// The collectives that a plan may implement. Bytes are those of the whole buffer, as in nccl-tests: after a
-/// reduce_scatter a rank keeps one n-th of them, before an all_gather it holds one n-th. The root of a broadcast is
-/// rank 0.
+/// The collectives that a plan may implement. Sizes in bytes are those of the whole buffer, as in nccl-tests: with n
+/// ranks, a rank keeps 1/n of the bytes after a reduce_scatter and holds 1/n of them before an all_gather. The root of
+/// a broadcast is rank 0.
 enum class Collective { all_reduce, reduce_scatter, all_gather, broadcast };
 std::string_view to_string(Collective collective);              ///< "all-reduce", "reduce-scatter", ...
 std::vector<std::string> collective_names();                    ///< in the order of the enumeration
-Collective parse_collective(std::string_view name);             ///< ConfigError for an unknown name
-double bus_bandwidth_factor(Collective collective, int ranks);  ///< bus over algorithm bandwidth, as in nccl-tests
+Collective parse_collective(std::string_view name);             ///< throws ConfigError for an unknown name
+double bus_bandwidth_factor(Collective collective, int ranks);  ///< bus bandwidth / algorithm bandwidth (nccl-tests)
 
 /// A set of collectives, for example {Collective::all_reduce, Collective::broadcast}.
 class CollectiveSet {
@@ -48,36 +48,40 @@ struct PlanRequest {
   Topology topology;
   std::int64_t bytes = 0;  ///< size of each rank's buffer
   Collective collective = Collective::all_reduce;
-  std::string variant;  ///< what follows the colon of "name:variant"; "" without a colon
+  std::string variant;  ///< the text after the colon of "name:variant"; "" if there is no colon
 };
 
-/// A scheme. It describes itself: whatever lists, documents or offers schemes walks these members.
+/// A scheme that describes itself: lists, documentation and choices of schemes are made from these members.
 struct AllReduceScheme {
-  std::string_view name;           ///< as users write it; "two-level" stands in schemes/two_level.cpp
+  std::string_view name;           ///< as users write it; "two-level" is in schemes/two_level.cpp
   std::string_view summary;        ///< one line for `ganymede list schemes`
-  std::string_view variants = {};  ///< what may follow the colon, in words; "": nothing may
-  std::string_view needs = {};     ///< what the fabric must offer, in words; "": any fabric will do
+  std::string_view variants = {};  ///< says what may follow the colon; "": there are no variants
+  std::string_view needs = {};     ///< says what the fabric must offer; "": any fabric will do
   CollectiveSet collectives = {Collective::all_reduce};
-  /// True: `ganymede plan` tries the scheme where a request names none. The other schemes were the fastest for none of
-  /// 1,065 sets of 1 to 16 GPUs of the catalogs, with dcgan-64 in batches of 16 to 128 a GPU: multi-ring and two-level
-  /// equal the ring there, trees and hierarchical-copy move all bytes over one link, and torus needs the shape of one.
+  /// True: `ganymede plan` tries the scheme if a request names no scheme. None of the other schemes was the fastest for
+  /// any of 1,065 sets of 1 to 16 GPUs of the catalogs that train dcgan-64 in batches of 16 to 128 per GPU: there
+  /// multi-ring and two-level take as long as the ring, trees and hierarchical-copy move all bytes over one link, and
+  /// torus needs a fabric with the shape of a torus.
   bool planned_by_default = false;
 
-  /// Returns who sends what to whom. Pure, and O(1) in bytes and rounds; no rounds for one rank or no bytes. The
-  /// request must be one for which why_not() returns nullopt.
+  /// Returns the schedule: who sends which bytes to whom. Pure; the cost does not grow with the number of bytes or
+  /// rounds. The schedule has no rounds for one rank or zero bytes. Precondition: why_not(request) returns nullopt.
   Schedule (*plan)(const PlanRequest& request) = nullptr;
-  /// Reasons against a request that only the scheme can know, such as a variant that it cannot parse; null: none.
+  /// Returns why the scheme refuses a request, for example because it cannot parse the variant; nullopt: it does not. A
+  /// null pointer: the scheme refuses nothing.
   std::optional<std::string> (*refusal)(const PlanRequest& request) = nullptr;
-  /// The exact time of an all-reduce by `plan` when all endpoints hang on a star; null: no formula is known.
+  /// Returns the exact time of an all-reduce by `plan` on a star (closed_form.hpp). A null pointer: no formula is
+  /// known.
   Seconds (*on_star)(const PlanRequest& request, const Star& star) = nullptr;
 
-  /// Why the scheme cannot serve the request ("knows no broadcast", "needs a torus", a bad variant); nullopt: it can.
+  /// Returns why the scheme cannot serve the request ("knows no broadcast", "needs a torus", a bad variant); nullopt:
+  /// it can.
   std::optional<std::string> why_not(const PlanRequest& request) const;
-  /// The summary, followed by the variants in parentheses where there are any.
+  /// The summary, followed by the variants in parentheses if there are any.
   std::string description() const;
 };
 
-/// The register, in the order in which schemes are listed. Functions below take another table for tests.
+/// The register, in the order in which schemes are listed. Tests may pass another table to the functions below.
 using SchemeTable = std::span<const AllReduceScheme>;
 SchemeTable allreduce_schemes();
 
@@ -85,12 +89,13 @@ std::vector<std::string> allreduce_scheme_names(SchemeTable table = allreduce_sc
 /// The names of schemes that are planned by default.
 std::vector<std::string> default_plan_schemes(SchemeTable table = allreduce_schemes());
 /// A regular expression (ECMA 262) that a JSON schema may use: "^(ring|tree(:.+)?|...)$". It accepts every known name,
-/// and text after a colon where the scheme has variants.
+/// and text after a colon if the scheme has variants.
 std::string allreduce_scheme_pattern(SchemeTable table = allreduce_schemes());
 /// The Markdown list of schemes that docs/model.md holds, one line for each scheme.
 std::string allreduce_scheme_docs(SchemeTable table = allreduce_schemes());
 
-/// Returns the scheme of that name. ConfigError for an unknown name, with all names and the nearest one.
+/// Returns the scheme of that name. Throws ConfigError for an unknown name; the message lists all names and suggests
+/// the nearest one.
 const AllReduceScheme& find_scheme(std::string_view name, SchemeTable table = allreduce_schemes());
 
 /// A scheme and its variant, as a user chose them: "nccl", or "nccl:2.18.3".
@@ -99,21 +104,24 @@ struct Scheme {
   std::string variant;
 
   std::string name() const;  ///< as it was parsed
-  /// Plans with this variant, whatever the request's. ConfigError that names the scheme where why_not() objects.
+  /// Plans with this object's variant; the variant of the request is ignored. Throws ConfigError, which names the
+  /// scheme, if why_not() returns a reason.
   Schedule plan(PlanRequest request) const;
 };
 
-/// Where the weights of asynchronous training lie, in equal shares: on `ranks`, or on `machines` of their own.
+/// The servers that hold the weights of asynchronous training in equal shares: either workers or dedicated machines.
 struct ParameterServers {
-  std::vector<int> ranks;  ///< workers that also serve; empty where `machines` is above zero
-  int machines = 0;        ///< beside the workers
+  std::vector<int> ranks;  ///< workers that also serve; empty if `machines` is above zero
+  int machines = 0;        ///< number of dedicated machines, in addition to the workers
 };
-/// Reads the variant of `parameter-server`; any other scheme stands for its default. ConfigError for a bad variant.
+/// Returns the servers that the variant of `parameter-server` describes; any other scheme gets those of the default
+/// variant. Throws ConfigError for a bad variant.
 ParameterServers parameter_servers(const Scheme& scheme, const Topology& topology);
 
-/// Parses "name" or "name:variant". ConfigError as find_scheme's, and for a variant where the scheme has none.
+/// Parses "name" or "name:variant". Throws ConfigError for an unknown name, for an empty variant, and for a variant if
+/// the scheme has none.
 Scheme parse_scheme(std::string_view text, SchemeTable table = allreduce_schemes());
-/// Reads a scheme from a file. ConfigError as parse_scheme's, with the place in the file.
+/// Reads a scheme from a file. Throws ConfigError as parse_scheme() does, with the place in the file.
 Scheme read_scheme(const JsonNode& node);
 
 }  // namespace ganymede::sim

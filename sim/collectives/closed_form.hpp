@@ -1,5 +1,5 @@
 #pragma once
-// The one fabric on which a scheme's time can be derived by hand: a star. Each scheme's formula stands in its file
+// The one fabric on which a scheme's time can be derived by hand: a star. The formula of each scheme is in its file
 // under schemes/; the simulations are tested against these formulas.
 
 #include <limits>

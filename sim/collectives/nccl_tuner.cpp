@@ -42,12 +42,12 @@ double ll_ceiling(const Topology& topology) {
       {{39.0, 39.0, 20.4}, {87.7, 22.5, 19.0}, {141.0, 45.0, 35.0}, {282.0, 90.0, 70.0}}};
   const int generation = std::max(static_cast<int>(topology.nccl.generation) - 1, 0);
   const std::size_t column = topology.nodes() == 1 ? 0 : topology.nodes() < 4 ? 1 : 2;
-  // Over several nodes NCCL takes the second row for AMD and mixed processors, which platforms do not state, else the
-  // first, whatever the GPU.
+  // Over several nodes NCCL takes the second row for AMD and mixed processors, which platforms do not state, and the
+  // first row for all others, whatever the GPU.
   return kCeiling[topology.nodes() == 1 ? static_cast<std::size_t>(generation) : 0][column];
 }
 
-/// The bandwidth of the graph that NCCL finds: the narrower of what a node has inside and what leaves it.
+/// The bandwidth of the graph that NCCL finds: the lower of the bandwidths inside a node and between nodes.
 double graph_bandwidth(const Topology& topology) {
   const NcclMachine& machine = topology.nccl;
   const double inside = machine.inside_bandwidth.si, between = machine.between_bandwidth.si;

@@ -27,7 +27,7 @@ struct NcclOptions {
   NcclVersion version;
   std::optional<NcclAlgorithm> algorithm;
   std::optional<NcclProtocol> protocol;
-  bool any_protocol = false;  ///< true: also protocols that the network's plugin forbids by default
+  bool any_protocol = false;  ///< true: allows protocols that the network's plugin forbids by default too
 };
 
 /// Parses parts in any order that are separated by '/': "", "2.18.3", "2.9.9/ring", "ring/simple", "any". Nullopt for
@@ -40,7 +40,8 @@ struct NcclChoice {
   Seconds estimate;  ///< by the tuner's cost model
 };
 
-/// Returns the enabled choice with the least estimate; nullopt if what was forced is not enabled on the machine.
+/// Returns the enabled choice with the least estimate; nullopt if the forced algorithm or protocol is not enabled on
+/// the machine.
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
 
 /// A note for results if the constants of that version are not known; "" if they are.

@@ -61,17 +61,16 @@ struct ProtocolCost {
 ///    memory for each byte; a switch adds in passing.
 ///  - With an eager protocol a transfer starts when its source has entered the round, and occupies links from then on.
 ///    It is done for its source when its last byte has left. It reaches its destination one latency later and waits
-///    there until the destination enters the round. A latency is then paid only where something depends on the bytes,
-///    not in every round.
+///    there until the destination enters the round. So a latency costs time only if something depends on the bytes, not
+///    in every round.
 ///  - Lanes (NCCL calls them channels) run side by side: an endpoint goes through the rounds of each lane separately,
 ///    and a rank is done when it is done in all lanes. Lanes touch different bytes, and their reduction is free.
 ///  - Within a round no byte of an endpoint is both replaced and written by another transfer, so the order of arrival
 ///    does not matter.
 class Schedule {
  public:
-  /// `bytes` is the length of each endpoint's buffer: the payload, padded where the scheme divides it into equal
-  /// chunks. Requires 0 < ranks <= endpoints, bytes >= 0, and stages whose `expand` always gives the same answer for a
-  /// round.
+  /// `bytes` is the length of each endpoint's buffer: the payload, padded if the scheme divides it into equal chunks.
+  /// Requires 0 < ranks <= endpoints, bytes >= 0, and stages whose `expand` always gives the same answer for a round.
   Schedule(int ranks, int endpoints, std::int64_t bytes, std::vector<Stage> stages, ProtocolCost cost = {});
   Schedule(int ranks, std::int64_t bytes, std::vector<Stage> stages)
       : Schedule(ranks, ranks, bytes, std::move(stages)) {}

@@ -57,7 +57,7 @@ int in_order_parent(int node, int nodes) {
   return up < nodes ? up : node ^ bit;
 }
 
-/// The same tree with leaves and inner nodes exchanged: mirrored, or shifted by one where the count is odd.
+/// The same tree with leaves and inner nodes exchanged: mirrored, or shifted by one if the number of nodes is odd.
 int exchanged_parent(int node, int nodes) {
   if (nodes % 2 == 0) {
     const int parent = in_order_parent(nodes - 1 - node, nodes);

@@ -20,8 +20,8 @@ Schedule empty_schedule(const PlanRequest& request);
 /// {0, 1, ..., count - 1}.
 std::vector<int> natural_order(int count);
 
-/// Cyclic orders of the GPUs of a node that share no link. Where none are known, or nodes differ in size: {0, 1, ...}
-/// alone.
+/// Cyclic orders of the GPUs of a node that share no link. If none are known, or if nodes differ in size: only {0, 1,
+/// ...}.
 std::vector<std::vector<int>> node_cycles(const Topology& topology);
 
 /// The order of a ring over all ranks: node after node, the GPUs of each in the order of `cycle`, starting at the GPU
@@ -36,7 +36,8 @@ void append_ring_round(const std::vector<int>& order, std::int64_t offset, std::
 
 /// The orders of several rings that work at the same time: inside one node each cycle of node_cycles() in both
 /// directions; over several nodes one ring for each NIC of a node, or, with one NIC, the ring in both directions. With
-/// `in_lanes` one NIC gets one ring only, since both directions would share its links. `count` 0: as many as that is.
+/// `in_lanes` one NIC gets one ring only, since both directions would share its links. `count` is the number of rings;
+/// 0: as many as stated here.
 std::vector<std::vector<int>> parallel_ring_orders(const Topology& topology, bool in_lanes, int count);
 
 /// The schedule of rings in those orders, each on an equal share of the bytes; in common rounds, or, with `in_lanes`,
@@ -58,12 +59,12 @@ struct Tree {
 enum class TreeFlow { up, down, both };
 
 /// The stages of trees that work at the same time, each on `chunks` chunks. With D the greatest depth of a tree, the
-/// members at depth d send chunk c up in round c + D - d and receive it from above in round c + D + d - 1; where chunks
+/// members at depth d send chunk c up in round c + D - d and receive it from above in round c + D + d - 1; if chunks
 /// only flow down, in round c + d - 1.
 std::vector<Stage> tree_stages(std::vector<Tree> trees, std::int64_t chunks, TreeFlow flow);
 
-/// The schedule of trees on equal shares of the bytes, in pipelined chunks: an all-reduce, or for a broadcast the way
-/// down alone. Sets the offset and the chunk of each tree.
+/// The schedule of trees on equal shares of the bytes, in pipelined chunks: an all-reduce, or, for a broadcast, only
+/// the way down. Sets the offset and the chunk of each tree.
 Schedule pipelined_trees(const PlanRequest& request, std::vector<Tree> trees);
 
 /// Returns the parent of a node in a tree over nodes; Tree::kRoot for the root.
@@ -79,7 +80,7 @@ ParentNode second_of_two_trees(int nodes);
 Tree tree_with_chains(const Topology& topology, const ParentNode& over_nodes, bool head_is_last);
 
 /// For each NIC of a node a double binary tree over the nodes, each tree in a lane of its own; the GPUs of a node form
-/// a chain to the one that owns the NIC. Inside one node one chain is all.
+/// a chain to the one that owns the NIC. A single node has one chain and no tree.
 Schedule channel_trees(const PlanRequest& request);
 
 /// A pipelined all-reduce over the switches that reduce: ranks send to the switch of their node, or straight to that of
@@ -95,7 +96,8 @@ inline int log2_of(int power) { return std::countr_zero(static_cast<unsigned>(po
 
 /// Appends the round that makes such exchanges work for any count: ranks beyond the greatest power of two hand their
 /// bytes to a rank below it before the exchanges (`reduce`), and get the total back after them (Thakur, Rabenseifner,
-/// Gropp, "Optimization of collective communication operations in MPICH", 2005). No stage for a power of two.
+/// Gropp, "Optimization of collective communication operations in MPICH", 2005). Appends nothing if `ranks` is a power
+/// of two.
 void append_surplus_round(int ranks, std::int64_t bytes, bool reduce, std::vector<Stage>& stages);
 
 }  // namespace ganymede::sim

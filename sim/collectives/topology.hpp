@@ -1,6 +1,6 @@
 #pragma once
-// What a plan may know of where its ranks are: counts and shapes. Times belong to the fabric (sim/engine). Only `nccl`
-// uses bandwidths and latencies, since NCCL itself detects them and chooses by them.
+// What a plan may know about the placement of its ranks: counts and shapes. Times belong to the fabric (sim/engine).
+// Only `nccl` uses bandwidths and latencies, since NCCL itself detects them and chooses by them.
 
 #include <array>
 #include <string>
@@ -32,7 +32,8 @@ struct NcclMachine {
 /// endpoints too, numbered after the ranks.
 struct Topology {
   int ranks = 1;
-  int gpus_per_node = 1;  ///< the same for all nodes, but the last may have fewer; the maximum if `node_sizes` is set
+  /// The same for all nodes, except that the last may have fewer; the maximum if `node_sizes` is set.
+  int gpus_per_node = 1;
   /// The ranks of each node, if sizes differ by more than a smaller last node; else empty.
   std::vector<int> node_sizes;
   int rails = 1;  ///< NICs of a node that are used: as many rings can cross nodes without sharing a NIC

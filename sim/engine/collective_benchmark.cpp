@@ -7,7 +7,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// The ranks of one of several communicators; empty for a single one, which has all ranks.
+/// The ranks of one of `communicators` communicators; empty if there is only one, which has all ranks.
 std::vector<int> communicator_members(int communicator, int communicators, int ranks) {
   std::vector<int> members;
   if (communicators == 1) return members;

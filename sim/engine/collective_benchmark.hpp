@@ -12,7 +12,7 @@
 
 namespace ganymede::sim {
 
-/// A question: how long does one warm call of a collective on all ranks of a fabric take?
+/// Asks how long one warm call of a collective on all ranks of a fabric takes.
 struct BenchmarkRequest {
   Scheme scheme;
   std::int64_t bytes = 0;  ///< size of the whole buffer
@@ -23,7 +23,7 @@ struct BenchmarkRequest {
   std::vector<Seconds> arrivals = {};  ///< when each rank of the fabric calls; empty: all at 0
 };
 
-/// One message: from and to an endpoint of the fabric.
+/// One message. Source and destination are endpoints of the fabric.
 struct BenchmarkMessage {
   int source = 0, destination = 0;
   std::int64_t round = 0, bytes = 0;
@@ -34,25 +34,25 @@ struct BenchmarkResult {
   int ranks = 0;                  ///< number of ranks of one communicator
   Seconds time;                   ///< from the first arrival to the last end
   double algorithm_GB_per_s = 0;  ///< bytes / time, with GB = 1e9 bytes; 0 if the time is 0
-  double bus_GB_per_s = 0;        ///< the same times bus_bandwidth_factor()
+  double bus_GB_per_s = 0;        ///< algorithm_GB_per_s x bus_bandwidth_factor()
   std::int64_t messages = 0;      ///< sum over all schedules
   CollectiveFidelity fidelity = CollectiveFidelity::folded;
   std::string bottleneck;              ///< Bottleneck::what; "" if no message is sent
   std::string choice;                  ///< Schedule::note()
-  std::vector<BenchmarkMessage> sent;  ///< every message, if it was asked for
+  std::vector<BenchmarkMessage> sent;  ///< every message, if run() was called with `record`
 };
 
 class CollectiveBenchmark {
  public:
-  /// Plans the schedules. ConfigError if the scheme cannot serve the request. `fabric` must outlive the object.
+  /// Plans the schedules. Throws ConfigError if the scheme cannot serve the request. `fabric` must outlive the object.
   CollectiveBenchmark(const FabricGraph& fabric, BenchmarkRequest request);
 
   const BenchmarkRequest& request() const { return request_; }
   /// The number of messages of all schedules.
   std::int64_t messages() const;
 
-  /// Times the call. With `record`, or at message fidelity, a process may do so once; for more, fork
-  /// (common/process.hpp).
+  /// Times the call. With `record`, or at message fidelity, a process may call this only once; to run more simulations,
+  /// fork (common/process.hpp).
   BenchmarkResult run(CollectiveFidelity wanted, bool record = false) const;
 
  private:

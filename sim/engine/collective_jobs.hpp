@@ -30,14 +30,14 @@ struct Communicator {
   std::vector<CollectiveCall> calls;
 };
 
-/// A training job on a fabric. So far every caller runs one.
+/// A training job on a fabric. All callers now run one job at a time.
 struct Job {
   std::vector<Communicator> communicators;
 };
 
 struct CollectiveTimes {
   std::vector<Seconds> done;  ///< when each rank is done, on the clock of the arrivals
-  std::int64_t messages = 0;  ///< in the whole schedule, simulated or not
+  std::int64_t messages = 0;  ///< number of messages in the whole schedule, simulated or not
 };
 
 /// One message of a simulation, for timelines.

@@ -17,11 +17,11 @@ std::string_view to_string(CollectiveFidelity fidelity);  ///< "message", "folde
 struct TimedJobs {
   JobTimes times;
   CollectiveFidelity fidelity = CollectiveFidelity::message;  ///< the one that was used
-  Bottleneck bottleneck;                                      ///< by folded simulation, at either fidelity
+  Bottleneck bottleneck;                                      ///< found by folded simulation, at either fidelity
 };
 
-/// Times jobs. A `record` is called for every message, which takes message fidelity whatever is wanted. A process may
-/// run one simulation at message fidelity; for more, fork (common/process.hpp).
+/// Times jobs. A `record` is called for every message, which forces message fidelity whatever `wanted` says. A process
+/// may run only one simulation at message fidelity; to run more, fork (common/process.hpp).
 TimedJobs time_jobs(const FabricGraph& fabric, std::span<const Job> jobs, CollectiveFidelity wanted,
                     const RecordTransfer& record = {});
 

@@ -63,8 +63,8 @@ class CommunicationEngine::Implementation {
 
   struct Round {
     std::vector<Transfer> transfers;
-    // The number of ends of each transfer that have entered the round. With an eager protocol the bytes, on their
-    // arrival, count in place of the source.
+    // The number of ends of each transfer that have entered the round. With an eager protocol the arrival of the bytes
+    // counts instead of the entry of the source.
     std::vector<std::uint8_t> ready;
     std::vector<std::uint8_t> leaving;   // by transfer: flows that have not left the source
     std::vector<std::uint8_t> arriving;  // by transfer: flows that have not reached the destination
@@ -103,8 +103,8 @@ class CommunicationEngine::Implementation {
     }
   };
 
-  /// The number of different limits that the protocols of the jobs set on flows, for each of which an endpoint needs a
-  /// host. If there are any, four more, for the jobs of later runs.
+  /// The number of different limits that the protocols of the jobs set on flows, plus four for the jobs of later runs
+  /// if there are any. An endpoint needs a host for each limit.
   static int count_limits(std::span<const Job> jobs) {
     constexpr int kForLaterRuns = 4;
     std::set<double> limits = {std::numeric_limits<double>::infinity()};
@@ -149,7 +149,7 @@ class CommunicationEngine::Implementation {
     return round;
   }
 
-  /// Lets a rank wait for its next collective, if there is one.
+  /// Schedules the rank's entry into its next collective, if there is one.
   void next_collective(std::size_t group_index, std::size_t index) {
     Group& group = groups_[group_index];
     Rank& me = group.ranks[index];

@@ -10,7 +10,7 @@
 //  - The clock of a second engine in a process continues from the first one's. Run each simulation in a child process
 //    (common/process.hpp).
 //  - An actor costs a context switch for each message. Flows start from timers and completion callbacks instead, in
-//    SimGrid's own context: 1.3 us a message at 64 ranks, where one orchestrating actor takes 2 to 4 us.
+//    SimGrid's own context: 1.3 us per message at 64 ranks, where one orchestrating actor takes 2 to 4 us.
 
 #include <memory>
 #include <span>
@@ -22,7 +22,7 @@ namespace ganymede::sim {
 
 class CommunicationEngine {
  public:
-  /// A process may construct one engine in its life. Throws Failure for a second one.
+  /// A process may construct only one engine in its lifetime. A second one throws Failure.
   explicit CommunicationEngine(const FabricGraph& fabric);
   ~CommunicationEngine();
   CommunicationEngine(const CommunicationEngine&) = delete;

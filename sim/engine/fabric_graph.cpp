@@ -6,7 +6,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// The lower of two limits, of which the second may be absent.
+/// The lower of two limits; the second one may be absent.
 BytesPerSecond narrower(BytesPerSecond limit, const std::optional<BytesPerSecond>& other) {
   return other ? std::min(limit, *other) : limit;
 }
@@ -77,7 +77,7 @@ void FabricGraph::append_across(int from_node, int to_node, Path& path) const {
   path.flow_limit = narrower(path.flow_limit, fabric_.zones->per_flow);
 }
 
-// Routes dimension by dimension, in each of them in the shorter direction.
+// Routes dimension by dimension, and in each dimension in the shorter direction.
 void FabricGraph::append_torus(int source, int destination, Path& path) const {
   int stride = 1, hops = 0;
   int at = source;

@@ -27,14 +27,15 @@ struct Path {
   bool between_nodes = false;
 };
 
-/// The latency of a message on a path, with what the protocol adds or takes away; at least zero.
+/// The latency of a message on a path, including the latency that the protocol adds (negative: takes away); at least
+/// zero.
 inline Seconds latency_of(const Path& path, const ProtocolCost& cost) {
   return std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
 }
 
 /// The costs of an endpoint in a collective, besides its links. Switches add in passing and launch nothing.
 struct Endpoint {
-  BytesPerSecond memory_bandwidth{std::numeric_limits<double>::infinity()};  ///< used by 3 bytes a reduced byte
+  BytesPerSecond memory_bandwidth{std::numeric_limits<double>::infinity()};  ///< a reduced byte moves 3 bytes
   Seconds launch{0};  ///< time to launch the collective's kernel, once for each rank and collective
 };
 
@@ -42,7 +43,7 @@ struct Endpoint {
 /// (topology.hpp).
 class FabricGraph {
  public:
-  /// ConfigError if an instance lacks a link that the allocation needs, or if two endpoints have no path.
+  /// Throws ConfigError if an instance lacks a link that the allocation needs, or if two endpoints have no path.
   FabricGraph(const platforms::Platform& platform, const std::vector<NodeGroup>& groups);
   FabricGraph(const platforms::Platform& platform, const platforms::Instance& instance, int nodes, int gpus_per_node)
       : FabricGraph(platform, {NodeGroup{&instance, nodes, gpus_per_node}}) {}
@@ -55,8 +56,8 @@ class FabricGraph {
   /// The largest number of paths between two endpoints.
   int max_paths() const;
 
-  /// Replaces `paths` by those from one endpoint to another, which must differ; reuses its memory. Several paths share
-  /// a message where unlike links are used together. Takes O(length) time.
+  /// Replaces `paths` by those from one endpoint to another, which must differ; reuses its memory. There are several
+  /// paths, which share a message, if links of different kinds are used together. Takes O(length) time.
   void paths(int source, int destination, std::vector<Path>& paths) const;
 
  private:

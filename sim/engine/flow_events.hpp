@@ -15,12 +15,12 @@ struct FlowEvent {
   std::int64_t order = 0;  ///< number in the order of creation, which the queue sets
   FlowEventKind kind = FlowEventKind::enter;
   int subject = 0;  ///< enter, added: a class of ranks; start_flow, arrive: a call; end_flow: a flow of the solver
-  // The next four are set for start_flow and arrive alone.
+  // The next four members are set only for start_flow and arrive.
   int communicator = 0;
   std::int64_t round = 0;
   int transfer = 0;  ///< index in its stage
   int path_index = 0;
-  // Set for end_flow alone: the event is void if the flow has another version by then.
+  // Set only for end_flow: the event is ignored if the flow has another version when the event comes.
   std::int64_t version = 0;
 };
 inline bool has_round(const FlowEvent& event) {

@@ -63,7 +63,7 @@ Quotient with_wide(Quotient quotient, Widened what) {
   return quotient;
 }
 
-/// The limit of single flows: "per_flow" if the platform sets one, else "protocol" if the scheme does; "": none.
+/// Says who limits the rate of single flows: "per_flow" for the platform, else "protocol" for the scheme; "": nobody.
 std::string flow_limit(const Quotient& quotient) {
   bool by_protocol = false;
   for (const auto& calls : quotient.calls)
@@ -92,7 +92,7 @@ std::string link_kind(const std::string& name) {
   return out;
 }
 
-/// The class of links that needs the longest for the bytes that cross it, and that time in seconds.
+/// Returns the class of links that needs the most time for the bytes that cross it, and that time in seconds.
 std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   std::vector<double> seconds(quotient.link_bandwidths.size());
   for (const auto& calls : quotient.calls)

@@ -17,8 +17,8 @@ namespace ganymede::sim {
 /// The cost whose removal would shorten jobs the most.
 struct Bottleneck {
   /// "latency"; "reduction"; "per_flow": the platform's limit of one connection, on links with bandwidth to spare;
-  /// "protocol": the same limit where the scheme's protocol sets it; or the kind of the busiest link, for example
-  /// "nic.up" or "gpu_link.down". "": nothing takes time.
+  /// "protocol": the same limit if the scheme's protocol sets it; or the kind of the busiest link, for example "nic.up"
+  /// or "gpu_link.down". "": nothing takes time.
   std::string what;
   double share = 0;  ///< share of the time that the removal saves
 };
@@ -27,14 +27,14 @@ struct FoldedTimes {
   JobTimes times;
   int classes = 0;                  ///< number of classes of ranks and switches, over all communicators
   std::int64_t members = 0;         ///< ranks and switches in these classes
-  std::int64_t flows = 0;           ///< simulated
-  std::int64_t rounds_skipped = 0;  ///< as repetitions, summed over classes
-  Bottleneck bottleneck;            ///< if it was asked for
+  std::int64_t flows = 0;           ///< number of simulated flows
+  std::int64_t rounds_skipped = 0;  ///< number of rounds skipped as repetitions, summed over classes
+  Bottleneck bottleneck;            ///< set if `explain` is true
 };
 
-/// Times jobs. Calls are independent, and a process may make any number of them. It always has an answer: where neither
-/// ranks nor rounds fold, it simulates every message, though not with SimGrid. `explain` also finds the bottleneck, at
-/// the cost of up to five more simulations.
+/// Times jobs. Calls are independent, and a process may make any number of them. If neither ranks nor rounds can be
+/// folded, it simulates every message, though not with SimGrid. `explain` also finds the bottleneck, at the cost of up
+/// to five more simulations.
 FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, bool explain = false);
 
 /// Returns the time between the last arrival and the end of every rank of this all-reduce, if that time is proved to be

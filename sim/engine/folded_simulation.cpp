@@ -267,8 +267,8 @@ class FoldedSimulation::Implementation {
       add(std::max(0.0, rank.adder_free - now_), 1);
     }
     if (state.earliest_round < stage.first_round) return state;
-    // Everything under way: values that must be equal, and one that must be nearly equal with its unit. Sorted, because
-    // the order in memory has no meaning.
+    // Collects everything under way: values that must be equal, and one value that must be nearly equal, with its unit.
+    // The entries are sorted, because their order in memory has no meaning.
     std::vector<std::pair<std::vector<std::int64_t>, std::pair<double, double>>> entries;
     for (std::size_t slot = 0; slot < active_.size(); ++slot) {
       const ActiveFlow& flow = active_[slot];

@@ -20,7 +20,7 @@ class FoldedSimulation {
 
   /// When a class of ranks ended each of its calls, in seconds on the clock of the arrivals.
   const std::vector<double>& done(std::size_t rank_class) const;
-  std::int64_t flows() const;           ///< how many were simulated
+  std::int64_t flows() const;           ///< number of simulated flows
   std::int64_t rounds_skipped() const;  ///< summed over classes
 
  private:

@@ -26,10 +26,10 @@ struct LinkUse {
 /// 1995).
 class MaxMinSolver {
  public:
-  /// Bandwidths in bytes a second.
+  /// Bandwidths are in bytes per second.
   explicit MaxMinSolver(std::vector<double> link_bandwidths);
 
-  /// Starts a flow at time `now` and returns its number, which may be reused after its end. `limit` is in bytes a
+  /// Starts a flow at time `now` and returns its number, which may be reused after its end. `limit` is in bytes per
   /// second. `uses` must not be empty, name each link once, and live until the flow is finished.
   int start(double now, double bytes, double limit, const std::vector<LinkUse>& uses);
   /// Removes a flow from its links.
@@ -41,7 +41,7 @@ class MaxMinSolver {
   /// The flows whose rates update_rates() changed since the caller last cleared this list.
   std::vector<int>& changed_flows() { return changed_; }
 
-  double rate(int flow) const;                         ///< bytes a second
+  double rate(int flow) const;                         ///< bytes per second
   double remaining_bytes(double now, int flow) const;  ///< at its rate since the last change
   double end_time(int flow) const;                     ///< when the flow ends if its rate does not change
 

@@ -153,7 +153,7 @@ class NodeBuilder {
           paths.push_back({{direct}, links.latency, 1});
           if (links.with_host_link && instance_.host_link)
             split_with_host(wiring_.links[static_cast<std::size_t>(direct)].bandwidth, paths, over_host(from, to));
-        } else if (instance_.host_link) {  // like NCCL, which lets no GPU forward for others
+        } else if (instance_.host_link) {  // as in NCCL, where no GPU forwards messages of others
           paths.push_back(over_host(from, to));
         } else {
           const auto passed = shortest_path(edge, from, to);

@@ -36,7 +36,7 @@ struct LocalPath {
   double share = 1;  ///< part of a message's bytes; the paths of a pair sum to 1
 };
 
-/// The links and paths that all nodes of a group have alike.
+/// The links and paths of one node; all nodes of a group have the same ones.
 struct Wiring {
   const platforms::Instance* instance = nullptr;
   int gpus = 0;
@@ -55,7 +55,7 @@ struct Wiring {
 };
 
 /// Lays out the inside of a node. With `leaves_node`, messages to other nodes cross the host links if the NIC says
-/// gpu_direct: false. ConfigError if a mesh does not join all of its GPUs.
+/// gpu_direct: false. Throws ConfigError if a mesh does not join all of its GPUs.
 Wiring wire_node(const platforms::Platform& platform, const NodeGroup& group, bool leaves_node);
 
 }  // namespace ganymede::sim

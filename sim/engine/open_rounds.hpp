@@ -1,5 +1,5 @@
 #pragma once
-// The rounds of a folded simulation that some class of ranks is in.
+// The rounds of a folded simulation in which some class of ranks still is.
 
 #include <cstddef>
 #include <cstdint>
@@ -15,8 +15,8 @@ const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round);
 
 /// The progress of the transfers of a round; the vectors are indexed by transfer.
 struct OpenRound {
-  /// The number of ends that have entered the round. With an eager protocol the bytes, on their arrival, count in place
-  /// of the source.
+  /// The number of ends that have entered the round. With an eager protocol the arrival of the bytes counts instead of
+  /// the entry of the source.
   std::vector<std::uint8_t> ready;
   std::vector<std::uint8_t> leaving;   ///< flows that have not left the source
   std::vector<std::uint8_t> arriving;  ///< flows that have not reached the destination
@@ -33,7 +33,7 @@ class OpenRounds {
   /// The open rounds of a call of a communicator, by number.
   const Rounds& of_call(int communicator, std::size_t call) const;
 
-  /// Returns a round, which is opened if it is not open.
+  /// Returns a round, which it opens first if it is not open.
   OpenRound& enter(int communicator, std::size_t call, std::int64_t round);
   /// Returns an open round.
   OpenRound& at(int communicator, std::size_t call, std::int64_t round);

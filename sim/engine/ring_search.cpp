@@ -5,8 +5,8 @@
 namespace ganymede::sim {
 namespace {
 
-/// A depth-first search for the largest set of rings. To take the first ring found may block a second one, so every way
-/// to take one is tried, within a budget.
+/// A depth-first search for the largest set of rings. The first ring found may block a second one, so every choice of
+/// rings is tried, within a budget of steps.
 class RingSearch {
  public:
   RingSearch(const std::vector<platforms::MeshEdge>& mesh, int gpus) : gpus_(static_cast<std::size_t>(gpus)) {
@@ -17,14 +17,14 @@ class RingSearch {
     }
   }
 
-  /// Returns the largest set that the budget allows to find.
+  /// Returns the largest set of rings found within the budget.
   std::vector<std::vector<int>> run() {
     extend();
     return best_;
   }
 
  private:
-  /// Steps, which bound the cost of an unlucky mesh. The mesh of DGX-1 takes a few thousand.
+  /// Budget of steps, which bounds the cost of an unfavourable mesh. The mesh of DGX-1 takes a few thousand.
   static constexpr int kMaxSteps = 2'000'000;
 
   /// An upper bound on further rings: each needs two links of every GPU.

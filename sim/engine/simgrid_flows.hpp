@@ -18,7 +18,7 @@ struct SimGridFlow {
   int source, destination;  ///< endpoints
   int path_index;           ///< in FabricGraph::paths()
   double bytes;
-  double limit;  ///< bytes a second; infinite: none
+  double limit;  ///< bytes per second; infinite: no limit
 };
 
 /// The hosts, links and routes of a fabric. A route is made when it is first needed, since most pairs never need one.
@@ -28,13 +28,13 @@ struct SimGridFlow {
 /// link of kind FATPIPE in the route gives every flow that bandwidth and no more.
 class SimGridFlows {
  public:
-  /// `limits` is how many different limits flows may have, infinity included. A process may construct one object; a
-  /// second throws Failure.
+  /// `limits` is the largest number of different limits of flows, infinity included. A process may construct only one
+  /// object; a second one throws Failure.
   SimGridFlows(const FabricGraph& fabric, int limits);
 
   /// Starts a flow now; `done` runs when its last byte has arrived.
   void start(const SimGridFlow& flow, std::function<void()> done);
-  /// Runs until no timer and no flow is left. Throws Failure if flows are left that wait for ever.
+  /// Runs until no timer and no flow is left. Throws Failure if some flows never end.
   void run();
 
  private:
@@ -50,8 +50,8 @@ class SimGridFlows {
   const FabricGraph& fabric_;
   int paths_per_pair_;
   int limits_;
-  std::vector<double> limit_values_;                // in the order in which they first came
-  std::map<double, simgrid::s4u::Link*> limiters_;  // by limit, bytes a second
+  std::vector<double> limit_values_;                // in the order of their first use
+  std::map<double, simgrid::s4u::Link*> limiters_;  // by limit, bytes per second
   std::vector<simgrid::s4u::Link*> unused_limiters_;
   std::unique_ptr<simgrid::s4u::Engine> engine_;
   simgrid::s4u::NetZone* zone_ = nullptr;

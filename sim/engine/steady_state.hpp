@@ -22,7 +22,7 @@ struct StateSnapshot {
   std::vector<double> unit_per_second;                ///< 1 for a time; a bandwidth for bytes
 };
 
-/// True if the later snapshot is the same as the earlier one but for time and round.
+/// True if the later snapshot equals the earlier one except for time and round.
 inline bool repeats(const StateSnapshot& earlier, const StateSnapshot& later) {
   const std::size_t values = earlier.approximate.size();
   if (earlier.exact != later.exact || values != later.approximate.size() || later.time <= earlier.time) return false;

@@ -3,8 +3,9 @@
 // has one member of each class.
 //
 // The classes are the coarsest equitable partition: in every stage, all ranks of a class send and receive equally many
-// messages of each class, and all links of a class carry equally many. By induction they start, share and end alike, so
-// one member stands for all: max-min fair rates are unique, and those of the quotient are those of the whole.
+// messages of each class, and all links of a class carry equally many. By induction all members of a class start, share
+// links and end in the same way, so one member represents all: max-min fair rates are unique, and those of the quotient
+// are those of the whole.
 
 #include <cstdint>
 #include <span>
@@ -20,7 +21,7 @@ namespace ganymede::sim {
 struct QuotientFlow {
   double bytes = 0;                 ///< on the wire
   double latency = 0;               ///< seconds
-  double limit = 0;                 ///< bytes a second
+  double limit = 0;                 ///< bytes per second
   bool limit_is_protocols = false;  ///< true: the scheme's protocol sets the limit; false: the platform
   std::vector<LinkUse> uses;        ///< classes of links
 };
@@ -36,7 +37,7 @@ struct QuotientTransfer {
 struct QuotientStage {
   std::int64_t first_round = 0, rounds = 0;
   std::vector<QuotientTransfer> transfers;
-  /// For each class of ranks the indices of its transfers; an index comes twice if the class is both source and
+  /// For each class of ranks the indices of its transfers; an index is listed twice if the class is both source and
   /// destination.
   std::vector<std::vector<int>> of_class;
 };
@@ -57,7 +58,7 @@ struct QuotientRank {
 };
 
 struct Quotient {
-  std::vector<double> link_bandwidths;           ///< by class of links, bytes a second
+  std::vector<double> link_bandwidths;           ///< by class of links, bytes per second
   std::vector<std::size_t> link_of_class;        ///< the link that represents each class of links
   std::vector<QuotientRank> ranks;               ///< classes of ranks, in the order of their first members
   std::vector<std::vector<QuotientCall>> calls;  ///< by communicator and call

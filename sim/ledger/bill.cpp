@@ -27,7 +27,7 @@ std::int64_t billed_time(std::int64_t metered, const BillingRule& rule) {
   assert(granularity > 0 && metered >= 0);
   const std::int64_t time = std::max(metered, whole_nanoseconds(rule.minimum));
   const std::int64_t whole = time / granularity, over = time % granularity;
-  // The first unit is billed however little of it was used.
+  // The first unit is billed even if only a nanosecond of it was used.
   const std::int64_t units = whole + (over > (whole > 0 ? kNoiseNanoseconds : 0) ? 1 : 0);
   std::int64_t billed = 0;
   if (__builtin_mul_overflow(units, granularity, &billed)) throw Failure("a billed time does not fit");
@@ -65,7 +65,7 @@ BillItem hours_item(const std::string& pool, MicroUsdPerHour price, Wide node_na
           .usd = amount_for(price.value, node_nanoseconds)};
 }
 
-/// time[month][count]: for how many nanoseconds of a month so many rentals ran at once.
+/// Returns time[month][count]: the nanoseconds of a month in which `count` rentals ran at once.
 std::map<std::int64_t, std::map<std::int64_t, Wide>> time_by_concurrency(std::span<const Rental> rentals,
                                                                          const BillingRule& rule) {
   std::map<std::int64_t, std::int64_t> changes;

@@ -13,8 +13,8 @@ namespace ganymede::sim {
 
 /// One line of a bill. `usd` is exact; `quantity` explains it, and may be rounded to a double.
 struct BillItem {
-  std::string item;                                     ///< what is charged: "instance-hours"
-  std::string pool;                                     ///< for whom: "p3.8xlarge us-east-1 on-demand"
+  std::string item;                                     ///< what is charged, for example "instance-hours"
+  std::string pool;                                     ///< for which pool: "p3.8xlarge us-east-1 on-demand"
   double quantity = 0;                                  ///< in units
   std::string unit;                                     ///< "h"
   MicroUsd unit_price;                                  ///< for one unit
@@ -27,7 +27,7 @@ struct BillItem {
 struct Bill {
   std::vector<BillItem> items;
 
-  MicroUsd total() const;  ///< Failure if the sum does not fit into 64 bits
+  MicroUsd total() const;  ///< throws Failure if the sum does not fit into 64 bits
 };
 
 /// A metered time is the sum of very many steps, whose lengths are doubles. Time that exceeds a provider's unit by no
@@ -51,24 +51,27 @@ struct Rental {
   std::int64_t from = 0, to = 0;
   bool interrupted = false;  ///< the provider ended it
 
-  /// Until when it is billed: its end or later; its start if it is not charged.
+  /// Returns the time until which it is billed: its end or later; its start if it is not charged.
   std::int64_t billed_until(const BillingRule& rule) const;
 };
 
-/// Nanoseconds billed for `metered` ones: at least the minimum, rounded up except for `kNoiseNanoseconds`.
+/// Returns the nanoseconds billed for `metered` nanoseconds: at least the minimum, rounded up to the granularity,
+/// except that an excess of up to kNoiseNanoseconds over a unit is ignored. Throws Failure if the result does not fit
+/// into 64 bits.
 std::int64_t billed_time(std::int64_t metered, const BillingRule& rule);
 
-/// The items for instances of one type at one price: one, or one for each share of the list price that sustained use
-/// brings; none if nothing is charged. Failure if an amount does not fit into 64 bits.
+/// Returns the items for instances of one type at one price: one item, or one for each share of the list price under
+/// sustained use; none if nothing is charged. Throws Failure if an amount does not fit into 64 bits.
 std::vector<BillItem> instance_hours(const std::string& pool, MicroUsdPerHour price, std::span<const Rental> rentals,
                                      const BillingRule& rule);
 
-/// The items for a volume of data at tiered prices, from the month's first unit on: one for each tier that is reached.
+/// Returns the items for a volume of data at tiered prices, counted from the month's first unit: one for each tier that
+/// is reached.
 std::vector<BillItem> tiered(const std::string& item, const std::string& pool, double bytes, platforms::VolumeUnit unit,
                              std::span<const platforms::PriceTier> tiers);
 
-/// The item for `quantity` units at a price each, to the nearest micro-dollar. Failure if the amount does not fit into
-/// 64 bits.
+/// Returns the item for `quantity` units at `unit_price` each, rounded to the nearest micro-dollar. Throws Failure if
+/// the amount does not fit into 64 bits.
 BillItem charge(std::string item, std::string pool, double quantity, std::string unit, MicroUsd unit_price);
 
 }  // namespace ganymede::sim

@@ -23,10 +23,10 @@ struct Energy {
 Energy device_energy(const DevicePower& power, double busy, std::int64_t devices, Seconds time, double pue,
                      GramsPerKwh carbon);
 
-/// The clock of a busy GPU under a power cap, as a share of its highest; 1 if the cap is not below the peak. By the
-/// usual model of CMOS power: power above idle grows with the clock and the square of the voltage, and the voltage
-/// follows the clock, so cap - idle = (peak - idle) x clock³. Real curves are flatter near the top. Precondition: cap >
-/// idle.
+/// The clock of a busy GPU under a power cap, as a share of its highest clock; 1 if the cap is not below the peak. It
+/// follows the usual model of CMOS power: power above idle grows with the clock and the square of the voltage, and the
+/// voltage follows the clock, so cap - idle = (peak - idle) x clock³. Real curves are flatter near the top.
+/// Precondition: cap > idle.
 double capped_clock(const DevicePower& power, Watts cap);
 
 }  // namespace ganymede::sim

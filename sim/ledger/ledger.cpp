@@ -12,7 +12,8 @@
 namespace ganymede::sim {
 namespace {
 
-/// A run's time, a sum of products of doubles that are exact to 1e-16 each, is exact to one part in so many.
+/// A run's time is a sum of products of doubles that are each exact to 1e-16; the sum is taken to be exact to one part
+/// in kExactParts.
 constexpr GpuNanoseconds kExactParts = 1'000'000'000'000;
 
 GpuNanoseconds gpu_nanoseconds(std::int64_t gpus, Seconds each) {

@@ -41,19 +41,21 @@ class GpuSeconds {
 ///   const GpuSeconds account = ledger.close(8, 110_s);   // four GPUs idle throughout, four for 10 s
 class Ledger {
  public:
-  /// Adds `gpus` GPUs that spent `each` on `use`, rounded to the nanosecond. `use` must not be idle, which is what the
-  /// other uses leave. Failure if `gpus` or `each` is negative, or `each` is not finite.
+  /// Adds `gpus` GPUs that spent `each` on `use`, rounded to the nanosecond. `use` must not be idle: idle time is the
+  /// rest that the other uses leave. Throws Failure if `gpus` or `each` is negative, or `each` is not finite.
   void add(GpuUse use, std::int64_t gpus, Seconds each);
 
-  /// Adds GPU-nanoseconds, exactly. Failure if `time` is negative.
+  /// Adds GPU-nanoseconds, exactly. Throws Failure if `time` is negative.
   void add(GpuUse use, GpuNanoseconds time);
-  /// Adds `gpus` GPUs that were rented for so long, whatever they did.
+  /// Adds `gpus` GPUs that were rented for `nanoseconds` each, whatever they did.
   void hold(std::int64_t gpus, std::int64_t nanoseconds) { held_ += GpuNanoseconds{nanoseconds} * gpus; }
-  /// The account of all that was held; what no use was added for is idle. Failure if more was added than was held.
+  /// Returns the account of all GPU time that was held; time for which no use was added is idle. Throws Failure if more
+  /// was added than was held.
   GpuSeconds close() const;
 
-  /// The account of `gpus_held` GPUs for `metered` instead. An excess that rounding explains (a nanosecond per GPU and
-  /// entry, and 1e-12 of the whole) is taken from the largest use; Failure if there is more.
+  /// Returns the account of `gpus_held` GPUs for `metered` each, instead of the time added by hold(). An excess that
+  /// rounding explains (a nanosecond per GPU and entry, and 1e-12 of the whole) is taken from the largest use. Throws
+  /// Failure if the excess is larger.
   GpuSeconds close(std::int64_t gpus_held, Seconds metered) const;
 
  private:

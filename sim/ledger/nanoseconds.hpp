@@ -9,7 +9,7 @@ namespace ganymede::sim {
 
 inline constexpr double kNanosecondsPerSecond = 1e9;
 
-/// Rounds to the nearest nanosecond. Failure if `time` is negative, not finite, or longer than 64 bits hold (292
+/// Rounds to the nearest nanosecond. Throws Failure if `time` is negative, not finite, or longer than 64 bits hold (292
 /// years).
 std::int64_t whole_nanoseconds(Seconds time);
 

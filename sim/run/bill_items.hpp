@@ -8,12 +8,12 @@
 
 namespace ganymede::sim {
 
-/// A bill that is being written, and what its items are worked out from.
+/// A bill under construction, and the inputs from which its items are computed.
 struct BillDraft {
   const Scenario& scenario;
   const RunRecord& record;
   const RunEnergy& energy;
-  Stretch stretch;  ///< to the length that the run is billed for
+  Stretch stretch;  ///< stretches the run to the length that is billed
   RunBill out = {};
 
   /// Nanoseconds from the request to the end of the stretched run, idle tail included.
@@ -33,7 +33,7 @@ inline constexpr double kHoursPerMonth = 730;
 // bill_nodes.cpp
 void add_instance_hours(BillDraft& draft, std::size_t pool);
 void add_parameter_servers(BillDraft& draft);
-/// The unused rest of the terms of reserved nodes. Needs the instance hours in the draft.
+/// The unused rest of the terms of reserved nodes. The draft must already contain the instance hours.
 void add_commitments(BillDraft& draft);
 
 // bill_storage.cpp
@@ -44,7 +44,7 @@ void add_storage_requests(BillDraft& draft);
 // bill_services.cpp
 void add_data_transfer(BillDraft& draft);
 void add_services(BillDraft& draft);
-/// Electricity where the price of the nodes does not contain it.
+/// Electricity, if the price of the nodes does not contain it.
 void add_electricity(BillDraft& draft);
 
 }  // namespace ganymede::sim

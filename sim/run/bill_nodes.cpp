@@ -1,4 +1,4 @@
-// Hours of nodes: those that train, parameter servers, and what is left of reserved terms.
+// Hours of nodes: nodes that train, parameter servers, and the rest of reserved terms.
 
 #include <fmt/format.h>
 
@@ -16,7 +16,7 @@ bool is_reserved(const ScenarioPool& pool) {
   return pool.pool.market == platforms::Market::reserved_1y || pool.pool.market == platforms::Market::reserved_3y;
 }
 
-/// What a reserved hour would cost on demand; 0 where that is not known or nothing is reserved.
+/// What a reserved hour would cost on demand; 0 if that is not known or nothing is reserved.
 MicroUsd list_price(const ScenarioPool& pool) {
   if (!is_reserved(pool)) return {};
   const platforms::Price* price =

@@ -1,4 +1,4 @@
-// What a run is charged for besides nodes and storage: data transfer, managed services, electricity.
+// What a run is charged for in addition to nodes and storage: data transfer, managed services, electricity.
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,8 @@
 namespace ganymede::sim {
 namespace {
 
-/// Transfer between places of the run: its bytes in dollars, and the mean price of the links that they crossed.
+/// Adds the transfer between places of the run: its cost, and as quantity the GB that this cost pays for at the mean
+/// price of the links crossed.
 void add_transfer_between_pools(BillDraft& draft) {
   // Every link on the ring that joins the places with nodes carries the same bytes.
   double sum = 0, most = 0;

@@ -10,11 +10,11 @@
 namespace ganymede::sim {
 namespace {
 
-/// Bytes of a part of an object that is written in parts, each a request: the AWS CLI's default.
+/// Bytes of one part of an object that is written in parts, with one request for each: the default of the AWS CLI.
 constexpr double kPartBytes = 8 * 1048576.0;
 
-/// When the next node of the pool of node `index` is granted at or after the end of that node, at most `end`: its boot
-/// disk is kept until then.
+/// The time until which the boot disk of node `index` is kept: when the next node of its pool is granted at or after
+/// the end of that node, at most the end of the draft.
 Nanoseconds replaced_at(const BillDraft& draft, std::size_t index) {
   const std::vector<Node>& nodes = draft.record.nodes;
   Nanoseconds until = draft.end();

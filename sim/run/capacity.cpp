@@ -7,9 +7,9 @@
 namespace ganymede::sim {
 namespace {
 
-/// Places that are drawn; further nodes follow the states of these in turn.
+/// Largest number of places that are drawn; further nodes follow the states of these places in turn.
 constexpr int kMaxPlaces = 256;
-/// Rows after this time, in seconds, are left out: the clock of a run ends before.
+/// Rows of a recording from this time on, in seconds, are left out: no event of a run is as late.
 constexpr double kMaxRow_s = 9e9;
 
 }  // namespace
@@ -38,7 +38,8 @@ Capacity::Capacity(const Scenario& scenario, const ScenarioPool& pool) : pool_(&
   }
 }
 
-/// Changes up to `time`. Counted from the end, because nearly all questions are about the latest known changes.
+/// The number of changes up to `time`. It is counted from the end, because nearly all calls ask about the latest known
+/// changes.
 std::size_t Capacity::State::passed_at(Nanoseconds time) const {
   std::size_t passed = changes.size();
   while (passed > 0 && changes[passed - 1] > time) --passed;

@@ -1,5 +1,5 @@
 #pragma once
-// How many nodes of a pool there are to be had: without limit, as recorded, or as drawn by the model of spot capacity.
+// How many nodes of a pool can be rented: without limit, as recorded, or as drawn by the model of spot capacity.
 
 #include <vector>
 
@@ -7,32 +7,32 @@
 
 namespace ganymede::sim {
 
-/// A step function of time. Drawn capacity is drawn when it is asked for and stays: any time may be asked for, in any
-/// order, and the same time always gives the same answer as long as the demand is the same.
+/// A step function of time. Modelled capacity is drawn on demand and then kept: times may be asked for in any order,
+/// and the same time always gives the same answer while the demand stays the same.
 class Capacity {
  public:
   /// `pool` must outlive this.
   Capacity(const Scenario& scenario, const ScenarioPool& pool);
 
-  /// False: there are always nodes, and at() and next_after() must not be called.
+  /// False: there are always enough nodes, and at() and next_after() must not be called.
   bool limited() const { return pool_->capacity || !places_.empty(); }
 
-  /// `nodes` are wanted at once. Drawn capacity is that of the most nodes that were ever wanted: a node is not easier
-  /// to have because the policy might have wanted more.
+  /// Says that `nodes` nodes are wanted at once. Modelled capacity counts only as many places as were ever wanted at
+  /// once, so that a node is not easier to get because the policy might have wanted more.
   void raise_demand(int nodes);
 
-  /// Nodes that there are at a time.
+  /// The number of nodes that can be held at `time`.
   double at(Nanoseconds time);
 
   /// The next time after `time` at which the number may change; kNever if it stays.
   Nanoseconds next_after(Nanoseconds time);
 
  private:
-  /// Something that is up and down in turn: the whole zone, or the place of one node.
+  /// Something that is alternately up and down: the whole zone, or the place of one node.
   struct State {
     RandomStream random;
     bool up_first;
-    int nodes;                         // wanted nodes that are there while this is up
+    int nodes;                         // number of wanted nodes that are available while this is up
     std::vector<Nanoseconds> changes;  // ascending
     std::size_t passed_at(Nanoseconds time) const;
   };
@@ -45,10 +45,10 @@ class Capacity {
   std::vector<Row>::const_iterator first_after(Nanoseconds time) const;
 
   const ScenarioPool* pool_;
-  std::vector<Row> recorded_;  // ascending; before the first row there is no node
+  std::vector<Row> recorded_;  // ascending; no nodes before the first row
   platforms::SpotZone zone_;
   int wanted_ = 0;
-  std::vector<State> states_;        // the zone's, then those of places that are up and down by themselves
+  std::vector<State> states_;        // the zone's, then those of places that change independently of the zone
   std::vector<std::size_t> places_;  // for the n-th node that is wanted, the index of the state that it follows
 };
 

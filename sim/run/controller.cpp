@@ -14,7 +14,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// A policy of policies().
+/// One of the built-in policies in policies().
 class BuiltInPolicy : public Controller {
  public:
   explicit BuiltInPolicy(const Scenario& scenario)
@@ -30,7 +30,7 @@ class BuiltInPolicy : public Controller {
   RandomStream random_;
 };
 
-/// A program of the user's that reads an observation and writes a decision, one line of JSON each.
+/// A program of the user that reads an observation and writes a decision, each as one line of JSON.
 class ExternalPolicy : public Controller {
  public:
   explicit ExternalPolicy(const Scenario& scenario) : Controller(scenario) {

@@ -1,5 +1,5 @@
 #pragma once
-// Who decides for a run: a built-in policy, or a program of the user's.
+// The source of a run's decisions: a built-in policy, or a program of the user.
 
 #include <memory>
 #include <string>
@@ -12,8 +12,8 @@ namespace ganymede::sim {
 class Controller {
  public:
   virtual ~Controller() = default;
-  /// Asks for a decision and checks that the scenario's pools can serve it. Failure: the policy asks for nodes that do
-  /// not exist, or an external policy does not answer in time, ends, or gives an answer that cannot be read.
+  /// Asks for a decision and checks that the scenario's pools can serve it. Throws Failure if the policy asks for nodes
+  /// that do not exist, or if an external policy does not answer in time, ends, or gives an invalid answer.
   policies::Decision decide(const policies::Observation& seen);
 
  protected:
@@ -24,11 +24,12 @@ class Controller {
   const Scenario& scenario_;
 };
 
-/// The controller of the scenario's policy. `scenario` must outlive it. Failure: an external policy cannot be started.
+/// The controller of the scenario's policy. `scenario` must outlive it. Throws Failure if an external policy cannot be
+/// started.
 std::unique_ptr<Controller> make_controller(const Scenario& scenario);
 
-/// What a blind policy sees, for control runs: the clock, its goals and what it holds, and nothing that it would steer
-/// by.
+/// What a blind policy sees in control runs: the time, its goals and its nodes by state; not progress, prices, notices
+/// or losses, by which it would steer.
 policies::Observation blinded(const policies::Observation& seen);
 
 /// The observation as one line of JSON, which an external policy reads.

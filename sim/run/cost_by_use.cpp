@@ -27,8 +27,9 @@ RentedTime rented_time(const std::vector<Rental>& rentals, const BillingRule& ru
 
 using UseWeights = std::array<double, kGpuUseNames.size()>;
 
-/// Node-nanoseconds of each use, without the idle tail. Time that the meter saw and the GPUs' account did not, or the
-/// other way round, is time before the nodes were ready. Nodes that are not charged count like the others.
+/// Node-nanoseconds of each use, without the idle tail. A difference between the time on the provider's meter and the
+/// time in the GPUs' account counts as provisioning, before nodes were ready. Nodes that are not charged count like the
+/// others.
 UseWeights use_weights(const GpuSeconds& account, int gpus, double held_ns, double tail_ns) {
   UseWeights weights{};
   for (std::size_t use = 0; use < weights.size(); ++use)
@@ -40,7 +41,7 @@ UseWeights use_weights(const GpuSeconds& account, int gpus, double held_ns, doub
   return weights;
 }
 
-/// Divides `amount` in proportion to `weights`; the largest use takes what rounding leaves.
+/// Divides `amount` in proportion to `weights`; the largest use takes the remainder of rounding.
 void divide(MicroUsd amount, const UseWeights& weights, CostByUse& uses) {
   double sum = 0;
   for (const double weight : weights) sum += weight;

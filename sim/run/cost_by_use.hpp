@@ -1,5 +1,5 @@
 #pragma once
-// Where the money for instance-hours went: each pool's amount, divided by what its GPUs did meanwhile.
+// Where the money for instance-hours went: each pool's amount is divided among the uses of its GPU time.
 
 #include "sim/run/run_bill.hpp"
 
@@ -8,7 +8,7 @@ namespace ganymede::sim {
 /// What the bill charges for the hours of a pool's nodes.
 MicroUsd instance_hours_usd(const Bill& bill, const ScenarioPool& pool);
 
-/// The parts sum exactly to the instance-hours of the bill, over all pools that have an account.
+/// Divides the instance-hours of the bill, over all pools that have an account, into parts that sum to them exactly.
 CostByUse cost_by_use(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
                       const Bill& bill);
 

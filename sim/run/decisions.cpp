@@ -10,7 +10,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// Nodes of lower rank are released first: those not granted, those that boot, then those that do not train.
+/// Nodes of lower rank are released first: nodes not granted, then booting ones, then ones that do not train.
 int release_rank(const Node& node) {
   switch (node.state) {
     case Node::State::queued:
@@ -23,7 +23,8 @@ int release_rank(const Node& node) {
   }
 }
 
-/// Releases so many nodes of a pool, of the same rank the youngest first. Nodes under notice are left out.
+/// Releases `nodes` nodes of a pool by release_rank(), the youngest first within a rank. Nodes under notice are left
+/// out.
 void release_nodes(const RunContext& context, RunState& state, Actions& actions, std::size_t pool, int nodes) {
   std::vector<std::size_t> candidates;
   for (const std::size_t index : state.fleet.alive())
@@ -41,13 +42,13 @@ void release_nodes(const RunContext& context, RunState& state, Actions& actions,
   if (held > 0) log_event(actions, state, "released", context.scenario.pools[pool].name, held);
 }
 
-/// What a decision changes of the nodes.
+/// How a decision changes the nodes.
 struct NodeChanges {
   std::vector<int> surplus;  ///< by pool: nodes to release
   int members_go = 0, members_stay = 0;
 };
 
-/// Requests what is missing; returns what is too many.
+/// Requests the missing nodes and returns the surplus ones.
 NodeChanges request_missing(const RunContext& context, RunState& state, Actions& actions) {
   NodeChanges changes;
   for (std::size_t p = 0; p < context.scenario.pools.size(); ++p) {
@@ -56,7 +57,7 @@ NodeChanges request_missing(const RunContext& context, RunState& state, Actions&
     const int wanted = state.decision.nodes[p];
     request_nodes(context, state, actions, p, wanted - have);
     const int surplus = std::max(0, have - wanted);
-    // Members go only when no other node is left to go.
+    // Members are released only if no other node is left to release.
     const int go = std::clamp(surplus - (have - count.members), 0, count.members);
     changes.surplus.push_back(surplus);
     changes.members_go += go;
@@ -65,8 +66,8 @@ NodeChanges request_missing(const RunContext& context, RunState& state, Actions&
   return changes;
 }
 
-/// After members have gone: the others start again among themselves; without others the weights are read again from
-/// the last checkpoint.
+/// Continues after members were released: the remaining members start again among themselves. If none remains, the next
+/// start reads the weights from the last checkpoint.
 void go_on_without_released(const RunContext& context, RunState& state, Actions& actions, bool some_stay) {
   ++state.phase_number;
   state.phase = RunPhase::idle;
@@ -86,7 +87,7 @@ void follow_decision(const RunContext& context, RunState& state, Actions& action
   const bool members_go = changes.members_go > 0, members_stay = changes.members_stay > 0;
   if (members_go && state.phase == RunPhase::training) {
     end_segment(context, state, actions, false);
-    // Where nobody stays to hold the weights, a checkpoint keeps them before anybody goes.
+    // If no member remains to hold the weights, a checkpoint keeps them before any member goes.
     if (!members_stay && context.scenario.checkpoints.storage &&
         state.training.done(state.now) > state.training.durable())
       return begin_pause(state, actions, RunPhase::saving, checkpoint_write_time(context, state));

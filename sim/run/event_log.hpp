@@ -8,7 +8,7 @@
 
 namespace ganymede::sim {
 
-/// Entries that a log lists at most.
+/// Largest number of entries that a log lists.
 inline constexpr std::size_t kMaxListedEvents = 20'000;
 
 class EventLog {

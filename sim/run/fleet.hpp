@@ -21,11 +21,11 @@ struct Node {
   bool member = false;       ///< trains, or is starting to
   bool joined = false;       ///< has been a member
   bool noticed = false;      ///< will be taken back by the provider
-  bool warned = false;       ///< and was told so before it goes
+  bool warned = false;       ///< the provider announced this before it takes the node back
   bool interrupted = false;  ///< was taken back by the provider
   Nanoseconds requested = 0, granted = kNever, readied = kNever, gone = kNever;
   Nanoseconds runs = kNever;    ///< end of the host's boot, when the pull of the container image begins
-  Nanoseconds leaves = kNever;  ///< when the provider takes it back, as far as is known
+  Nanoseconds leaves = kNever;  ///< when the provider takes it back; kNever: not known
 
   bool held() const { return state == State::booting || state == State::ready; }
 };
@@ -58,11 +58,13 @@ class Fleet {
   void wait(std::size_t index);
   /// The node is held from now on; its host boots for `boot`.
   void grant(std::size_t index, Nanoseconds now, Nanoseconds boot);
+  /// The node has booted and pulled its image, and may train.
   void make_ready(std::size_t index, Nanoseconds now);
   /// The provider takes the node back at `leaves`. `warned`: it says so before.
   void notice(std::size_t index, Nanoseconds leaves, bool warned);
+  /// Makes a ready node a member of the training, or no longer one.
   void set_member(std::size_t index, bool member);
-  /// Takes a node away: released, lost or never granted.
+  /// Removes a node that is released, lost (`lost`) or was never granted.
   void remove(std::size_t index, Nanoseconds now, bool lost);
 
   // Counts, kept up to date by the changes above.

@@ -11,7 +11,7 @@ constexpr double kBathtubA = 0.475;
 constexpr double kBathtubEarly_s = 3600;
 constexpr double kBathtubLate_s = 0.8 * 3600;
 
-/// A tenth of the standard normal distribution lies above it.
+/// A tenth of the standard normal distribution lies above this value.
 constexpr double kTenthQuantile = 1.2815515655446004;
 
 /// Probability that a node lives at most `t` seconds, if none lives longer than `most`.

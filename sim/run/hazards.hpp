@@ -10,13 +10,13 @@
 
 namespace ganymede::sim {
 
-/// Draws the length of a delay: log-normal around its median; exactly the median where it has no spread.
+/// Draws the length of a delay: log-normal around its median, or exactly the median if it has no spread.
 Nanoseconds draw(const platforms::Delay& delay, RandomStream& random);
 
 /// Draws the time from a node's grant to its end; kNever beyond 285 years.
 Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random);
 
-/// The zone that a pool of modelled spot capacity is in: that of its preset, or the one that the scenario's seed draws.
+/// The zone of a pool of modelled spot capacity: the zone of its preset, or one that the scenario's seed draws.
 platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool);
 
 /// Mean losses of one node per second: by crashes, and by the lifetimes, the recording or the modelled capacity of its

@@ -8,7 +8,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// Whether a pool of limited capacity has room for one node more.
+/// True if a pool of limited capacity has room for one more node.
 bool has_room(const RunContext& context, RunState& state, std::size_t pool) {
   const std::vector<CapacityFrom> known = known_capacity(context, state, pool);
   std::size_t held = 0, least = known.front().nodes;
@@ -16,8 +16,8 @@ bool has_room(const RunContext& context, RunState& state, std::size_t pool) {
     held += state.fleet[index].pool == pool && state.fleet[index].held() ? 1 : 0;
   if (held >= least) return false;
   for (const CapacityFrom& change : known) least = std::min(least, change.nodes);
-  // A node that gets its notice with its grant may fill a gap, but it replaces none that is under notice too. Otherwise
-  // each such node would be replaced at once by the next, as long as there are any.
+  // A node that gets its notice together with its grant may fill a gap, but it must not replace another node under
+  // notice. Otherwise each such node would be replaced at once by the next one, while nodes last.
   return held < least || held < static_cast<std::size_t>(state.decision.nodes[pool]);
 }
 
@@ -83,8 +83,8 @@ void answer_request(const RunContext& context, RunState& state, Actions& actions
       scenario.boot_given ? scenario.provisioning.boot : pool.platform->boot(pool.instance());
   const Nanoseconds boot = draw(boot_delay, state.delays);
   state.fleet.grant(index, state.now, boot);
-  // The provider learns now that it must take this node back. That is an event of its own, because a decision of the
-  // policy may be being applied.
+  // The provider finds out now that it must take this node back. That is a separate event, because a decision of the
+  // policy may be in progress.
   if (state.pools[node.pool].capacity.limited() && known_capacity(context, state, node.pool).size() > 1)
     actions.schedule.push_back({state.now, ReclaimDue{node.pool}});
   actions.schedule.push_back(
@@ -96,7 +96,7 @@ void retry_waiting(const RunContext& context, RunState& state, Actions& actions,
   const std::vector<std::size_t> alive = state.fleet.alive();
   for (const std::size_t index : alive) {
     if (state.fleet[index].pool != pool || state.fleet[index].state != Node::State::waiting) continue;
-    if (!is_available(context, state, pool)) return;  // nor is there a node for the other requests
+    if (!is_available(context, state, pool)) return;  // then the other requests get no node either
     answer_request(context, state, actions, index);
   }
 }

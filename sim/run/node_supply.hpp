@@ -1,5 +1,5 @@
 #pragma once
-// Where nodes come from and where they go: requests, grants, the capacity of pools, and what the provider announces.
+// The supply of nodes: requests, grants, the capacity of pools, and what the provider announces.
 
 #include <vector>
 
@@ -7,35 +7,36 @@
 
 namespace ganymede::sim {
 
-/// Requests `nodes` more of a pool; none if that is not positive. Those that the provider grants at once boot.
+/// Requests `nodes` more nodes of a pool; does nothing if `nodes` is not positive. Nodes that the provider grants at
+/// once start to boot.
 void request_nodes(const RunContext& context, RunState& state, Actions& actions, std::size_t pool, int nodes);
 
-/// The provider answers a request: the node boots from now on, or waits. Nothing happens if the request was given up.
+/// Lets the provider answer a request: the node boots from now on, or waits. Does nothing if the request was given up.
 void answer_request(const RunContext& context, RunState& state, Actions& actions, std::size_t node);
 
-/// Grants the requests that wait for nodes of a pool, the oldest first, as far as there are nodes.
+/// Grants the requests that wait for nodes of a pool, the oldest first, until no more nodes can be had.
 void retry_waiting(const RunContext& context, RunState& state, Actions& actions, std::size_t pool);
 
-/// The provider will take a node back at `leaves`. Does nothing if the node is not held or goes by then anyway. Returns
-/// true if the node is told before it goes and the policy has not heard of it.
+/// Records that the provider will take a node back at `leaves`. Does nothing if the node is not held or leaves by then
+/// anyway. Returns true if the provider gives notice of this and the policy has not heard of it yet.
 bool announce_reclaim(const RunContext& context, RunState& state, Actions& actions, std::size_t node,
                       Nanoseconds leaves);
 
-/// Takes a node away and adds up what it cost.
+/// Removes a node from the fleet and adds its cost to the record.
 void remove_node(const RunContext& context, RunState& state, std::size_t node, bool lost);
 
-/// How many nodes of a pool there may be from a time on.
+/// From the time `at` on at most `nodes` nodes of a pool can be held.
 struct CapacityFrom {
   Nanoseconds at;
   std::size_t nodes;
 };
-/// The capacity that holds now, then each change to come within a notice: the provider knows so far ahead.
+/// Returns the present capacity, then each change within the provider's notice time: the provider knows that far ahead.
 std::vector<CapacityFrom> known_capacity(const RunContext& context, RunState& state, std::size_t pool);
 
 /// Schedules the next moment at which a pool's capacity changes, or at which notice of a change is due.
 void schedule_capacity_change(const RunContext& context, RunState& state, Actions& actions, std::size_t pool);
 
-/// Dollars an hour of one node of a pool at a time.
+/// Price of one node of a pool at `now`, in dollars per hour.
 double price_at(const ScenarioPool& pool, Nanoseconds now);
 /// Price of the time that the run's nodes were held up to now, without the provider's rounding, in dollars.
 double spent_usd(const RunContext& context, const RunState& state);

@@ -1,5 +1,5 @@
 #pragma once
-// A program of the user's that decides: it is sent a line and answers with a line, within a time.
+// A program of the user that decides: it reads a line and answers with a line within a time limit.
 
 #include <sys/types.h>
 
@@ -23,13 +23,13 @@ struct PolicyFault : std::runtime_error {
 /// processes that the program has moved to another group.
 class PolicyProcess {
  public:
-  /// PolicyFault if it cannot be started.
+  /// Throws PolicyFault if it cannot be started.
   explicit PolicyProcess(const std::vector<std::string>& command);
   PolicyProcess(const PolicyProcess&) = delete;
   PolicyProcess& operator=(const PolicyProcess&) = delete;
   ~PolicyProcess();
 
-  /// Sends `line`, which must not contain an end of line, and returns the next line of the program's output.
+  /// Sends `line`, which must not contain an end of line, and returns the next line of the program's output. Throws
   /// PolicyFault if both take longer than `limit`, if the program ends, or if its line is longer than 1 MiB. The first
   /// 64 KiB that it writes to standard error are passed on to that of this process; the rest is dropped.
   std::string exchange(const std::string& line, Seconds limit);

@@ -1,5 +1,5 @@
 #pragma once
-// What a simulated run comes to: the typed form of `ganymede.result/1`.
+// The result of a simulated run: the typed form of `ganymede.result/1`.
 
 #include <array>
 #include <cstdint>
@@ -29,8 +29,8 @@ struct RunEvent {
   std::string pool;    ///< whose nodes it is about; may be empty
   int nodes = 0;       ///< 0 if it is not about nodes
   std::string detail;  ///< name of a stage, or factor of a slowdown
-  std::int64_t times =
-      1;  ///< several checkpoints without another event between them are one entry, at the last one's end
+  /// Several checkpoints without another event between them are one entry, at the end of the last one.
+  std::int64_t times = 1;
 };
 
 /// What a run used of one pool.
@@ -39,9 +39,9 @@ struct PoolUse {
   GpuSeconds gpu_seconds;
   double node_hours = 0;
   MicroUsd usd;               ///< for its instance-hours
-  std::optional<double> kwh;  ///< none where the platform states no power
+  std::optional<double> kwh;  ///< none if the platform states no power
   double kg_co2e = 0;         ///< for `kwh`
-  std::string owned;          ///< what the price of machines of one's own takes for granted; empty: they are rented
+  std::string owned;          ///< assumptions behind the price of owned machines; empty: rented ones
 };
 
 /// Where the money for instance-hours went. The parts sum exactly to those items of the bill.
@@ -95,15 +95,15 @@ struct Result {
   Seconds step_mean;
   Interval interval_s;           ///< of the total: all stated error
   Interval sampling_interval_s;  ///< of the total: error of the steps' sampling, and the spread between equal runs
-  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s where the inputs are measured
+  double confidence = 0.95;      ///< of sampling_interval_s, and of interval_s if the inputs are measured
   std::int64_t steps_simulated = 0;
   std::string fidelity;
 
   // Utilization.
   double gpu_busy = 0;   ///< share of the GPU-seconds held in which the GPU works on phases of the step
   double gpu_flops = 0;  ///< useful FLOPs over the peak of the GPUs held
-  std::optional<double>
-      cpu;  ///< share of the vCPUs held that input and launching keep busy; none if they are not stated
+  /// Share of the vCPUs held that input and launching keep busy; none if vCPUs are not stated.
+  std::optional<double> cpu;
   std::optional<double> cpu_reserved, memory_reserved;  ///< shares of the training nodes' vCPUs and memory, over time
   double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
   Bytes memory;        ///< of one GPU
@@ -117,7 +117,7 @@ struct Result {
   std::optional<double> staleness;  ///< asynchronous: updates by others between reading and updating
   std::optional<Seconds> deadline;
   std::optional<MicroUsd> budget;
-  bool met = true;  ///< deadline and budget are kept, where there are any
+  bool met = true;  ///< true: the run keeps its deadline and its budget, if any
   std::optional<SeedRuns> seeds;
   std::vector<RunEvent> events;
   std::vector<StepSpan> spans;  ///< of some steps of the configuration that trained most; empty unless asked for
@@ -126,7 +126,7 @@ struct Result {
   Bill bill;
   CostByUse cost_by_use;
   Interval cost_usd;                 ///< in dollars, over the bounds of interval_s
-  std::optional<Energy> energy;      ///< none where the platform states no power
+  std::optional<Energy> energy;      ///< none if the platform states no power
   Interval kwh, kg_co2e;             ///< of `energy`, at the bounds of interval_s
   double gpu_kwh = 0, host_kwh = 0;  ///< parts of it; 0 for hosts whose power is not stated
   std::string grid;                  ///< sources of the carbon intensities
@@ -134,8 +134,8 @@ struct Result {
   // Provenance.
   std::string hash;  ///< of the scenario with its files
   std::uint64_t seed = 0;
-  /// How sure it is when spot nodes are taken back, for the least sure pool: "none" (no spot), "measured", "stated",
-  /// "preset" or "assumed".
+  /// How certain it is when spot nodes are taken back, for the least certain pool: "none" (no spot), "measured",
+  /// "stated", "preset" or "assumed".
   std::string risk;
   std::string inputs;  ///< the least certain of the inputs: "measured" or "transferred"
   std::string step_source, fabric_source, software, prices_as_of;
@@ -144,7 +144,7 @@ struct Result {
 
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
-/// The same in one line.
+/// The same JSON in one line.
 std::string result_line(const Result& result);
 
 }  // namespace ganymede::sim

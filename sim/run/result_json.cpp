@@ -76,7 +76,7 @@ OrderedJson launch_json(const LaunchRequest& launch) {
   return out;
 }
 
-/// Rows with names and kinds by index, because there may be many.
+/// Writes spans as rows that refer to names and kinds by index, because there may be many spans.
 OrderedJson spans_json(const std::vector<StepSpan>& spans) {
   constexpr const char* kKinds[] = {"compute",   "host",  "communication", "exposed",
                                     "straggler", "input", "input_stall",   "lost"};
@@ -109,7 +109,7 @@ OrderedJson seeds_json(const SeedRuns& seeds) {
           {"usd", spread_json(seeds.usd)}};
 }
 
-/// null where there is no value.
+/// The value, or JSON null if there is none.
 template <class Value>
 OrderedJson or_null(const std::optional<Value>& value) {
   return value ? OrderedJson(*value) : OrderedJson(nullptr);

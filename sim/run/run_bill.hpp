@@ -1,5 +1,5 @@
 #pragma once
-// The bill of a finished run: the provider's meters, and what it rents besides nodes.
+// The bill of a finished run: what the provider meters for nodes, storage and services.
 
 #include <set>
 #include <string>
@@ -15,14 +15,15 @@ struct RunBill {
   std::set<std::string> warnings;  ///< what the bill leaves out
 };
 
-/// The bill if the run had taken `longer` more (less if negative): its training is stretched, waits and boots keep
-/// their length. `energy` is that of the run as it was. Failure when an amount does not fit.
+/// Returns the bill of the run as if it had taken `longer` nanoseconds more (negative: less): training is stretched,
+/// waits and boots keep their length. `energy` is that of the run as it was. Throws Failure if an amount does not fit
+/// into 64 bits.
 RunBill bill_of(const Scenario& scenario, const RunRecord& record, const RunEnergy& energy, Nanoseconds longer = 0);
 
 /// How a provider meters the nodes of a pool.
 BillingRule billing_rule_of(const ScenarioPool& pool);
 
-/// Dollars that `bill` comes to.
+/// The total of `bill` in dollars.
 double total_usd(const Bill& bill);
 
 }  // namespace ganymede::sim

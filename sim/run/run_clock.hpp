@@ -12,7 +12,7 @@ using Nanoseconds = std::int64_t;
 /// Later than any event of a run.
 inline constexpr Nanoseconds kNever = INT64_MAX;
 
-/// Rounds to the nearest nanosecond. Failure if `time` is negative, not finite or longer than 292 years.
+/// Rounds to the nearest nanosecond. Throws Failure if `time` is negative, not finite or longer than 292 years.
 Nanoseconds to_nanoseconds(Seconds time);
 Seconds to_seconds(Nanoseconds time);
 

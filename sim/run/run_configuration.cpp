@@ -9,7 +9,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// Share of its rate that storage has left.
+/// Share of the storage's rate that slowdowns leave.
 double storage_share(const RunState& state) {
   double share = 1;
   for (const ActiveSlowdown& slowdown : state.slowdowns)
@@ -36,7 +36,7 @@ void apply_slowdowns(const RunContext& context, const RunState& state, Configura
   configuration.slow = std::min(configuration.slow, worker_count(context.scenario, configuration.nodes));
 }
 
-/// Losses a second of so many nodes by pool.
+/// Mean losses per second of `nodes` nodes by pool.
 double loss_rate(const Scenario& scenario, const std::vector<int>& nodes) {
   double rate = 0;
   for (std::size_t p = 0; p < nodes.size(); ++p) rate += nodes[p] * hazard_rate(scenario, scenario.pools[p]);
@@ -44,7 +44,7 @@ double loss_rate(const Scenario& scenario, const std::vector<int>& nodes) {
 }
 
 /// Young (1974) and Daly (FGCS 22, 2006): sqrt(2 C M) - C seconds between the end of a checkpoint of cost C and the
-/// start of the next, for a mean time M between losses; at least C. 0 where nothing is ever lost.
+/// start of the next, for a mean time M between losses; at least C. 0 if nothing is ever lost.
 double daly_interval_s(double cost_s, double losses_per_s) {
   if (losses_per_s == 0) return 0;
   return std::max(cost_s, std::sqrt(2 * std::max(cost_s, 1e-3) / losses_per_s) - cost_s);

@@ -5,23 +5,24 @@
 
 namespace ganymede::sim {
 
-/// What rounding may leave of a target, in its unit: a small part of a step of the workers that train.
+/// The difference from a target that counts as rounding, in the target's unit: a small part of a step of the workers
+/// that train.
 double target_rounding(const RunContext& context, const RunState& state);
 
-/// Index of the stage in which so many units of the target are done.
+/// Index of the stage that the run is in when `done` units of the target are done.
 std::size_t stage_at(const RunContext& context, const RunState& state, double done);
 
 /// What trains now, and under which conditions.
 Configuration configuration_of(const RunContext& context, const RunState& state);
 
-/// Time to write a checkpoint now, with storage as slow as it is; 0 without storage.
+/// Time to write a checkpoint at the storage's present rate; 0 without storage.
 Nanoseconds checkpoint_write_time(const RunContext& context, const RunState& state);
-/// Time to read one at full rate; 0 without storage.
+/// Time to read a checkpoint at the storage's full rate; 0 without storage.
 Nanoseconds checkpoint_read_time(const RunContext& context);
 /// Steps between two checkpoints, at least 1; 0: none are written.
 double steps_between_checkpoints(const RunContext& context, const RunState& state, const StepDistribution& steps);
 
-/// What it costs to move the dataset and a checkpoint to a pool that lacks them, in dollars.
+/// Cost of moving the dataset and a checkpoint to a pool that lacks them, in dollars.
 double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool);
 
 }  // namespace ganymede::sim

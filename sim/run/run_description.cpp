@@ -33,7 +33,7 @@ std::string policy_text(const PolicyChoice& choice) {
   return std::string(choice.policy->name) + (settings.empty() ? "" : " (" + settings + ")");
 }
 
-/// text(pool) of the pools that the scenario asks for, each once, joined by " + ".
+/// Returns text(pool) for the pools that the scenario asks for, without repetitions, joined by " + ".
 template <class Text>
 std::string joined(const Scenario& scenario, Text&& text) {
   std::string all;

@@ -1,12 +1,12 @@
 #pragma once
-// What a run was asked to be: the fields of its result that follow from the scenario alone.
+// The fields of a run's result that follow from the scenario alone.
 
 #include "sim/run/result.hpp"
 #include "sim/scenario/scenario.hpp"
 
 namespace ganymede::sim {
 
-/// Fills in names, sources and goals.
+/// Sets names, sources and goals of `result`.
 void describe(Result& result, const Scenario& scenario);
 
 }  // namespace ganymede::sim

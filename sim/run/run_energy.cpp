@@ -24,7 +24,7 @@ std::optional<double> mean_carbon(const ScenarioPool& pool, const RunRecord& rec
   return seconds > 0 ? grams / seconds : pool.carbon->at(Seconds{0});
 }
 
-/// Where and how long electricity is drawn.
+/// For how long and under which conditions electricity is drawn.
 struct Meter {
   Seconds held;
   double pue;
@@ -35,7 +35,7 @@ struct Meter {
   }
 };
 
-/// Adds one pool's energy to `all`. False: not all of it is known.
+/// Adds one pool's energy to `all`. Returns false if not all of it is known.
 bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, const PoolAccount& account,
                      const RunRecord& record, const std::optional<Watts>& power_cap, std::optional<double> cpu) {
   const platforms::Gpu& gpu = pool.gpu();
@@ -65,7 +65,7 @@ bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, cons
   return carbon.has_value();
 }
 
-/// The run's energy if it had taken `total_s` seconds.
+/// The energy of the run as if it had taken `total_s` seconds.
 Energy energy_at(const Scenario& scenario, const RunRecord& record, const RunEnergy& energy, double total_s) {
   const double longer_s = total_s - to_seconds(record.end).si;
   const Stretch stretch(record.trained, static_cast<Nanoseconds>(std::llround(longer_s * 1e9)));

@@ -1,5 +1,6 @@
 #pragma once
-// Electricity and carbon of a finished run: GPUs by how busy they were, hosts by how busy their processors were.
+// Electricity and carbon of a finished run: GPUs draw power by how busy they were, hosts by how busy their processors
+// were.
 
 #include <optional>
 #include <string>
@@ -20,8 +21,9 @@ struct RunEnergy {
   std::vector<std::string> warnings;
 };
 
-/// `cpu`: mean share of the hosts' processors that was busy; none: taken to be as busy as the GPUs. `time_s`: bounds of
-/// the run's time in seconds; a longer run holds its nodes longer at the same power.
+/// Computes the energy of a finished run. `cpu`: mean share of the hosts' processors that was busy; nullopt: taken to
+/// be as busy as the GPUs. `time_s`: bounds of the run's time in seconds; a longer run holds its nodes longer at the
+/// same power.
 RunEnergy energy_of(const Scenario& scenario, const RunRecord& record, const std::vector<PoolAccount>& accounts,
                     std::optional<double> cpu, const Interval& time_s);
 

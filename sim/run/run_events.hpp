@@ -86,8 +86,8 @@ using SimulationEvent =
 struct ScheduledEvent {
   Nanoseconds at = 0;
   SimulationEvent event;
-  /// Number of the phase (segment or pause) that the event ends: it is dropped if that phase is over. 0: it always
-  /// happens.
+  /// Number of the phase (segment or pause) that the event ends; the event is dropped if that phase is already over. 0:
+  /// it always happens.
   std::uint64_t phase = 0;
 };
 
@@ -95,7 +95,7 @@ struct ScheduledEvent {
 class SimulationQueue {
  public:
   bool empty() const { return queue_.empty(); }
-  /// Events later than the clock of a run may count are dropped.
+  /// Events after the end of a run's clock (285 years) are dropped.
   void schedule(ScheduledEvent event);
   /// Removes the next event and returns it. The queue must not be empty.
   ScheduledEvent pop();
@@ -104,7 +104,7 @@ class SimulationQueue {
   struct Entry {
     ScheduledEvent scheduled;
     std::uint64_t order;
-    /// std::priority_queue hands out the largest entry first.
+    /// Reversed, because std::priority_queue returns the largest entry first.
     bool operator<(const Entry& other) const {
       return scheduled.at != other.scheduled.at ? scheduled.at > other.scheduled.at : order > other.order;
     }

@@ -33,7 +33,7 @@ double held_ratio(const Scenario& scenario, const RunRecord& record, std::size_t
 }
 
 int most_held(const RunRecord& record) {
-  std::vector<std::pair<Nanoseconds, int>> changes;  // a node that goes makes room for one that comes at the same time
+  std::vector<std::pair<Nanoseconds, int>> changes;  // at equal times removals count before additions
   for (const Node& node : record.nodes) {
     if (node.granted == kNever || node.gone <= node.granted) continue;
     changes.emplace_back(node.granted, 1);

@@ -1,6 +1,6 @@
 #pragma once
 // What a finished run leaves behind. A result's times, bill, energy and warnings are functions of a scenario and of
-// this record alone; none of them asks the simulation again.
+// this record alone; none of them needs the simulation again.
 
 #include <cstdint>
 #include <optional>
@@ -23,32 +23,31 @@ struct RunRecord {
   /// When training was under way: spans in ascending order that do not overlap.
   std::vector<Span> trained;
 
-  std::vector<Ledger> ledgers;   ///< for each pool GPU time by use, without idle time: that is what the uses leave
-  std::vector<double> device_s;  ///< for each pool the GPU seconds in which a phase of the step ran
+  std::vector<Ledger> ledgers;   ///< by pool: GPU time by use; idle time is the rest and is not added
+  std::vector<double> device_s;  ///< by pool: GPU seconds in which a phase of the step ran
   StepTotals totals;
   RunError error;
-  double steps = 0, images = 0;  ///< trained towards the target; those lost are left out
+  double steps = 0, images = 0;  ///< trained towards the target, without lost ones
   Seconds lost_training{0};      ///< training time that had to be done again
   std::int64_t losses = 0;       ///< nodes taken back or crashed
   int most_gpus = 0;             ///< the most GPUs that trained at once
   double moved_usd = 0;          ///< transfer of dataset and checkpoints to other regions
   double nodes_usd = 0;          ///< price of the time that nodes were held, without the provider's rounding
 
-  /// Distributions that steps were taken from, those of most steps first. They live in the cache that made them.
+  /// Distributions from which steps were taken, by descending number of steps. The cache that made them owns them.
   std::vector<const StepDistribution*> distributions;
-  /// For each pool what is known of a step in the last stage; none for a pool of which no node was held.
+  /// For each pool the workload in the last stage; none for a pool of which no node was held.
   std::vector<std::optional<WorkloadSummary>> workloads;
   std::vector<RunEvent> events;
   bool events_truncated = false;  ///< more happened than `events` lists
 };
 
-// Times that nodes were held. `stretch` moves what happened to where it would have been in a run that takes longer or
-// shorter.
+// Times for which nodes were held. `stretch` moves events to their times in a run that takes longer or shorter.
 
 /// Node-nanoseconds from grant to release, over all nodes of a pool; the idle tail after the run is left out.
 Nanoseconds held_time(const RunRecord& record, std::size_t pool, const Stretch& stretch = Stretch());
 
-/// The same with the idle tail: the time that the scenario keeps the last nodes after the last step.
+/// The same including the idle tail: the time for which the scenario keeps the last nodes after the last step.
 Nanoseconds held_with_tail(const Scenario& scenario, const RunRecord& record, std::size_t pool,
                            const Stretch& stretch = Stretch());
 
@@ -62,7 +61,8 @@ int held_at_end(const RunRecord& record, std::size_t pool);
 /// The most nodes, of all pools together, that were held at one time.
 int most_held(const RunRecord& record);
 
-/// What the provider meters of a pool's nodes, from where its billing starts, idle tail included.
+/// The rentals of a pool's nodes as the provider meters them: from the point at which its billing starts, idle tail
+/// included.
 std::vector<Rental> rentals_of(const Scenario& scenario, const RunRecord& record, std::size_t pool,
                                const Stretch& stretch = Stretch());
 

@@ -13,7 +13,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// 97.5 % of the standard normal distribution lie below it: 95 % lie within this many deviations.
+/// 97.5 % of the standard normal distribution lie below this value, so 95 % lie within as many standard deviations.
 constexpr double kTwoSided95 = 1.96;
 
 /// Progress and events.
@@ -68,7 +68,7 @@ void add_energy(Result& result, const RunEnergy& energy) {
   append_new(result.warnings, energy.warnings);
 }
 
-/// The bill and its interval: at recorded prices a longer run may meet better ones.
+/// Adds the bill and its interval. With recorded prices a longer run may be cheaper, because it meets lower prices.
 void add_bill(Result& result, const Scenario& scenario, const RunRecord& record, const RunEnergy& energy) {
   const auto bill_at = [&](double total_s) {
     const double longer_s = total_s - to_seconds(record.end).si;

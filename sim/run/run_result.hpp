@@ -6,7 +6,7 @@
 
 namespace ganymede::sim {
 
-/// Failure when an amount of the bill does not fit.
+/// Throws Failure if an amount of the bill does not fit into 64 bits.
 Result result_of(const Scenario& scenario, const RunRecord& record);
 
 }  // namespace ganymede::sim

@@ -31,7 +31,7 @@ RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
   return context;
 }
 
-/// The distributions that steps were taken from, those of most steps first.
+/// The distributions from which steps were taken, by descending number of steps.
 std::vector<const StepDistribution*> by_steps_trained(const std::map<const StepDistribution*, double>& steps) {
   std::vector<std::pair<double, const StepDistribution*>> ranked;
   for (const auto& [distribution, count] : steps) ranked.emplace_back(-count, distribution);

@@ -15,8 +15,8 @@ class RunSimulation {
   /// All three must outlive this. `controller` is the policy that decides.
   RunSimulation(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
 
-  /// Simulates from the request to the end. Infeasible: the run would never finish, and why. Failure: its policy
-  /// failed.
+  /// Simulates from the request to the end. Throws Infeasible, which says why, if the run would never finish, and
+  /// Failure if its policy failed.
   RunRecord run();
 
  private:
@@ -33,7 +33,8 @@ class RunSimulation {
   EventLog log_;
 };
 
-/// The run of a scenario under the policy that it names, or under `controller`. Throws as RunSimulation::run.
+/// Simulates the run of a scenario under the policy that it names, or under `controller`. Throws as
+/// RunSimulation::run().
 RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps);
 RunRecord simulate_run(const Scenario& scenario, ScenarioSteps& steps, Controller& controller);
 

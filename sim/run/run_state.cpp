@@ -10,7 +10,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// More reviews without training, and a longer wait, have not been seen to help.
+/// Limits after which a run without training is given up: longer waits have never been seen to help.
 constexpr std::int64_t kMaxIdleReviews = 10'000;
 constexpr std::int64_t kMaxIdleDays = 30;
 constexpr Nanoseconds kDay = static_cast<Nanoseconds>(86'400) * 1'000'000'000;
@@ -43,8 +43,8 @@ std::vector<double> draw_stage_ends(const Scenario& scenario, double target) {
 RunState initial_state(const Scenario& scenario) {
   std::vector<PoolState> pools;
   for (const ScenarioPool& pool : scenario.pools) {
-    // Pools that the scenario asks for have their data; one that only the policy may use has it if it is in the first
-    // pool's region.
+    // The pools that the scenario asks for have the dataset. A pool that only the policy may use has it if it is in the
+    // first pool's region.
     const bool lacks_data = pool.pool.nodes == 0 && pool.pool.region != scenario.pools[0].pool.region;
     pools.push_back(
         {Capacity(scenario, pool), RandomStream(scenario.seed, "run/lifetimes/" + pool.name), 0, lacks_data});

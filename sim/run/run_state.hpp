@@ -1,6 +1,6 @@
 #pragma once
-// What a run is at one moment, what it never changes, and what a transition asks for. Transitions (transitions.hpp)
-// change a RunState and return Actions; the loop (run_simulation.hpp) applies them.
+// The state of a run at one moment, its constant context, and the actions that a transition asks for. Transitions
+// (transitions.hpp) change a RunState and return Actions; the loop (run_simulation.hpp) applies them.
 
 #include <cstdint>
 #include <functional>
@@ -25,7 +25,7 @@ struct RunContext {
   const Scenario& scenario;
   /// The steps of a configuration: the same distribution for the same configuration, at the same address.
   std::function<const StepDistribution&(const Configuration&)> steps_of;
-  /// Relative error of the step time of a pool in a stage where it was measured; 0 where it is transferred.
+  /// Relative error of the step time of a pool in a stage if that time was measured; 0 if it is transferred.
   std::function<double(std::size_t pool, std::size_t stage)> measured_error;
   std::vector<double> pool_speeds;  ///< for each pool the speed of one GPU on this workload; the first pool's is 1
   std::vector<double> stage_ends;   ///< in the target's unit; the last is the target
@@ -50,19 +50,20 @@ struct ActiveSlowdown {
   Nanoseconds until;
 };
 
-/// What a run knows of one of the scenario's pools besides its nodes.
+/// What a run knows about one of the scenario's pools in addition to its nodes.
 struct PoolState {
   Capacity capacity;
-  RandomStream lifetimes;       ///< draws how long nodes live, and how long the pool is empty
-  Nanoseconds empty_until = 0;  ///< no node is granted before
+  RandomStream lifetimes;       ///< draws lifetimes of nodes and times without nodes
+  Nanoseconds empty_until = 0;  ///< no node is granted before this time
   bool lacks_data = false;      ///< the dataset is in another region; entering the pool's region moves it there
 };
 
-/// How long a run has made no progress. It is given up then: modelled capacity never ends, so it would go on for ever.
+/// Measures how long a run has made no progress. After too long the run is given up: modelled capacity never ends, so
+/// the simulation would go on for ever.
 struct Stagnation {
   Nanoseconds idle_since = 0;
   std::int64_t idle_reviews = 0;      ///< reviews of a periodic policy since training last ran
-  std::int64_t fruitless_starts = 0;  ///< starts in a row before which nothing new was durable
+  std::int64_t fruitless_starts = 0;  ///< successive starts without new durable work
   double durable_at_last_start = -1;  ///< units of the target
 };
 
@@ -73,7 +74,7 @@ struct RunFacts {
   std::int64_t losses = 0;
   int most_gpus = 0;
   double moved_usd = 0;       ///< transfer of dataset and checkpoints to other regions
-  double gone_nodes_usd = 0;  ///< price of the time that nodes were held that are gone
+  double gone_nodes_usd = 0;  ///< price of the time for which nodes that are gone were held
 };
 
 struct RunState {
@@ -81,7 +82,7 @@ struct RunState {
   RunPhase phase = RunPhase::idle;
   std::uint64_t phase_number = 0;  ///< grows with each segment and pause; events of an older one are stale
   Nanoseconds phase_end = 0;       ///< when the pause under way ends
-  Nanoseconds loading_from = 0;    ///< the pause under way reads a checkpoint from here to its end
+  Nanoseconds loading_from = 0;    ///< when the pause under way begins to read a checkpoint, until its end
   bool finished = false;
 
   policies::Decision decision = {};  ///< the last decision of the policy
@@ -96,7 +97,7 @@ struct RunState {
   std::vector<ActiveSlowdown> slowdowns = {};
   bool burst_credits_left = true;
   Stagnation stagnation = {};
-  Nanoseconds accounted_until = 0;  ///< rented time without training is in the ledgers up to here
+  Nanoseconds accounted_until = 0;  ///< until when the ledgers contain rented time without training
 
   RandomStream delays;          ///< lengths of queues, boots, image pulls and starts
   RandomStream picks;           ///< which nodes are lost
@@ -112,7 +113,7 @@ struct Actions {
   std::vector<RunEvent> log;
   std::vector<ScheduledEvent> schedule;
   bool consult_policy = false;
-  /// Events that happen at the same time, one after the other, before any of the queue.
+  /// Events that happen now, one after the other, before any event of the queue.
   std::vector<SimulationEvent> next;
 };
 
@@ -120,14 +121,15 @@ struct Actions {
 void log_event(Actions& actions, const RunState& state, std::string what, std::string pool = "", int nodes = 0,
                std::string detail = "", std::int64_t times = 1);
 
-/// Moves the clock to `to`. Rented time since the last event in which nothing trained is accounted; that of a segment
-/// is accounted when it ends, and time that nothing accounts is idle.
+/// Moves the clock to `to`. Adds to the ledgers how nodes that did not train spent the time since the last event: new
+/// nodes, starts and checkpoints. The time of a segment is added when it ends; time that is never added is idle.
 void advance_clock(const RunContext& context, RunState& state, Nanoseconds to);
 
-/// Infeasible: the run would never finish, because of `why`.
+/// Throws Infeasible: the run would never finish, because of `why`.
 [[noreturn]] void throw_never_finishes(const RunContext& context, const RunState& state, const std::string& why);
 
-/// Throws if the run has made no progress for too long. `review`: the event at hand is a review of a periodic policy.
+/// Throws Infeasible if the run has made no progress for too long. `review`: the event at hand is a review of a
+/// periodic policy.
 void give_up_if_stagnant(const RunContext& context, RunState& state, bool review);
 
 }  // namespace ganymede::sim

@@ -9,20 +9,21 @@
 
 namespace ganymede::sim {
 
-/// Shares of what the run held, over its whole time.
+/// How busy what the run held was, as shares over the run's whole time.
 struct RunUtilization {
   GpuSeconds gpu_seconds;  ///< the sum over all pools
   double gpu_busy = 0;     ///< share of the GPU-seconds in which a phase of the step ran, at most 1
   double gpu_flops = 0;    ///< useful FLOPs over the peak of the GPUs held
-  /// Share of the vCPUs held that input and launching keep busy; none where vCPUs are not stated. Above 1: the run
-  /// needs more than it has.
+  /// Share of the vCPUs held that input and launching keep busy; none if vCPUs are not stated. Above 1: the run needs
+  /// more than it has.
   std::optional<double> cpu;
-  /// Shares of the training nodes' vCPUs and memory that the policy reserved; none where they are not stated.
+  /// Shares of the training nodes' vCPUs and memory that the policy reserved; none if they are not stated.
   std::optional<double> cpu_reserved, memory_reserved;
   double network = 0;  ///< share of the run's time in which gradients keep the busiest link busy
   std::vector<std::string> warnings;
 };
 
+/// `accounts` must be those of close_accounts(scenario, record).
 RunUtilization utilization_of(const Scenario& scenario, const RunRecord& record,
                               const std::vector<PoolAccount>& accounts);
 

@@ -14,7 +14,7 @@ namespace {
 /// A fact of the catalog, as a warning names it.
 using NamedOrigin = std::pair<std::string, const platforms::Origin*>;
 
-/// The facts that the time and cost of a pool's nodes are worked out from.
+/// The facts from which the time and cost of a pool's nodes are computed.
 std::vector<NamedOrigin> facts_of(const ScenarioPool& pool) {
   const platforms::Instance& instance = pool.instance();
   const platforms::Platform& platform = *pool.platform;
@@ -78,7 +78,7 @@ std::vector<std::string> message_size_warnings(const Scenario& scenario, const p
   return {};
 }
 
-/// Where the model of a pool's spot capacity comes from. It does not depend on the seed.
+/// Names the source of the model of a pool's spot capacity. The text does not depend on the seed.
 std::string spot_model_warning(const ScenarioPool& pool) {
   const platforms::SpotClass& of = platforms::spot_model().of(pool.gpu().family);
   const std::string recordings =

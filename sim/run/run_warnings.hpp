@@ -1,5 +1,5 @@
 #pragma once
-// What makes a finished run's result less sure than its numbers say, and where its inputs come from.
+// Warnings about a finished run's result, and how certain its inputs are.
 
 #include <string>
 #include <vector>
@@ -14,9 +14,10 @@ std::vector<std::string> warnings_of(const Scenario& scenario, const RunRecord& 
 
 /// The least certain input of the run's steps: "measured" or "transferred".
 std::string step_inputs(const RunRecord& record);
-/// How the steps of the pools that were used are known: " and " between different rules.
+/// How the steps of the used pools are known; different sources are joined by " and ".
 std::string step_source(const RunRecord& record);
-/// How sure it is when spot nodes are taken back: the least sure of the pools that were used or asked for.
+/// How certain it is when spot nodes are taken back (risk_of()), for the least certain of the pools that were used or
+/// asked for.
 std::string interruption_risk(const Scenario& scenario, const RunRecord& record);
 
 /// Appends those of `more` that `warnings` does not contain.

@@ -9,8 +9,9 @@ namespace ganymede::sim {
 /// True if faults, lifetimes of nodes or spot capacity are drawn at random, so that runs of other seeds differ.
 bool has_chances(const Scenario& scenario);
 
-/// The run of the scenario's own seed. With `count` above 1, its `seeds` holds what the runs of this and the next
-/// `count` - 1 seeds come to. Throws Infeasible if the own run never finishes; other seeds that do not are counted.
+/// Simulates the run of the scenario's own seed. With `count` above 1, `seeds` of the result summarizes the runs of
+/// this seed and the next `count` - 1. Throws Infeasible if the run of the own seed never finishes; runs of other seeds
+/// that never finish are only counted.
 Result simulate_seeds(const Scenario& scenario, int count);
 
 }  // namespace ganymede::sim

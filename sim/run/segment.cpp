@@ -6,7 +6,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// Part of a step that rounding may add or take.
+/// Part of a step that rounding may add or remove.
 constexpr double kStepRounding = 1e-9;
 
 }  // namespace

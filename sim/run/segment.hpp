@@ -9,7 +9,7 @@
 
 namespace ganymede::sim {
 
-/// What is done at a moment of a segment.
+/// Progress of a segment at one moment.
 struct SegmentProgress {
   double steps = 0;              ///< since the segment's start; the last may be under way
   std::int64_t checkpoints = 0;  ///< complete
@@ -33,7 +33,7 @@ struct Segment {
   SegmentProgress at(Nanoseconds now) const;
   /// The time at which `steps` steps are done, the checkpoints before them written.
   Nanoseconds time_of(double steps) const;
-  /// Steps before the last of so many complete checkpoints (at least one).
+  /// Steps before the last of `checkpoints` complete checkpoints. Precondition: checkpoints >= 1.
   double durable_steps(std::int64_t checkpoints) const;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace ganymede::sim {
 
-/// Simulates the run. Step distributions are kept in `cache` for later runs, whose results they do not change.
-/// Infeasible: the run never finishes. Failure: its policy failed.
+/// Simulates the run. Step distributions are kept in `cache` for later runs, whose results they do not change. Throws
+/// Infeasible if the run never finishes, and Failure if its policy failed.
 Result simulate(const Scenario& scenario, StepDistributionCache& cache);
 /// The same with a cache of its own, for a single run.
 Result simulate(const Scenario& scenario);

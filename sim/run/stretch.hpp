@@ -1,6 +1,6 @@
 #pragma once
-// A run as it would have been if its training had taken longer or shorter: for its bill and its energy at the bounds of
-// its time.
+// A run as it would have been if its training had taken longer or shorter. It gives the bill and the energy at the
+// bounds of the run's time.
 
 #include <vector>
 
@@ -12,21 +12,21 @@ struct Span {
   Nanoseconds from = 0, to = 0;
 };
 
-/// Moves the moments of a run. While something trains the clock goes faster or slower, so that all training together
-/// takes `by` longer; everything that happens moves with it, losses of nodes included. Waits, pauses and boots keep
-/// their length. For example, with training from 10 to 20 s and 5 s more, the moment 14 s moves to 16 s, 20 s to 25 s
-/// and 30 s to 35 s.
+/// Moves the moments of a run. Time in which something trains is stretched or shortened, so that all training together
+/// takes `by` longer; all events move with it, losses of nodes included. Waits, pauses and boots keep their length. For
+/// example, with training from 10 to 20 s and 5 s more, the moment 14 s moves to 16 s, 20 s to 25 s and 30 s to 35 s.
 class Stretch {
  public:
   /// Leaves the run as it was.
   Stretch() = default;
   /// `trained`: when something trained, in ascending order. `by`: how much longer the run takes; negative if it is
-  /// shorter. Training never takes less than no time.
+  /// shorter. Training never becomes shorter than zero.
   Stretch(std::vector<Span> trained, Nanoseconds by);
 
-  /// Where a moment of the run moves to.
+  /// Returns the moment to which a moment of the run moves.
   Nanoseconds at(Nanoseconds moment) const;
-  /// Where the start of something moves to that is ready at a later moment and keeps its length, such as a boot.
+  /// Returns the moment to which the start of an activity moves that keeps its length and is ready at `ready`, such as
+  /// a boot.
   Nanoseconds start(Nanoseconds from, Nanoseconds ready) const { return at(ready) - (ready - from); }
 
  private:

@@ -32,8 +32,8 @@ void TrainingProgress::begin_segment(Segment segment, bool same_workers) {
   if (segment_.checkpoint_written > 0) {
     since_ = every;
   } else if (checkpoint_every_ > 0 && every > 0 && every != checkpoint_every_) {
-    // An interval is a time: where steps take longer it holds fewer of them, and the same share of it is over. The next
-    // checkpoint follows a whole step, as all do.
+    // The interval between checkpoints is a time: if steps take longer, it holds fewer of them, and the same share of
+    // it has passed. The next checkpoint follows a whole step, like all checkpoints.
     const double share = std::min(1.0, since_ / checkpoint_every_);
     const double next = std::max(steps_, std::round(steps_ + (1 - share) * every));
     since_ = every - (next - steps_);
@@ -43,8 +43,8 @@ void TrainingProgress::begin_segment(Segment segment, bool same_workers) {
   under_way_ = true;
 }
 
-/// Adds the GPU time of `steps` steps that took `nanoseconds` to what is pending, by pool and use. Compute takes what
-/// the shares of the step leave, so that the uses sum to workers x time exactly.
+/// Adds the GPU time of `steps` steps that took `nanoseconds` to the pending time, by pool and use. Compute gets the
+/// rest that the other uses leave, so that the uses sum to workers x time exactly.
 void TrainingProgress::account_steps(double steps, double nanoseconds) {
   const auto duration = static_cast<GpuNanoseconds>(std::llround(nanoseconds));
   for (std::size_t p = 0; p < pending_.size(); ++p) {
@@ -67,7 +67,7 @@ void TrainingProgress::account_steps(double steps, double nanoseconds) {
   }
 }
 
-/// Moves pending time to the ledgers: it is durable.
+/// Moves pending time to the ledgers, because it has become durable.
 void TrainingProgress::settle() {
   for (std::size_t p = 0; p < pending_.size(); ++p) {
     for (std::size_t use = 0; use < pending_[p].size(); ++use)
@@ -76,7 +76,7 @@ void TrainingProgress::settle() {
   }
 }
 
-/// The first `steps` steps of the segment, which took `nanoseconds`, and all before them are durable.
+/// Makes durable the first `steps` steps of the segment, which took `nanoseconds`, and all earlier ones.
 void TrainingProgress::make_durable(double steps, double nanoseconds) {
   account_steps(steps, nanoseconds);
   settle();

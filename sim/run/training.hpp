@@ -1,6 +1,6 @@
 #pragma once
-// How far a run's training has come, what of it is durable, and where its GPU time went. Work that is not yet durable
-// is accounted apart, because a sudden loss turns it into lost time.
+// The progress of a run's training, how much of it is durable, and where its GPU time went. Work that is not yet
+// durable is kept in a separate account, because a sudden loss turns it into lost time.
 
 #include <array>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace ganymede::sim {
 
-/// What a run's error is made of, summed over its segments.
+/// The parts of a run's error, summed over its segments.
 struct RunError {
   double sampling_s = 0;         ///< half-width of the mean steps' sampling, times their number
   double own_s2 = 0;             ///< variance of the sum of this run's own steps
@@ -67,7 +67,7 @@ class TrainingProgress {
   double done(Nanoseconds now) const;
   double durable() const { return durable_; }  ///< units of the target that a checkpoint holds
   double steps() const { return steps_; }      ///< steps done in ended segments, without those lost
-  double images() const { return images_; }    ///< likewise
+  double images() const { return images_; }    ///< images of these steps
   /// Steps since the last durable checkpoint, up to the last segment's end.
   double since_durable() const { return since_; }
   /// Training seconds that a sudden loss would cost at `now`.
@@ -99,7 +99,7 @@ class TrainingProgress {
   double images_ = 0, durable_images_ = 0;
   double since_ = 0;
   double checkpoint_every_ = 0;    // of the last segment; `since_` counts towards it
-  double checkpoint_written_ = 0;  // share of a checkpoint during which the last segment ended
+  double checkpoint_written_ = 0;  // share written of the checkpoint during which the last segment ended
   double at_risk_s_ = 0, lost_s_ = 0;
   std::vector<Account> pending_;  // by pool: time that is not yet durable
   std::vector<Ledger> ledgers_;

@@ -17,11 +17,11 @@
 namespace ganymede::sim {
 namespace {
 
-/// After so many starts in a row that made nothing durable, more would not help.
+/// Largest number of successive starts that make nothing durable; more would not help.
 constexpr std::int64_t kMaxFruitlessStarts = 2000;
 /// Longest run in seconds: its clock counts 292 years.
 constexpr double kMaxRun_s = 9e9;
-/// Credits that last longer never run out.
+/// Burst credits that last longer, in seconds, are taken to last for ever.
 constexpr double kMaxBurst_s = 8e9;
 
 /// Units of the target that a step trains.
@@ -39,7 +39,8 @@ double units_per_step(const Scenario& scenario, const StepDistribution& steps) {
   return images / std::ceil(images / steps.images - 1e-9);
 }
 
-/// How far a segment may go: to the end of the stage, or of the first epoch where the dataset is cached from then on.
+/// The target at which a segment ends: the end of the stage, or of the first epoch if the dataset is cached from then
+/// on.
 double segment_target(const RunContext& context, const RunState& state, const Segment& segment, double done) {
   const Scenario& scenario = context.scenario;
   const double stage_end = context.stage_ends[segment.configuration.stage];
@@ -78,7 +79,7 @@ double measured_error(const RunContext& context, const Configuration& configurat
   return error;
 }
 
-/// Infeasible if start after start was lost before anything was durable.
+/// Throws Infeasible if more than kMaxFruitlessStarts successive starts made nothing durable.
 void check_fruitless_starts(const RunContext& context, RunState& state) {
   Stagnation& stagnation = state.stagnation;
   const double durable = state.training.durable();
@@ -93,7 +94,7 @@ void check_fruitless_starts(const RunContext& context, RunState& state) {
   stagnation.durable_at_last_start = durable;
 }
 
-/// Makes the chosen nodes, and no others, members. Returns how many they are.
+/// Makes exactly the chosen nodes members and returns their number.
 int set_members(const RunContext& context, RunState& state) {
   int nodes = 0;
   const std::vector<std::size_t> chosen = choose_workers(state);

@@ -1,6 +1,6 @@
 #pragma once
-// How a run goes on: for each kind of event a function of the run's context, its state and the event. It changes the
-// state and returns what is to be done; it has no other effects, so that a test can call it with literals.
+// The transitions of a run: for each kind of event a function of the run's context, its state and the event. It changes
+// the state and returns the actions to be done; it has no other effects, so that a test can call it with literals.
 
 #include "sim/run/run_state.hpp"
 
@@ -28,12 +28,12 @@ Actions transition(const RunContext& context, RunState& state, const BurstCredit
 Actions transition(const RunContext& context, RunState& state, const SlowdownStarted& event);
 Actions transition(const RunContext& context, RunState& state, const SlowdownEnded& event);
 Actions transition(const RunContext& context, RunState& state, const FaultInjected& event);
-/// What the scenario's faults and limited capacity schedule at the start of a run.
+/// Schedules the scenario's faults and the changes of limited capacity at the start of a run.
 Actions start_of_run(const RunContext& context, RunState& state);
 
 // transitions_policy.cpp
 Actions transition(const RunContext& context, RunState& state, const PolicyReviewDue& event);
-/// What becomes of a decision of the policy. Its numbers of nodes must be within the pools' limits.
+/// Follows a decision of the policy, whose numbers of nodes must be within the pools' limits.
 Actions apply_decision(const RunContext& context, RunState& state, const policies::Decision& decision);
 
 /// Calls the function above that belongs to the event's type.

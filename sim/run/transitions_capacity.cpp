@@ -1,6 +1,6 @@
 // Capacity that comes and goes, as recorded or as drawn by the model of spot capacity. Both say when nodes are gone;
-// their notice comes before that. So the provider is simulated with a look ahead as long as the notice, and the policy
-// hears of nothing but the notices.
+// their notice comes before that. So the simulated provider looks ahead by the length of the notice, and the policy
+// hears only of the notices.
 
 #include <algorithm>
 
@@ -10,12 +10,12 @@
 namespace ganymede::sim {
 namespace {
 
-/// Nodes for which known capacity leaves no room get their notice and go when capacity falls. Returns true if the
-/// policy has not heard of one of them.
+/// Gives notice to nodes for which known capacity leaves no room; they go when capacity falls. Returns true if there is
+/// a notice that the policy has not heard of.
 bool reclaim_excess(const RunContext& context, RunState& state, Actions& actions, std::size_t p) {
   bool news = false;
   for (const CapacityFrom& change : known_capacity(context, state, p)) {
-    // Nodes that were told to go later are taken before nodes that were told nothing.
+    // Nodes that have notice for a later time are taken before nodes without notice.
     std::vector<std::size_t> told, others;
     for (const std::size_t index : state.fleet.alive()) {
       const Node& node = state.fleet[index];

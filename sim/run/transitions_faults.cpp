@@ -31,7 +31,8 @@ std::uint64_t most_nodes(const Scenario& scenario) {
   return most;
 }
 
-/// Schedules the next slowdown of a kind. Stragglers come in proportion to all nodes that there may be.
+/// Schedules the next slowdown of a kind. The rate of stragglers is proportional to the number of nodes that the run
+/// may hold.
 void schedule_slowdown(const RunContext& context, RunState& state, Actions& actions, FaultKind kind) {
   constexpr double kNever_s = 8e9;
   const std::optional<Slowdown>& slowdown = slowdown_of(context.scenario.faults, kind);
@@ -55,7 +56,7 @@ void begin_slowdown(const RunContext& context, RunState& state, Actions& actions
   change_pace(context, state, actions);
 }
 
-/// A slowdown that is drawn for a node is drawn for all that there may be: it hits the run only if that node trains.
+/// True if a drawn slowdown hits a node that trains. Slowdowns of nodes are drawn for all nodes that the run may hold.
 bool hits_a_member(const RunContext& context, RunState& state) {
   std::uint64_t members = 0;
   for (const int nodes : state.fleet.members()) members += static_cast<std::uint64_t>(nodes);

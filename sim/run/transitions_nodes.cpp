@@ -10,7 +10,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// A pool from which the provider has just taken a node may have no other for a while.
+/// Draws for how long a pool from which the provider has just taken a node has no other node.
 void draw_empty_time(const RunContext& context, RunState& state, Actions& actions, std::size_t p) {
   const auto& lifetimes = context.scenario.pools[p].lifetimes;
   if (!lifetimes || lifetimes->back_after.si <= 0) return;
@@ -35,8 +35,8 @@ void stop_for_loss(const RunContext& context, RunState& state, Actions& actions,
 
 enum class LossKind { reclaimed, crashed };
 
-/// A node is gone. With notice the other members hold the weights and go on; a crash, or the loss of the last member,
-/// takes along what is not durable.
+/// Handles the loss of a node. After a notice the other members hold the weights and go on; a crash, or the loss of the
+/// last member, loses all work that is not durable.
 Actions lose_node(const RunContext& context, RunState& state, std::size_t index, LossKind kind) {
   Actions actions;
   const Node node = state.fleet[index];
@@ -60,7 +60,7 @@ Actions lose_node(const RunContext& context, RunState& state, std::size_t index,
       state.must_load = true;
     }
   }
-  // Requests that wait already come before those that the policy makes next.
+  // Requests that already wait are served before those that the policy makes next.
   retry_waiting(context, state, actions, node.pool);
   actions.consult_policy = true;
   return actions;
@@ -104,7 +104,8 @@ Actions transition(const RunContext& context, RunState& state, const FinalCheckp
   bool some_stay = false, some_go = false;
   for (const std::size_t index : state.fleet.alive())
     if (const Node& node = state.fleet[index]; node.member) (node.noticed ? some_go : some_stay) = true;
-  // Members that stay hold the weights, if the run may go on with fewer.
+  // Nothing needs saving if no member goes, or if the members that stay hold the weights and the run may go on with
+  // fewer.
   if (!some_go || (some_stay && state.decision.elastic)) return actions;
   end_segment(context, state, actions, false);
   begin_pause(state, actions, RunPhase::saving, checkpoint_write_time(context, state));

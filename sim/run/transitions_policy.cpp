@@ -1,4 +1,4 @@
-// The policy is consulted, and its decisions are followed.
+// Transitions in which the policy is consulted and its decisions are followed.
 
 #include "sim/run/decisions.hpp"
 #include "sim/run/training_control.hpp"

@@ -1,4 +1,4 @@
-// Pauses and segments end.
+// Transitions in which pauses and segments end.
 
 #include "sim/run/decisions.hpp"
 #include "sim/run/run_configuration.hpp"
@@ -27,7 +27,7 @@ Actions transition(const RunContext& context, RunState& state, const PauseEnded&
     return actions;
   }
   state.phase = RunPhase::idle;
-  // The policy's decision may have waited for the checkpoint.
+  // A decision of the policy may have waited for the checkpoint.
   follow_decision(context, state, actions, state.decision);
   if (state.phase == RunPhase::idle) adapt_training(context, state, actions);
   return actions;

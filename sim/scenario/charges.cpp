@@ -1,4 +1,4 @@
-// "billing" of a scenario: what it is charged for besides the hours of its nodes.
+// "billing" of a scenario: what a run is charged for in addition to the hours of its nodes.
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-// "faults" of a scenario.
+// "faults" of a scenario: what may go wrong in a run, at random or at given times.
 
 #include "sim/scenario/faults.hpp"
 
@@ -7,8 +7,8 @@
 namespace ganymede::sim {
 namespace {
 
-/// `is_share`: the factor is the share of a rate that is left, up to 1; else a step takes so many times as long,
-/// from 1.
+/// With `is_share` the factor is the share of a rate that is left, at most 1; otherwise a step takes `factor` times as
+/// long, at least 1.
 Slowdown read_slowdown(const JsonNode& node, bool is_share) {
   JsonObject in(node);
   Slowdown slowdown;

@@ -11,8 +11,9 @@ namespace ganymede::sim {
 
 /// Something that becomes slower for a while, at random times.
 struct Slowdown {
-  Seconds every{0};   ///< Mean time between two starts: of one node (straggler), or of the whole run.
-  double factor = 1;  ///< A straggler's steps take so many times as long; network and storage keep this share.
+  Seconds every{0};  ///< Mean time between two starts: per node (straggler), or for the whole run (network, storage).
+  /// Straggler: its steps take `factor` times as long. Network and storage: share of the rate that is left.
+  double factor = 1;
   Seconds lasts{0};
 };
 
@@ -23,8 +24,8 @@ struct InjectedEvent {
   Seconds at{0};
   std::size_t pool = 0;  ///< Index of the pool whose nodes it hits.
   int nodes = 1;
-  double factor = 1;  ///< As Slowdown::factor; not for interruptions and crashes.
-  Seconds lasts{0};   ///< Likewise.
+  double factor = 1;  ///< As Slowdown::factor; unused for interruptions and crashes.
+  Seconds lasts{0};   ///< Duration; unused for interruptions and crashes.
 };
 
 struct Faults {

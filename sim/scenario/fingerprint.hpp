@@ -1,5 +1,5 @@
 #pragma once
-// The identity of a scenario's content: what its hashes are made of.
+// The content of a scenario from which its hashes are computed.
 
 #include <fmt/format.h>
 
@@ -13,8 +13,8 @@
 
 namespace ganymede::sim {
 
-/// The content of a scenario, with the hash of each file's content in place of the file's name: two scenarios that say
-/// the same have the same fingerprint, wherever their files lie.
+/// The content of a scenario, with the hash of each file's content in place of the file's name: two scenarios with the
+/// same content have the same fingerprint, wherever their files are.
 class Fingerprint {
  public:
   explicit Fingerprint(const JsonNode& node) : content_(node.value()) {}
@@ -23,8 +23,8 @@ class Fingerprint {
   void replace(const std::string& pointer, std::uint64_t hash) {
     content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(hash);
   }
-  /// The hash of everything but these members, as 16 hexadecimal digits. A key that begins with '/' is the pointer of
-  /// a member further down.
+  /// The hash of everything but these members, as 16 hexadecimal digits. A key that begins with '/' is the JSON pointer
+  /// of a nested member.
   std::string hash_without(std::initializer_list<const char*> keys) const {
     auto rest = content_;
     for (const std::string_view key : keys) {

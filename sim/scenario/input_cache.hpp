@@ -1,5 +1,5 @@
 #pragma once
-// What reading one scenario leaves for the next: a search reads thousands of scenarios that name the same trace.
+// Inputs that are kept from one scenario for the next: a search reads thousands of scenarios that name the same trace.
 
 #include <cstdint>
 #include <map>
@@ -12,17 +12,18 @@
 
 namespace ganymede::sim {
 
-/// Parsed traces and hashes of embedded texts. Whoever reads several scenarios (a plan, a study) owns one and passes it
-/// to read_scenario; what is read does not depend on it. Not for concurrent use: child processes fork a copy each.
+/// Parsed traces and hashes of embedded texts. A caller that reads several scenarios (a plan, a study) owns one cache
+/// and passes it to read_scenario(); the scenarios do not depend on it. Not thread-safe; each forked child process has
+/// its own copy.
 class ScenarioInputCache {
  public:
-  /// A trace as its text gave it, with the hash of the text.
+  /// A parsed trace, and the hash of its text.
   struct KnownTrace {
     const traces::StepTrace& trace;
     std::uint64_t hash;
   };
-  /// The trace that `at` names: a recorded one or a file. The file is read each time and parsed when its content is
-  /// new. The reference lives as long as this. Throws ConfigError as trace_text() and read_step_trace() do.
+  /// The trace that `at` names: a recorded one or a file. The file is read each time, but parsed only if its content is
+  /// new. The reference is valid as long as this object. Throws ConfigError as trace_text() and read_step_trace() do.
   KnownTrace trace(const JsonNode& at);
 
   /// The hash of `text`, which is built into the program under `name`.

@@ -34,7 +34,8 @@ void read_command(JsonObject& in, PolicyChoice& choice) {
   } else {
     for (const auto& word : command.as_array()) choice.command.push_back(word.as_string());
     if (choice.command.empty()) command.expected("a program and its arguments, such as [\"python3\", \"policy.py\"]");
-    // A word that names a file beside the scenario is that file; any other is left to the search path.
+    // A relative word that names a file in the scenario's folder becomes that file's path; other words stay as they
+    // are.
     for (auto& word : choice.command) {
       const std::filesystem::path beside = command.directory() / word;
       if (std::filesystem::path(word).is_relative() && std::filesystem::is_regular_file(beside)) word = beside.string();

@@ -25,24 +25,24 @@ struct Lifetimes {
   Seconds mean{0};        ///< For Kind::exponential.
   Seconds longest{0};     ///< For Kind::bathtub: the longest time.
   Seconds back_after{0};  ///< Mean time after which the pool has nodes again; 0: at once.
-  std::string source;     ///< Who states it, for messages: "the scenario".
+  std::string source;     ///< Says in messages who states it: "the scenario".
 };
 
-/// Where it comes from when the nodes of a pool can be rented and when they are taken back.
+/// What decides when the nodes of a pool can be rented and when they are taken back.
 enum class Spot {
   none,           ///< The nodes are not on the spot market and are never taken back.
   uninterrupted,  ///< The scenario or the user's platform says that they are never taken back.
   stated,         ///< `lifetimes` of the scenario or of the user's platform.
   recorded,       ///< The recording `capacity`.
-  calm,           ///< The model of measured zones, in a zone that is better than nine in ten,
-  typical,        ///< in one in the middle,
-  harsh,          ///< in one that is worse than nine in ten,
-  drawn,          ///< or in one that the seed draws; the default where nobody says anything.
+  calm,           ///< The model of measured zones, with a zone that is better than nine in ten.
+  typical,        ///< The same model, with the median zone.
+  harsh,          ///< The same model, with a zone that is worse than nine in ten.
+  drawn,          ///< The same model, with a zone that the seed draws; the default if nothing is stated.
 };
 constexpr bool is_modelled(Spot spot) { return spot >= Spot::calm; }
-/// How sure the risk of losing nodes is: "none", "stated", "measured", "preset" or "assumed".
+/// How certain the risk of losing nodes is known: "none", "stated", "measured", "preset" or "assumed".
 std::string_view risk_of(Spot spot);
-/// Returns the less sure of two risks; "" is surer than any.
+/// Returns the less certain of two risks; "" is more certain than any other.
 std::string less_sure(std::string_view a, std::string_view b);
 
 /// What a scenario says under "spot".
@@ -51,24 +51,24 @@ struct SpotChoice {
   std::optional<Series> capacity;  ///< Nodes that can be rented, if they were recorded.
 };
 
-/// One thing that may be rented: what the scenario asks for, or what its policy may use besides.
+/// Nodes that may be rented: those that the scenario asks for, or others that its policy may use.
 struct ScenarioPool {
   std::string name;  ///< "p3.8xlarge us-east-1 spot", or the user's own name.
   std::string catalog;
   std::shared_ptr<const platforms::Platform> platform;
   std::string zone;        ///< Empty: any zone of the region, which counts as one place.
   policies::Pool pool;     ///< `nodes` is what the scenario asks for: 0 for pools that only the policy may use.
-  int max_nodes = 0;       ///< Nodes held at once, at most.
+  int max_nodes = 0;       ///< Largest number of nodes held at once.
   platforms::Price price;  ///< Price of one node.
   Spot spot = Spot::none;
-  std::optional<SpotChoice> spot_choice;  ///< Also holds for spot pools that the policy may use besides.
+  std::optional<SpotChoice> spot_choice;  ///< Also applies to other spot pools that the policy may use.
   std::optional<Lifetimes> lifetimes;     ///< Set for Spot::stated.
   Seconds notice{0};                      ///< Time between the notice and the loss of a spot node.
   std::optional<Series> capacity;         ///< Nodes that can be rented; set for Spot::recorded.
-  std::optional<Series> prices;           ///< USD an hour of one node.
-  std::optional<Series> carbon;           ///< Grams of CO2e a kWh.
+  std::optional<Series> prices;           ///< USD per hour for one node.
+  std::optional<Series> carbon;           ///< Grams of CO2e per kWh.
 
-  /// The instance type that `pool` names, remembered from the first call on: runs ask for it at each event.
+  /// The instance type that `pool` names. It is cached on the first call, because runs ask for it at each event.
   const platforms::Instance& instance() const {
     if (!known_instance || known_instance->name != pool.instance) known_instance = &platform->instance(pool.instance);
     return *known_instance;
@@ -81,16 +81,17 @@ struct ScenarioPool {
 /// A link that joins two pools of different places.
 struct PoolLink {
   std::size_t a = 0, b = 0;     ///< Indices of the pools.
-  BytesPerSecond bandwidth{0};  ///< 0: not stated, the link is only for moving there.
+  BytesPerSecond bandwidth{0};  ///< 0: not stated; a policy only moves runs over the link.
   Seconds latency{0};
   double usd_per_gb = 0;  ///< For each 1e9 bytes that cross it.
   enum class Between { zones, regions, clouds } between = Between::regions;
 };
 
-/// Whether both are in one zone, or in one region where no zone is stated, of one catalog.
+/// True if both pools are of the same catalog and in the same region and zone; pools without a zone count as one place.
 bool same_place(const ScenarioPool& a, const ScenarioPool& b);
+/// What lies between two pools in different places: zones of a region, regions of a provider, or clouds.
 PoolLink::Between between_places(const ScenarioPool& a, const ScenarioPool& b);
-/// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; none if the catalog does not say.
+/// USD for each 1e9 bytes from one pool's place to the other's, by the catalog; nullopt if the catalog does not say.
 std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPool& to, PoolLink::Between between);
 
 }  // namespace ganymede::sim

@@ -32,7 +32,8 @@ std::optional<double> transfer_price(const ScenarioPool& from, const ScenarioPoo
     case PoolLink::Between::regions:
       return dollars(a.region);
     case PoolLink::Between::clouds: {
-      // Half of the bytes leave each end. A private cloud's own line costs nothing that its catalog would know.
+      // Half of the bytes leave each end. The catalog of a private cloud states no price for its own line, which counts
+      // as free.
       const bool known = (!a.internet.empty() || platforms::provider_of(from.platform->provider).owned) &&
                          (!b.internet.empty() || platforms::provider_of(to.platform->provider).owned);
       if (!known || (a.internet.empty() && b.internet.empty())) return std::nullopt;

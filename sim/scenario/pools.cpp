@@ -39,14 +39,15 @@ void read_platform(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint,
   pool.catalog = choice.catalog;
   pool.platform = std::make_shared<const platforms::Platform>(std::move(choice.platform));
   const std::string at = in.node().pointer() == "/" ? "" : in.node().pointer();
-  if (!choice.inline_platform)  // else the scenario's text has it
+  if (!choice.inline_platform)  // an inline platform is part of the scenario's text
     fingerprint.replace(at + "/catalog", platforms::is_provider(pool.catalog)
                                              ? cache.embedded_hash(pool.catalog, platforms::catalog_text(pool.catalog))
                                              : fnv1a(read_file(choice.folder / pool.catalog)));
   if (!choice.overlay.empty()) fingerprint.replace(at + "/overlay", choice.overlay_text);
 }
 
-/// The only region in which `instance` has a price. Fails where it has none or several: then "region" is missing.
+/// The only region in which `instance` has a price. Throws ConfigError if it has a price in no region, or in several:
+/// then the scenario must state "region".
 std::string only_region(JsonObject& in, const JsonNode& instance_at, const platforms::Instance& instance) {
   const auto regions = priced_regions(instance);
   if (regions.empty()) instance_at.fail(fmt::format("{} has no price in any region", instance.name));

@@ -60,7 +60,7 @@ void read_power_cap(const JsonNode& node, Scenario& scenario) {
   }
 }
 
-/// Warns of a policy without the goal that it steers by: it rents what is asked for.
+/// Warns if a policy lacks the goal that it steers by: it then rents what the scenario asks for.
 void check_goals(Scenario& scenario) {
   const policies::Policy& policy = *scenario.policy.policy;
   const auto warn = [&](const char* goal) {
@@ -112,7 +112,8 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.file = node.file();
   const JsonNode workload = in.required("workload");
   const JsonNode platform = in.required("platform");
-  // The steps that a target takes depend on the number of workers and on whose batches count, which are read first.
+  // The number of steps of a target depends on the number of workers and on whose batches count, so these are read
+  // first.
   read_pools(platform, scenario, fingerprint, cache);
   read_synchronization(in.required("synchronization"), scenario);
   read_workload(workload, scenario, fingerprint, cache);

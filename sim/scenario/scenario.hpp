@@ -1,6 +1,6 @@
 #pragma once
 // A scenario, `ganymede.scenario/1`: what to train, on what, how, and what may happen meanwhile. It is read once,
-// strictly, into a struct whose references all resolve; past this point nothing is looked up by name.
+// strictly, into a struct whose references all resolve; after that nothing is looked up by name.
 
 #include <cstdint>
 #include <filesystem>
@@ -28,20 +28,20 @@ struct Dataset {
 };
 
 enum class Fidelity {
-  sampled,  ///< So many steps of a configuration are simulated as the mean step needs.
+  sampled,  ///< A sample of a configuration's steps is simulated, large enough for a precise mean.
   message,  ///< Every step of the run is simulated, message by message.
 };
 
 /// The unit of a run's target.
 enum class Target { steps, epochs, images };
 
-/// What a run is charged for besides its nodes' hours, and how.
+/// What a run is charged for in addition to the hours of its nodes.
 struct Charges {
   bool free_tiers = false;
   bool kubernetes = false, load_balancer = false;
   Seconds idle_tail{0};                         ///< How long the last nodes are held after the last step.
   Bytes download{0};                            ///< To the internet.
-  bool whole_term = false;                      ///< Reserved nodes: charges what is left of the term after the run too.
+  bool whole_term = false;                      ///< Reserved nodes: the rest of the term after the run is charged too.
   std::optional<platforms::Storage> boot_disk;  ///< Each node has one.
   Bytes boot_disk_size{0};                      ///< Size of one disk.
   bool boot_disk_kept = false;  ///< An interrupted node's disk is kept until its pool's next node or the end.
@@ -61,9 +61,9 @@ struct PolicyChoice {
 struct Scenario {
   std::string file;
   std::string hash;               ///< Hash of scenario, trace and platforms: 16 hexadecimal digits.
-  std::string hash_without_seed;  ///< The same hash, whatever the seed.
-  /// Hash of what the times of steps depend on: all but seed, policy, faults, goals and where the nodes are. Scenarios
-  /// with equal fingerprints share their step distributions.
+  std::string hash_without_seed;  ///< The hash of everything but the seed.
+  /// Hash of what the times of steps depend on: all but the seed, policy, faults, goals and places of the nodes.
+  /// Scenarios with equal fingerprints share their step distributions.
   std::string step_fingerprint;
 
   traces::StepTrace trace;
@@ -75,15 +75,15 @@ struct Scenario {
   std::int64_t steps = 0;   ///< Steps of the whole run on the nodes that the scenario asks for.
   std::int64_t images = 0;  ///< Real images trained on: the last batch of an epoch may be padded.
 
-  std::vector<ScenarioPool> pools;  ///< Those that the scenario asks for come first.
+  std::vector<ScenarioPool> pools;  ///< Pools that the scenario asks for come first.
   std::vector<PoolLink> links;
   std::vector<std::string> allowed_regions;  ///< Empty: all.
   Synchronization synchronization;
   ServerNodes servers;
   InputPath input;
   Checkpoints checkpoints;
-  platforms::Provisioning provisioning;  ///< The first pool's platform's, with what the scenario says instead.
-  bool boot_given = false;  ///< The scenario states "boot", which then replaces an instance's own boot time.
+  platforms::Provisioning provisioning;  ///< Delays of the first pool's platform, unless the scenario states others.
+  bool boot_given = false;               ///< The scenario states "boot", which replaces an instance's own boot time.
   Faults faults;
   PolicyChoice policy;
   Charges charges;
@@ -94,7 +94,7 @@ struct Scenario {
   double precision = 0.005;  ///< Relative half-width of the mean step's interval at which sampling stops.
   std::uint64_t seed = 0;
   int shown_steps = 0;                ///< Steps whose spans the result keeps; set by the caller, not by the file.
-  std::vector<std::string> warnings;  ///< What the results will not contain, and assumptions that were made.
+  std::vector<std::string> warnings;  ///< What the results leave out, and assumptions that were made.
 
   /// The trace entry of the last stage.
   const traces::TraceBatch& batch() const { return trace.batches[stages.back()]; }
@@ -110,7 +110,7 @@ struct Scenario {
 /// read. Throws ConfigError with file and pointer for bad input, Infeasible if the model does not fit the GPU's memory.
 Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache);
 Scenario read_scenario(const JsonNode& node);
-/// The same for a file; the pointers of `overrides` start at the scenario.
+/// Reads a scenario from a file, with `overrides` applied; their JSON pointers start at the scenario. Throws as above.
 Scenario load_scenario(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides = {});
 
 /// Changes the seed and, with it, `hash`.
@@ -118,10 +118,10 @@ void set_seed(Scenario& scenario, std::uint64_t seed);
 /// Returns the same scenario with another seed.
 Scenario with_seed(Scenario scenario, std::uint64_t seed);
 
-/// The words of a command that has the shell run `line` in `folder` (the working directory if empty).
+/// Returns the program and arguments that make the shell run `line` in `folder` (empty: the working directory).
 std::vector<std::string> shell_command(const std::string& line, const std::filesystem::path& folder);
 
-/// GPU memory that one worker needs, by the trace: the sum over all kinds but those on the host ("host...").
+/// GPU memory that one worker needs, by the trace: the sum over all kinds except those on the host ("host...").
 Bytes gpu_memory(const traces::TraceBatch& batch);
 
 }  // namespace ganymede::sim

@@ -14,27 +14,30 @@ namespace ganymede::sim {
 
 /// "platform" (pools.cpp).
 void read_pools(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache);
-/// Index of the pool that `node` names; ConfigError with the names there are.
+/// Returns the index of the pool that `node` names. Throws ConfigError, which lists the known names, for an unknown
+/// name.
 std::size_t find_pool(const JsonNode& node, const Scenario& scenario);
-/// The name of a pool that the scenario does not name: "p3.8xlarge us-east-1 spot".
+/// The name of a pool to which the scenario gives none, for example "p3.8xlarge us-east-1 spot".
 std::string default_name(const policies::Pool& pool, const std::string& zone = "");
 /// Regions in which `instance` has a price, sorted.
 std::vector<std::string> priced_regions(const platforms::Instance& instance);
 
-/// How the pool's spot nodes are taken back, as its platform states it or by default; nothing for other markets
-/// (spot.cpp).
+/// Sets how the pool's spot nodes are taken back: as its platform states it, or by default. Does nothing for other
+/// markets (spot.cpp).
 void set_default_hazards(ScenarioPool& pool);
-/// Applies what the scenario says under "spot" to a spot pool; nothing for other markets.
+/// Applies what the scenario says under "spot" to a spot pool. Does nothing for other markets.
 void apply_spot_choice(ScenarioPool& pool, const SpotChoice& choice);
 /// "spot", "lifetimes", "notice", "capacity", "prices" and "carbon" of a pool.
 void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint);
 
 /// "links" of "platform" (pool_links.cpp).
 void read_links(const JsonNode& node, Scenario& scenario);
-/// Fails at `node` unless pools have names of their own and a link joins each two of different places.
+/// Throws ConfigError at `node` unless all pools have different names and a link joins every two pools in different
+/// places.
 void check_links(const JsonNode& node, const Scenario& scenario);
 
-/// Adds the pools that the policy may use besides those asked for; "policy" must have been read (policy_pools.cpp).
+/// Adds the pools that the policy may use in addition to those that the scenario asks for; "policy" must have been read
+/// before (policy_pools.cpp).
 void add_policy_pools(Scenario& scenario);
 
 /// "synchronization", with the dedicated servers of asynchronous training (synchronization.cpp).
@@ -52,8 +55,8 @@ struct VolumeContent {
   bool is_written = true;    ///< False: nothing is ever written to it.
   const char* unknown = "";  ///< Why `bytes` is not known, as the end of a sentence.
 };
-/// A member of "storage": a class's name, or an object with its size and what is provisioned. A volume without a stated
-/// size is as large as its content (volumes.cpp).
+/// Reads a member of "storage": the name of a class, or an object with the size and the provisioned IOPS and
+/// throughput. A volume without a stated size is as large as its content (volumes.cpp).
 platforms::Storage read_volume(const JsonNode& node, const ScenarioPool& pool, const VolumeContent& content,
                                Volume& volume);
 

@@ -26,8 +26,8 @@ struct Series {
 double integral(const Series& series, Seconds from, Seconds to);
 
 /// Reads a CSV file with a header and two columns: `time_s` and a value, such as `nodes`. Throws ConfigError with file
-/// and line for missing or further columns, an empty cell, a value below zero or a time that is not after the one
-/// before, and for a file without rows.
+/// and line for missing or extra columns, an empty cell, a value below zero or a time that is not after the one before,
+/// and for a file without rows.
 Series read_series(const std::filesystem::path& file);
 
 }  // namespace ganymede::sim

@@ -1,4 +1,4 @@
-// What a scenario says of a pool's spot nodes: how long they stay, recordings of capacity, prices and carbon.
+// What a scenario says about a pool's spot nodes: how long they stay, recordings of capacity, prices and carbon.
 
 #include <fmt/format.h>
 
@@ -86,8 +86,9 @@ std::string less_sure(std::string_view a, std::string_view b) {
   return std::string(place(a) < place(b) ? b : a);
 }
 
-/// A user's own platform states how its spot nodes behave, and that is used. What a catalog's source states is not: the
-/// share of capacity that is reclaimed in a month tells how long a node lasts only if each node is reclaimed once.
+/// Uses the interruption rate that a user's own platform states. The rate in a built-in catalog is not used: its source
+/// states the share of capacity that is reclaimed in a month, which tells how long a node lasts only if each node is
+/// reclaimed once.
 void set_default_hazards(ScenarioPool& pool) {
   if (pool.pool.market != platforms::Market::spot) return;
   pool.notice = platforms::provider_of(pool.platform->provider).spot_notice;

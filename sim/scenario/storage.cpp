@@ -1,4 +1,4 @@
-// "storage" and "checkpoint" of a scenario.
+// "storage" and "checkpoint" of a scenario: where the dataset and the checkpoints are kept.
 
 #include "sim/scenario/storage.hpp"
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where the dataset and the checkpoints of a run are kept, and the way from storage to the GPU.
+// Where the dataset and the checkpoints of a run are kept, and the path from storage to the GPU.
 
 #include <cstdint>
 #include <optional>
@@ -8,21 +8,21 @@
 
 namespace ganymede::sim {
 
-/// How much of a storage class is rented; where each node has a volume of its own, the size of one of them.
+/// How much of a storage class is rented. If each node has its own volume, this is the volume of one node.
 struct Volume {
-  Bytes size{0};          ///< As it is sold; 0: an object store, or a volume whose size costs nothing.
-  double extra_iops = 0;  ///< Provisioned above what comes with the volume.
+  Bytes size{0};          ///< Size as sold; 0: an object store, or a volume whose size costs nothing.
+  double extra_iops = 0;  ///< IOPS provisioned above those that come with the volume.
   double extra_rate = 0;  ///< Throughput above what comes with the volume, in the unit of its price: MB/s or MiB/s.
 };
 
-/// The way of images from storage to the GPU.
+/// The path of images from storage to the GPU.
 struct InputPath {
   enum class Cache { memory, disk, none };
   std::optional<platforms::Storage> storage;  ///< None: the dataset is local.
   Volume volume;
   Cache cache = Cache::memory;  ///< What holds the dataset after the first epoch, if it fits.
-  int prefetch = 2;             ///< Batches that the input pipeline works ahead.
-  double compressed = 1;        ///< Bytes as stored over the dataset's `bytes_per_image`.
+  int prefetch = 2;             ///< Number of batches that the input pipeline prepares ahead.
+  double compressed = 1;        ///< Stored bytes of an image divided by the dataset's `bytes_per_image`.
   Seconds decompress{0};        ///< CPU time to unpack one image.
   double images_per_request = 1;
 };
@@ -35,7 +35,7 @@ struct Checkpoints {
   Bytes bytes{0};           ///< Size of one checkpoint.
   std::optional<platforms::Storage> storage;
   Volume volume;
-  bool on_notice = true;  ///< Writes one more before a node under notice leaves, if there is time.
+  bool on_notice = true;  ///< Writes one more checkpoint before a node under notice leaves, if there is time.
 };
 
 }  // namespace ganymede::sim

@@ -16,7 +16,7 @@ BytesPerSecond nic_rate(const platforms::Instance& instance) {
 }
 
 /// The cheapest host without GPUs whose network is no slower than the workers', or the fastest host if all are slower.
-/// Null: the platform prices no such host in the workers' region.
+/// Returns null if the platform prices no such host in the workers' region.
 const platforms::Instance* cheapest_host(const ScenarioPool& beside) {
   const BytesPerSecond enough = nic_rate(beside.instance());
   const platforms::Instance* best = nullptr;
@@ -35,8 +35,8 @@ const platforms::Instance* cheapest_host(const ScenarioPool& beside) {
   return best;
 }
 
-/// The dedicated machines that the scheme of asynchronous training needs next to the pools, with a warning that names
-/// the assumptions; none if the workers' nodes hold the weights.
+/// Chooses the dedicated machines that the scheme of asynchronous training needs in addition to the pools, with a
+/// warning that names the assumptions; none if the workers' nodes hold the weights.
 ServerNodes choose_servers(const JsonNode& scheme, Scenario& scenario) {
   ServerNodes servers;
   const ScenarioPool& first = scenario.pools.front();

@@ -1,5 +1,5 @@
 #pragma once
-// How workers keep in step: the mode, the all-reduce scheme and who holds the weights.
+// How workers synchronize: the mode, the all-reduce scheme and who holds the weights.
 
 #include <optional>
 #include <string>
@@ -20,18 +20,20 @@ struct Synchronization {
   Placement placement = Placement::data_parallel;
   Scheme scheme;
   bool overlap = true;           ///< Gradients are reduced while the backward pass goes on.
-  std::optional<double> jitter;  ///< Relative standard deviation of workers' steps, instead of the workload's.
-  int backup_workers = 0;        ///< All-reduce: so many of the slowest workers are not waited for.
+  std::optional<double> jitter;  ///< Relative standard deviation of workers' steps; unset: that of the workload.
+  int backup_workers = 0;        ///< All-reduce: number of slowest workers that a step does not wait for.
   int local_steps = 1;           ///< Local SGD: steps between two averagings.
-  bool by_speed = false;         ///< Batches are in proportion to the workers' speed; their sum stays.
-  double secure_bytes = 1;       ///< Local SGD: bytes of an update under secure aggregation, over those without.
+  bool by_speed = false;         ///< Batch sizes are proportional to the workers' speeds; their sum stays the same.
+  double secure_bytes = 1;       ///< Local SGD: bytes of an update with secure aggregation divided by those without.
   Seconds secure_cpu_per_gb{0};  ///< CPU time to mask or encrypt 1e9 bytes of an update.
 };
 
-/// Batches that `workers` workers load and train on in a step: one each, and one a pair under component_split.
+/// Number of batches that `workers` workers load and train on in a step: one for each worker, or one for each pair
+/// under component_split.
 int batches_loaded(const Synchronization& synchronization, int workers);
-/// Batches of a step that count: those that backup workers drop are not trained on. Images a step, epochs and targets
-/// follow from this number. For example, 8 workers of which 1 is a backup train 7 batches a step.
+/// Number of batches of a step that count, without those that are dropped because of backup workers. Images per step,
+/// epochs and targets follow from this number. For example, 8 workers including 1 backup worker train 7 batches per
+/// step.
 int batches_a_step(const Synchronization& synchronization, int workers);
 
 /// Dedicated machines that hold the weights of asynchronous training, rented on demand from the request to the end.

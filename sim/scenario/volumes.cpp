@@ -9,9 +9,9 @@
 namespace ganymede::sim {
 namespace {
 
-/// Gives the volume the IOPS that `node` states: `extra_iops` of them are charged beyond those that come with it. Where
-/// all IOPS are provisioned, throughput is at most `limits.per_iops` for each of them. Fails where so many are not
-/// sold.
+/// Gives the volume the IOPS that `node` states: `extra_iops` of them are charged beyond those that come with it. If
+/// all IOPS are provisioned, throughput is at most `limits.per_iops` for each of them. Throws ConfigError if so many
+/// IOPS are not sold.
 void provision_iops(const JsonNode& node, const platforms::Platform& platform, platforms::Storage& storage,
                     Volume& volume) {
   const double wanted = node.as_number(1, 1e9);
@@ -34,7 +34,8 @@ void provision_iops(const JsonNode& node, const platforms::Platform& platform, p
   }
 }
 
-/// The same for throughput; the IOPS, on which it depends, must have been set before.
+/// Gives the volume the throughput that `node` states. The limit of throughput depends on the IOPS, which must have
+/// been set before.
 void provision_throughput(const JsonNode& node, const platforms::Platform& platform, platforms::Storage& storage,
                           Volume& volume) {
   const auto wanted = node.as_positive<BytesPerSecond>();
@@ -55,8 +56,9 @@ void provision_throughput(const JsonNode& node, const platforms::Platform& platf
   storage.write = std::max(storage.write, wanted);
 }
 
-/// Makes the volume as large as it is sold for its content, or for the larger size that `node` states; an object store
-/// has no size. Fails where the size matters and neither is known, or where it is not sold.
+/// Sets the size of the volume to the smallest size sold that holds its content and is at least the size that `node`
+/// states; an object store has no size. Throws ConfigError if the size matters but neither is known, or if the size is
+/// not sold.
 void set_volume_size(const JsonNode& node, const VolumeContent& content, std::string_view region,
                      platforms::Storage& storage, Volume& volume) {
   if (storage.object_store) return;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;  // also of images
 constexpr std::int64_t kMaxBatch = 1 << 24;
-/// How much a stage's length varies where the scenario does not say: an assumption. Published schedules are fixed, but
-/// a stage is prolonged or cut short by how training goes.
+/// How much a stage's length varies if the scenario does not say; an assumption. Published schedules are fixed, but a
+/// stage is prolonged or cut short by how training goes.
 constexpr double kStageVariation = 0.25;
 
 Dataset read_dataset(const JsonNode& node) {
@@ -117,8 +117,8 @@ void read_stages(JsonObject& in, Scenario& scenario) {
   stages.finish();
 }
 
-/// Chooses the trace entries of that batch size: one for each stage of a growing model, in the order of the trace.
-/// Where the size was not recorded, entries are carried over from the recorded sizes.
+/// Chooses the trace entries of that batch size: one for each stage of a growing model, in the order of the trace. If
+/// the size was not recorded, entries are derived from the recorded sizes.
 void choose_entries(const JsonNode& node, Scenario& scenario) {
   const auto batch = static_cast<int>(node.as_integer(1, kMaxBatch));
   std::vector<std::string> stages;

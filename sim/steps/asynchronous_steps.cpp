@@ -130,7 +130,7 @@ Seconds AsyncServerSteps::carry(const ServerTraffic::Transfer& transfer, Seconds
   return end + transfer.latency;
 }
 
-/// The servers have added what worker `who` pushed, and send it the weights.
+/// The servers have added the gradients that worker `who` pushed, and send it the weights.
 void AsyncServerSteps::fetch(std::size_t who, StepOutcome& step) {
   Worker& worker = workers_[who];
   stale_ += static_cast<double>(updates_ - worker.version);
@@ -159,7 +159,7 @@ StepOutcome AsyncServerSteps::next(std::span<const std::size_t> rows, std::span<
       worker.push = worker.clock + own.duration;
       worker.state = Worker::State::pushing;
     }
-    // Transfers are simulated in the order of their starts, so that links carry first what comes first.
+    // Transfers are simulated in the order of their starts, so that a link carries the earlier transfer first.
     const auto next = std::min_element(workers_.begin(), workers_.end(), [](const Worker& a, const Worker& b) {
       return a.next_transfer() < b.next_transfer();
     });

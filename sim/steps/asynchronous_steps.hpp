@@ -1,6 +1,6 @@
 #pragma once
 // Workers that do not reduce gradients in every step: each steps on its own, and they exchange weights between steps.
-// Local SGD, gossip averaging and the asynchronous parameter server.
+// The modes are local SGD, gossip averaging and the asynchronous parameter server.
 
 #include <memory>
 #include <vector>
@@ -23,7 +23,7 @@ class IndependentWorkers {
 
  private:
   std::vector<SynchronousStep> workers_;
-  std::vector<Seconds> own_clock_;  // by worker: the sum of its steps, without what came between them
+  std::vector<Seconds> own_clock_;  // by worker: the sum of its steps, without the time between them
   std::vector<StepSpan>* spans_ = nullptr;
 };
 
@@ -50,7 +50,7 @@ class LocalSteps : public StepProcess {
 };
 
 /// Gossip averaging (Lian et al., NeurIPS 2017): after its step a worker averages weights with one neighbour on a ring,
-/// left and right in turn, and waits for nobody else. An exchange takes `exchange` from the later arrival on.
+/// left and right in turn, and waits for no other worker. An exchange takes `exchange` from the later arrival on.
 class GossipSteps : public StepProcess {
  public:
   GossipSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, Seconds exchange);
@@ -78,7 +78,7 @@ struct ServerTraffic {
       Seconds busy;  ///< How long this transfer keeps the link busy.
     };
     std::vector<Use> uses;  ///< Empty: the worker holds all weights itself.
-    Seconds alone;          ///< The least time, at the rate that one connection reaches on free links.
+    Seconds alone;          ///< The shortest possible time: at the rate that one connection reaches on free links.
     Seconds latency;
   };
   std::size_t links = 0;
@@ -86,8 +86,8 @@ struct ServerTraffic {
 };
 
 /// Asynchronous parameter server (Dean et al., NIPS 2012): a worker pushes its gradients, fetches the weights and goes
-/// on; it meets others only where their transfers share links. A step is as many updates as there are workers, so that
-/// it trains as many images as a synchronous one.
+/// on; it delays others only where their transfers share links. A step consists of as many updates as there are
+/// workers, whichever workers make them, so that it trains as many images as a synchronous step.
 class AsyncServerSteps : public StepProcess {
  public:
   AsyncServerSteps(const std::vector<const calibration::StepModel*>& models, int prefetch_depth, ServerTraffic traffic);
@@ -102,8 +102,8 @@ class AsyncServerSteps : public StepProcess {
   struct Worker {
     Seconds clock;             // when its fetch ended and the next update begins
     Seconds push;              // when the update is computed and the push begins
-    Seconds pushed;            // when the servers have it and the fetch begins
-    std::int64_t version = 0;  // updates that the servers had when it fetched
+    Seconds pushed;            // when the servers have received it and the fetch begins
+    std::int64_t version = 0;  // number of updates that the servers had when it fetched
     WorkerStep parts;          // where the time of the current update went
     enum class State { idle, pushing, fetching } state = State::idle;
     Seconds next_transfer() const { return state == State::fetching ? pushed : push; }

@@ -1,5 +1,5 @@
 #pragma once
-// What the steps of a run ask of the fabric, over one site or several.
+// Communication of a run's steps over the fabrics of one or several sites.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,23 +12,23 @@
 
 namespace ganymede::sim {
 
-/// What asynchronous steps ask of the fabric.
+/// The transfers of asynchronous steps, and the load that they put on the fabric.
 struct ServerRoutes {
   ServerTraffic traffic;
-  Seconds busiest_link;  ///< Time of a step for which the busiest link is needed at its full bandwidth.
+  Seconds busiest_link;  ///< Time for which a step needs the busiest link at its full bandwidth.
   Bytes between_sites;   ///< Bytes of a step that cross between sites, of all workers together.
 };
 
 /// Communication over one or more sites. With several, each site reduces among its own workers; when the last one is
-/// done the sites exchange their sums on a ring over the links that join them, of which the slowest sets the pace. This
-/// is how frameworks' hierarchical all-reduce works across regions.
+/// done the sites exchange their sums on a ring over the links that join them; the slowest of these links sets the
+/// pace. This is how frameworks' hierarchical all-reduce works across regions.
 class Communication {
  public:
   /// `between`: the link that joins the sites, needed if there are several. Message fidelity needs a single site.
   Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
                 bool jitter, bool pairs, const std::optional<platforms::Link>& between);
 
-  // As SiteCommunication has them, over all sites.
+  // The same functions as in SiteCommunication, over all sites.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
   Seconds time(std::size_t bucket) const;
   Seconds to_neighbour(Bytes bytes) const;
@@ -49,7 +49,7 @@ class Communication {
   std::vector<Site> sites_;
   std::vector<std::int64_t> buckets_;
   std::vector<std::unique_ptr<SiteCommunication>> inside_;  // by site
-  std::optional<platforms::Link> between_;                  // set where there are several sites
+  std::optional<platforms::Link> between_;                  // set if there are several sites
 };
 
 }  // namespace ganymede::sim

@@ -42,7 +42,7 @@ Seconds ComponentSplit::next_batch(std::size_t pair, std::size_t row) {
   return slot;
 }
 
-/// Runs a phase of each pair on the GPU of its network, when images or gradients have crossed to it and the buckets
+/// Runs a phase of each pair on the GPU of its network, after images or gradients have crossed to it and the buckets
 /// that the phase waits for are reduced.
 void ComponentSplit::run_phase(std::size_t index, std::span<const std::size_t> rows, std::span<const double> extra_s,
                                StepOutcome& step) {

@@ -1,5 +1,5 @@
 #pragma once
-// Generator and discriminator on different GPUs: fake images cross one way, their gradients the other.
+// Generator and discriminator on different GPUs: fake images cross in one direction, their gradients in the other.
 
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace ganymede::sim {
 /// each on the GPU of the network whose layers it walks; between two phases on different GPUs a batch of images or of
 /// their gradients crosses, which takes `crossing`. A network's gradients are reduced over the pairs when its backward
 /// pass has ended, and its update waits for them; `reduce_s` is the time of each bucket from the last arrival on (0 for
-/// one pair). A pair trains one batch a step and repeats one recorded step, that of its first worker's row. With an odd
+/// one pair). A pair trains one batch per step and repeats one recorded step, the row of its first worker. With an odd
 /// number of workers the last one has no partner and waits.
 class ComponentSplit : public StepProcess {
  public:
@@ -37,7 +37,7 @@ class ComponentSplit : public StepProcess {
   Seconds now_;
 
   // State of the step under way.
-  std::vector<Seconds> chain_;      // by pair: when its chain of phases has come so far
+  std::vector<Seconds> chain_;      // by pair: end of the last phase that has run
   std::vector<bool> at_generator_;  // by pair: its images or gradients are on the generator's GPU
   std::vector<Seconds> ready_;      // by bucket: when it is ready in all pairs
 };

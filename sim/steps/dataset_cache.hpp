@@ -5,10 +5,11 @@
 
 namespace ganymede::sim {
 
-/// Share of the memory that a cache may take which the dataset needs, on the host that has the least; above 1 it does
-/// not fit. 0: nothing is cached in memory, or no platform states its hosts' memory.
+/// Returns the size of the dataset divided by the memory that a cache may use, on the host with the least memory of all
+/// pools; above 1 the dataset does not fit. 0: nothing is cached in memory, or no platform states its hosts' memory.
 double cache_share(const Scenario& scenario);
-/// Whether the dataset fits in the cache that the scenario names, if the job may use that share of the hosts' memory.
+/// Returns whether the dataset fits in the cache that the scenario names, if the job may use the share `memory` (0 to
+/// 1) of the hosts' memory. A cache on disk is taken to be large enough.
 bool fits_cache(const Scenario& scenario, double memory = 1);
 
 }  // namespace ganymede::sim

@@ -100,7 +100,7 @@ JitterTail fit_tail(const calibration::StepModel& model) {
   }
   const double denominator = mean - 2 * weighted;
   if (mean <= 0) return tail;
-  if (denominator <= 0) {  // lighter than any tail of the family; the exponential one overestimates it
+  if (denominator <= 0) {  // lighter than any tail of the family; the exponential tail overestimates it
     tail.scale = mean;
     return tail;
   }

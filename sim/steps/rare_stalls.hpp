@@ -15,18 +15,18 @@ struct RareStalls {
   std::vector<double> extra_s;  ///< Seconds that each stall lasted, ascending.
   double steps = 1;             ///< Steps of the trace.
 
-  /// Mean and mean square, in s and s², of the longest of `workers` workers' stalls in `per` steps together.
+  /// Mean and mean square, in s and s², of the longest stall among `workers` workers over `per` steps.
   struct Moments {
     double mean = 0, square = 0;
   };
   Moments longest(std::size_t workers, double per = 1) const;
-  /// Draws how many seconds one worker's next step stalls: mostly 0.
+  /// Draws for how many seconds one worker's next step stalls; mostly 0.
   double draw(RandomStream& random) const;
 };
 
-/// Takes rare stalls out of the model and returns them: steps that last more than 10 robust standard deviations (by the
-/// median absolute deviation) and half as long again as the median step, if they are at most 2 % of the trace. Each is
-/// replaced by the step before it; the stall is by how much longer it lasted.
+/// Takes rare stalls out of the model and returns them: steps that exceed the median step by more than 10 robust
+/// standard deviations (from the median absolute deviation) and last more than 1.5 times as long as it, if they are at
+/// most 2 % of the trace. Each is replaced by the step before it; the stall is the difference between the two times.
 RareStalls take_rare_stalls(calibration::StepModel& model);
 
 /// The longest tenth of a trace's steps as a generalised Pareto distribution, fitted by probability-weighted moments

@@ -13,7 +13,7 @@ struct RoutePlace {
   int rank;
 };
 
-/// Adds up the uses of each link, so that each link stands once.
+/// Merges the uses of a transfer, so that each link is listed once.
 void merge_uses(ServerTraffic::Transfer& transfer) {
   using Use = ServerTraffic::Transfer::Use;
   std::sort(transfer.uses.begin(), transfer.uses.end(), [](const Use& a, const Use& b) { return a.link < b.link; });
@@ -40,7 +40,7 @@ ServerRoutes Communication::route_to_servers(Bytes weights, const ParameterServe
   for (const int rank : servers.ranks) holders.push_back(workers[static_cast<std::size_t>(rank)]);
   for (int machine = 0; machine < servers.machines; ++machine)
     holders.push_back({0, static_cast<int>(sites_.front().workers) + machine});
-  // Behind the sites' links come the lines that join the sites: one out of and one into each.
+  // The links of the sites are followed by the lines that join the sites: one line out of each site and one into it.
   const std::size_t lines = routes.traffic.links;
   routes.traffic.links += 2 * sites_.size();
   const Bytes share = weights / static_cast<double>(holders.size());

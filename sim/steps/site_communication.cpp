@@ -8,7 +8,7 @@
 namespace ganymede::sim {
 namespace {
 
-/// Messages of a step up to which each is simulated: some seconds.
+/// Steps with more messages are not simulated message by message; this many take some seconds.
 constexpr double kMaxMessagesPerStep = 4e6;
 
 FabricGraph fabric_of(const Site& site) {
@@ -17,7 +17,7 @@ FabricGraph fabric_of(const Site& site) {
   return {*site.platform, groups};
 }
 
-/// The time of a schedule over `members` that all arrive together.
+/// The time of a schedule over `members` if all of them arrive together.
 Seconds time_of(const FabricGraph& fabric, const Schedule& schedule, const std::vector<int>& members) {
   const Job job{
       {Communicator{members, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(schedule.ranks()))}}}}};
@@ -40,7 +40,7 @@ Topology first_of_pairs(const Topology& all, std::vector<int>& members) {
   firsts.gpus_per_node = *std::max_element(firsts.node_sizes.begin(), firsts.node_sizes.end());
   const auto smaller = std::find_if(firsts.node_sizes.begin(), firsts.node_sizes.end(),
                                     [&](int size) { return size != firsts.gpus_per_node; });
-  // A topology lists its nodes' sizes only where more than the last one is smaller.
+  // A topology lists its nodes' sizes only if more nodes than the last one are smaller.
   if (firsts.node_sizes.end() - smaller <= 1) firsts.node_sizes.clear();
   return firsts;
 }
@@ -104,7 +104,7 @@ Seconds SiteCommunication::to_next(Bytes bytes, int stride) const {
   return worst;
 }
 
-/// Reductions run in the order of issue: one starts when the one before has ended and the last worker has arrived.
+/// Reductions run in the order of issue: each starts when the previous one has ended and the last worker has arrived.
 std::vector<std::vector<Seconds>> SiteCommunication::from_last_arrival(std::span<const Reduction> reductions) const {
   std::vector<std::vector<Seconds>> done;
   for (const auto& reduction : reductions) {
@@ -147,8 +147,8 @@ std::vector<std::vector<Seconds>> SiteCommunication::simulate(std::span<const Re
   return done;
 }
 
-/// Sums the bytes that the schedules put on each link. One round stands for all of its stage: the others put as many
-/// bytes on each link, if of other chunks.
+/// Sums the bytes that the schedules put on each link. One round stands for all rounds of its stage: each puts the same
+/// number of bytes on each link, only of other chunks.
 void SiteCommunication::measure_load() {
   std::vector<double> bytes(fabric_.links().size());
   std::vector<Transfer> transfers;

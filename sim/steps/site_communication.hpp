@@ -15,8 +15,8 @@
 
 namespace ganymede::sim {
 
-/// Nodes that share a fabric: those of one platform in one place. Behind its workers may come dedicated servers of
-/// asynchronous training, one endpoint each.
+/// Nodes that share a fabric: those of one platform in one place. Dedicated servers of asynchronous training, one
+/// endpoint each, may follow its workers.
 struct Site {
   std::shared_ptr<const platforms::Platform> platform;
   struct Group {
@@ -38,28 +38,29 @@ class SiteCommunication {
   SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets, bool message,
                     bool jitter, bool pairs);
 
-  /// Runs reductions in order, as Reduce does. `remember` simulates each pattern of arrivals once: without jitter the
-  /// same one comes back in every step.
+  /// Runs reductions in order, as Reduce does. With `remember` each pattern of arrivals is simulated only once: without
+  /// jitter every step has the same pattern.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
-  /// The time of a bucket's reduction whose workers arrive together.
+  /// The time of a bucket's reduction if all workers arrive together.
   Seconds time(std::size_t bucket) const;
-  /// The time of so many bytes from a worker to the next one, with no other traffic: the longest of all neighbours.
+  /// The time to send `bytes` from a worker to the next one without other traffic: the longest over all neighbours.
   Seconds to_neighbour(Bytes bytes) const;
-  /// The same between the GPUs of a pair, ranks 2k and 2k + 1: the longest of all pairs.
+  /// The time to send `bytes` between the GPUs of a pair, ranks 2k and 2k + 1: the longest over all pairs.
   Seconds across_pairs(Bytes bytes) const;
 
-  /// Adds to `transfer` what so many bytes from one rank to another ask of the links; link i counts as `first_link` +
-  /// i.
+  /// Adds to `transfer` the load that sending `bytes` from one rank to another puts on the links; link i has the number
+  /// `first_link` + i.
   void add_transfer(int from, int to, Bytes bytes, std::size_t first_link, ServerTraffic::Transfer& transfer) const;
   std::size_t links() const { return fabric_.links().size(); }
 
-  /// True if all-reduces start at their last arrival, which can only be too late: workers that arrive at different
-  /// times are not folded, and there are too many messages to simulate each.
+  /// True if all-reduces are taken to start at their last arrival, which may be too late but never too early. This
+  /// happens if workers arrive at different times, so that they cannot be folded, and there are too many messages to
+  /// simulate each.
   bool starts_late() const { return late_; }
   double messages_per_step() const { return messages_; }
-  /// Those of them that each step costs to simulate.
+  /// Number of messages that must be simulated anew for each step.
   double simulated_messages_per_step() const { return after_last_.empty() ? messages_ : 0; }
-  /// Time of a step for which the busiest link is needed at its full bandwidth.
+  /// Time for which a step needs the busiest link at its full bandwidth.
   Seconds busiest_link() const { return busiest_link_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a distribution of steps says besides their times: rare stalls, work, traffic and warnings.
+// What a distribution of steps contains besides their times: rare stalls, work, traffic and warnings.
 
 #include <fmt/format.h>
 
@@ -11,7 +11,8 @@
 namespace ganymede::sim {
 
 /// Rare stalls of a sample are events of the run: their mean and variance are known without drawing any. In synchronous
-/// steps the longest stall of all workers holds them all up; workers that step on their own are held up by theirs.
+/// steps the longest stall of all workers holds them all up; workers that step on their own are held up only by their
+/// own stalls.
 void StepSimulator::add_stalls(const RareStalls& stalls, StepDistribution& out) const {
   if (stalls.extra_s.empty()) return;
   const Synchronization& sync = scenario_.synchronization;
@@ -40,7 +41,7 @@ void StepSimulator::add_work(const Workers& workers, StepDistribution& out) cons
     out.host += Seconds{workers.host_s[pool]};
     for (const auto& phase : workers.models.by_pool[pool].phases) out.flops += phase.flops;
   }
-  // Those were sums over workers that each train a batch. A pair trains one batch between them, and the images of
+  // The sums above assume that each worker trains a batch. A pair trains one batch between them, and the images of
   // dropped backup workers do not count, though these workers do work.
   const int loaded = batches();
   out.images = out.images * batches_a_step(scenario_.synchronization, out.workers) / out.workers;
@@ -57,8 +58,8 @@ void StepSimulator::add_traffic(StepDistribution& out) const {
     out.between_sites = communication_->between_sites() / steps;
   }
   if (servers_) {
-    // This assumes that all workers push equally often. One beside the only server pushes more often, and its link is
-    // always busy.
+    // This assumes that all workers push equally often. In fact a worker next to the only server pushes more often, and
+    // its link is always busy.
     out.busiest_link = std::min(servers_->busiest_link, out.mean);
     out.between_sites = servers_->between_sites;
   }

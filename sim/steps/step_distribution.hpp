@@ -17,13 +17,13 @@ namespace ganymede::sim {
 struct Configuration {
   std::vector<int> nodes;           ///< Nodes of each pool that train.
   std::size_t stage = 0;            ///< Index into Scenario::stages.
-  bool cached = true;               ///< The dataset comes from the cache, not from storage.
-  bool burst = false;               ///< Storage gives more than its baseline while credits last.
-  double network = 1, storage = 1;  ///< Share of their rates that is left.
+  bool cached = true;               ///< True: the dataset comes from the cache; false: from storage.
+  bool burst = false;               ///< True: storage exceeds its baseline rate while credits last.
+  double network = 1, storage = 1;  ///< Share of the rate that is left, 0 to 1.
   int slow = 0;                     ///< Workers whose steps take `slow_factor` times as long.
   double slow_factor = 1;
   double cpus = 1;    ///< Share of the hosts' vCPUs that the job may use.
-  double memory = 1;  ///< Share of the hosts' memory; the steps depend on it by `cached` alone.
+  double memory = 1;  ///< Share of the hosts' memory; it affects the steps only through `cached`.
   auto operator<=>(const Configuration&) const = default;
 };
 
@@ -32,17 +32,17 @@ struct PoolStep {
   Seconds compute, exposed, straggler, stall, lost, device;
 };
 
-/// What simulating the steps of one configuration gives. Sums of a step are over all its workers.
+/// The result of simulating the steps of one configuration. Sums of a step are over all its workers.
 struct StepDistribution {
   Seconds mean;
   Seconds low, high;           ///< Mean steps at the bounds of a transferred workload; else `mean`.
   double half_width = 0;       ///< Relative half-width of the mean's 95 % interval, from simulating a sample only.
-  double own_variance = 0;     ///< In s²: the time of n steps of a run varies by n times this.
+  double own_variance = 0;     ///< In s²: the time of n steps of a run has n times this variance.
   std::int64_t simulated = 0;  ///< Steps that were simulated.
-  bool precise = true;         ///< The precision that was asked for was reached.
+  bool precise = true;         ///< True: the requested precision was reached.
   double staleness = 0;        ///< Asynchronous: updates by others between reading the weights and updating them.
   std::vector<PoolStep> pools;
-  Seconds busiest_link;         ///< Time of a step for which the busiest link is needed at its full bandwidth.
+  Seconds busiest_link;         ///< Time for which a step needs the busiest link at its full bandwidth.
   Bytes between_sites;          ///< Bytes of a step that cross between places.
   Seconds host;                 ///< Host seconds of a step.
   double reads = 0;             ///< Requests to the dataset's storage in a step.
@@ -53,7 +53,7 @@ struct StepDistribution {
   std::vector<std::string> warnings;
 };
 
-/// A distribution as text, for the way from a child process; every double reads back the same.
+/// Writes a distribution as text, which a child process returns; parse_distribution() restores every double exactly.
 std::string to_text(const StepDistribution& distribution);
 StepDistribution parse_distribution(const std::string& text);
 

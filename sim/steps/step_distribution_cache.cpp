@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxShownWorkers = 1024;
 
-/// All that the steps of a configuration depend on, as text.
+/// The cache key: everything that the steps of a configuration depend on, as text.
 std::string key_of(const Scenario& scenario, const Configuration& configuration) {
   std::string key = scenario.step_fingerprint;
   for (const int nodes : configuration.nodes) key += fmt::format(" {}", nodes);
@@ -26,8 +26,8 @@ std::string key_of(const Scenario& scenario, const Configuration& configuration)
   return key;
 }
 
-/// Moves the spans of shown steps so that the first step starts at 0, and drops what lies before it: the input pipeline
-/// works ahead.
+/// Moves the spans of shown steps so that the first step starts at 0. Cuts off what lies before, where the input
+/// pipeline works ahead, and drops the spans of workers beyond the first kMaxShownWorkers.
 void align_spans(StepDistribution& out) {
   Seconds origin{1e300};
   for (const StepSpan& span : out.spans)

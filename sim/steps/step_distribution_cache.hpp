@@ -1,5 +1,5 @@
 #pragma once
-// Step distributions and workloads that several runs share, and those of one scenario.
+// Step distributions and workloads: the cache that several runs share, and those of one scenario.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace ganymede::sim {
 
-/// What a run needs to know of a workload besides its steps.
+/// What a run needs to know about a workload in addition to its steps.
 struct WorkloadSummary {
   double mean_s = 0;  ///< Mean step of one worker alone, in seconds.
   calibration::Provenance provenance = calibration::Provenance::measured;
@@ -25,15 +25,15 @@ struct WorkloadSummary {
   std::vector<std::string> warnings;
 };
 
-/// Distributions that do not depend on who asks for them: their key holds all that they depend on, and their random
-/// numbers come from the key. Whoever simulates several runs (seeds, candidates of a plan, runs of a study) owns one
-/// and passes it to each; results do not depend on it. Not for concurrent use: child processes fork a copy each, and
-/// those that do several pieces of work keep what they learn.
+/// Distributions that do not depend on the run that asks for them: their key holds everything that they depend on, and
+/// their random numbers come from the key. A caller that simulates several runs (seeds, candidates of a plan, runs of a
+/// study) owns one cache and passes it to each run; results do not depend on it. Not thread-safe; each forked child
+/// process has its own copy, and a child that does several tasks keeps what it has added.
 class StepDistributionCache {
  public:
   using Distribution = std::shared_ptr<const StepDistribution>;
   using Workload = std::shared_ptr<const WorkloadSummary>;
-  /// What is known under `key`, or what `make` returns, which is then kept. Nothing is kept if `make` throws.
+  /// Returns the entry of `key`. If there is none, calls `make` and keeps its result; nothing is kept if `make` throws.
   Distribution distribution(const std::string& key, const std::function<StepDistribution()>& make);
   Workload workload(const std::string& key, const std::function<WorkloadSummary()>& make);
 
@@ -45,17 +45,17 @@ class StepDistributionCache {
 /// The step distributions of one scenario's configurations, by configuration.
 class ScenarioSteps {
  public:
-  /// Takes from `cache` what other runs have left there, and adds to it; message fidelity, which is asked for this very
-  /// run, does neither. Both must outlive this.
+  /// Uses the entries that other runs have left in `cache`, and adds new ones. Distributions at message fidelity are
+  /// neither taken from it nor added, because they belong to this run alone. Both arguments must outlive this.
   ScenarioSteps(const Scenario& scenario, StepDistributionCache& cache) : scenario_(scenario), cache_(&cache) {}
-  /// `workload` stands instead of what the scenario's trace says: for checks that fit on a part of the trace. Both must
+  /// `workload` replaces the workload of the scenario's trace, for checks that fit it to a part of the trace. Both must
   /// outlive this.
   ScenarioSteps(const Scenario& scenario, const calibration::WorkloadModel& workload)
       : scenario_(scenario), given_(&workload) {}
 
-  /// Simulates the configuration's steps on the first call. The reference lives as long as this.
+  /// Simulates the configuration's steps on the first call. The reference is valid as long as this object.
   const StepDistribution& distribution(const Configuration& configuration);
-  /// The workload of a worker of that pool in that stage. The reference lives as long as this.
+  /// The workload of a worker of that pool in that stage. The reference is valid as long as this object.
   const WorkloadSummary& workload(std::size_t pool, std::size_t stage);
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// Steps of several workers, one after the other, whatever the mode in which they keep in step.
+// The common interface of the synchronization modes: simulates steps of several workers, one after the other.
 
 #include <span>
 #include <string>
@@ -15,8 +15,8 @@ struct WorkerStep {
   Seconds exposed_communication;  ///< Waiting for a reduction that all workers have issued.
   Seconds straggler;              ///< Waiting for other workers to issue it, or to end their step.
   Seconds input_stall;            ///< Waiting for the next batch.
-  Seconds lost;                   ///< Work that nobody waited for.
-  Seconds device;                 ///< Part of `compute`: the device's own work, without gaps or queueing for the host.
+  Seconds lost;                   ///< Work of a worker that the step did not wait for.
+  Seconds device;                 ///< Part of `compute`: the device's own work, without gaps or waiting for the host.
 };
 
 struct StepOutcome {
@@ -35,7 +35,7 @@ struct StepSpan {
     straggler,      ///< Waiting for other workers.
     input,          ///< A stage of the input pipeline: read, decode, copy.
     input_stall,    ///< Waiting for the next batch.
-    lost,           ///< Work that nobody waited for.
+    lost,           ///< Work of a worker that the step did not wait for.
   };
   std::size_t worker = 0;
   Kind kind = Kind::compute;
@@ -43,16 +43,16 @@ struct StepSpan {
   Seconds start, end;
 };
 
-/// A mode of synchronization at work: simulates one step after the other.
+/// A synchronization mode that simulates one step after the other.
 class StepProcess {
  public:
   virtual ~StepProcess() = default;
-  /// Adds the spans of all further steps to `spans`, which must live until this is called again; null: stops.
+  /// Adds the spans of all further steps to `spans`, which must live until this is called again; null stops recording.
   virtual void record(std::vector<StepSpan>* spans) { spans_ = spans; }
   /// Simulates the next step. Worker w repeats the recorded step rows[w] and takes extra_s[w] seconds more (empty:
   /// none).
   virtual StepOutcome next(std::span<const std::size_t> rows, std::span<const double> extra_s = {}) = 0;
-  /// Steps of a round after which the same begins again: the local steps between two averagings, or 1.
+  /// Number of steps after which the pattern repeats: the local steps between two averagings, or 1.
   virtual int cycle() const { return 1; }
   /// Mean number of updates by others between a worker's reading of the weights and its own update; 0 if synchronous.
   virtual double staleness() const { return 0; }

@@ -13,14 +13,14 @@ namespace ganymede::sim {
 
 /// Block bootstrap of a trace. All workers draw the same block of consecutive steps, so that they share slow drift;
 /// inside the block each starts at a place of its own, so that they do not share fast jitter. Rows follow each other as
-/// recorded, from the block's end on at its start, which keeps their correlation. For example, with a block of rows 40
-/// to 64 one worker repeats 43, 44, …, 64, 40, 41, 42 and another 60, …, 64, 40, …, 59.
+/// recorded, and after the block's end comes its start, which keeps their correlation. For example, with a block of
+/// rows 40 to 64 one worker repeats 43, 44, …, 64, 40, 41, 42 and another 60, …, 64, 40, …, 59.
 class StepSampler {
  public:
   /// Preconditions: samples, workers and block_length above zero.
   StepSampler(std::size_t samples, std::size_t workers, std::size_t block_length, std::uint64_t seed);
 
-  /// Draws steps beyond the tail's threshold from the tail: for more workers than a block has steps.
+  /// Draws steps beyond the tail's threshold from the tail; needed with more workers than a block has steps.
   void use_tail(JitterTail tail);
   /// Lets each worker's steps stall.
   void use_stalls(RareStalls stalls) { stalls_ = std::move(stalls); }

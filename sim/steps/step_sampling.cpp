@@ -11,14 +11,15 @@
 namespace ganymede::sim {
 namespace {
 
-// Without jitter steps repeat after the input queue has filled, each one like the step before the last: where the two
-// places of the queue bind, long and short steps alternate. After this many in a row that do so, all further ones will.
+// Without jitter steps repeat once the input queue has filled. Each step then equals the step two before it: if the two
+// places of the queue limit the pace, long and short steps alternate. After kEqualSteps such steps in a row, all
+// further steps are taken to repeat.
 constexpr int kEqualSteps = 6;
 constexpr int kRounds = 64;                 // to settle, and as many to count
 constexpr std::size_t kMinBlocks = 30;      // effective samples behind an interval
 constexpr std::size_t kMaxBlocks = 200;     // 5,000 steps: enough for 0.5 % of blocks that vary by 3.5 %
-constexpr double kMaxMessages = 2e6;        // of a sample, beyond its first kMinBlocks: a few seconds
-constexpr double kMaxWorkerSteps = 5e6;     // likewise: a second
+constexpr double kMaxMessages = 2e6;        // of a sample, beyond its first kMinBlocks: takes a few seconds
+constexpr double kMaxWorkerSteps = 5e6;     // also of a sample: takes about a second
 constexpr std::size_t kMaxSpans = 100'000;  // of the steps that are shown
 
 double standard_deviation(const std::vector<double>& values) {
@@ -29,7 +30,8 @@ double standard_deviation(const std::vector<double>& values) {
   return std::sqrt(square / static_cast<double>(std::max<std::size_t>(1, values.size() - 1)));
 }
 
-/// Blocks that a sample may have: what can be simulated in some seconds, within kMinBlocks and kMaxBlocks.
+/// The largest number of blocks of a sample: as many as can be simulated in some seconds, within kMinBlocks and
+/// kMaxBlocks.
 std::size_t max_blocks(const SamplingOptions& options, std::size_t block_length) {
   const double affordable = std::min(kMaxMessages / (options.simulated_messages + 1e-9),
                                      kMaxWorkerSteps / static_cast<double>(options.workers)) /
@@ -38,7 +40,7 @@ std::size_t max_blocks(const SamplingOptions& options, std::size_t block_length)
       std::clamp(affordable, static_cast<double>(kMinBlocks), static_cast<double>(kMaxBlocks)));
 }
 
-/// Simulates steps whose recorded ones a sampler draws, and keeps their durations.
+/// Simulates steps that repeat recorded steps drawn by a sampler, and keeps their durations.
 class SampledSteps {
  public:
   SampledSteps(StepProcess& process, const SamplingOptions& options, StepSums& sums, StepDistribution& out)
@@ -58,7 +60,7 @@ class SampledSteps {
   const std::vector<double>& durations_s() const { return durations_s_; }
   calibration::BlockMean mean() const { return calibration::block_mean(durations_s_, block_length_); }
 
-  /// Fills the input queue, which happens once a run: the steps count for nothing.
+  /// Fills the input queue, which happens once in a run; these steps do not count.
   void warm_up() {
     for (std::size_t i = 0; i < block_length_; ++i) step();
   }
@@ -140,7 +142,7 @@ void sample_steps(StepProcess& process, const SamplingOptions& options, StepSums
   const auto length = static_cast<double>(steps.block_length());
   out.half_width = mean.half_width / mean.mean;
   out.own_variance = mean.block_deviation * mean.block_deviation * length;
-  // A run of fewer steps than a block has varies by its steps, which say more than so few blocks.
+  // In a run that is shorter than a block the variance of single steps says more than that of so few blocks.
   if (const double deviation = standard_deviation(steps.durations_s()); static_cast<double>(options.run_steps) < length)
     out.own_variance = std::max(out.own_variance, deviation * deviation);
 }

@@ -15,7 +15,7 @@
 namespace ganymede::sim {
 namespace {
 
-constexpr double kMaxMessagesOfRun = 1e8;      // of message fidelity: some minutes, and a duration kept of each step
+constexpr double kMaxMessagesOfRun = 1e8;      // at message fidelity: takes some minutes
 constexpr std::size_t kMinSamplesOfTail = 50;  // recorded steps below which no tail is fitted
 
 }  // namespace
@@ -65,7 +65,7 @@ Topology StepSimulator::topology() const {
   return topology;
 }
 
-/// Workers that differ are all given the slowest one's time, so that they stay alike; StepSums tells work from waiting.
+/// All workers get the slowest one's time, so that they stay alike; StepSums separates their work from waiting.
 double StepSimulator::slowest_factor(const calibration::WorkloadModel& workload, Bound bound) const {
   const Synchronization& sync = scenario_.synchronization;
   const auto together = static_cast<std::size_t>(batches());

@@ -20,24 +20,24 @@ namespace ganymede::sim {
 
 class StepSimulator {
  public:
-  /// `workloads` has one for each pool, empty where the pool has no node. All must outlive this.
+  /// `workloads` has one entry for each pool, which is empty if the pool has no node. All arguments must outlive this.
   StepSimulator(const Scenario& scenario, const Configuration& configuration,
                 const std::vector<calibration::WorkloadModel>& workloads, std::uint64_t seed);
 
-  /// The distribution of steps for one bound of the workloads, without `low` and `high`. ConfigError if message
-  /// fidelity would take too long or cannot be.
+  /// The distribution of steps for one bound of the workloads, without `low` and `high`. Throws ConfigError if message
+  /// fidelity would take too long or is not possible.
   StepDistribution simulate(Bound bound);
 
  private:
   /// What the workers do in a step, for one bound.
   struct Workers {
     WorkerModels models;
-    std::vector<calibration::StepModel>
-        slow;                        // by pool: of workers that the configuration slows down; empty: there are none
-    std::vector<double> slowest;     // by pool: times as long as the mean worker's the slowest one's work takes
+    // By pool: models of the workers that the configuration slows down; empty: there are none.
+    std::vector<calibration::StepModel> slow;
+    std::vector<double> slowest;     // by pool: work time of the slowest worker / mean worker
     std::vector<double> host_s;      // by pool: host seconds of one worker's mean step
     RareStalls stalls;               // taken out of the models
-    std::optional<JitterTail> tail;  // for more workers than a trace's blocks tell apart
+    std::optional<JitterTail> tail;  // set with more workers than a block has steps
   };
 
   std::size_t workers() const { return layout_.pool_of.size(); }

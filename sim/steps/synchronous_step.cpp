@@ -62,7 +62,7 @@ Seconds SynchronousStep::next_batch(std::size_t worker, std::size_t row, Seconds
   Input& input = inputs_[worker];
   const calibration::StepModel& model = *models_[worker];
   Seconds& slot = input.taken[steps_ % input.taken.size()];
-  Seconds ready = slot;  // the queue has room once the batch that was here before was taken
+  Seconds ready = slot;  // the queue has room once the previous batch in this slot was taken
   for (std::size_t i = 0; i < model.phases.size(); ++i) {
     const calibration::StepPhase& stage = model.phases[i];
     if (stage.stream != calibration::Stream::input) continue;
@@ -125,7 +125,7 @@ void SynchronousStep::start_reductions() {
   pending_.clear();
 }
 
-/// Records the spans of reductions. A worker enters a collective when it has issued it and has left the one before.
+/// Records the spans of reductions. A worker enters a collective when it has issued it and has left the previous one.
 void SynchronousStep::show_reductions(const std::vector<std::vector<Seconds>>& ends) const {
   for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
     Seconds left = now_;
@@ -140,7 +140,7 @@ void SynchronousStep::show_reductions(const std::vector<std::vector<Seconds>>& e
 
 void SynchronousStep::wait_for_reductions(std::size_t phase) {
   const auto needed = [&](const auto& reduction) { return wait_before_[reduction.bucket] <= phase; };
-  // A communicator runs its collectives in issue order, so what was issued before what is needed runs first.
+  // A communicator runs its collectives in issue order, so those issued before the needed one run first.
   if (std::any_of(pending_.begin(), pending_.end(), needed)) start_reductions();
   if (std::none_of(running_.begin(), running_.end(), needed)) return;
 

@@ -25,17 +25,18 @@ struct Reduction {
 using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
 
 struct SynchronousOptions {
-  /// True: a bucket is reduced as soon as it is ready. False: all of a network's are when its backward pass has ended.
+  /// True: a bucket is reduced as soon as it is ready. False: all buckets of a network are reduced when its backward
+  /// pass has ended.
   bool overlap = true;
-  int prefetch_depth = 2;  ///< Batches that the input pipeline works ahead.
-  /// So many of the slowest workers are not waited for: their gradients of this step are thrown away (Chen et al.,
+  int prefetch_depth = 2;  ///< Number of batches that the input pipeline prepares ahead.
+  /// Number of slowest workers that a step does not wait for; their gradients of this step are dropped (Chen et al.,
   /// "Revisiting Distributed Synchronous SGD", 2016).
   int backup_workers = 0;
 };
 
 /// The mode `all-reduce`. A network's reductions must be done before the network's next phase (its update), or by the
-/// end of the step if there is none; without overlap, before whatever phase comes next. Workers start a step together,
-/// when the slowest has ended the one before.
+/// end of the step if there is none; without overlap, before the phase that comes next. Workers start a step together,
+/// when the slowest has ended the previous one.
 class SynchronousStep : public StepProcess {
  public:
   /// Workers that are alike. `model` must outlive this; `reduce` may be empty for one worker. Precondition:
@@ -70,8 +71,8 @@ class SynchronousStep : public StepProcess {
   void wait_for_reductions(std::size_t first_waiting_phase);
 
   std::vector<const calibration::StepModel*> models_;  // by worker
-  const calibration::StepModel& model_;                // the first worker's: its phases and buckets are everybody's
-  std::vector<std::size_t> node_of_;                   // by worker
+  const calibration::StepModel& model_;  // the first worker's; all models have the same phases and buckets
+  std::vector<std::size_t> node_of_;     // by worker
   Topology topology_;
   SynchronousOptions options_;
   Reduce reduce_;

@@ -5,12 +5,12 @@
 namespace ganymede::sim {
 namespace {
 
-/// Between regions whose link nobody states, because the second is only for moving there. Should nodes be held in both,
-/// they are joined as AWS' regions of one continent: an assumption.
+/// The link between two regions if no link is stated, because a policy only moves runs from one to the other. If nodes
+/// are held in both, the link is taken to be that of AWS' regions on one continent: an assumption.
 constexpr BytesPerSecond kAssumedRegionBandwidth{5e9 / 8};
 constexpr Seconds kAssumedRegionLatency{0.03};
 
-/// The platform with NICs and fabric at that share of their bandwidth.
+/// The platform with NICs and fabric at `share` of their bandwidth.
 std::shared_ptr<const platforms::Platform> with_slower_network(
     const std::shared_ptr<const platforms::Platform>& platform, double share) {
   if (share == 1) return platform;
@@ -24,8 +24,8 @@ std::shared_ptr<const platforms::Platform> with_slower_network(
   return copy;
 }
 
-/// Adds the dedicated servers behind the workers of the first site. Where that site is of another platform than the
-/// servers were chosen on, they are taken to be of its workers' type: an assumption.
+/// Adds the dedicated servers after the workers of the first site. If that site is on another platform than the one
+/// that the servers were chosen from, they are taken to be of its workers' instance type: an assumption.
 void add_servers(const ServerNodes& servers, Site& site) {
   if (servers.nodes == 0) return;
   const platforms::Instance* instance = site.groups.front().instance;

@@ -21,7 +21,7 @@ struct WorkerLayout {
 /// Puts the pools of one place on one site; a network slowdown of the configuration is applied to the sites' platforms.
 WorkerLayout layout_workers(const Scenario& scenario, const Configuration& configuration);
 
-/// The lowest bandwidth and the highest latency of the links that join the configuration's places; none where all nodes
+/// The lowest bandwidth and the highest latency of the links that join the configuration's places; nullopt if all nodes
 /// are in one place.
 std::optional<platforms::Link> narrowest_link(const Scenario& scenario, const Configuration& configuration);
 

@@ -59,10 +59,10 @@ calibration::StepPhase input_stage(const char* name, std::size_t samples, double
   return stage;
 }
 
-/// Adds reading a batch from storage as the first stage of the pool's input pipeline. Whoever loads batches shares the
-/// storage's rate and requests, with the others of its node where each node has a volume of its own. An object store
-/// gives each node its rate, and all nodes share its requests, which are those of one prefix. A request's latency is
-/// paid once for each batch, because the requests of a batch are in flight together.
+/// Adds reading a batch from storage as the first stage of the pool's input pipeline. Workers that load batches share
+/// the storage's rate and requests; if each node has its own volume, only with the others on their node. An object
+/// store gives each node its rate, and all nodes share its requests, which are those of one prefix. A request's latency
+/// is paid once for each batch, because the requests of a batch are in flight together.
 void read_from_storage(WorkerModels& models, const Scenario& scenario, const Configuration& configuration,
                        std::size_t pool) {
   const InputPath& input = scenario.input;
@@ -91,8 +91,8 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
   models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node * loaders / workers;
 }
 
-/// Decodes on the node's processors: the stages last longer where a node has fewer processors than workers that load,
-/// and unpacking compressed images comes on top.
+/// Decodes on the node's processors: the stages last longer if a node has fewer processors than workers that load, and
+/// unpacking compressed images takes extra time.
 void decode_on_host(calibration::StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images,
                     double cpus) {
   const int vcpus = pool.instance().vcpus;
@@ -105,7 +105,7 @@ void decode_on_host(calibration::StepModel& model, const Scenario& scenario, con
     first = false;
   }
   if (!first || unpack == 0) return;
-  // It goes behind all others, so that the phases keep the indices that the buckets refer to.
+  // The phase is appended last, so that the other phases keep the indices to which the buckets refer.
   model.phases.push_back(input_stage("decompress", model.samples, unpack * crowd));
 }
 

@@ -1,5 +1,5 @@
 #pragma once
-// What each worker of a configuration does in a step: the workload's phases and the way of its data.
+// What each worker of a configuration does in a step: the workload's phases and the path of its data.
 
 #include <vector>
 
@@ -12,21 +12,21 @@ namespace ganymede::sim {
 /// Which of a transferred workload's models is meant: the expected one, or one of the bounds of its step time.
 enum class Bound { central, low, high };
 
-/// One model for each pool, empty where the pool has no node.
+/// One model for each pool, empty if the pool has no node.
 struct WorkerModels {
   std::vector<calibration::StepModel> by_pool;
   std::vector<double> batch;  ///< Images that a worker of each pool trains in a step.
-  double reads = 0;           ///< Requests to the dataset's storage of all workers in a step.
+  double reads = 0;           ///< Number of requests of all workers to the dataset's storage in a step.
 };
 
-/// The pools' workloads (empty where the pool has no node) as workers of the configuration go through them: with
-/// batches by speed, a power cap, decoding on crowded hosts and reading from storage where the scenario has them.
+/// Adapts the pools' workloads (empty if the pool has no node) to the workers of the configuration: adds batches by
+/// speed, a power cap, decoding on crowded hosts and reading from storage if the scenario has them.
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
                        const std::vector<calibration::WorkloadModel>& workloads, Bound bound);
 
 /// Makes the worker's own work take `factor` times as long; the input pipeline keeps its times.
 void slow_down(calibration::StepModel& model, double factor);
-/// Host seconds of a mean step, with decoding and copying, which the host does; without waiting for storage.
+/// Host seconds of a mean step, including decoding and copying but not the wait for storage.
 double mean_host_s(const calibration::StepModel& model);
 
 }  // namespace ganymede::sim

@@ -51,8 +51,8 @@ Schedule plan_halving_doubling(const PlanRequest& request) {
   return Schedule(n, request.topology.endpoints(), whole, std::move(stages));
 }
 
-// The halving carries S/2, S/4, ... S/p, in all S (p-1)/p, in log2(p) messages, which are added; the doubling carries
-// as much. With surplus ranks one more message of S before and one after.
+// The halving carries S/2, S/4, ... S/p, in sum S (p-1)/p, in log2(p) messages, which are added; the doubling carries
+// as much. Surplus ranks need one more message of S before and one after.
 Seconds halving_doubling_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const int power = power_of_two_below(request.topology.ranks);

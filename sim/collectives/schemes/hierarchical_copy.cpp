@@ -4,8 +4,8 @@
 // the total back to the mains. Each main sends it to its group.
 //
 // TensorFlow knows two groups, the halves of the devices of one host (made for DGX-1, whose halves are fully
-// connected). So does this scheme, unless the ranks are several nodes of several GPUs each: then the groups are the
-// nodes.
+// connected). This scheme forms the same groups, unless the ranks are on several nodes of several GPUs each: then the
+// groups are the nodes.
 //
 // Two differences: TensorFlow moves the main device on by one for each pack of gradients. The default is one pack, so
 // it stays, and here it is always the group's first rank. With an odd number of devices TensorFlow's halves leave out
@@ -75,9 +75,9 @@ Schedule plan_hierarchical_copy(const PlanRequest& request) {
   return Schedule(groups.ranks, request.topology.endpoints(), bytes, std::move(stages));
 }
 
-// The first group is no smaller than the others where nodes are alike, and the first main takes part in the exchange
-// between mains: none starts that before the first main has its group's sum. So the levels follow one another, and each
-// is a reduction to one device.
+// If nodes are alike, no group is larger than the first one. The first main takes part in the exchange between mains,
+// so that exchange starts only when the first main has its group's sum. So the levels follow one another, and each is a
+// reduction to one device.
 Seconds hierarchical_copy_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const Groups groups = copy_groups(request.topology);

@@ -18,7 +18,7 @@ struct Nodes {
   std::vector<std::vector<int>> members;  ///< the ranks of each node, its head first
   std::int64_t whole = 0;                 ///< bytes of the padded buffer
 
-  /// Appends one round of the rings of all nodes that still have one to go.
+  /// Appends one round of the rings of all nodes whose rings still have rounds left.
   void ring_round(std::int64_t round, bool reduce, std::vector<Transfer>& out) const {
     for (const auto& node : members) {
       const auto size = static_cast<std::int64_t>(node.size());

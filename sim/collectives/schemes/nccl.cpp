@@ -74,7 +74,7 @@ Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& 
 }
 
 /// The rate that one EFA endpoint reaches on p4d; infinite elsewhere. The NIC itself reads messages from 1 MiB up
-/// (FI_EFA_INTER_MIN_READ_MESSAGE_SIZE, ofiwg/libfabric pull request 6048); shorter ones a CPU posts packet by packet:
+/// (FI_EFA_INTER_MIN_READ_MESSAGE_SIZE, ofiwg/libfabric pull request 6048); a CPU posts shorter ones packet by packet:
 /// 1.78, 10.59 and 152 us for 4 KiB, 64 KiB and 1 MiB through one endpoint (ofiwg/libfabric issue 5694:
 /// fi_rdm_tagged_bw between two c5n.18xlarge). A ring has one endpoint a NIC.
 BytesPerSecond endpoint_rate(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
@@ -91,7 +91,7 @@ BytesPerSecond endpoint_rate(const Topology& topology, std::int64_t bytes, const
 ProtocolCost protocol_cost(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
   const Topology& topology = request.topology;
   const auto [algorithm, protocol, estimate] = choice;
-  // The tuner's factor stands for rings through nodes of several GPUs. With one GPU a node it does not show in logs
+  // The tuner's factor applies to rings through nodes of several GPUs. With one GPU a node it does not show in logs
   // over TCP (aws-samples/aws-do-eks) and EFA (2 x g4dn.8xlarge, terraform-aws-eks-blueprints).
   const double plateau = topology.gpus_per_node > 1 ? nccl_plateau(topology, request.bytes, algorithm, protocol) : 1;
   ProtocolCost cost;
@@ -125,7 +125,7 @@ std::optional<std::string> refuse_nccl(const PlanRequest& request) {
 
 /// The schedule of the chosen algorithm, without the protocol's costs.
 Schedule schedule_of(PlanRequest request, const NcclChoice& choice) {
-  request.variant = "";  // NCCL's, which the builders do not know
+  request.variant = "";  // the builders do not know NCCL's variants
   switch (choice.algorithm) {
     case NcclAlgorithm::ring:
       return parallel_rings(request, parallel_ring_orders(request.topology, true, 0), true, passes_of(request, choice));

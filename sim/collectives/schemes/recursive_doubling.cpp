@@ -21,8 +21,8 @@ Schedule plan_recursive_doubling(const PlanRequest& request) {
   return Schedule(n, request.topology.endpoints(), bytes, std::move(stages));
 }
 
-// log2(p) exchanges of S bytes, each followed by its addition. With surplus ranks one more message before and one after
-// them; the first of these is added too.
+// log2(p) exchanges of S bytes, each followed by its addition. Surplus ranks need one more message before and one after
+// the exchanges; the first of these two is added too.
 Seconds recursive_doubling_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
   const int power = power_of_two_below(request.topology.ranks);

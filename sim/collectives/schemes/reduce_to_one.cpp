@@ -1,5 +1,6 @@
 // Reduce to one device: every rank sends all its bytes to rank 0, which adds them up and sends the sum back to every
-// rank. So do TensorFlow's ReductionToOneDevice, and a central parameter server that is also a worker.
+// rank. TensorFlow's ReductionToOneDevice works like this, and so does a central parameter server that is also a
+// worker.
 
 #include "sim/collectives/schedule_builders.hpp"
 

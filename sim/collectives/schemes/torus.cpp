@@ -1,7 +1,7 @@
-// All-reduce on a torus: rings along the first dimension reduce and scatter, rings along the next dimension do so with
-// the share that is left to each rank, and so on; all-gathers in reverse order follow. Half of the bytes goes round in
-// each direction, since links are full duplex (Jouppi et al., "TPU v4", 2023, describe the topology; Sack and Gropp,
-// "Collective algorithms for multiported torus networks", 2015, the scheme).
+// All-reduce on a torus: rings along the first dimension reduce and scatter, rings along the next dimension do the same
+// with the share that each rank still holds, and so on; all-gathers in reverse order follow. Half of the bytes goes
+// round in each direction, since links are full duplex (Jouppi et al., "TPU v4", 2023, describe the topology; Sack and
+// Gropp, "Collective algorithms for multiported torus networks", 2015, the scheme).
 
 #include <fmt/format.h>
 

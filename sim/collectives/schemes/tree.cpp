@@ -1,5 +1,5 @@
-// A pipelined tree: binary over the nodes, and inside each node a chain that ends at the GPU which the tree over nodes
-// joins. NCCL builds its trees so (Jeaugey, "Massively scale your deep learning training with NCCL 2.4", 2019).
+// A pipelined tree: binary over the nodes, and inside each node a chain that ends at the GPU that is in the tree over
+// nodes. NCCL builds its trees like this (Jeaugey, "Massively scale your deep learning training with NCCL 2.4", 2019).
 
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
