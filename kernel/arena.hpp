@@ -1,6 +1,6 @@
 #pragma once
-// Hands out pieces of one block of device memory. The same code plans layers twice: without a block, to learn its size,
-// then with the block.
+// Hands out pieces of one block of device memory. The same planning code runs twice: with an arena that only counts, to
+// learn the size of the block, then with an arena over the block.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +9,14 @@
 
 namespace ganymede::kernel {
 
+/// Pieces are handed out one after the other, each aligned to 64 bytes, and are never taken back. The block must be as
+/// large as used() is after the same calls on an arena that only counts.
 class Arena {
  public:
   Arena() = default;  ///< only counts; the pieces are null
   explicit Arena(const Buffer& block) : base_(static_cast<std::byte*>(block.memory.get())) {}
 
+  /// A tensor [features x batch]; its data is null if the arena only counts.
   Tensor tensor(int features, int batch) {
     Tensor result{nullptr, features, batch};
     result.data = reinterpret_cast<float*>(take(result.size() * sizeof(float)));
@@ -23,15 +26,15 @@ class Arena {
   Tensor persistent_tensor(int features, int batch) {
     return persistent_ == nullptr ? tensor(features, batch) : persistent_->tensor(features, batch);
   }
-  /// A mask that keeps its values likewise.
+  /// A mask [features x batch] that also keeps its values between the passes.
   Mask mask(int features, int batch) {
     Mask result{nullptr, features, batch};
     Arena& arena = persistent_ == nullptr ? *this : *persistent_;
     result.data = reinterpret_cast<std::uint8_t*>(arena.take(result.size()));
     return result;
   }
-  std::byte* bytes(std::size_t count) { return take(count); }
-  std::size_t used() const { return used_; }
+  std::byte* bytes(std::size_t count) { return take(count); }  ///< a piece of `count` bytes
+  std::size_t used() const { return used_; }  ///< bytes handed out so far, with the gaps between pieces
 
   /// An arena over `memory` (null: it only counts) for activations that may be overwritten. Persistent tensors and
   /// masks come from this arena.

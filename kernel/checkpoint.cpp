@@ -38,7 +38,7 @@ std::vector<fs::path> files_in(const fs::path& directory) {
     const std::string name = entry->path().filename().string();
     if (name.starts_with("step-") && name.ends_with(".ckpt")) files.push_back(entry->path());
   }
-  std::sort(files.rbegin(), files.rend());  // by step, because names are padded with zeros
+  std::sort(files.rbegin(), files.rend());  // sorts by step, because the names pad it with zeros
   return files;
 }
 

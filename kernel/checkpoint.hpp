@@ -3,7 +3,7 @@
 // moving statistics, Adam's moments and counts, the state of every random stream and the position in the data.
 //
 // A file is the 8 bytes "GANYCKP1", the FNV-1a hash of all that follows (8 bytes, little-endian), and a safetensors
-// file whose metadata hold what is not a tensor. It is written whole or not at all; the two newest are kept.
+// file whose metadata hold everything that is not a tensor. It is written whole or not at all; the two newest are kept.
 
 #include <cstdint>
 #include <filesystem>

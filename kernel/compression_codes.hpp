@@ -5,9 +5,10 @@
 
 namespace ganymede::kernel {
 
-/// int8: so many numbers share one scale. A block is 4 bytes of scale, then one byte for each number.
+/// Numbers that share one scale in the int8 format. A block is 4 bytes of scale, then one byte for each number.
 inline constexpr std::size_t kInt8Block = 256;
 
+/// Rounds to the nearest bf16 number, and ties to even. NaN stays NaN.
 GANYMEDE_DEVICE inline std::uint16_t to_bf16(float value) {
   const std::uint32_t bits = bits_of(value);
   if (value != value) return 0x7fc0;
@@ -16,6 +17,7 @@ GANYMEDE_DEVICE inline std::uint16_t to_bf16(float value) {
 
 GANYMEDE_DEVICE inline float from_bf16(std::uint16_t half) { return float_of(std::uint32_t{half} << 16); }
 
+/// Rounds to the nearest fp16 number, and ties to even. Magnitudes above 65504 become 65504; NaN stays NaN.
 GANYMEDE_DEVICE inline std::uint16_t to_fp16(float value) {
   const auto sign = static_cast<std::uint16_t>((bits_of(value) >> 16) & 0x8000);
   if (value != value) return static_cast<std::uint16_t>(sign | 0x7e00);

@@ -46,7 +46,7 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
     const bool by_generator = phase == Phase::generator_forward || phase == Phase::generator_backward;
     const bool shares = name.find("forward") == std::string_view::npos || !options.activations.is_plain();
     double bytes = always;
-    // The generator's activations are needed until its own backward pass, at the end of the step.
+    // The generator's activations are needed until its own backward pass, near the end of the step.
     if (phase >= Phase::generator_forward && phase <= Phase::generator_backward) bytes += of_generator;
     if (computes && !by_generator) bytes += of_discriminator;
     if (computes && shares) bytes += kinds.at("shared");

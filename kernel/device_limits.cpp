@@ -15,8 +15,8 @@ namespace {
 
 constexpr double kBudget = 0.05;  // seconds of measuring for each size
 constexpr int kMinRepeats = 3;
-// Sizes grow until one run takes this many seconds, or to the last size: only then is a GPU full, and an array larger
-// than every cache.
+// Sizes double until one run takes this many seconds or the last size is reached. Smaller products do not fill a GPU,
+// and smaller arrays fit into caches.
 constexpr double kMinRunSeconds = 4e-3;
 constexpr int kFirstSide = 256, kLastSide = 8192;
 constexpr std::size_t kFirstCopy = std::size_t{1} << 20, kLastCopy = std::size_t{1} << 28;  // numbers of floats
@@ -115,7 +115,7 @@ std::optional<BytesPerSecond> measure_storage_read(const std::filesystem::path& 
 Bytes host_memory() {
   const double machine = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   double limit = 0;
-  std::ifstream group("/sys/fs/cgroup/memory.max");  // the word "max" where there is no limit
+  std::ifstream group("/sys/fs/cgroup/memory.max");  // holds the word "max" if there is no limit
   return Bytes{group >> limit && limit > 0 ? std::min(machine, limit) : machine};
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 void set_storage(Gan& gan, GanOptions options) {
   gan.discriminator.keep_tangents(options.gradient_penalty);
-  // The discriminator's passes come between the generator's forward and backward pass.
+  // The discriminator's passes come between the generator's forward and backward pass and overwrite the shared memory.
   gan.generator.store_activations(options.activations, true);
   if (!options.gradient_penalty) gan.discriminator.store_activations(options.activations, false);
 }
@@ -113,11 +113,12 @@ void Gan::take_over(const Gan& from, TensorOps& ops) {
 double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalty) const {
   const double g = generator.forward_flops_per_image(), g_first = generator.first_layer_flops_per_image();
   const double d = discriminator.forward_flops_per_image(), d_first = discriminator.first_layer_flops_per_image();
-  // The generator's forward pass; then for real and for fake images the discriminator's forward pass, weights and data,
-  // but not into the images.
+  // The generator's forward pass; then, for real and for fake images, the discriminator's forward pass and the
+  // gradients of its weights and activations (a forward pass's cost each), without the gradient of the images.
   double discriminator_update = g + 2 * (3 * d - d_first);
   if (gradient_penalty) discriminator_update += discriminator.penalty_flops_per_image();
-  // Forward and back through the discriminator; then the generator's weights and data, but not into the latents.
+  // Forward and back through the discriminator; then the gradients of the generator's weights and activations, without
+  // the gradient of the latents.
   const double generator_update = 2 * d + (2 * g - g_first);
   const double d_again = discriminator.recomputed_flops_per_image();
   return discriminator_updates * (discriminator_update + 2 * d_again) + generator_update + d_again +

@@ -15,7 +15,8 @@ struct ImageShape {
   int frames = 1;
   /// Numbers in an image: all channels of all pixels of all frames.
   int pixels() const { return height * width * channels * frames; }
-  /// For images with so many features per pixel: the block that one pixel of the stage before becomes (see Growth).
+  /// The blocks into which one pixel of the stage before grows (see Growth), for `features` channels: 2 x 2 pixels, and
+  /// 2 frames if there are several.
   BlockShape halves(int features) const { return {features, frames, height, width, frames > 1 ? 2 : 1, 2}; }
   bool operator==(const ImageShape&) const = default;
 };
@@ -45,16 +46,17 @@ struct Growth {
 
 /// What a Gan holds in addition to its networks.
 struct GanOptions {
-  bool average = false;           ///< a moving average of the generator's parameters
-  bool gradient_penalty = false;  ///< the penalty's images, and the discriminator's tangents
-  /// How both networks store activations; with a gradient penalty the discriminator's are plain.
+  bool average = false;           ///< keeps a moving average of the generator's parameters
+  bool gradient_penalty = false;  ///< allocates the penalty's images and the discriminator's tangents
+  /// How the networks store activations; with a gradient penalty the discriminator stores them plainly.
   ActivationStorage activations = {};
 };
 
+/// A model in training. It is built with its networks; prepare() then gives it memory and weights.
 struct Gan {
   std::string model;
-  ImageShape image;          ///< what the networks make and judge
-  ImageShape whole = image;  ///< the same in the last stage
+  ImageShape image;          ///< shape of the images that the networks make and judge now
+  ImageShape whole = image;  ///< shape of the images in the last stage
   /// Weight of the newest layers while they fade in, from 0 to 1.
   std::shared_ptr<float> share = std::make_shared<float>(1.0F);
   bool fading = false;
@@ -75,12 +77,13 @@ struct Gan {
   Buffer shared = {};   ///< memory that both networks use in turns
   Buffer average = {};  ///< moving average of the generator's parameters; empty without GanOptions::average
 
-  /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Infeasible if
-  /// memory is short.
+  /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Throws
+  /// Infeasible if memory is short.
   void prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
   bool has_average() const { return average.bytes() > 0; }
 
-  /// Bytes that prepare(batch_size) would allocate on the device, by kind. To be called before prepare().
+  /// Bytes that prepare(batch_size) would allocate on the device, by kind ("parameters", "activations", ...). Must be
+  /// called before prepare().
   std::map<std::string, double> planned_memory_bytes(const TensorOps& ops, int batch_size, GanOptions options = {});
 
   /// Channels of an image as the networks see it (see TensorOps::load_images).
@@ -91,8 +94,8 @@ struct Gan {
   /// Copies weights, Adam's moments and the average of every parameter that `from` also has. Both must be prepared.
   void take_over(const Gan& from, TensorOps& ops);
 
-  /// FLOPs of matrix products in one step (see gan_step) with so many discriminator updates, for each image of a batch.
-  /// A multiply-add is 2; gradients of images and latents that are not computed are not counted.
+  /// FLOPs of matrix products in one step (see gan_step) with this number of discriminator updates, divided by the
+  /// batch. A multiply-add is 2; gradients of images and latents that are not computed are not counted.
   double step_flops_per_image(int discriminator_updates = 1, bool gradient_penalty = false) const;
 };
 

@@ -33,7 +33,7 @@ constexpr GradientRequest kFrozen{.weights = false, .accumulate = false, .input 
 constexpr GradientRequest kGeneratorUpdate{.weights = true, .accumulate = false, .input = false};
 
 using LayerDone = std::function<void(std::size_t)>;
-/// For backward passes whose gradients are not final yet, or not wanted.
+/// For backward passes whose gradients are not final yet or not needed.
 constexpr auto kNoReduction = [](std::size_t) {};
 
 Tensor latent(Gan& gan, TensorOps& ops, RandomStream& random) {
@@ -120,7 +120,7 @@ Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions&
     update(discriminator, ops, options.adam);
   }
 
-  // The same fake images, judged by the discriminator that has just been updated.
+  // The discriminator that has just been updated judges the same fake images.
   clock.begin_update(0);
   clock.begin_phase(Phase::generator_forward_through_discriminator);
   logits = forward(discriminator, ops, fake, random.dropout);

@@ -16,13 +16,14 @@ enum class AdversarialLoss {
   hinge,    ///< Lim and Ye 2017
   wasserstein,  ///< with gradient penalty (Gulrajani et al. 2017), whose authors use no batch norm in the critic
 };
+/// The names that --loss takes, in the order of AdversarialLoss.
 inline constexpr std::string_view kLossNames[] = {"non-saturating", "minimax", "hinge", "wgan-gp"};
 
 struct StepOptions {
   AdversarialLoss loss = AdversarialLoss::non_saturating;
   int discriminator_steps = 1;  ///< updates of the discriminator in a step, each on a batch of its own
   AdamParameters adam;
-  float penalty = 10;  ///< weight of the gradient penalty, the value of its authors
+  float penalty = 10;  ///< weight of the gradient penalty; 10 is its authors' value
   /// Decay of the moving average of the generator's parameters, with which samples are drawn; 0: no average. At update
   /// t it is at most (1 + t) / (10 + t), as in TensorFlow's ExponentialMovingAverage, so that the initial weights are
   /// forgotten soon.

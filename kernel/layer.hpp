@@ -17,19 +17,19 @@ struct ParameterSpec {
   std::string name;  ///< as PyTorch names it: "weight", "bias", "running_mean", "running_var"
   std::vector<int> shape;
   float low = 0, high = 0;  ///< initial values: uniform in [low, high)
-  float deviation = 0;      ///< or, if above 0, normal with this standard deviation around `low`
+  float deviation = 0;      ///< if above 0: values are normal instead, with mean `low` and this standard deviation
 
-  std::size_t size() const;  ///< in floats
+  std::size_t size() const;  ///< number of floats
 };
 
 /// Which gradients a backward pass computes.
 struct GradientRequest {
   bool weights = true;      ///< those of the parameters
-  bool accumulate = false;  ///< adds those of the parameters to the values of an earlier pass
+  bool accumulate = false;  ///< adds the parameters' gradients to those of an earlier pass
   bool input = true;        ///< that of the layer's input
 };
 
-/// Memory into which a layer may write the adjoints of its input.
+/// Memory into which a layer may write the adjoints of its input, each of inputs() x batch floats.
 struct AdjointScratch {
   float *value, *tangent;
 };
@@ -40,6 +40,7 @@ inline AdjointScratch unused_scratch(const Adjoints& d, const Tensor (&values)[2
           tangents[d.tangent.data == tangents[0].data ? 1 : 0].data};
 }
 
+/// One layer of a network. An activation is [features x batch] (see tensor.hpp).
 class Layer {
  public:
   explicit Layer(std::string name) : name_(std::move(name)) {}
@@ -51,15 +52,20 @@ class Layer {
   virtual std::string kind() const = 0;  ///< for example "dense 50 -> 1200"
   virtual int inputs() const = 0;        ///< features of the input
   virtual int outputs() const = 0;       ///< features of the output
+  /// The trainable arrays, in the order in which bind() expects them.
   virtual std::vector<ParameterSpec> parameters() const { return {}; }
+  /// The running statistics, in the order in which bind() expects them.
   virtual std::vector<ParameterSpec> statistics() const { return {}; }
   /// FLOPs of matrix products in one forward pass; each half of the backward pass (data, weights) costs the same.
   virtual double forward_flops_per_image() const { return 0; }
+  /// Bytes of scratch memory that the passes need (see TensorOps::reserve_workspace).
   virtual std::size_t workspace_bytes(const TensorOps&, int /*batch*/) const { return 0; }
 
-  /// Takes memory from the arena for the outputs and for what the backward pass needs.
+  /// Takes memory from the arena for the outputs and for what the backward pass needs. Must be called before bind() and
+  /// the passes.
   virtual void plan(Arena& arena, int batch) = 0;
-  /// Tells where the parameters, their gradients and the statistics are, each in the order of its specs.
+  /// Tells where in device memory the parameters, their gradients and the statistics are, each in the order of its
+  /// specs.
   virtual void bind(float* /*parameters*/, float* /*gradients*/, float* /*statistics*/) {}
 
   /// The forward pass of training: returns y [outputs x batch] for x [inputs x batch], valid until the next forward
@@ -74,11 +80,12 @@ class Layer {
   /// shape changes, into `scratch`. Without request.input the values of the result are undefined.
   virtual Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) = 0;
 
-  // The gradient penalty is the gradient of a gradient (see gan_step.cpp). The layers of discriminators have the
-  // functions below for it; in other layers they fail an assertion.
+  // The gradient penalty is the gradient of a gradient (see gan_step.cpp). The layers of discriminators implement the
+  // functions below for it; in other layers tangent() and tangent_backward() fail an assertion.
 
-  /// True if the second derivative of the layer is not zero everywhere; a gradient penalty then also has adjoints of
-  /// the outputs of the layers before. A piecewise linear layer such as a leaky ReLU is not curved.
+  /// True if the second derivative of the layer is not zero everywhere. The gradient penalty then depends on the
+  /// layer's input too, so that the layers before it get adjoints of their values (Adjoints::value). A piecewise linear
+  /// layer such as a leaky ReLU is not curved.
   virtual bool is_curved() const { return false; }
   /// Takes memory from the arena for the tangent.
   virtual void plan_tangent(Arena&, int /*batch*/) {}
@@ -95,6 +102,7 @@ class Layer {
 
 using Layers = std::vector<std::unique_ptr<Layer>>;
 
+/// y = weight x + bias; initial values are uniform within 1 / sqrt(inputs), as in PyTorch's nn.Linear.
 std::unique_ptr<Layer> dense(std::string name, int inputs, int outputs);
 /// Standard deviation of a DCGAN's initial weights (Radford et al. 2016).
 inline constexpr float kDcganDeviation = 0.02F;
@@ -109,21 +117,30 @@ struct BatchNormShape {
   int positions = 1;    ///< pixels of an image; a channel's statistics are taken over them and the batch
   float deviation = 0;  ///< standard deviation of the initial scales around 1
 };
+/// Batch normalisation of each channel (Ioffe and Szegedy 2015), then LeakyReLU; slope 0 is ReLU.
 std::unique_ptr<Layer> batch_norm_leaky(std::string name, BatchNormShape shape, float slope);
+/// LeakyReLU: x above zero, slope * x below.
 std::unique_ptr<Layer> leaky(std::string name, int features, float slope);
-/// leaky(factor x + bias), with one bias for each channel, initially 0.
+/// leaky(factor x + bias), with one bias for each channel, initially 0. A slope of 1 leaves the activation out.
 std::unique_ptr<Layer> bias_leaky(std::string name, int channels, int positions, float factor, float slope);
+/// tanh, for images with values in [-1, 1].
 std::unique_ptr<Layer> tanh_image(std::string name, int features);
+/// LeakyReLU, then dropout. In training it sets a unit to 0 with probability `drop` and scales the others by 1 / (1 -
+/// drop); in inference it does nothing.
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
+/// 1 / (1 + exp(-x)), for images with values in [0, 1].
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 
 // Layers of progressively growing networks (Karras et al. 2018).
+/// x / sqrt(mean over the channels of x^2) at each position.
 std::unique_ptr<Layer> pixel_norm(std::string name, int channels, int positions);
 std::unique_ptr<Layer> upsample(std::string name, const BlockShape& shape);  ///< from coarse to fine, nearest neighbour
 std::unique_ptr<Layer> downsample(std::string name, const BlockShape& shape);  ///< from fine to coarse, mean of a block
+/// Appends a channel that holds the mean standard deviation of the features over the batch.
 std::unique_ptr<Layer> minibatch_stddev(std::string name, int channels, int positions);
-/// share main(x) + (1 - share) skip(x), with the share that *share has at each pass. Neither main nor skip may work in
-/// place on x. Parameters are named after their own layers, so that their names stay when the fading is over.
+/// Blends two branches: *share main(x) + (1 - *share) skip(x). *share is read at each pass. Neither main nor skip may
+/// work in place on x. Parameters are named after the branches' layers, so that their names stay the same when the
+/// fading is over.
 std::unique_ptr<Layer> faded(Layers main, Layers skip, std::shared_ptr<const float> share);
 
 }  // namespace ganymede::kernel

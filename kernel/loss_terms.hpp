@@ -11,6 +11,7 @@ struct LossOfLogit {
   Real value, slope;  ///< the loss, and its derivative with respect to the logit
 };
 
+/// The loss `term` of logit `l`, and its derivative.
 template <class Real>
 GANYMEDE_DEVICE LossOfLogit<Real> loss_of_logit(Real l, LossTerm term) {
   // softplus: log(1 + exp(l)) = max(l, 0) + log(1 + exp(-|l|)), whose exponential never overflows.

@@ -11,8 +11,8 @@ namespace ganymede::kernel {
 /// passed check().
 double predicted_memory_bytes(const TrainOptions& options, const TensorOps& ops);
 
-/// Infeasible if the training needs more than `available` bytes; the message names the largest batch that fits. 0
-/// available bytes: not known, no check.
+/// Throws Infeasible if the training needs more than `available` bytes of device memory; the message names the largest
+/// batch that fits. `available` is 0 if it is not known; then nothing is checked.
 void check_memory(const TrainOptions& options, const TensorOps& ops, double available);
 
 }  // namespace ganymede::kernel

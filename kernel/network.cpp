@@ -45,9 +45,10 @@ double Network::forward_flops_per_image() const {
 
 double Network::penalty_flops_per_image() const {
   const double all = forward_flops_per_image(), first = first_layer_flops_per_image();
-  // Forward pass and its data gradient; tangent, its weights and its data gradient, but not into the images.
+  // Five passes cost the same: forward, backward to the images, tangent, and the tangent's gradients of weights and
+  // activations. The last leaves out the images.
   double flops = 5 * all - first;
-  // Layers before a curved one also have an adjoint of their output.
+  // Layers before a curved one also have an adjoint of their output, so they compute both gradients once more.
   double before = 0;
   bool curved = false;
   for (std::size_t i = layers_.size(); i-- > 0;) {
@@ -144,8 +145,9 @@ void Network::plan_segment(Segment& segment, Arena memory, int batch) {
   segment.floats = memory.used() / sizeof(float);
 }
 
-// Segments take turns in two pieces of memory, so that the input of each is in the other piece. If no other network
-// overwrites them, the last two segments are still there when the backward pass begins.
+// Segments use two blocks of memory alternately, so that each segment reads the output of the one before from the other
+// block. If no other network overwrites the blocks, the last two segments are still there when the backward pass
+// begins.
 void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared) {
   assert(!keeps_tangents_);
   segments_ = make_segments();

@@ -12,7 +12,7 @@ namespace ganymede::kernel {
 
 /// The place of a named array in its network's flat buffer.
 struct NamedRange {
-  std::string name;  ///< "dense1.weight"
+  std::string name;  ///< for example "dense1.weight"
   std::vector<int> shape;
   std::size_t offset;  ///< in floats
   std::size_t size;
@@ -20,17 +20,20 @@ struct NamedRange {
 
 /// How a network keeps its activations from the forward pass to the backward pass. Plain: all of them, in memory of
 /// their own. Otherwise the layers are divided into segments, about as many as the square root of the number of layers
-/// (Chen et al. 2016), which take turns in the memory of two.
+/// (Chen et al. 2016), and two blocks of memory serve all segments: the even ones use the first, the odd ones the
+/// second.
 struct ActivationStorage {
   bool recompute = false;  ///< keeps only the segments' inputs; the backward pass computes the rest again
-  Compression compression = Compression::none;  ///< of what is kept; changes the numbers that are trained
+  /// Compression of what is kept; all but `none` are lossy and change what is trained.
+  Compression compression = Compression::none;
   bool is_plain() const { return !recompute && compression == Compression::none; }
 };
 
 /// Sizes in bytes of memory that several networks may use in turns.
 struct SharedSizes {
-  std::size_t gradient = 0, gradient_dot = 0;  ///< of activations' gradients and adjoints; there are two of each
-  std::size_t region[2] = {0, 0};              ///< where segments take turns (see ActivationStorage)
+  /// One buffer for gradients of activations, and one for adjoints of tangents. There are two buffers of each kind.
+  std::size_t gradient = 0, gradient_dot = 0;
+  std::size_t region[2] = {0, 0};  ///< the two blocks that segments use (see ActivationStorage)
 
   /// The sizes that serve both.
   SharedSizes max_with(const SharedSizes& other) const;
@@ -68,29 +71,31 @@ class Network {
   double first_layer_flops_per_image() const { return layers_.front()->forward_flops_per_image(); }
   /// FLOPs of a gradient penalty: forward pass, backward pass to the input, tangent, backward pass through both.
   double penalty_flops_per_image() const;
-  /// Whether tangent() will be called. To be set before planning.
+  /// Tells whether tangent() will be called. Must be called before the functions below that plan memory.
   void keep_tangents(bool kept) { keeps_tangents_ = kept; }
-  /// How activations are kept. To be set before planning; a network that keeps tangents must store plainly.
-  /// `memory_is_reused`: another network overwrites the shared memory between this one's forward and backward pass.
+  /// Sets how activations are kept. Must also be called before memory is planned; a network that keeps tangents must
+  /// store plainly. `memory_is_reused`: another network overwrites the shared memory between this one's forward and
+  /// backward pass.
   void store_activations(ActivationStorage storage, bool memory_is_reused) {
     storage_ = storage;
     memory_is_reused_ = memory_is_reused;
   }
   /// FLOPs of matrix products that a backward pass computes again (ActivationStorage::recompute).
   double recomputed_flops_per_image() const;
-  /// Sizes of the shared memory that the network uses. To be called before prepare(), because planning moves the
-  /// layers' tensors; so is the next function.
+  /// Sizes of the shared memory that the network uses for batches of `batch` images. This function and
+  /// planned_activation_bytes() must be called before prepare(), because planning moves the layers' tensors.
   SharedSizes shared_sizes(int batch);
   /// Bytes that prepare(batch) will allocate for the network's own activations.
   std::size_t planned_activation_bytes(int batch);
-  /// Bytes that prepare() allocated for them.
+  /// Bytes that prepare() allocated for the activations.
   std::size_t activation_bytes() const { return activation_memory_.bytes(); }
+  /// Bytes of scratch memory that the largest layer needs; all layers share it.
   std::size_t workspace_bytes(const TensorOps& ops, int batch) const;
   /// Frees the activations. The network must be prepared again before its next pass.
   void release_activations() { activation_memory_ = {}; }
 
-  /// Allocates everything for batches of `batch` images and draws the initial weights. Infeasible if memory is short.
-  /// `shared` must outlive the network.
+  /// Allocates everything for batches of `batch` images and draws the initial weights. Throws Infeasible if memory is
+  /// short. `shared` must outlive the network.
   void prepare(TensorOps& ops, int batch, RandomStream& initial, const SharedMemory& shared);
   /// The same with shared memory of its own.
   void prepare(TensorOps& ops, int batch, RandomStream& initial);
@@ -122,9 +127,9 @@ class Network {
   struct Segment {
     std::size_t first, end;     ///< range of layers
     Tensor input;               ///< a copy; the segment's memory begins with it
-    std::size_t floats;         ///< size of the segment's memory
-    std::uint8_t* kept;         ///< where its content is kept while others use the memory; null: no others do
-    RandomStream::State noise;  ///< before the segment's forward pass
+    std::size_t floats;         ///< number of floats in the segment's memory
+    std::uint8_t* kept;         ///< copy of the content while others use the memory; null: no others use it
+    RandomStream::State noise;  ///< state before the segment's forward pass, to draw the same noise again
   };
 
   void plan(Arena& arena, int batch, const SharedMemory& shared);
@@ -141,8 +146,8 @@ class Network {
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
   std::size_t parameter_count_ = 0, statistic_count_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;
-  Tensor gradient_[2];      // of the activations; a layer reads one and writes the other
-  Tensor gradient_dot_[2];  // likewise, of the tangents
+  Tensor gradient_[2];      // gradients of the activations; a layer reads one and writes the other
+  Tensor gradient_dot_[2];  // the same for the tangents
   bool keeps_tangents_ = false;
   ActivationStorage storage_;
   bool memory_is_reused_ = false;
@@ -172,7 +177,7 @@ void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& l
   }
 }
 
-// With these gan_step reads like the algorithm.
+// Free functions with which gan_step reads like the algorithm.
 inline Tensor forward(Network& network, TensorOps& ops, Tensor x, RandomStream& noise) {
   return network.forward(ops, x, noise);
 }

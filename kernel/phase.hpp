@@ -31,9 +31,11 @@ struct PhaseInfo {
   /// The network whose update the phase serves; empty: neither. generator.forward serves both, and counts here as the
   /// generator's.
   std::string_view network;
+  /// Where the phase's work runs: "host" (the loader), "copy" (from host to device) or "compute".
   std::string_view stream;
 };
 
+/// In the order of Phase.
 inline constexpr PhaseInfo kPhases[] = {
     {"load", "", "host"},
     {"copy", "", "copy"},

@@ -10,6 +10,7 @@
 
 namespace ganymede::kernel {
 
+/// A tensor's shape and its values in row-major order.
 struct NamedTensor {
   std::vector<std::int64_t> shape;
   std::vector<float> values;

@@ -16,17 +16,17 @@ class StepClock {
   struct PhaseTimes {
     /// One element for each step: start after the step's begin, duration, time of the host.
     std::vector<double> start_s, seconds, host_s;
-    Work work;  ///< of the last step
+    Work work;  ///< work of the phase in the last step
   };
 
-  /// A clock that records nothing until `record`.
+  /// A clock that records nothing until record() is called.
   StepClock() = default;
   /// Records from the next step on. `generator_layers`, `discriminator_layers`: how many layers report their gradients;
   /// `discriminator_updates`: how many updates of the discriminator a step has. `ops` must outlive the clock.
   void record(TensorOps& ops, std::size_t generator_layers, std::size_t discriminator_layers,
               int discriminator_updates);
   bool recording() const { return ops_ != nullptr; }
-  /// Reserves memory for so many more steps, so that recording them allocates nothing.
+  /// Reserves memory for `steps` more steps, so that recording them allocates nothing.
   void reserve(std::size_t steps);
 
   void begin_step();
@@ -38,7 +38,7 @@ class StepClock {
   /// Ends the running step, if there is one; what follows is not part of its wall time.
   void end_step();
 
-  /// To be called by the backward pass that completes a network's gradients, when those of `layer` are final.
+  /// Must be called by the backward pass that completes a network's gradients, when those of `layer` are final.
   void generator_layer_done(std::size_t layer) { layer_done(generator_ready_, layer); }
   void discriminator_layer_done(std::size_t layer) { layer_done(discriminator_ready_, layer); }
 

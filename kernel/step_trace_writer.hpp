@@ -1,5 +1,5 @@
 #pragma once
-// Makes the structures of a step trace of what a StepClock recorded.
+// Turns what a StepClock recorded into the structures of a step trace.
 
 #include <string>
 #include <vector>

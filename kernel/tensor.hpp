@@ -28,13 +28,13 @@ struct Mask {
   std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
 };
 
-/// Device memory in use, now and at most, in bytes.
+/// Bytes of device memory in use: now, and at the peak.
 struct MemoryCount {
   std::size_t now = 0, peak = 0;
   void add(std::size_t bytes) { peak = std::max(peak, now += bytes); }
 };
 
-/// Frees a Buffer's memory.
+/// Frees a Buffer's memory of `bytes` bytes by the backend's function `release`.
 struct BufferRelease {
   void (*release)(void* data, std::size_t bytes) = nullptr;
   std::size_t bytes = 0;

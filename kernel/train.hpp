@@ -29,47 +29,52 @@ inline constexpr int kMaxPrefetch = 1024;
 
 struct TrainOptions {
   std::string model = "mlp-gan";
-  std::string image;  ///< "32x32x3"; empty: the data set's if its files state it, else the model's first
+  std::string image;  ///< for example "32x32x3"; empty: the data set's shape if its files state one that the model
+                      ///< takes, else the model's first
   std::string dataset = kBuiltinDataset;  ///< or a directory, see open_dataset
   std::string backend = "cpu";            ///< "cpu", "cuda", or "auto": cuda if there is a GPU
   int gpu = 0;                            ///< index of the machine's GPU
-  std::string precision;     ///< of products on a GPU, one of kPrecisionNames; empty: tf32 if the GPU has it, else fp32
-  bool graph = true;         ///< see CudaOptions
-  bool host_random = false;  ///< see CudaOptions
+  /// Precision of products on a GPU, one of kPrecisionNames; empty: tf32 if the GPU has it, else fp32.
+  std::string precision;
+  bool graph = true;         ///< replays a captured step (see CudaOptions)
+  bool host_random = false;  ///< draws random numbers on the host (see CudaOptions)
   int batch = 64;
-  int threads = 0;  ///< of the CPU backend; 0: as many as this process has processors
-  /// Adam's parameters; nothing: the model's (models.hpp).
+  int threads = 0;  ///< threads of the CPU backend; 0: one for each processor that this process may use
+  /// Adam's parameters; without a value: the model's (Model::adam).
   std::optional<float> learning_rate, beta1, beta2, epsilon;
-  float average_decay = 0;  ///< see StepOptions
+  float average_decay = 0;  ///< decay of the generator's moving average (see StepOptions)
   std::string loss;         ///< one of kLossNames; empty: the model's own
-  /// For a growing model: the steps of each fading in, and as many at each size. 0: the final form from the first step.
+  /// For a growing model: number of steps for which a size is faded in, and for which it is then trained. 0: the model
+  /// has its final form from the first step.
   std::int64_t stage_steps = 0;
-  int discriminator_steps = 1;  ///< updates of the discriminator a step
+  int discriminator_steps = 1;  ///< updates of the discriminator in each step
   LoaderOptions loader;
   bool image_cache = true;  ///< keeps decoded pictures after their first use
   std::uint64_t seed = 1;
-  bool recompute = false;            ///< see ActivationStorage
+  bool recompute = false;            ///< computes activations again to save memory (see ActivationStorage)
   std::string activations = "none";  ///< how activations are kept, one of kCompressionNames
-  std::string compression = "none";  ///< of gradients between processes, one of kCompressionNames
+  std::string compression = "none";  ///< compression of gradients between processes, one of kCompressionNames
   bool synchronized_norm = false;    ///< batch norms take their statistics over all processes' images
   bool trace = false;                ///< records phases, which takes well below 1 % of a step
 };
 
-/// Throws ConfigError with the flag, what was found and what was expected.
+/// Checks names and ranges. Throws ConfigError with the flag, what was found and what was expected.
 void check(const TrainOptions& options);
 
-/// The shape of the images that the final model makes. The options must be checked.
+/// The shape of the images that the final model makes. `options` must have passed check().
 ImageShape image_of(const TrainOptions& options);
 
-/// The model in its final form, for the images that the options ask for. The options must be checked.
+/// The model in its final form, for the images that the options ask for. `options` must have passed check().
 Gan build_gan(const TrainOptions& options);
 
+/// Options for Gan::prepare(). `options` must have passed check().
 GanOptions gan_options_of(const TrainOptions& options);
 
-/// Options for gan_step(), with the model's defaults where these say nothing. The options must be checked.
+/// Options for gan_step(), with the model's defaults for what `options` leave open. They must have passed check().
 StepOptions step_options_of(const TrainOptions& options);
 
-/// How many of the first of `steps` steps a trace leaves out, because caches, clocks and pages settle in them.
+/// Number of warm-up steps that a trace of `steps` steps leaves out, because caches, clocks and pages settle in them: a
+/// tenth of the steps, at most 10.
 std::int64_t warmup_of(std::int64_t steps);
 
 struct Progress {
@@ -80,9 +85,10 @@ struct Progress {
 struct RunResult {
   std::int64_t steps = 0;
   double seconds = 0;  ///< wall time of these steps
-  Losses losses;       ///< of the last step
+  Losses losses;       ///< losses of the last step
 };
 
+/// One training: the data set, the networks of the current stage, and the loop over steps.
 class Trainer {
  public:
   /// Checks the options, opens the data set and allocates everything. Throws ConfigError for bad options or data, and
@@ -147,11 +153,11 @@ class Trainer {
   TrainOptions options_;
   StepOptions step_options_;
   std::unique_ptr<Backend> backend_;
-  TensorOps* ops_;  ///< backend_'s
+  TensorOps* ops_;  ///< owned by backend_
   const Model& model_;
   ImageShape image_;
   Dataset dataset_;
-  Images stage_images_;  ///< the data set's at the stage's size; empty at full size
+  Images stage_images_;  ///< the data set's images, shrunk to the stage's size; empty at full size
   std::optional<Gan> gan_;
   TrainingStage stage_;
   std::map<std::string, double> memory_bytes_;
@@ -161,7 +167,7 @@ class Trainer {
   Communicator* communicator_ = nullptr;
   std::optional<BucketReducer> generator_reducer_, discriminator_reducer_;
   bool stop_asked_ = false, stopping_ = false;
-  double waited_s_ = 0;  ///< of earlier stages
+  double waited_s_ = 0;  ///< seconds waited in earlier stages
   std::vector<traces::TraceBatch> finished_stages_;
   std::optional<traces::TraceUtilization> utilization_;
   std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint; 0: not computed yet

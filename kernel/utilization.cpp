@@ -67,7 +67,7 @@ void UtilizationSampler::run() {
 void UtilizationSampler::sample() {
   const double wall = wall_s(), cpu = cpu_s(), wait = processor_wait_s();
   result_.samples["cpu"].push_back((cpu - last_cpu_s_) / (wall - last_wall_s_));
-  // The sum can fall, because the waiting of threads that ended is no longer in it.
+  // The sum can fall, because it no longer includes threads that have ended.
   result_.samples["cpu_wait"].push_back(std::max(0.0, wait - last_wait_s_) / (wall - last_wall_s_));
   result_.samples["memory_bytes"].push_back(resident_bytes());
   if (gpu_ != nullptr)

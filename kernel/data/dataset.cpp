@@ -22,19 +22,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A change of the number or of the drawing needs a new version here, so that files in caches are never mixed.
+// Name of the built-in set. Its version must change with the number of images or the way they are drawn, so that sets
+// in caches are never mixed.
 std::string builtin_version(ImageShape shape) {
   return fmt::format("glyphs-{}x{}{}-v1", shape.height, shape.width, shape.channels == 1 ? "" : "-colour");
 }
-constexpr int kBuiltinImages = 10'000;
-/// Number of images drawn; fewer if they are large, which would fill a disk.
+constexpr int kBuiltinImages = 10'000;  ///< most images of the built-in set
+/// Upper limits of the pixels' bytes. Sets of large images or clips have fewer than kBuiltinImages, to spare the disk.
 constexpr int kBuiltinBytes = 128 << 20, kBuiltinClipBytes = 32 << 20;
 constexpr std::uint64_t kBuiltinSeed = 1;
 
 constexpr const char* kImages = "train-images-idx3-ubyte";
 constexpr const char* kLabels = "train-labels-idx1-ubyte";
 constexpr const char* kDigest = "digest";
-// Names of MNIST's files; some archives write a dot for the last hyphen.
+// Some archives of MNIST write these names, with a dot in place of a hyphen.
 constexpr const char* kDottedImages = "train-images.idx3-ubyte";
 constexpr const char* kDottedLabels = "train-labels.idx1-ubyte";
 
@@ -63,7 +64,7 @@ std::string digest(const std::string& images, const std::string& labels) {
   return fmt::format("{:016x} {:016x}\n", fnv1a(images), fnv1a(labels));
 }
 
-/// True if the directory holds a built-in set as it was written. One that was cut short or changed is drawn again.
+/// True if the directory holds a built-in set as it was written. A set that was cut short or changed is drawn again.
 bool is_intact(const fs::path& directory) {
   std::error_code ignored;
   for (const char* name : {kImages, kLabels, kDigest})

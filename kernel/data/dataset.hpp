@@ -19,11 +19,13 @@ struct Dataset {
   std::vector<std::uint8_t> labels = {};  ///< empty if the data set has none
   std::shared_ptr<const PictureStore> pictures = {};
 
-  /// Writes image `index`, of images.shape().pixels() bytes, to `out`. Any thread may call it.
+  /// Writes image `index`, of images.shape().pixels() bytes, to `out`. Any thread may call it. Throws ConfigError with
+  /// the file if it is a damaged picture.
   void read(std::uint32_t index, std::uint8_t* out) const;
-  /// Decodes all picture files into `images.pixels`; does nothing if they are there already.
+  /// Decodes all picture files into `images.pixels`; does nothing if that was done. Throws ConfigError with the file if
+  /// one is damaged.
   void decode_all();
-  /// A hash that tells data sets apart.
+  /// A hash that tells data sets apart: of the pixels, or for picture files of their names and sizes.
   std::uint64_t fingerprint() const;
 };
 
@@ -45,8 +47,8 @@ inline constexpr const char* kBuiltinDataset = "builtin";
 /// images have another shape.
 Dataset open_dataset(const std::string& name, ImageShape shape, PictureReading pictures = {});
 
-/// The image shape that a directory's files state themselves (IDX and CIFAR-10). Nothing for the built-in set, for
-/// pictures, and for a directory that open_dataset would refuse.
+/// The image shape that a directory's files state themselves (IDX and CIFAR-10). Returns nothing for the built-in set,
+/// for pictures and if there is no such directory. Throws ConfigError if the IDX file is damaged.
 std::optional<ImageShape> image_of_dataset(const std::string& name);
 
 /// The folder that keeps the built-in set: $XDG_CACHE_HOME/ganymede, else ~/.cache/ganymede, else the system's folder

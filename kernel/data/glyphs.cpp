@@ -10,7 +10,8 @@
 namespace ganymede::kernel {
 namespace {
 
-constexpr int kHandSide = 28;  // pixels a side for which the sizes below are; larger images are drawn larger
+/// The sizes below are in pixels of an image with this many pixels a side; larger images scale them up.
+constexpr int kHandSide = 28;
 
 struct Point {
   float x, y;  // to the right and down; the glyph's box is [0, 1] x [0, 1]
@@ -69,9 +70,9 @@ float between(RandomStream& random, float low, float high) {
 
 /// One writer's hand: how a glyph is turned, slanted, scaled and placed, and how thick its pen is.
 struct Hand {
-  Point right, down, centre;  // images of the glyph's axes, in pixels
+  Point right, down, centre;  // the glyph's two axes and its centre in the picture, in pixels
   float radius;               // half the pen's width, in pixels
-  float brightness;
+  float brightness;           // the pen's grey value, from 0 to 255
 
   Hand(RandomStream& random, float larger) {
     // With t = tan(angle / 2) a rotation needs no sine: cos = (1 - t^2) / (1 + t^2), sin = 2 t / (1 + t^2). 0.1 is 11
@@ -89,6 +90,7 @@ struct Hand {
     radius *= larger;
   }
 
+  /// Where the hand puts the glyph's point p, with a little noise, in pixels.
   Point place(Point p, RandomStream& random) const {
     const Point unsteady{p.x - 0.5F + between(random, -0.025F, 0.025F), p.y - 0.5F + between(random, -0.025F, 0.025F)};
     return centre + unsteady.x * right + unsteady.y * down;
@@ -109,7 +111,8 @@ struct Canvas {
   std::vector<float> values;
 };
 
-/// Keeps, for every pixel that the pen may touch, the distance from its centre to the nearest stroke.
+/// Lowers the distance of every pixel that the pen may touch to that between the pixel's centre and the segment from a
+/// to b, if that is less. `reach`: how far from the segment the pen may touch a pixel, in pixels.
 void draw_segment(Canvas& distance, Point a, Point b, float reach) {
   const auto pixel = [&](float x) { return std::clamp(static_cast<int>(x), 0, distance.side - 1); };
   const int left = pixel(std::min(a.x, b.x) - reach), right = pixel(std::max(a.x, b.x) + reach);
@@ -123,14 +126,15 @@ void draw_segment(Canvas& distance, Point a, Point b, float reach) {
     }
 }
 
-/// The share of each pixel that the pen covers, and the hand that held it.
+/// Draws a digit. Returns the hand, and leaves in `distance` the share of each pixel that the pen covers, from 0 to 1.
 Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& distance) {
-  constexpr int kSegments = 6;  // per stroke: their distance from the curve is below half a pixel
+  constexpr int kSegments = 6;  // per stroke; they stay within half a pixel of the curve
   const Hand hand(random, static_cast<float>(distance.side) / kHandSide);
   std::fill(distance.values.begin(), distance.values.end(), 2.0F * static_cast<float>(distance.side));
   Point last_given{-1, -1}, last_placed{};
   for (const Stroke& stroke : strokes) {
-    // Control points are moved without further noise, so that strokes that touch in the glyph touch in the picture.
+    // A stroke that begins where the one before ended begins at the same placed point, so that strokes that touch in
+    // the glyph touch in the picture.
     const bool joined = stroke.from.x == last_given.x && stroke.from.y == last_given.y;
     const Point from = joined ? last_placed : hand.place(stroke.from, random);
     const Point control = hand.place(stroke.control, random), to = hand.place(stroke.to, random);
@@ -144,7 +148,7 @@ Hand draw_digit(std::span<const Stroke> strokes, RandomStream& random, Canvas& d
     last_given = stroke.to;
     last_placed = to;
   }
-  // A pixel that the pen's edge covers half has half of the value.
+  // A pixel whose centre lies on the pen's edge is half covered.
   for (float& value : distance.values) value = std::clamp(hand.radius + 0.5F - value, 0.0F, 1.0F);
   return hand;
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint32_t kImagesMagic = 0x00000803;  // unsigned bytes in three dimensions
 constexpr std::uint32_t kColourMagic = 0x00000804;  // in four dimensions: [images x channels x rows x columns]
 constexpr std::uint32_t kLabelsMagic = 0x00000801;  // unsigned bytes in one dimension
-// A header with larger numbers is taken for a damaged one.
+// A header with larger numbers counts as damaged.
 constexpr std::uint32_t kMaxCount = 100'000'000;
 constexpr std::uint32_t kMaxSide = 4096;
 

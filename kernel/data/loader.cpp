@@ -63,7 +63,7 @@ void Loader::fill(Slot& slot) {
 void Loader::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    // Do not overwrite the batch that the caller still reads, which is number given_.
+    // The slot of the batch that next() returned last must not be overwritten, because the caller still reads it.
     wanted_.wait(lock, [&] { return stop_ || drawn_ < given_ + static_cast<std::uint64_t>(options_.prefetch); });
     if (stop_) return;
     Slot& slot = slots_[drawn_++ % slots_.size()];

@@ -27,7 +27,7 @@ class Loader {
   /// batch.
   using Read = std::function<void(std::uint32_t index, std::uint8_t* out)>;
 
-  /// Draws batches of `batch` out of `images` images, of `image_bytes` bytes each. With several processes all draw the
+  /// Draws batches of `batch` images out of `images`, of `image_bytes` bytes each. With several processes all draw the
   /// same global batches of ranks x `batch` images, and each loads its shard's part.
   Loader(int images, std::size_t image_bytes, Read read, int batch, std::uint64_t seed, LoaderOptions options,
          Shard shard = {});
@@ -39,8 +39,8 @@ class Loader {
   /// nothing.
   std::span<const std::uint8_t> next();
 
-  /// The bytes that next() will return, if that batch is made already; valid until the call of next() after that.
-  /// Always nothing with prefetch 0.
+  /// The bytes that next() will return, if that batch is already made; valid until next() has been called twice. Always
+  /// nothing with prefetch 0.
   std::optional<std::span<const std::uint8_t>> peek();
 
   // The position in the data after the batch that next() returned last.
@@ -49,6 +49,7 @@ class Loader {
   void seek(std::int64_t epoch, std::size_t position);  ///< next() continues from there
 
  private:
+  /// One batch of the queue.
   struct Slot {
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint32_t> indices;
@@ -75,7 +76,7 @@ class Loader {
   std::vector<Slot> slots_;  // one more than `prefetch`: the caller still reads the last one
   std::mutex mutex_;
   std::condition_variable made_, wanted_;
-  std::uint64_t drawn_ = 0, given_ = 0;  // batches
+  std::uint64_t drawn_ = 0, given_ = 0;  // batches that threads have begun, and that next() has returned
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

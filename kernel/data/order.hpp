@@ -10,6 +10,7 @@ namespace ganymede::kernel {
 
 class Order {
  public:
+  /// Draws batches of `batch` indices below `images`; 1 <= batch <= images.
   Order(int images, int batch, std::uint64_t seed);
 
   /// Indices of the next batch's images, valid until the next call. Images left over at the end of an epoch are
@@ -19,6 +20,7 @@ class Order {
   std::int64_t epoch() const { return epoch_; }  ///< from 1
   /// Number of the epoch's images that were returned.
   std::size_t position() const { return at_; }
+  /// next() continues after the first `position` images of this epoch.
   void seek(std::int64_t epoch, std::size_t position);
 
  private:

@@ -59,7 +59,8 @@ Picture read_jpeg(const std::string& file, const std::string& bytes) {
   int sampling = 0, colours = 0;
   const int status =
       ::tjDecompressHeader3(decoder.get(), data, bytes.size(), &out.width, &out.height, &sampling, &colours);
-  // A rare chroma sampling has no name in TurboJPEG: an error so far, but it decodes below.
+  // TurboJPEG has no name for some rare chroma samplings. The call above then reports an error, but the file decodes
+  // below, so only a missing size counts as an error here.
   if (out.width < 1 || out.height < 1) {
     check(status);
     throw ConfigError(fmt::format("{}: found a damaged JPEG (it holds no image)", file));

@@ -27,7 +27,8 @@ Picture read_picture(const std::filesystem::path& file);
 /// that it covers, or interpolated linearly if the picture is enlarged. Grey is the luma of ITU-R BT.601.
 void fit_picture(const Picture& picture, ImageShape shape, std::span<std::uint8_t> out);
 
-/// All pictures below the directory, at any depth, sorted by path.
+/// All pictures below the directory, at any depth, sorted by path. Throws std::filesystem::filesystem_error if a folder
+/// cannot be read.
 std::vector<std::filesystem::path> picture_files(const std::filesystem::path& directory);
 
 }  // namespace ganymede::kernel

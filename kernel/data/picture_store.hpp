@@ -23,7 +23,7 @@ class PictureStore {
   /// Writes image `index` as [channels x frames x height x width] bytes to `out`. Any thread may call it. Throws
   /// ConfigError with the file if it is damaged.
   void read(std::uint32_t index, std::uint8_t* out) const;
-  /// Decodes all pictures, on all cores.
+  /// Decodes all pictures, on all cores. Throws ConfigError with the file of the first damaged one.
   Images decode_all() const;
   /// A hash of the files' names and sizes.
   std::uint64_t fingerprint() const;
@@ -34,7 +34,7 @@ class PictureStore {
   std::vector<std::filesystem::path> files_;
   ImageShape shape_;
   bool cached_;
-  std::unique_ptr<std::atomic<std::uint8_t*>[]> kept_;
+  std::unique_ptr<std::atomic<std::uint8_t*>[]> kept_;  // decoded images, owned; null: not kept
 };
 
 }  // namespace ganymede::kernel

@@ -9,7 +9,7 @@ namespace {
 constexpr float kMomentum = 0.1F;
 constexpr float kEpsilon = 1e-5F;
 
-/// y [channels x positions x batch] = leaky(scale * (x - mean) / deviation + shift), each channel by itself
+/// y [channels x positions x batch] = leaky(scale * (x - mean) / deviation + shift), for each channel separately
 class BatchNormLeaky final : public Layer {
  public:
   BatchNormLeaky(std::string name, BatchNormShape shape, float slope)
@@ -80,7 +80,7 @@ class BatchNormLeaky final : public Layer {
     return y_dot_;
   }
   Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch, bool) override {
-    // Even if no number depends on y, one depends on x: the tangent contains the mean and the deviation of x.
+    // Without an adjoint of y there is still one of x, because the tangent contains the mean and the deviation of x.
     const Tensor dx = dy.value.data != nullptr ? dy.value : d_value_;
     const Adjoints from{dy.value.data != nullptr ? by_channel(dy.value) : Tensor{}, by_channel(dy.tangent)};
     ops.batch_norm_leaky_tangent_backward({by_channel(dx), by_channel(dy.tangent)}, from, by_channel(x_dot_),

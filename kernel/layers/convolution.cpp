@@ -5,7 +5,8 @@
 namespace ganymede::kernel {
 namespace {
 
-/// For example "64 -> 32, 3x3x3 to 8x16x16". `back`: from the shape's outputs to its inputs.
+/// For example "64 -> 32, 3x3x3 to 8x16x16". `back`: for the transposed convolution, from the shape's outputs to its
+/// inputs.
 std::string extent_of(const ConvolutionShape& s, bool back) {
   const auto frames = [](int count) { return count > 1 ? fmt::format("{}x", count) : ""; };
   return fmt::format("{} -> {}, {}{}x{}{} to {}{}x{}", back ? s.out_channels : s.in_channels,
@@ -15,7 +16,7 @@ std::string extent_of(const ConvolutionShape& s, bool back) {
                      back ? s.in_width : s.out_width());
 }
 
-/// What convolution and transposed convolution share: parameters, and the tensors that the backward pass needs.
+/// The common part of convolution and transposed convolution: parameters, and the tensors that the backward pass needs.
 class Convolving : public Layer {
  public:
   Convolving(std::string name, const ConvolutionShape& shape, float deviation)
@@ -87,7 +88,7 @@ class Convolution final : public Convolving {
   Tensor x_dot_, y_dot_;
 };
 
-/// y = what the convolution's backward pass makes of x
+/// y = the result of the convolution's backward pass to its input, given x (PyTorch's nn.ConvTranspose2d)
 class TransposedConvolution final : public Convolving {
  public:
   using Convolving::Convolving;

@@ -45,7 +45,6 @@ class Dense final : public Layer {
   }
 
   Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
-    // Weights first, so that their reduction over the processes runs beside the rest of the backward pass.
     if (request.weights) ops.dense_backward_weights(d_weight_, d_bias_, dy, x_, request.accumulate);
     const Tensor dx{scratch, inputs_, dy.batch};
     if (request.input) ops.dense_backward_data(dx, dy, weight_);

@@ -34,7 +34,7 @@ class PixelNorm final : public Layer {
   Tensor y_, scale_;
 };
 
-/// Downsampling: a pixel is the mean of a block. Upsampling: a block repeats its pixel.
+/// Downsampling: each coarse pixel is the mean of a block. Upsampling: all pixels of a block repeat the coarse pixel.
 class Resampling final : public Layer {
  public:
   Resampling(std::string name, const BlockShape& shape, bool up) : Layer(std::move(name)), shape_(shape), up_(up) {}
@@ -256,11 +256,13 @@ class Faded final : public Layer {
     for (const Layers* layers : {&main_, &skip_})
       for (const auto& layer : *layers) visit(*layer);
   }
+  /// y = share main + (1 - share) skip
   Tensor mix(TensorOps& ops, Tensor y, Tensor main, Tensor skip) const {
     ops.combine(y, 1 - *share_, skip, 0);
     ops.combine(y, *share_, main, 1);
     return y;
   }
+  /// Passes share * dy back through a branch, for the gradient penalty.
   Adjoints back(TensorOps& ops, const Layers& layers, Adjoints dy, float share, bool needs_input) {
     Adjoints d{{}, {gradient_dot_[0].data, dy.tangent.features, dy.tangent.batch}};
     ops.combine(d.tangent, share, dy.tangent, 0);
@@ -272,6 +274,7 @@ class Faded final : public Layer {
       d = layers[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), needs_input || i > 0);
     return d;
   }
+  /// Passes share * dy back through a branch.
   Tensor back(TensorOps& ops, const Layers& layers, Tensor dy, float share, const GradientRequest& request) {
     Tensor d{gradient_[0].data, dy.features, dy.batch};
     ops.combine(d, share, dy, 0);

@@ -1,8 +1,8 @@
 // DCGAN (Radford, Metz and Chintala 2016), as in PyTorch's DCGAN example, for 28x28 grey, 32x32 and 64x64 colour
-// images. The generator makes images of 100 latents by transposed convolutions, the discriminator a logit of images by
-// convolutions. Next to the image there are 64 channels; each halving of the size doubles them. Batch norm follows
-// every convolution except those at the images and the logit. The generator uses ReLU, the discriminator LeakyReLU with
-// slope 0.2. Adam has a learning rate of 2e-4 and beta1 0.5.
+// images. The generator turns 100 latents into an image by transposed convolutions; the discriminator turns an image
+// into a logit by convolutions. The layers next to the image have 64 channels; each halving of the size doubles them.
+// Batch norm follows every convolution except those at the images and the logit. The generator uses ReLU, the
+// discriminator LeakyReLU with slope 0.2. Adam has a learning rate of 2e-4 and beta1 0.5.
 //
 // The smallest images inside the networks have 4x4 pixels for 32x32 and 64x64, and 7x7 for 28x28.
 

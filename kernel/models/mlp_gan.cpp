@@ -1,9 +1,9 @@
-// The MLP GAN for 28x28 grey images of
+// The MLP GAN, for 28x28 grey images, of
 // "Computationally Efficient Neural Rendering for Generator Adversarial Networks Using a Multi-GPU Cluster in a Cloud
 // Environment" (IEEE Access 2023, 10.1109/ACCESS.2023.3274201), with 2,051,384 trainable parameters in the generator
-// and 233,985 in the discriminator. For 32x32 colour images it has as many inputs and outputs as they have values. The
-// paper names no activation between the layers and no dropout rate: LeakyReLU of slope 0.2 and a rate of 0.3 are our
-// choice; Adam's learning rate and beta1 are the paper's.
+// and 233,985 in the discriminator. For 32x32 colour images its inputs and outputs are as many as their values. The
+// paper names no activation between the layers and no dropout rate: LeakyReLU of slope 0.2 and a rate of 0.3 were
+// chosen here; Adam's learning rate and beta1 are the paper's.
 
 #include "kernel/models/models.hpp"
 

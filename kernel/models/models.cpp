@@ -7,8 +7,8 @@
 
 namespace ganymede::kernel {
 
-// The register of models. One more model is a file that defines a function, and here its declaration and its row;
-// lists, help, checks and tests walk this table.
+// The register of models. To add a model, define such a function in a new file, and add its declaration and its row
+// here. Lists, help, checks and tests walk this table.
 Model mlp_gan();
 Model dcgan_28();
 Model dcgan_32();
@@ -45,7 +45,8 @@ std::string to_string(ImageShape image) {
 
 TrainingStage stage_after(const Model& model, ImageShape image, std::int64_t steps_done, std::int64_t stage_steps) {
   if (!model.grows() || stage_steps == 0) return {.growth = model.final_growth(image)};
-  // Parts alternate between training at a size (even) and fading in the next size (odd); the last one is even.
+  // The training is divided into parts of stage_steps steps. Even parts train at a size, odd ones fade in the next
+  // size; the last part is even and does not end.
   const std::int64_t last = 2 * std::int64_t{model.stages(image)} - 2;
   const std::int64_t part = std::min<std::int64_t>(steps_done / stage_steps, last);
   TrainingStage stage;

@@ -1,5 +1,5 @@
 #pragma once
-// The models that can be trained. Each is an object that says everything about itself, made in a file of its own and
+// The models that can be trained. Each is an object that describes itself completely; it is made in a separate file and
 // registered in models.cpp.
 
 #include <span>
@@ -14,7 +14,8 @@ namespace ganymede::kernel {
 struct Model {
   std::string_view name;     ///< as --model takes it: "dcgan-64"
   std::string_view summary;  ///< one line for lists and help
-  /// Image shapes that it can be built for, at least one. The first is used unless the user or the data set says which.
+  /// Image shapes that the model can be built for, at least one. The first is used unless the user or the data set
+  /// chooses one.
   std::vector<ImageShape> images;
   /// Builds both networks for one of `images`. A model that does not grow ignores the growth.
   Gan (*build)(ImageShape image, Growth growth);
@@ -35,10 +36,10 @@ struct Model {
 std::span<const Model> models();
 std::vector<std::string> model_names();
 
-/// Throws ConfigError with the known names and the nearest one.
+/// The model of this name. Throws ConfigError with the known names and the nearest one if there is none.
 const Model& find_model(std::string_view name);
 
-/// The form in which a model is trained at some step, and how long it stays so.
+/// The form in which a model is trained at some step, and how long it keeps that form.
 struct TrainingStage {
   Growth growth;
   float share = 1;               ///< weight of the layers that fade in, above 0, at most 1
@@ -52,7 +53,8 @@ std::string stage_name(const Gan& gan);
 
 /// "32x32x3": height, width, channels. Clips have their number of frames at the end: "32x32x3x8".
 std::string to_string(ImageShape image);
-/// The model's image shape with that text. Throws ConfigError that lists the model's shapes.
+/// The one of the model's image shapes that to_string() writes as `text`. Throws ConfigError with the model's shapes if
+/// there is none.
 ImageShape find_image(const Model& model, std::string_view text);
 
 }  // namespace ganymede::kernel

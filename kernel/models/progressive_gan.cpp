@@ -26,11 +26,11 @@ constexpr int kChannelPixels = 2048;
 
 /// Options of a convolution with an equalised learning rate, and of the activation after it.
 struct Equalized {
-  float slope = 0.2F;  ///< slope of the LeakyReLU; 1: no activation
-  float gain = 1.41421356F;
-  bool transposed = false;  ///< runs from the shape's outputs to its inputs
+  float slope = 0.2F;        ///< slope of the LeakyReLU below zero; 1: no activation
+  float gain = 1.41421356F;  ///< the result is scaled by gain / sqrt(fan in); default: sqrt(2)
+  bool transposed = false;   ///< runs from the shape's outputs to its inputs
 };
-constexpr Equalized kPlain{.slope = 1, .gain = 1};  // of the convolutions to colours and to the logit
+constexpr Equalized kPlain{.slope = 1, .gain = 1};  // for the convolutions that make colours and the logit
 
 /// Channels at a size. Clips have half as many, because their convolutions have three times the weights.
 int channels_at(int size, bool clip) {
@@ -60,7 +60,7 @@ class Stage {
     shape.in_frames = image_.frames;
     return shape;
   }
-  /// How this stage's pixels divide into blocks, one for each pixel of the stage before.
+  /// The blocks of this stage's pixels, one block for each pixel of the stage before.
   BlockShape blocks(int channels) const { return image_.halves(channels); }
   int colours() const { return image_.channels; }
 
@@ -73,9 +73,9 @@ struct Builder {
   Layers layers;
 
   void add(std::unique_ptr<Layer> layer) { layers.push_back(std::move(layer)); }
-  /// Adds two layers of one name: a convolution whose weights start as normal(0, 1), and a scale of gain / sqrt(fan
-  /// in), He's initial deviation (He et al. 2015), before bias and activation. So Adam moves every weight at the same
-  /// relative speed, whatever the layer's width.
+  /// Adds two layers of one name: a convolution whose weights start as normal(0, 1), then a scale of gain / sqrt(fan
+  /// in), bias and activation. The scale is He's initial deviation (He et al. 2015) if gain is sqrt(2). Adam thus moves
+  /// every weight at the same relative speed, whatever the layer's width.
   void convolution(const std::string& name, const ConvolutionShape& shape, Equalized options = {}) {
     const bool back = options.transposed;
     const double fan_in = double{1} * (back ? shape.out_channels : shape.in_channels) * shape.taps();
@@ -84,6 +84,7 @@ struct Builder {
     add(bias_leaky(name, channels, (back ? shape.in_features() : shape.out_features()) / channels,
                    static_cast<float>(double{options.gain} / std::sqrt(fan_in)), options.slope));
   }
+  /// Adds a convolution from `from` channels to the stage's, then pixel norm.
   void normalized(const std::string& name, const Stage& stage, int from) {
     convolution(name, stage.same(from, stage.channels()));
     add(pixel_norm(name + ".norm", stage.channels(), stage.positions()));
@@ -171,7 +172,7 @@ int progressive_stages(ImageShape image) {
   return stages;
 }
 
-/// The images that stage `stage`, counted from 0, makes.
+/// Shape of the images that stage `stage`, counted from 0, makes when the last stage makes `image`.
 ImageShape progressive_image(ImageShape image, int stage) {
   const int halvings = progressive_stages(image) - 1 - stage;
   return {image.height >> halvings, image.width >> halvings, image.channels, std::max(1, image.frames >> halvings)};

@@ -16,7 +16,7 @@ struct BackendInfo {
   std::string instructions;        ///< instruction set of the inner loops: "AVX-512", "sm_90, tf32"
   int threads = 1;                 ///< host threads in use
   std::string bus_id = {};         ///< a GPU's PCI address; empty on the CPU
-  std::string precision = "fp32";  ///< of the operands of products and convolutions
+  std::string precision = "fp32";  ///< precision of the operands of products and convolutions
 };
 
 struct Backend {

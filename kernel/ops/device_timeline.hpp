@@ -23,8 +23,8 @@ class DeviceTimeline {
   /// A step lasts from here to the next TensorOps::read. Each step must make the same calls on the same memory as the
   /// one before it, so that a backend may capture one (as a CUDA graph) and replay it.
   virtual void begin_step() = 0;
-  /// Discards the captured step and the prefetched images; the next step is captured anew. To be called between steps,
-  /// when the next step will differ: another batch size, other memory, another place in the data.
+  /// Discards the captured step and the prefetched images; the next step is captured anew. Must be called between
+  /// steps, when the next step will differ: another batch size, other memory, another place in the data.
   virtual void discard_step() = 0;
   /// Starts to copy a later step's images to the device. `host_pixels` is what TensorOps::load_images will be given
   /// next after the current step; it must stay unchanged until then.

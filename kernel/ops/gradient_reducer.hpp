@@ -1,5 +1,5 @@
 #pragma once
-// Averages gradients between the replicas of a training on their devices (NCCL), beside the backward pass.
+// Averages gradients between the replicas of a training on their devices (NCCL) while the backward pass continues.
 
 #include <cstddef>
 
@@ -15,7 +15,7 @@ class GradientReducer {
   virtual ~GradientReducer() = default;
 
   /// Connects this device with those of the other replicas; all replicas must call it, once, before the first reduce().
-  /// `communicator` must outlive the backend. Failure if the devices cannot reach each other.
+  /// `communicator` must outlive the backend. Throws Failure if the devices cannot reach each other.
   virtual void join(Communicator& communicator) = 0;
   /// Starts to replace `count` gradients in device memory by their mean over the replicas, after the operations called
   /// so far and concurrently with later ones. The result is valid for operations called after finish().

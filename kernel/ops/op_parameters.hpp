@@ -27,7 +27,7 @@ struct ConvolutionShape {
   int out_frames() const { return in_frames + 2 * padding_frames - kernel_frames + 1; }
   int in_features() const { return in_channels * in_frames * in_height * in_width; }
   int out_features() const { return out_channels * out_frames() * out_height() * out_width(); }
-  int taps() const { return kernel_frames * kernel * kernel; }  ///< at most 64
+  int taps() const { return kernel_frames * kernel * kernel; }  ///< elements of the kernel, at most 64
   std::size_t weights() const {
     return static_cast<std::size_t>(out_channels) * static_cast<std::size_t>(in_channels) *
            static_cast<std::size_t>(taps());
@@ -40,7 +40,7 @@ struct ConvolutionShape {
 /// frames = 1, height = width = 8, block = 2 is a grid of 8 x 8 pixels over one of 4 x 4.
 struct BlockShape {
   int channels = 1;
-  int frames = 1, height = 1, width = 1;  ///< of the fine grid
+  int frames = 1, height = 1, width = 1;  ///< extents of the fine grid
   int block_frames = 1, block = 2;        ///< a block is block_frames x block x block; it must divide the grid
 
   int fine_features() const { return channels * frames * height * width; }
@@ -52,9 +52,9 @@ struct BlockShape {
 struct BatchNormParameters {
   const float *scale, *shift;              ///< [features]
   float *running_mean, *running_variance;  ///< [features], moved towards the batch's statistics by `momentum`
-  float *mean, *inverse_deviation;         ///< [features], of the batch; the forward pass leaves them for the backward
+  float *mean, *inverse_deviation;         ///< [features], of the batch; written by the forward pass, then only read
   float momentum, epsilon;
-  float slope;  ///< of the LeakyReLU below zero
+  float slope;  ///< slope of the LeakyReLU below zero
 };
 
 /// LeakyReLU, followed by dropout that keeps a unit with probability `keep` and scales it by 1 / keep.
@@ -67,7 +67,7 @@ struct LeakyDropoutParameters {
 struct Activation {
   enum class Kind { leaky_relu, tanh, sigmoid };
   Kind kind;
-  float slope = 0;  ///< of leaky_relu below zero, not negative; 0: ReLU
+  float slope = 0;  ///< slope of leaky_relu below zero, not negative; 0: ReLU
 };
 inline constexpr Activation kTanh{Activation::Kind::tanh}, kSigmoid{Activation::Kind::sigmoid};
 constexpr Activation leaky_relu(float slope) { return {Activation::Kind::leaky_relu, slope}; }

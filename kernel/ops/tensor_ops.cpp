@@ -14,7 +14,7 @@ constexpr double kFloat = sizeof(float);
 
 double elements(Tensor x) { return static_cast<double>(x.size()); }
 
-/// Cost of a product of [outputs x inputs] with a batch: 2 outputs inputs batch.
+/// FLOPs of the product of a matrix [outputs x inputs] with a batch of inputs.
 double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.features * out.batch; }
 
 double dense_parameters(Tensor out, Tensor in) { return static_cast<double>(out.features) * in.features; }
@@ -99,7 +99,7 @@ void TensorOps::reserve_workspace(std::size_t bytes) {
 
 void TensorOps::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
   assert(y.batch == x.batch);
-  // The bias is an epilogue of the product.
+  // One launch: the product adds the bias in its epilogue.
   const Counted counted(*this, 1, dense_flops(y, x), dense_parameters(y, x) + y.features + elements(x), elements(y));
   do_dense_forward(y, x, parameters);
 }
@@ -113,7 +113,7 @@ void TensorOps::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
 void TensorOps::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
   assert(x.batch == dy.batch);
   const double gradients = dense_parameters(dy, x) + dy.features;
-  // The product, then the sums of dy that make the bias's gradient.
+  // Two launches: the product, then the sums of dy that are the bias's gradient.
   const Counted counted(*this, 2, dense_flops(dy, x), 2 * elements(dy) + elements(x) + (accumulate ? gradients : 0),
                         gradients);
   do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);

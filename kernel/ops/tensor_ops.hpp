@@ -42,14 +42,14 @@ class TensorOps {
 
   /// Bytes of device memory that are free; 0: not known.
   virtual double available_bytes() const = 0;
-  /// Zeroed memory. Infeasible if the device does not have `bytes` free.
+  /// Returns zeroed memory. Throws Infeasible if the device has fewer than `bytes` bytes free.
   Buffer allocate(std::size_t bytes);
   /// Peak bytes allocated since construction.
   std::size_t peak_allocated_bytes() const { return memory_->peak; }
   /// Scratch memory, in bytes, that the passes of such a layer need. Layers share one workspace.
   virtual std::size_t dense_workspace_bytes(int inputs, int outputs, int batch) const = 0;
   virtual std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const = 0;
-  /// Grows the workspace to at least `bytes`. To be called between steps.
+  /// Grows the workspace to at least `bytes`. Must be called between steps.
   void reserve_workspace(std::size_t bytes);
 
   /// Copies host.size() floats between host and device memory, in the device's layout; not counted as work. `read`
@@ -102,13 +102,17 @@ class TensorOps {
   /// In place: x / sqrt(mean over the channels of x^2 + 1e-8) at each position (Karras et al. 2018). `scale`
   /// [positions x batch] receives the factors.
   void pixel_norm_forward(Tensor x, Tensor scale, int channels);
-  void pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels);  ///< in place: dy becomes dx
+  /// In place: dy becomes dx; y and scale are the forward pass's results.
+  void pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels);
 
   /// y = x with one more channel of `positions`. It holds one number everywhere: each feature's standard deviation over
   /// the batch, averaged over the features (Karras et al. 2018).
   void minibatch_stddev_forward(Tensor y, Tensor x, int positions);
+  /// dx from dy; `x` is the forward pass's input.
   void minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions);
+  /// y_dot = the tangent of the forward pass at x along x_dot.
   void minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions);
+  /// dx = the adjoints of x and x_dot from those of y and y_dot.
   void minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions);
 
   // ---- Activations; all in place ----
@@ -123,8 +127,8 @@ class TensorOps {
   void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters);
   /// x [channels x positions x batch] becomes leaky(factor x + bias); bias [channels].
   void bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope);
-  /// dy becomes dx; slope and factor must be above 0. d_bias [channels] is added to the present values if `accumulate`;
-  /// null: not computed.
+  /// dy becomes dx; y is the forward pass's result; slope and factor must be above 0. d_bias [channels] is added to the
+  /// present values if `accumulate`; null: not computed.
   void bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                            bool accumulate);
 
@@ -139,6 +143,7 @@ class TensorOps {
   void fill(Tensor x, float value);
   /// average = decay average + (1 - decay) values, over `count` floats; decay from 0 to below 1.
   void average(float* average, const float* values, std::size_t count, float decay);
+  /// Copies `count` floats within device memory.
   void copy(float* to, const float* from, std::size_t count);
   /// Compresses `count` floats into compressed_bytes(compression, count) bytes, and back.
   void pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count);
@@ -257,7 +262,8 @@ class TensorOps {
   Communicator* norm_communicator_ = nullptr;
 };
 
-/// While it lives, operations see this process as the only one: for samples and measurements that one process makes.
+/// For the object's lifetime the operations treat this process as the only one. For samples and measurements that one
+/// process makes alone.
 class SingleProcessScope {
  public:
   explicit SingleProcessScope(TensorOps& ops)

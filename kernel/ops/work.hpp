@@ -6,9 +6,9 @@
 
 namespace ganymede::kernel {
 
-/// Cost of operations, the same for every backend (but for `seconds`).
+/// Cost of operations. All but `seconds` are the same for every backend.
 struct Work {
-  double flops = 0;           ///< of matrix products; a multiply-add is 2
+  double flops = 0;           ///< FLOPs of matrix products; a multiply-add is 2
   double bytes_read = 0;      ///< least traffic with device memory: each operand once
   double bytes_written = 0;   ///< each result once
   std::int64_t launches = 0;  ///< kernels that a GPU backend launches

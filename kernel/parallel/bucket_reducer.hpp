@@ -25,9 +25,9 @@ class BucketReducer {
   BucketReducer(const BucketReducer&) = delete;
   BucketReducer& operator=(const BucketReducer&) = delete;
 
-  /// Tells that a layer's gradients are final. To be called during the backward pass, for the last layer first.
+  /// Tells that a layer's gradients are final. Must be called during the backward pass, for the last layer first.
   void layer_done(std::size_t layer);
-  /// Waits until all gradients are the mean over the processes. Failure if the communicator fails.
+  /// Waits until all gradients are the mean over the processes. Throws Failure if the communicator fails.
   void wait();
   /// Seconds spent in wait() since construction: communication that the backward pass did not hide. 0 if the device
   /// reduces, because then the host does not wait.

@@ -13,8 +13,8 @@
 namespace ganymede::kernel {
 
 int launched_processes() {
-  // Set by Open MPI's and PMI's launchers, and by Slurm when it starts the processes itself. SLURM_NTASKS alone does
-  // not tell: a batch script's own shell has it too.
+  // These variables are set by Open MPI's and PMI's launchers, and by Slurm if it starts the processes itself.
+  // SLURM_NTASKS does not suffice, because a batch script's own shell has it too.
   for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char* value = std::getenv(variable)) return std::max(1, std::atoi(value));
   if (std::getenv("PMIX_RANK") != nullptr || std::getenv("SLURM_STEPID") != nullptr)

@@ -16,9 +16,9 @@ struct Shard {
   int rank = 0, ranks = 1;
 };
 
-/// Every call must be made by all processes, in the same order, and returns when its result is there. The calls whose
-/// names end in _gradients may be made by another thread than the rest, concurrently with them. All throw Failure if
-/// the network fails.
+/// Connects the processes of a training. All processes must make the same calls in the same order; a call returns when
+/// its result is there. The calls whose names end in _gradients may be made by another thread than the rest,
+/// concurrently with them. All throw Failure if the network fails.
 class Communicator {
  public:
   Communicator() = default;
@@ -29,10 +29,11 @@ class Communicator {
   virtual std::string name() const = 0;  ///< for example "MPI: Open MPI v4.1.4"
   virtual Shard shard() const = 0;
 
-  /// Replaces each value by the sum over the processes; all get the same bits.
+  /// Replaces each value by its sum over the processes; all processes get the same bits.
   virtual void sum(std::span<double> values) = 0;
+  /// The same for gradients.
   virtual void sum_gradients(std::span<float> values) = 0;
-  /// True if another process has failed: then waiting for it on the device would never end.
+  /// True if another process has failed. Waiting for it on the device would then never end.
   virtual bool abandoned() { return false; }
   /// Divides `all` into one part of mine.size() bytes for each process and fills part r with the bytes of process r.
   virtual void gather_gradients(std::span<const std::uint8_t> mine, std::span<std::uint8_t> all) = 0;
@@ -48,8 +49,8 @@ int launched_processes();
 /// This process's number among those on this machine, by which it chooses its GPU; 0 without a launcher.
 int local_rank();
 
-/// The communicator of the processes that the launcher started; null for one process. ConfigError if there are several
-/// and the MPI module cannot be loaded.
+/// The communicator of the processes that the launcher started; null for one process. Throws ConfigError if there are
+/// several and the MPI module cannot be loaded.
 std::unique_ptr<Communicator> open_communicator();
 
 }  // namespace ganymede::kernel

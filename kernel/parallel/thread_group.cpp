@@ -97,7 +97,7 @@ void ThreadGroup::sum(Exchange& exchange, std::vector<std::span<Value>>& given, 
   std::vector<Value> sums(values.size());
   for (const auto& part : given)
     for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += part[i];
-  wait_for_all(exchange);  // before the values change: all ranks have read them
+  wait_for_all(exchange);  // no rank may change its values before all ranks have read them
   std::copy(sums.begin(), sums.end(), values.begin());
 }
 

@@ -18,7 +18,7 @@ class ThreadGroup {
 
   /// The communicator of replica `rank`, for its thread; the group must outlive it.
   std::unique_ptr<Communicator> member(int rank);
-  /// Tells that a replica has failed: those that wait for it, now or later, get a Failure.
+  /// Tells that a replica has failed. Replicas that wait for it, now or later, throw Failure.
   void abandon();
 
   /// Calls work(communicator) for each of `ranks` replicas, the first in this thread, the others in threads of their
@@ -40,7 +40,7 @@ class ThreadGroup {
     std::vector<std::span<float>> floats;
     std::vector<std::span<const std::uint8_t>> bytes;
   };
-  /// Waits until all ranks have arrived. Failure if the group is abandoned.
+  /// Waits until all ranks have arrived. Throws Failure if the group is abandoned.
   void wait_for_all(Exchange& exchange) const;
   /// Replaces each value by the sum over the ranks, added in their order.
   template <class Value>

@@ -1,6 +1,6 @@
 #pragma once
-// The network in whose features a generator's quality is measured: a small convolutional classifier, which is trained
-// here on labelled images as Inception was on ImageNet.
+// The feature network: a generator's quality is measured in its features. It is a small convolutional classifier that
+// is trained here on labelled images, as Inception was on ImageNet.
 
 #include <cstdint>
 #include <filesystem>
@@ -36,16 +36,17 @@ class FeatureNetwork {
   const FeatureForm& form() const { return form_; }
   ImageShape shape() const { return shape_; }
 
-  /// Draws new weights and trains them for `steps` steps of Adam on the cross-entropy of the labels. `seed` decides the
-  /// weights and the batches.
+  /// Trains the present weights for `steps` steps of Adam on the cross-entropy of the labels. `seed` decides the
+  /// batches. The data set must have labels and at least one batch of images.
   void train(const Dataset& dataset, int steps, std::uint64_t seed);
   /// Runs the network on images [images x channels x height x width] with values in [0, 1]; others are clamped.
   ClassifierOutput classify(const std::vector<float>& images);
-  /// Share of images [first, first + count) whose label has the largest probability.
+  /// Share, from 0 to 1, of the images [first, first + count) whose label has the largest probability.
   double accuracy(const Dataset& dataset, int first, int count);
 
   void save(const std::filesystem::path& file) const;
-  /// Throws ConfigError with the tensor if the file misses one of these weights or holds others.
+  /// Throws ConfigError with the tensor's name if the file lacks one of these weights, has it in another shape, or
+  /// holds others.
   void load(const std::filesystem::path& file);
 
  private:
@@ -59,7 +60,8 @@ class FeatureNetwork {
   float* loss_ = nullptr;
 };
 
-/// Images [first, first + count) with values in [0, 1], as classify() takes them. A clip's frames are images in a row.
+/// Images [first, first + count) with values in [0, 1], as classify() takes them. Each frame of a clip becomes an
+/// image.
 std::vector<float> images_of(const Images& images, int first, int count);
 
 /// The classifier for this data set's images. It is trained on the data set's labels, or on the built-in glyphs of the

@@ -13,7 +13,7 @@
 
 namespace ganymede::kernel {
 
-/// Mean and covariance of the rows of a matrix [count x dimensions].
+/// Mean and covariance of the rows of a matrix [count x dimensions]; there must be at least 2 rows.
 struct Moments {
   int dimensions = 0;
   std::vector<double> mean, covariance;  ///< covariance: [dimensions x dimensions], unbiased
@@ -42,9 +42,9 @@ struct Quality {
 /// Measures generators against one data set.
 class QualityMeter {
  public:
-  /// Will compare `images` generated images with as many real ones. Throws ConfigError about --quality if that is more
-  /// than half of the data set or fewer than min_quality_images. Trains the feature network unless `cache` has it, or
-  /// reads it from the file `features` if that is not empty (see read_feature_network).
+  /// Prepares to compare `images` generated images with as many real ones. Throws ConfigError about --quality if that
+  /// is more than half of the data set or fewer than min_quality_images. Trains the feature network unless `cache` has
+  /// it, or reads it from the file `features` if that is not empty (see read_feature_network).
   QualityMeter(const Dataset& dataset, TensorOps& ops, int images, const std::filesystem::path& cache,
                const std::filesystem::path& features = {});
 

@@ -1,5 +1,5 @@
 #pragma once
-// What means and variances of columns share.
+// The sums from which means and variances of columns are computed.
 
 #include "kernel/ops/cuda/timeline.hpp"
 

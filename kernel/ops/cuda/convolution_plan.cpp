@@ -56,7 +56,7 @@ ConvolutionPlan::ConvolutionPlan(cudnnHandle_t handle, Pass pass, const Convolut
   }
   GANYMEDE_CUDA(cudnnSetConvolutionNdDescriptor(convolution_, rank - 2, padding.data(), stride.data(), dilation.data(),
                                                 CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
-  // By default tensor cores round fp32 operands to TF32, which fp32 must not.
+  // By default tensor cores round fp32 operands to TF32; Precision::fp32 forbids that.
   GANYMEDE_CUDA(
       cudnnSetConvolutionMathType(convolution_, precision == Precision::fp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
 
@@ -92,7 +92,7 @@ void ConvolutionPlan::take(const Found* best) {
   found_ = true;
   algorithm_ = best->algo;
   workspace_bytes_ = best->memory;
-  // An algorithm is for one math type, which the descriptor must also have.
+  // An algorithm belongs to one math type, which the descriptor must also have.
   GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_, best->mathType));
 }
 

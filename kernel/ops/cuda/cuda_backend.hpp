@@ -10,21 +10,22 @@
 
 namespace ganymede::kernel {
 
-/// Precision of matrix products and convolutions. Everything else is fp32, also all weights and activations.
+/// Precision of matrix products and convolutions. Everything else is fp32, including all stored weights and
+/// activations.
 enum class Precision {
   fp32,
   tf32,  ///< operands rounded to 10 bits of mantissa (Ampere and later)
-  bf16,  ///< operands rounded to bf16, sums in fp32; weights are stored as fp32
+  bf16,  ///< operands rounded to bf16, sums in fp32
 };
 inline constexpr std::string_view kPrecisionNames[] = {"fp32", "tf32", "bf16"};
 
 struct CudaOptions {
-  int device = 0;
+  int device = 0;                           ///< index of the machine's GPU
   std::optional<Precision> precision = {};  ///< default: tf32 if the GPU has it, else fp32
   /// Captures a step as a CUDA graph and replays it: one launch per step instead of hundreds.
   bool graph = true;
-  /// Draws random numbers on the host, as the CPU backend does, so that both can be compared. Not together with
-  /// `graph`.
+  /// Draws random numbers on the host, as the CPU backend does, so that both can be compared. `graph` must then be
+  /// false.
   bool host_random = false;
   int loads_a_step = 1;  ///< batches of images that a step loads
 };
@@ -35,8 +36,8 @@ using CountGpus = int (*)();
 inline constexpr const char* kMakeCudaBackend = "ganymede_make_cuda_backend";
 inline constexpr const char* kCountGpus = "ganymede_count_gpus";
 
-/// Opens the GPU options.device. ConfigError with the reason if that is not possible: a build without CUDA, a missing
-/// library, no GPU, no driver.
+/// Opens the GPU options.device. Throws ConfigError with the reason if that is not possible: a build without CUDA, a
+/// missing library, no GPU, no driver.
 std::unique_ptr<Backend> open_cuda_backend(const CudaOptions& options);
 
 /// Number of GPUs that open_cuda_backend can use; if it is 0, the reason.

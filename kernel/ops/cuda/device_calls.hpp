@@ -9,10 +9,11 @@
 
 namespace ganymede::kernel::cuda {
 
-/// Most StepWords of one step.
+/// Upper limit of the StepWords in one step.
 inline constexpr std::size_t kMaxStepWords = 65536;
 
-/// c [m x n] = op(a) op(b) + beta c with the arguments of cublasSgemm; all matrices are column-major.
+/// c [m x n] = op(a) op(b) + beta c with the arguments of cublasSgemm. All matrices are column-major; *_lead is the
+/// distance between columns in floats.
 struct Gemm {
   bool transpose_a, transpose_b;
   int m, n, k;
@@ -28,7 +29,8 @@ struct Gemm {
 /// Which operand of a convolution is computed from the other two: y, x or weight.
 enum class Pass { forward, data, weights };
 
-/// x [batch x in_frames x in_height x in_width x in_channels], y likewise, weight [out_channels x taps x in_channels].
+/// One pass of a convolution: x [batch x in_frames x in_height x in_width x in_channels], y [batch x out_frames x
+/// out_height x out_width x out_channels], weight [out_channels x taps x in_channels].
 struct ConvolutionCall {
   Pass pass;
   ConvolutionShape shape;

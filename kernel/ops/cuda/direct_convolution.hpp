@@ -7,7 +7,7 @@
 namespace ganymede::kernel::cuda {
 
 struct DirectConvolution {
-  std::size_t batch, channels, frames, height, width;  ///< of x
+  std::size_t batch, channels, frames, height, width;  ///< extents of x
   std::size_t outputs, out_frames, out_height, out_width;
   std::size_t kernel_frames, kernel, stride, padding, padding_frames;
   float *x, *y, *weight;
@@ -65,7 +65,7 @@ struct DirectConvolution {
     y[i] = sum;
   }
 
-  /// Computes element i of x, its gradient.
+  /// Computes element i of the gradient of x, written to x.
   GANYMEDE_DEVICE void data(std::size_t i) const {
     const std::size_t c = i % channels, column = i / channels % width, above = i / channels / width;
     const std::size_t row = above % height, frame = above / height % frames, image = above / height / frames;
@@ -86,7 +86,7 @@ struct DirectConvolution {
     x[i] = sum;
   }
 
-  /// Computes element i of weight, its gradient.
+  /// Computes element i of the gradient of the weights, written to weight.
   GANYMEDE_DEVICE void weights(std::size_t i) const {
     const std::size_t c = i % channels, s = i / channels % kernel, above = i / channels / kernel;
     const std::size_t r = above % kernel, t = above / kernel % kernel_frames, o = above / kernel / kernel_frames;

@@ -61,7 +61,7 @@ GpuDevice::GpuDevice(const CudaOptions& options) {
   cublas_workspace_ = allocate(kCublasWorkspace);
   GANYMEDE_CUDA(cublasCreate(&cublas_));
   GANYMEDE_CUDA(cublasSetStream(cublas_, stream_));
-  // Without a workspace cuBLAS would allocate, which a captured step must not.
+  // Without a workspace cuBLAS would allocate memory, which a captured step must not do.
   GANYMEDE_CUDA(cublasSetWorkspace(cublas_, cublas_workspace_.memory.get(), kCublasWorkspace));
   GANYMEDE_CUDA(cudnnCreate(&cudnn_));
   GANYMEDE_CUDA(cudnnSetStream(cudnn_, stream_));
@@ -70,7 +70,7 @@ GpuDevice::GpuDevice(const CudaOptions& options) {
   for (cudaEvent_t& event : staged_) GANYMEDE_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
 }
 
-// Errors are ignored: a destructor cannot report them.
+// Errors are ignored, because a destructor cannot report them.
 GpuDevice::~GpuDevice() {
   if (reductions_ != nullptr) {
     if (nccl_ != nullptr && communicator_->abandoned()) {
@@ -231,7 +231,7 @@ StagedImages GpuDevice::stage(const void* from, std::size_t bytes) {
   GANYMEDE_CUDA(
       cudaMemcpyAsync(device + slot * stride_, pinned_ + slot * stride_, bytes, cudaMemcpyHostToDevice, copies_));
   GANYMEDE_CUDA(cudaEventRecord(staged_[slot], copies_));
-  // A captured stream cannot wait for one that is not captured, so the host waits; the graph runs later.
+  // A captured stream cannot wait for one that is not captured, so the host waits; the graph runs only after that.
   if (capturing_)
     GANYMEDE_CUDA(cudaEventSynchronize(staged_[slot]));
   else
@@ -304,6 +304,6 @@ void GpuDevice::finish_reductions() {
 
 extern "C" int ganymede_count_gpus() {
   int count = 0;
-  // Without a driver, or with one too old for this runtime, there is no GPU; that is no error.
+  // Without a driver, or with one too old for this runtime, the call fails; that counts as no GPU.
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }

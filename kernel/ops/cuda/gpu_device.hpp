@@ -15,8 +15,8 @@ namespace ganymede::kernel::cuda {
 
 class GpuDevice {
  public:
-  /// Opens options.device. Failure if CUDA fails; Infeasible if memory is short; ConfigError if the GPU does not have
-  /// the precision.
+  /// Opens options.device. Throws Failure if CUDA fails, Infeasible if memory is short, and ConfigError if the GPU does
+  /// not have the precision.
   explicit GpuDevice(const CudaOptions& options);
   ~GpuDevice();
   GpuDevice(const GpuDevice&) = delete;
@@ -27,10 +27,10 @@ class GpuDevice {
   std::string bus_id() const { return bus_id_; }
   std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(precision_)]); }
   double available_bytes() const;
-  /// Zeroed memory. Infeasible if there is not enough; the message says how much is free.
+  /// Returns zeroed memory. Throws Infeasible if there is not enough; the message says how much is free.
   Buffer allocate(std::size_t bytes);
   void to_host(void* to, const void* from, std::size_t bytes);    ///< waits until the data has arrived
-  void to_device(void* to, const void* from, std::size_t bytes);  ///< waits likewise
+  void to_device(void* to, const void* from, std::size_t bytes);  ///< waits until `from` may be changed
   void synchronize();
 
   template <class Body>
@@ -92,6 +92,7 @@ class GpuDevice {
   void finish_reductions();
 
  private:
+  /// The plan of this pass, made when it is first asked for.
   const ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch) const;
 
   Precision precision_ = Precision::fp32;

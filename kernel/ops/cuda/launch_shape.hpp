@@ -10,7 +10,7 @@ inline constexpr int kThreads = 256;  ///< threads of a block
 inline constexpr int kWarp = 32;
 /// A block of a column sum has 32 columns, so that a warp reads whole cache lines, and 8 rows of threads.
 inline constexpr int kBlockColumns = kWarp, kBlockRows = kThreads / kWarp;
-/// So many blocks keep a multiprocessor busy.
+/// Number of blocks that keep a multiprocessor busy.
 inline constexpr int kBlocksPerMultiprocessor = 8;
 /// A column sum gets another chunk of rows when a thread would have more rows than this.
 inline constexpr int kRowsPerThread = 32;
@@ -45,7 +45,7 @@ constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int mult
 
 /// Row sums: one warp for each row, or one block if the rows are long.
 struct RowShape {
-  bool block_a_row;
+  bool block_a_row;  ///< true: one block for each row; false: one warp
   int blocks;
 };
 constexpr RowShape shape_of_rows(int rows, int length) {

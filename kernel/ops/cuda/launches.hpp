@@ -9,6 +9,7 @@
 
 namespace ganymede::kernel::cuda {
 
+/// Calls body(i) for every i below `count`.
 template <class Body>
 __global__ void __launch_bounds__(kThreads) each_kernel(std::size_t count, Body body) {
   const std::size_t stride = std::size_t{gridDim.x} * kThreads;
@@ -63,7 +64,7 @@ __device__ Sums<N> sum_of_warp(Sums<N> sum) {
   return sum;
 }
 
-/// One group of `Threads` threads, a warp or a block, for each row.
+/// One group of `Threads` threads, a warp or a block, sums each row and then calls `apply` for its elements.
 template <int N, int Threads, class Term, class Apply>
 __global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Term term, Apply apply) {
   const int row = blockIdx.x * (kThreads / Threads) + threadIdx.x / Threads, lane = threadIdx.x % Threads;

@@ -18,7 +18,7 @@ void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction,
       },
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t i, const Sums<1>& sums) {
         const float norm = sqrtf(sums.of[0]);
-        // A norm of zero has no gradient.
+        // At a gradient of zero the norm has no derivative; 0 is used.
         const float factor = norm > 0 ? 2 * weight / many * (norm - 1) / norm : 0;
         to[row * width + i] = factor * g[row * width + i];
         if (i == 0) terms[row] = weight * (norm - 1) * (norm - 1);

@@ -1,5 +1,5 @@
 #pragma once
-// What GPU kernels are written with. The same code runs as a thread of a GPU and, in tests, as an iteration of a loop
+// Building blocks of GPU kernels. The same code runs as a thread of a GPU and, in tests, as an iteration of a loop
 // on the CPU. A kernel is a function object; the Device (see timeline.hpp) decides how its calls are spread over
 // threads.
 

@@ -2,7 +2,7 @@
 // The timeline of a GPU: every kernel, product and copy passes through it, so that it can capture a step and replay it.
 //
 // The device is a template parameter, so that the same operations run on a GPU (gpu_device.hpp) and, in tests, on the
-// CPU (tests/kernel/host_device.hpp). A Device runs in order what it is told and has:
+// CPU (tests/kernel/host_device.hpp). A Device runs its calls in order. It has:
 //   each(count, body)                         calls body(i) for every i below count
 //   columns<N>(rows, columns, term, finish, apply)
 //                                             sums term(row, column), a Sums<N>, over the rows; calls finish(column,
@@ -98,8 +98,9 @@ class Timeline final : public DeviceTimeline {
     if (launch()) device_->convolve(call, workspace);
   }
 
-  /// Ends the running step, if there is one: its capture is complete, or its replay is due. The host's other work runs
-  /// while the device computes.
+  /// Ends the running step, if there is one: completes its capture and replays it, or replays the captured step. Then
+  /// runs the host's other work while the device computes. Throws Failure if a replayed step made other calls than the
+  /// captured one.
   void finish_step() {
     if (!std::exchange(in_step_, false)) return;
     if (events_ > 0) record_event(events_);

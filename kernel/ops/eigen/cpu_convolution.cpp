@@ -6,7 +6,7 @@
 namespace ganymede::kernel {
 namespace {
 
-/// Most chunks of one loop; ThreadPool counts them with 20 bits.
+/// Most chunks of one loop. If there are more tiles, a chunk has several.
 constexpr int kMaxChunks = 1 << 18;
 constexpr int kTileRows = 6;
 
@@ -79,8 +79,8 @@ void CpuConvolution::forward(Tensor y, Tensor x, const float* weight) const {
 }
 
 // The pixels of dx are divided into stride x stride classes by their coordinates modulo the stride. The same taps reach
-// all pixels of a class, so each class is a convolution of its own: without scattered writes, and without products with
-// the zeros that a strided convolution would insert.
+// all pixels of a class, so each class is computed as a separate convolution. This avoids scattered writes, and
+// products with the zeros that one convolution over an enlarged dy would need.
 void CpuConvolution::backward_data(Tensor dx, Tensor dy, const float* weight) const {
   // Transposes the weights to [in_channels x taps x out_channels], so that a tap's output channels are contiguous.
   const int columns = shape_.in_channels * shape_.taps();
@@ -136,7 +136,8 @@ void CpuConvolution::backward_weights(float* d_weight, Tensor dy, Tensor x, bool
   const Gather gather = gather_of(x, taps.data());
   const GatherWeights weights{dy.data, d_weight, accumulate};
   const int across = divide_up(shape_.in_channels * gather.taps, kernels_.tile_columns);
-  // Few tiles are divided by rows too, so that all threads work, although each part gathers again.
+  // If there are few tiles, they are also divided by rows, so that all threads have work, although each part must
+  // gather again.
   const int pieces = 2 * pool_.threads(), all = shape_.out_channels;
   const int rows = across >= pieces ? all : std::min(all, divide_up(all, pieces * kTileRows) * kTileRows);
   const int down = divide_up(all, rows);

@@ -10,8 +10,10 @@
 
 namespace ganymede::kernel {
 
+/// One convolution for one call. A thread's scratch memory is a part of the workspace.
 class CpuConvolution {
  public:
+  /// Floats of workspace that the passes need with this number of threads.
   static std::size_t workspace_floats(const ConvolutionShape& shape, const CpuKernels& kernels, int threads);
 
   /// `workspace` has workspace_floats() floats; all references must outlive the object.
@@ -24,8 +26,11 @@ class CpuConvolution {
   void backward_weights(float* d_weight, Tensor dy, Tensor x, bool accumulate) const;
 
  private:
+  /// What the forward pass reads of x.
   Gather gather_of(Tensor x, const Tap* taps) const;
+  /// Computes the pixels of dx whose row and column are `row` and `column` modulo the stride.
   void backward_class(Tensor dx, Tensor dy, int row, int column) const;
+  /// Computes all tiles of the product, on several threads.
   void over_tiles(const Gather& gather, const GatherProduct& product) const;
   float* scratch_of(int thread) const;
 

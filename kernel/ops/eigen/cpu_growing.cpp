@@ -87,7 +87,7 @@ void CpuGrowing::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
 
 void CpuGrowing::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
-  double d_mean = 0;  // gradient of the mean deviation, which all images and positions received
+  double d_mean = 0;  // gradient of the mean deviation, summed over the images and positions that hold a copy of it
   for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.data[x.size() + i]};
   for (int f = 0; f < x.features; ++f) {
     const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
@@ -112,8 +112,8 @@ void CpuGrowing::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, 
   std::fill_n(y_dot.data + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
-// With n = (x - mean) / deviation of a feature, the derivative of the mean deviation is n / (features batch). The
-// derivative of that along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
+// With n = (x - mean) / deviation of a feature, the derivative of the mean deviation with respect to x is n / (features
+// batch). The derivative of that along x_dot is (x_dot - mean(x_dot) - n mean(n x_dot)) / (features batch deviation).
 void CpuGrowing::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   const auto sum_of = [&](Tensor adjoint) {
@@ -162,7 +162,7 @@ void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient
       squares += double{gradient.data[at]} * double{gradient.data[at]};
     const double norm = std::sqrt(squares);
     sum += (norm - 1) * (norm - 1);
-    // A norm of zero has no gradient.
+    // At a gradient of zero the norm has no derivative; 0 is used.
     const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * (norm - 1) / norm : 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
       direction.data[at] = static_cast<float>(factor * double{gradient.data[at]});

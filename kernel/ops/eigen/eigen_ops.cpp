@@ -24,10 +24,10 @@ namespace {
 
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-/// Work of one chunk. Handing a chunk to a thread takes about a microsecond, so a chunk takes some ten.
+/// FLOPs of one chunk, which then takes some ten microseconds. Handing a chunk to a thread takes about one.
 constexpr double kChunkFlops = 2e6;
-constexpr std::size_t kChunkElements = 16384;
-/// A chunk of weights of so many rows stays in the second-level cache while the batch passes over it.
+constexpr std::size_t kChunkElements = 16384;  ///< numbers of one chunk of an element-wise operation
+/// Most rows of a chunk. So many rows of weights stay in the second-level cache while the batch passes over them.
 constexpr int kChunkRowsMax = 96;
 constexpr int kTileRows = 6;
 
@@ -74,6 +74,7 @@ class EigenOps final : public TensorOps {
     });
   }
 
+  /// Calls function(begin, end) for chunks of the features of x.
   template <class Function>
   void over_features(Tensor x, const Function& function) {
     const int chunk = std::max(1, static_cast<int>(kChunkElements) / x.batch);
@@ -81,6 +82,7 @@ class EigenOps final : public TensorOps {
               [&](int i, int) { function(i * chunk, std::min(x.features, (i + 1) * chunk)); });
   }
 
+  /// Calls function(begin, end) for chunks of the elements [0, count).
   template <class Function>
   void over_elements(std::size_t count, const Function& function) {
     const auto chunks = static_cast<int>((count + kChunkElements - 1) / kChunkElements);
@@ -211,10 +213,10 @@ class EigenOps final : public TensorOps {
   }
 
   void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override {
-    // 16 bits decide about a unit: `keep` is met within 1 / 65536.
+    // 16 random bits decide whether a unit is kept, so the probability is `keep` within 1 / 65536.
     const auto threshold = static_cast<std::uint64_t>(std::lround(p.keep * 65536.0F));
     std::uint64_t bits = 0;
-    // Bits are drawn for the images of all processes; this one's are kept.
+    // Bits are drawn for the images of all processes; those of this process are used.
     const auto batch = static_cast<std::size_t>(mask.batch), ranks = static_cast<std::size_t>(shard().ranks);
     const std::size_t first = batch * static_cast<std::size_t>(shard().rank);
     std::uint8_t* kept = mask.data;
@@ -348,7 +350,7 @@ class EigenOps final : public TensorOps {
     });
   }
 
-  // kChunkElements is a multiple of a compression's block, so that chunks are whole blocks.
+  // kChunkElements is a multiple of kInt8Block, so that chunks are whole blocks of a compression.
   void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
       compress(compression, {from + begin, end - begin}, to + compressed_bytes(compression, begin));
@@ -362,8 +364,8 @@ class EigenOps final : public TensorOps {
 
   const CpuKernels& kernels_;
   ThreadPool pool_;
-  std::vector<float> scratch_;
-  std::vector<float> drawn_;  // for the images of all processes
+  std::vector<float> scratch_;  // kProductScratch floats for each thread
+  std::vector<float> drawn_;    // one feature's random numbers, for the images of all processes
 };
 
 }  // namespace

@@ -10,7 +10,7 @@ static_assert(kDepth * kTileColumns <= kPanelScratch);
 /// The columns of a tile, divided into runs. A run is a range of images at one position.
 struct Runs {
   int count = 0;
-  int begin[kTileColumns], length[kTileColumns];  // place in the tile
+  int begin[kTileColumns], length[kTileColumns];  // the run's first column in the tile, and its number of columns
   // The run's position:
   int frame[kTileColumns], row[kTileColumns], column[kTileColumns];
   int image[kTileColumns];                        // the run's first image

@@ -96,8 +96,11 @@ void batch_norm_inference(const float* x, float* y, const BatchNormRows& rows, i
 
 void batch_norm_backward(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
                          bool accumulate, int batch, int begin, int end) {
-  // With n = (x - mean) / deviation and z = scale n + shift:  dz = dy leaky'(z),  d_shift = sum dz,  d_scale = sum dz
-  // n, dx = scale / deviation (dz - mean(dz) - n mean(dz n))   (Ioffe and Szegedy 2015).
+  // With n = (x - mean) / deviation and z = scale n + shift (Ioffe and Szegedy 2015):
+  //   dz = dy leaky'(z)
+  //   d_shift = sum of dz
+  //   d_scale = sum of dz n
+  //   dx = scale / deviation (dz - mean(dz) - n mean(dz n))
   const float inverse_batch = 1.0F / static_cast<float>(batch);
   for (int r = begin; r < end; ++r) {
     const std::ptrdiff_t at = std::ptrdiff_t{r} * batch;

@@ -27,12 +27,13 @@ struct Product {
   bool accumulate;
 };
 
+/// Most taps of a convolution.
 inline constexpr int kMaxTaps = 64;
 
 /// One element of a convolution kernel: its offset from the position that is computed.
 struct Tap {
   int frame, row, column;
-  std::ptrdiff_t a;  ///< first of its columns in A; not used with channels_outside
+  std::ptrdiff_t a;  ///< index of the tap's first column in A; unused if GatherProduct::channels_outside
 };
 
 /// What a convolution reads. x is [channels x frames x height x width x batch]. For a tap, position (f, i, j) of the
@@ -49,12 +50,12 @@ struct Gather {
 struct GatherProduct {
   const float* a;
   std::ptrdiff_t a_row;
-  bool channels_outside;  ///< columns of A are ordered (channel, tap); else a tap's columns begin at Tap::a
+  bool channels_outside;  ///< columns of A are in the order (channel, tap); if false, a tap's columns begin at Tap::a
   int rows;
   float* y;  ///< [rows x grid_frames x y_height x y_width x batch]
   int y_height, y_width;
-  int y_step, y_row,
-      y_column;  ///< position (f, i, j) of the grid is (f, i * y_step + y_row, j * y_step + y_column) of y
+  /// Position (f, i, j) of the grid is position (f, i * y_step + y_row, j * y_step + y_column) of y.
+  int y_step, y_row, y_column;
 };
 
 /// d_weight(row, c, t) (+)= sum over positions and batch of dy(row, position) x(c, what the position reads for t)
@@ -81,9 +82,9 @@ struct BatchNormTangents {
   const float *dy, *dy_dot, *x_dot;
 };
 
-/// BlockShape with the batch, without channels.
+/// The extents of a BlockShape without its channels, and the batch.
 struct Blocks {
-  int frames, height, width, batch;  ///< of the fine grid
+  int frames, height, width, batch;  ///< extents of the fine grid, and the batch
   int block_frames, block;
 };
 
@@ -95,6 +96,7 @@ struct CpuKernels {
 
   /// Repeats a multiply-add on as many registers as hide its latency; returns the number of FLOPs. Measures the peak.
   double (*multiply_add)(std::int64_t repeats);
+  /// Computes rows [row_begin, row_end) of C with kProductScratch floats of scratch memory.
   void (*product)(const Product& product, int row_begin, int row_end, float* scratch);
   /// out [columns x rows] = in [rows x columns]^T for rows [begin, end) of `in`.
   void (*transpose)(const float* in, float* out, int rows, int columns, int begin, int end);
@@ -104,24 +106,27 @@ struct CpuKernels {
   /// Computes tiles [begin, end) of d_weight, whose columns are channels x taps, for rows [row_begin, row_end).
   void (*gather_weights)(const Gather& gather, const GatherWeights& product, int begin, int end, int row_begin,
                          int row_end, float* scratch);
+  /// Adds bias[r] to every element of row r.
   void (*add_bias)(float* x, const float* bias, int batch, int begin, int end);
   /// sums[r] = (accumulate ? sums[r] : 0) + sum over the batch of x[r].
   void (*row_sums)(const float* x, float* sums, int batch, bool accumulate, int begin, int end);
 
   /// y = leaky(scale (x - mean) / deviation + shift) with the batch's statistics, towards which the running ones move.
   void (*batch_norm_forward)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
-  /// The same with the running statistics.
+  /// The same with the running statistics, which it leaves unchanged.
   void (*batch_norm_inference)(const float* x, float* y, const BatchNormRows& rows, int batch, int begin, int end);
   /// In place: dy becomes dx. Writes the gradients of scale and shift unless they are null; adds them to the present
   /// values if `accumulate`.
   void (*batch_norm_backward)(float* dy, const float* x, const BatchNormRows& rows, float* d_scale, float* d_shift,
                               bool accumulate, int batch, int begin, int end);
 
+  // As TensorOps::batch_norm_leaky_tangent and its backward pass.
   void (*batch_norm_tangent)(float* y_dot, const float* x_dot, const float* x, const BatchNormRows& rows, int batch,
                              int begin, int end);
   void (*batch_norm_tangent_backward)(const BatchNormTangents& tangents, const float* x, const BatchNormRows& rows,
                                       float* d_scale, float* d_shift, bool accumulate, int batch, int begin, int end);
 
+  // As the operations of TensorOps of these names, for elements [begin, end); inverse_keep is 1 / keep.
   void (*leaky_dropout_forward)(float* x, const std::uint8_t* mask, float inverse_keep, float slope, std::size_t begin,
                                 std::size_t end);
   void (*leaky_dropout_backward)(float* dy, const float* y, const std::uint8_t* mask, float inverse_keep, float slope,
@@ -142,13 +147,14 @@ struct CpuKernels {
                               int end);
   void (*pool)(float* coarse, const float* fine, const Blocks& blocks, float factor, int begin, int end);
   void (*upsample)(float* fine, const float* coarse, const Blocks& blocks, float factor, int begin, int end);
+  // As the operations of TensorOps of these names, for elements [begin, end).
   void (*combine)(float* y, float a, const float* x, float b, std::size_t begin, std::size_t end);
   void (*average)(float* average, const float* values, float decay, std::size_t begin, std::size_t end);
   void (*adam)(float* parameters, const float* gradients, float* first, float* second, const AdamRule& rule,
                std::size_t begin, std::size_t end);
 };
 
-/// The levels that this processor can run, the fastest first; never empty.
+/// The levels of instructions that this processor can run, the fastest first; never empty.
 std::vector<const CpuKernels*> available_cpu_kernels();
 
 // One definition for each compiled level (kernels.cpp). Call them only through available_cpu_kernels().

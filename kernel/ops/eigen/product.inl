@@ -12,13 +12,14 @@ using Eigen::internal::pstoreu;
 
 using Packet = Eigen::internal::packet_traits<float>::type;
 constexpr int kWidth = Eigen::internal::unpacket_traits<Packet>::size;
-// Accumulators: 6 x 4 of the 32 registers of AVX-512, 6 x 2 of the 16 of AVX2 and SSE.
+// The accumulators of a tile take 6 x 4 of the 32 registers of AVX-512, and 6 x 2 of the 16 of AVX2 and SSE.
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = kWidth == 16 ? 4 : 2;
 // A panel of B, depth x one tile's columns, stays in a 32 KiB first-level cache (here it has at most 16 KiB).
 constexpr int kDepth = kWidth == 16 ? 128 : 256;
 static_assert(kDepth * kWidth + kTileRows * kWidth <= kProductScratch);
 
+/// Computes one register tile: C [Rows x Vectors packets] = A [Rows x depth] B [depth x Vectors packets] (+ C).
 template <int Rows, int Vectors>
 inline __attribute__((always_inline)) void tile(const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_column,
                                                 const float* b, std::ptrdiff_t b_row, float* c, std::ptrdiff_t c_row,
@@ -48,6 +49,7 @@ inline __attribute__((always_inline)) void tile(const float* a, std::ptrdiff_t a
     for (int v = 0; v < Vectors; ++v) pstoreu(c + i * c_row + v * kWidth, sum[i][v]);
 }
 
+/// The same for any number of rows, tile by tile.
 template <int Vectors>
 void tiles_down(const float* a, std::ptrdiff_t a_row, std::ptrdiff_t a_column, const float* b, std::ptrdiff_t b_row,
                 float* c, std::ptrdiff_t c_row, int rows, int depth, bool accumulate) {

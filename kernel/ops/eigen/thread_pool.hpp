@@ -1,10 +1,10 @@
 #pragma once
-// Threads that share the chunks of one loop, by oneTBB.
+// Threads that share the chunks of one loop, with oneTBB.
 //
-// Why TBB: a step has hundreds of loops of some microseconds. Measured with bench/kernel_step on two cores beside busy
-// neighbours, two threads, in turns: mlp-gan at batch 16 takes 6 to 12 ms a step with TBB, 11 to 24 ms with a pool of
-// our own that spins and then sleeps, and 50 to 240 ms with OpenMP, whose waiting threads spin unless an environment
-// variable was set before the program started.
+// Why TBB: a step has hundreds of loops of some microseconds. Measured alternately with bench/kernel_step, two threads
+// on two cores of a machine with other load: mlp-gan at batch 16 takes 6 to 12 ms a step with TBB, 11 to 24 ms with a
+// hand-written pool that spins and then sleeps, and 50 to 240 ms with OpenMP, whose waiting threads spin unless an
+// environment variable was set before the program started.
 
 #include <memory>
 
@@ -12,7 +12,7 @@ namespace ganymede::kernel {
 
 class ThreadPool {
  public:
-  /// `threads` >= 1 counts the caller, who works too. TBB runs at most as many at once as there are processors.
+  /// `threads` >= 1 counts the caller, who works too. TBB runs at most as many threads at once as there are processors.
   explicit ThreadPool(int threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -1,5 +1,5 @@
-// Communication between processes that an MPI launcher started. It is a module, loaded only if there are several
-// processes, so that the program runs without MPI installed and otherwise starts quickly.
+// Communication between processes that an MPI launcher started. It is a module that is loaded only if there are several
+// processes, so that a single process needs no MPI and starts quickly.
 
 #include <fmt/format.h>
 #include <mpi.h>
@@ -35,7 +35,7 @@ class MpiCommunicator final : public Communicator {
   }
   ~MpiCommunicator() override {
     // After an error the other processes may wait for messages that will not come. The launcher ends them if this
-    // process ends without MPI_Finalize; before that the program prints the error.
+    // process ends without MPI_Finalize, after the program has printed the error.
     if (std::uncaught_exceptions() > exceptions_) return;
     MPI_Comm_free(&gradients_);
     MPI_Finalize();
