@@ -25,7 +25,7 @@ OrderedJson variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", literal(value)}};
 }
 
-/// Labels by which the nodes of the launch are told in a cluster of its provider.
+/// Labels that select the launch's nodes in a cluster of its provider.
 OrderedJson node_selector(const Launch& launch) {
   OrderedJson out = OrderedJson::object();
   const platforms::KubernetesNodes& nodes = platforms::provider_of(launch.provider).kubernetes;

@@ -174,7 +174,7 @@ std::vector<Run> runs_of(const report::Document& document, const MlflowOptions& 
       return runs;
     }
     case report::DocumentKind::plan:
-    case report::DocumentKind::validation:  // load_document gives none here
+    case report::DocumentKind::validation:  // load_document() does not return this kind here
       break;
   }
   std::vector<Json> rows;
