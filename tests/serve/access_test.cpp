@@ -82,7 +82,7 @@ TEST(Access, WhatChangesSomethingMustComeFromOurPage) {
   const Gate gate(kToken, 8765);
   Caller caller = good();
   caller.method = "POST";
-  EXPECT_EQ(gate.judge(caller), Verdict::welcome);  // programs send no Origin, browsers always do
+  EXPECT_EQ(gate.judge(caller), Verdict::welcome);  // a program; browsers send Origin with every POST
   caller.origin = "http://127.0.0.1:8765";
   EXPECT_EQ(gate.judge(caller), Verdict::welcome);
   for (const char* origin :
