@@ -231,7 +231,8 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
 }
 
 void run_calibrate(const CalibrateOptions& options, Shared& shared) {
-  if (kernel::launched_processes() > 1) {  // a trace of one of several processes would hold waiting for the others
+  if (kernel::launched_processes() >
+      1) {  // no trace: with several processes, its times would include waiting for the others
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }

@@ -31,7 +31,7 @@ class ProgressLine {
   Text text_;
   std::mutex mutex_;
   std::condition_variable_any woken_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread thread_;  // declared last, because the thread uses the other members
 };
 
 /// True if progress is shown: stderr is a terminal and --quiet is not given.

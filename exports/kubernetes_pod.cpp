@@ -11,7 +11,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// True if pods start processes in each other over SSH: `ganymede train` on several nodes.
+/// True if a pod starts processes in other pods over SSH, which is the case for `ganymede train` on several nodes.
 bool over_ssh(const Launch& launch, const std::string& own_command) { return own_command.empty() && launch.nodes > 1; }
 
 /// Kubernetes replaces $(NAME) in the values of variables; "$$" stands for one "$".

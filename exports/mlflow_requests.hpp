@@ -27,7 +27,7 @@ struct MlflowRequests {
 };
 
 /// Sends the open requests in order; those that are not accepted stay open. Sending ends at an error that every request
-/// would meet: the server is down, slow, at fault or wants other credentials. A single request that is refused is
+/// would meet: the server is down, slow or faulty, or it demands other credentials. A single request that is refused is
 /// skipped, with those that need its id. Objects that the server already has are found and not created again. Returns
 /// messages for people, one for each request that was not accepted.
 std::vector<std::string> send(MlflowRequests& requests, MlflowClient& client,

@@ -220,11 +220,11 @@ Section comparison(const PageInput& page) {
   return out;
 }
 
-/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, for
-/// all schemes alike: the fewest may be one GPU, which needs no scheme.
+/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, and
+/// is the same for all schemes, because the fewest may be one GPU, which needs no scheme.
 void add_scaling(const PageInput& page, std::vector<Section>& sections) {
-  using Points =
-      std::map<int, double>;  // images a second by number of GPUs; the fastest if several shapes have that number
+  // Images a second by number of GPUs; the fastest if several shapes have that number.
+  using Points = std::map<int, double>;
   std::map<std::string, std::map<std::string, Points>> kinds;
   for (const ReportCandidate& of : page.candidates)
     if (of.scales && std::isfinite(of.images_per_s)) {

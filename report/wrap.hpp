@@ -14,8 +14,8 @@ inline constexpr std::size_t kAnyWidth = SIZE_MAX;
 /// The width of a text: its number of characters of UTF-8.
 std::size_t columns_of(const std::string& text);
 
-/// The pieces between which a line may be broken. A piece is a word, a number with its unit ("5 s"), a range ("1 ..
-/// 2"), or "<-" with the word after it.
+/// The pieces between which a line may be broken. A piece is a word, a number with its unit ("5 s"), "<-" with the word
+/// after it, or ".." with the word before it.
 std::vector<std::string> unbreakable(const std::string& text);
 
 /// Returns lines of at most `width` columns, at least one. A piece that is wider gets a line of its own.

@@ -1,5 +1,5 @@
 #pragma once
-// Jobs on disk, so that a restarted server knows those of the one before. DATA/jobs/ID/ holds a job's record
+// Jobs on disk, so that a restarted server knows the jobs of the server before it. DATA/jobs/ID/ holds a job's record
 // (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/.
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct JobRecord {
   std::string created;           ///< UTC
   double seconds = 0;            ///< during which it ran
   std::optional<int> exit_code;  ///< of the program; none if it was stopped or has not ended
-  std::string message;           ///< why there is no result, or what is wrong with it
+  std::string message;           ///< for people: why there is no result, or why the result may be of no use
   std::string note;              ///< why there is no report page beside the result
   std::int64_t peak_memory_bytes = 0;
 };

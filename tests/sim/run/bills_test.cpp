@@ -260,7 +260,7 @@ TEST_F(Bills, IdleTail) {
   expect_sums(result["cost"]);
 }
 
-// Of the 100 s boot takes 90; the queue before takes another 50 s.
+// Boot takes 90 of the 100 s; the queue before it takes another 50 s.
 TEST_F(Bills, TheMeterStartsWhereTheProviderSays) {
   scenario["workload"]["steps"] = 1000;
   scenario["provisioning"]["queue"] = "50s";
