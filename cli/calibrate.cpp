@@ -231,8 +231,8 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
 }
 
 void run_calibrate(const CalibrateOptions& options, Shared& shared) {
-  if (kernel::launched_processes() >
-      1) {  // no trace: with several processes, its times would include waiting for the others
+  // With several processes no trace is recorded, because its times would include waiting for the others.
+  if (kernel::launched_processes() > 1) {
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }

@@ -22,9 +22,9 @@ struct PageInput {
   std::string kind;                         ///< "result", "sweep", "plan" or "validation"
   std::vector<ReportCandidate> candidates;  ///< those that the page shows
   std::vector<std::size_t> pareto;
-  std::size_t all_candidates = 0;     ///< in the document, shown or not
-  std::vector<std::size_t> detailed;  ///< candidates whose bill and events are shown, beginning with the one that is
-                                      ///< shown when the page opens
+  std::size_t all_candidates = 0;  ///< in the document, shown or not
+  /// The candidates whose bill and events are shown. The first one is shown when the page opens.
+  std::vector<std::size_t> detailed;
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.

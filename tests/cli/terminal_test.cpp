@@ -39,8 +39,8 @@ std::string on_terminal(const std::string& arguments, int columns = 80, const st
   }
   std::string out;
   char buffer[4096];
-  for (ssize_t got = 0;
-       (got = ::read(terminal, buffer, sizeof buffer)) > 0;)  // read() fails when the program has closed the terminal
+  // read() fails when the program has closed the terminal.
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)
     out.append(buffer, static_cast<std::size_t>(got));
   ::close(terminal);
   ::waitpid(child, nullptr, 0);
