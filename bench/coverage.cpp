@@ -1,5 +1,5 @@
-// Measures how often the stated 95 % sampling interval contains the time that message fidelity gives, over random
-// scenarios. Some have autocorrelated traces, some rare stalls.
+// Measures on random scenarios how often the stated 95 % sampling interval contains the time that message fidelity
+// gives. Some have autocorrelated traces, some rare stalls.
 //
 //   coverage [SCENARIOS] [JOBS] [FIRST-SEED]
 //

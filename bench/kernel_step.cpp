@@ -34,7 +34,7 @@ struct Arguments {
   TrainOptions options;
 };
 
-/// The value at a share of sorted values; 0.5 gives the median.
+/// The quantile of sorted values at `share`, from 0 to 1; 0.5 gives the median.
 double value_at(const std::vector<double>& sorted, double share) {
   const double last = static_cast<double>(sorted.size() - 1);
   return sorted[static_cast<std::size_t>(std::lround(share * last))];
@@ -59,7 +59,7 @@ std::vector<double> time_steps(Trainer& trainer, double min_time) {
 FlopsPerSecond fma_peak(int threads) {
   const CpuKernels& kernels = *available_cpu_kernels().front();
   constexpr std::int64_t kRepeats = 20'000'000;
-  constexpr int kAttempts = 5;  // neighbours on the machine slow some of them
+  constexpr int kAttempts = 5;  // other programs on the machine may slow some of the attempts
   double best = 0;
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
     std::vector<std::thread> workers;

@@ -166,7 +166,7 @@ void check_messages(const std::vector<sim::CollectiveBenchmark>& benchmarks, con
                                   all, kMaxTimelineMessages));
 }
 
-/// Every scheme at every size.
+/// One benchmark for each scheme and size.
 std::vector<sim::CollectiveBenchmark> benchmarks_of(const sim::FabricGraph& fabric, const AllReduceOptions& options) {
   if (options.groups > 1 && fabric.ranks() % options.groups != 0)
     throw ConfigError(fmt::format("--groups {}: expected a divisor of the {} ranks", options.groups, fabric.ranks()));

@@ -98,7 +98,7 @@ std::string noise(const traces::StepTrace& trace) {
   return out;
 }
 
-/// Empty if some catalog has the device; else what to write into a platform file for it.
+/// Returns the text to write into a platform file for the device; empty if some catalog has it.
 std::string gpu_entry(const traces::TraceDevice& device) {
   for (const std::string& provider : platforms::provider_names())
     for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus)
@@ -113,10 +113,10 @@ std::string gpu_entry(const traces::TraceDevice& device) {
       device.name, device.name, entry.dump());
 }
 
-// Threads that waited for a processor on average. Above this, other programs have disturbed the measurement.
+// The mean number of threads that wait for a processor above which other programs have disturbed the measurement.
 constexpr double kDisturbed = 0.1;
-// Relative change of a rate above which the machine is not the one of the trace any more. A virtual machine may move to
-// other cores between two runs: on an AMD EPYC two threads were 1.5 times as fast on one cache as on two, with less
+// Relative change of a rate above which the machine counts as another one than the trace's. A virtual machine may move
+// to other cores between two runs: on an AMD EPYC two threads were 1.5 times as fast on one cache as on two, with less
 // memory bandwidth.
 constexpr double kOtherSpeed = 0.15;
 constexpr int kAttempts = 3;
@@ -231,7 +231,8 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
 }
 
 void run_calibrate(const CalibrateOptions& options, Shared& shared) {
-  if (kernel::launched_processes() > 1) {  // a trace of one of several processes would hold waiting for the others
+  // With several processes no trace is recorded, because its times would include waiting for the others.
+  if (kernel::launched_processes() > 1) {
     const std::string beside = std::exchange(shared.output, "");
     return time_links(options, beside, shared);
   }

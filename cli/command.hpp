@@ -15,7 +15,7 @@
 
 namespace ganymede::cli {
 
-/// Options that several commands have. Each command declares those that mean something to it.
+/// Options that several commands have. Each command declares those that it supports.
 struct Shared {
   std::string format = "table";         ///< table, json or csv
   std::string output;                   ///< a file; empty: standard output
@@ -45,16 +45,19 @@ void add_command(CLI::App& above, const Command& command, Shared& shared);
 /// The program with these commands, before its arguments are parsed. `shared` must outlive it.
 std::unique_ptr<CLI::App> make_program(std::span<const Command> commands, Shared& shared);
 
+/// Declares --format, which accepts one of `formats`.
 void add_format(CLI::App& command, Shared& shared, std::initializer_list<const char*> formats);
+/// Declares --output.
 void add_output(CLI::App& command, Shared& shared);
+/// Declares --jobs.
 void add_jobs(CLI::App& command, Shared& shared);
 /// Declares --seed, an integer from 0 to 2^64 - 1. The parser alone would accept a negative number and wrap it.
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
-/// To be given to an option's check(): accepts integers from 1 on.
+/// A validator for an option's check(). It accepts integers from 1 on.
 CLI::Validator positive_integer();
 /// Declares --set /json/pointer=value, which may be given any number of times.
 void add_set(CLI::App& command, std::vector<std::string>& assignments);
-/// What --set asks for. Throws ConfigError for an assignment of another form.
+/// Returns the replacements that --set asks for. Throws ConfigError for text that is not /json/pointer=value.
 std::vector<JsonOverride> parse_assignments(const std::vector<std::string>& assignments);
 
 /// The number of child processes to run at once.
@@ -72,8 +75,8 @@ void say(const std::string& text);
 void remark(const Shared& shared, const std::string& text);
 /// Declares --progress-fd, for programs that start this one. The help does not show it.
 void add_progress_fd(CLI::App& app, Shared& shared);
-/// Shows how many of `count` pieces are done, since when, and how long the rest will take (progress.hpp). The returned
-/// function is called with the number of pieces done; it is empty if progress is not shown.
+/// Shows how many of `count` pieces are done, the time so far, and how long the rest will take (progress.hpp). The
+/// returned function is called with the number of pieces done; it is empty if progress is not shown.
 std::function<void(std::size_t)> progress_bar(const Shared& shared, std::size_t count, const std::string& what);
 
 }  // namespace ganymede::cli

@@ -24,7 +24,7 @@ std::vector<CLI::Validator*> validators_of(CLI::Option& option) {
   std::vector<CLI::Validator*> all;
   try {
     for (int i = 0;; ++i) all.push_back(option.get_validator(i));
-  } catch (const CLI::OptionNotFound&) {  // thrown beyond the last one; the parser does not tell their number
+  } catch (const CLI::OptionNotFound&) {  // thrown beyond the last one; the parser does not say how many there are
   }
   return all;
 }

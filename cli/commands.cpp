@@ -2,7 +2,8 @@
 
 #include "cli/command.hpp"
 
-// One row a command, in the order of the overview. The command NAME is what NAME_command() returns, in its own file.
+// One row for each command, in the order of the overview. NAME in a row stands for the function NAME_command(), which
+// has a file of its own.
 // clang-format off
 #define GANYMEDE_COMMANDS(ROW) \
   ROW(train) \

@@ -4,7 +4,7 @@
 
 namespace ganymede::cli {
 
-// One importer a file: import_layers.cpp and so on.
+// Each importer has a file of its own, for example import_layers.cpp.
 Command import_layers_command();
 Command import_profiler_command();
 Command import_nccl_tests_command();

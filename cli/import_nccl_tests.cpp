@@ -26,7 +26,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// The two times of a row are of the same work. A row in which they differ by more than this factor was disturbed.
+/// A row has two times for the same work. If they differ by more than this factor, the measurement was disturbed.
 constexpr double kMaxTimeRatio = 2;
 
 /// The link that bounds the log's collective, which is the one to fit.

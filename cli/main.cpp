@@ -31,7 +31,8 @@ std::span<char* const> from_command(const CLI::App& app, std::span<char* const> 
   return {};
 }
 
-/// Throws ConfigError with the nearest command for a word that is none. The library only says that one is missing.
+/// Throws ConfigError with the nearest command for a word that is no command. The library only says that one is
+/// missing.
 void check_command(const CLI::App& app, std::span<char* const> arguments) {
   arguments = from_command(app, arguments);
   if (arguments.empty()) return;

@@ -9,9 +9,8 @@
 
 namespace ganymede::cli {
 
-/// To be given to an option's check(). It accepts everything and is not shown in the help. The words of `spec` are
-/// names,
-/// "@TOPIC" for the names of a topic, "@files" if files are offered too, and "@list" if the value is a list with
+/// A validator for an option's check() that accepts everything and is not shown in the help. The words of `spec` are
+/// names, "@TOPIC" for the names of a topic, "@files" if files are offered too, and "@list" if the value is a list with
 /// commas. For example "builtin @files". Topics are those of `ganymede list`, and instances, gpus, regions, studies,
 /// layers, losses and topics.
 CLI::Validator suggest(const std::string& spec);
@@ -24,7 +23,7 @@ struct Suggestion {
 /// What the validator of that name suggests; nothing if suggest() did not make it.
 Suggestion read_suggestion(const std::string& validator_name);
 
-/// The names of a topic of `ganymede list`, without their summaries; cli/list.cpp.
+/// The topics of `ganymede list`, and the names of one topic without their summaries. Both are defined in cli/list.cpp.
 std::vector<std::string> listed_topics();
 std::vector<std::string> listed_names(std::string_view topic);
 

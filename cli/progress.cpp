@@ -77,7 +77,7 @@ class Bar {
   std::string what_;
   Clock::time_point begin_ = Clock::now();
   std::mutex mutex_;
-  std::unique_ptr<ProgressLine> line_;  // the last: it uses the others
+  std::unique_ptr<ProgressLine> line_;  // declared last, because its thread uses the other members
 };
 
 }  // namespace

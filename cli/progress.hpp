@@ -17,7 +17,8 @@ namespace ganymede::cli {
 /// A line that is drawn as long as the object lives.
 class ProgressLine {
  public:
-  /// Returns what to draw after so many seconds, in at most so many columns. It is called from another thread.
+  /// Returns the text to draw after `elapsed_s` seconds, at most `columns` columns wide. It is called from another
+  /// thread.
   using Text = std::function<std::string(double elapsed_s, std::size_t columns)>;
   explicit ProgressLine(Text text);
   ~ProgressLine();
@@ -30,9 +31,10 @@ class ProgressLine {
   Text text_;
   std::mutex mutex_;
   std::condition_variable_any woken_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread thread_;  // declared last, because the thread uses the other members
 };
 
+/// True if progress is shown: stderr is a terminal and --quiet is not given.
 bool shows_progress(const Shared& shared);
 
 /// Shows how long `what` has taken, for work that cannot tell how much of it is done, and the time left if it is

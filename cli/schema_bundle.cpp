@@ -39,7 +39,7 @@ class Bundle {
     definitions[name] = definition;
   }
 
-  /// `value`, which stands in the common file `file` ("": in the schema itself), with its references made local.
+  /// Returns `value` with its references made local. It comes from the common file `file`; "": from the schema itself.
   OrderedJson resolved(const OrderedJson& value, const std::string& file) {
     if (value.is_array()) {
       OrderedJson out = OrderedJson::array();

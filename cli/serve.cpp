@@ -1,4 +1,4 @@
-// ganymede serve: a page in the browser, for this machine.
+// ganymede serve: serves a page to browsers on this machine.
 
 #include <fmt/format.h>
 #include <pthread.h>

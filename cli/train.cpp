@@ -38,7 +38,7 @@ using Arguments = TrainArguments;
 using Report = TrainReport;
 
 constexpr int kSamples = 64;
-constexpr std::size_t kReports = 10;  // steps of a training whose losses are reported
+constexpr std::size_t kReports = 10;  // number of steps whose losses are reported
 
 /// Set by SIGINT and SIGTERM: the training ends after the current step.
 volatile std::sig_atomic_t stop_asked = 0;

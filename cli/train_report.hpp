@@ -28,7 +28,7 @@ struct TrainArguments {
 };
 
 struct TrainReport {
-  std::vector<kernel::Progress> history;                          ///< at regular intervals and at and the last step
+  std::vector<kernel::Progress> history;                          ///< at regular intervals and at the last step
   std::vector<std::pair<std::int64_t, kernel::Quality>> quality;  ///< step and what was measured after it
   kernel::RunResult result;
   // Peaks over the training and its measurements of quality.
@@ -38,7 +38,7 @@ struct TrainReport {
 /// The backend in words: "eigen on AMD EPYC, 2 threads (AVX-512)".
 std::string describe_backend(const kernel::BackendInfo& info);
 
-/// The most memory in bytes that this process has had resident.
+/// The peak resident memory of this process in bytes.
 double peak_resident_bytes();
 
 /// Throws ConfigError if the file of --quality-curve exists and belongs to another model.

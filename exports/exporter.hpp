@@ -28,7 +28,7 @@ struct ExportOption {
   Kind kind = Kind::text;
   std::string default_value = {};         ///< empty: none
   std::vector<std::string> choices = {};  ///< nothing else is accepted, unless empty
-  int min = 0, max = 0;
+  int min = 0, max = 0;                   ///< of an integer, both included
 };
 
 /// What the user gave for the options of an exporter, by the options' names. An option that was not given has its
@@ -37,7 +37,7 @@ class ExportValues {
  public:
   explicit ExportValues(std::span<const ExportOption> options);
 
-  /// Where the parser puts what was given. It has checked it against the option's kind.
+  /// The place where the parser writes an option's value, after it has checked the value against the option's kind.
   std::string& slot(const std::string& name) { return values_.at(name); }
 
   const std::string& text(const std::string& name) const { return values_.at(name); }
@@ -49,11 +49,11 @@ class ExportValues {
   std::map<std::string, std::string> values_;
 };
 
-/// How an exporter speaks to the user, beside what it writes.
+/// Messages of an exporter to the user, apart from the text that it exports.
 struct ExportConsole {
   std::function<void(const std::string&)> remark;
   /// Begins to show the progress of `count` pieces of work; the function that it returns is called with the number of
-  /// pieces that are done. It may be empty.
+  /// pieces that are done. The returned function is empty if progress is not shown.
   std::function<std::function<void(std::size_t)>(std::size_t count, const std::string& what)> progress;
 };
 
@@ -79,13 +79,13 @@ struct Exporter {
 /// Every exporter, in the order in which `ganymede export --help` lists them.
 std::span<const Exporter> exporters();
 
-/// ConfigError with the exporter's refusal if it does not read documents of this kind.
+/// Throws ConfigError with the exporter's refusal if it does not read documents of this kind.
 void check_kind(const Exporter& exporter, const report::Document& document);
 
-/// "a result, a sweep or a plan"
+/// The kinds in words: "a result, a sweep or a plan".
 std::string kinds_text(std::span<const report::DocumentKind> kinds);
 
-/// "what simulate, sweep or plan wrote with --format json"
+/// The commands that write these kinds, in words: "what simulate, sweep or plan wrote with --format json".
 std::string source_text(std::span<const report::DocumentKind> kinds);
 
 }  // namespace ganymede::exports

@@ -5,7 +5,8 @@
 #include "common/errors.hpp"
 #include "exports/exporter.hpp"
 
-// One row an exporter, in the order of the help. The exporter NAME is what NAME_exporter() returns, in its own file.
+// One row for each exporter, in the order of the help. NAME in a row stands for the function NAME_exporter(), which has
+// a file of its own.
 // clang-format off
 #define GANYMEDE_EXPORTERS(ROW) \
   ROW(focus) \

@@ -63,7 +63,7 @@ std::string plain(double value) {
 
 std::int64_t micro_dollars(const std::string& usd) { return std::llround(std::stod(usd) * 1e6); }
 
-/// The part of a run that lies in one month.
+/// The part of a run that lies within one month.
 struct Period {
   std::int64_t from = 0, to = 0;  ///< seconds
   double before = 0, until = 1;   ///< shares of the run that have passed when the period begins and ends
@@ -100,7 +100,7 @@ class RunRows {
  public:
   RunRows(report::Table& table, const Json& run, const FocusOptions& options)
       : table_(table), run_(run), options_(options), hours_(run.at("time").at("total_s").get<double>() / 3600) {
-    // Less than a microsecond beyond a whole second is rounding noise.
+    // An excess of less than a microsecond over a whole second is rounding noise.
     const auto length = static_cast<std::int64_t>(std::ceil(3600 * hours_ - 1e-6));
     periods_ = periods_of(options.start, options.start + std::max<std::int64_t>(1, length));
     tags_ = Json{{"scenario_hash", run.at("provenance").at("scenario_hash")},
@@ -136,8 +136,8 @@ class RunRows {
     }
   }
 
-  /// Hours of a commitment that passed unused during the run are usage at what they cost. The rest covers hours after
-  /// the run and is a purchase; FOCUS sets its effective cost to 0, because later usage carries that cost.
+  /// Hours of a commitment that passed unused during the run are usage, charged at their price. The rest covers hours
+  /// after the run and is a purchase; FOCUS sets its effective cost to 0, because later usage carries that cost.
   void add_commitment(const Json& item, Charge whole) {
     const double unused = passed_unused(item, whole.quantity);
     const double share = whole.quantity > 0 ? unused / whole.quantity : 0;

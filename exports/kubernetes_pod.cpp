@@ -11,7 +11,7 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// True if pods start processes in each other over SSH: `ganymede train` on several nodes.
+/// True if a pod starts processes in other pods over SSH, which is the case for `ganymede train` on several nodes.
 bool over_ssh(const Launch& launch, const std::string& own_command) { return own_command.empty() && launch.nodes > 1; }
 
 /// Kubernetes replaces $(NAME) in the values of variables; "$$" stands for one "$".
@@ -25,7 +25,7 @@ OrderedJson variable(const std::string& name, const std::string& value) {
   return {{"name", name}, {"value", literal(value)}};
 }
 
-/// Labels by which the nodes of the launch are told in a cluster of its provider.
+/// Labels that select the launch's nodes in a cluster of its provider.
 OrderedJson node_selector(const Launch& launch) {
   OrderedJson out = OrderedJson::object();
   const platforms::KubernetesNodes& nodes = platforms::provider_of(launch.provider).kubernetes;

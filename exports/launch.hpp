@@ -1,5 +1,5 @@
 #pragma once
-// What a launch file needs of a result, a run of a sweep or a plan: what to rent and what to train.
+// The facts that a launch file needs from a result, a run of a sweep or a plan: what to rent and what to train.
 
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
@@ -11,7 +11,7 @@
 
 namespace ganymede::exports {
 
-/// What the runs of several seeds of one scenario came to.
+/// The outcomes of one scenario's runs with several seeds.
 struct LaunchSeeds {
   struct Spread {
     double median = 0, low = 0, high = 0;

@@ -148,7 +148,7 @@ MlflowClient::MlflowClient(const std::string& uri, int timeout_s) : uri_(uri) {
   client.set_read_timeout(timeout_s);
   client.set_write_timeout(timeout_s);
   client.set_keep_alive(true);
-  client.set_tcp_nodelay(true);  // a request is written in pieces, each of which would wait for the other's receipt
+  client.set_tcp_nodelay(true);  // otherwise each piece of a request waits until the piece before it is acknowledged
   client.set_url_encode(false);  // paths come encoded
   const std::string user = credential("MLFLOW_TRACKING_USERNAME"), password = credential("MLFLOW_TRACKING_PASSWORD");
   const std::string token = credential("MLFLOW_TRACKING_TOKEN");

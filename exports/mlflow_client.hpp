@@ -48,8 +48,8 @@ class MlflowClient {
   std::unique_ptr<Connection> connection_;
 };
 
-/// The first 300 characters of a text, all others than printable ASCII replaced by spaces. What a server says may go to
-/// a terminal only in this form.
+/// Returns the first 300 characters of a text, with everything but printable ASCII replaced by spaces. Text from a
+/// server may go to a terminal only in this form.
 std::string printable_line(const std::string& text);
 
 }  // namespace ganymede::exports

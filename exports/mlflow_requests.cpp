@@ -127,7 +127,7 @@ class Sender {
 
   enum class Fate { accepted, refused, stopped };
 
-  /// `trouble` says why it is not accepted.
+  /// Sends one request. If it is not accepted, `trouble` says why.
   Fate send(const OrderedJson& request, std::string& trouble) {
     if (request.contains("upload")) return upload(request, trouble);
     if (request.contains("gives") && are_known(request["gives"])) return Fate::accepted;
@@ -139,7 +139,7 @@ class Sender {
     if (!body) return missing(trouble);
     const MlflowAnswer answer = client_.post(request["path"].get<std::string>(), *body);
     if (answer.error_code() == "RESOURCE_ALREADY_EXISTS") {
-      // Made by somebody else since it was looked for.
+      // Somebody else has created the object since this program looked for it.
       if (request.contains("existing")) return Fate::accepted;
       if (request.contains("find")) {
         const Fate fate = find(request["find"], trouble);
@@ -160,7 +160,8 @@ class Sender {
     return Fate::refused;
   }
 
-  /// What another request would meet too ends the sending.
+  /// The fate of a request that failed: refused if the error concerns this request alone, stopped if every other
+  /// request would meet it too.
   static Fate failed(const MlflowAnswer& answer, std::string& trouble) {
     trouble = answer.trouble;
     const int status = answer.status;
@@ -181,7 +182,7 @@ class Sender {
     return Fate::accepted;
   }
 
-  /// Sets found_; that nothing is there is no error.
+  /// Sets found_. It is no error if nothing is found.
   Fate find(const OrderedJson& find, std::string& trouble) {
     found_ = false;
     const bool by_query = find.contains("query");

@@ -18,6 +18,7 @@ struct MlflowRequests {
   std::map<std::string, std::string> known;  ///< the server's ids, by the names that requests use for them
   std::vector<nlohmann::ordered_json> open;  ///< requests that are not accepted yet, in order
 
+  /// Requests of a new export, none of which has been sent.
   static MlflowRequests made_of(std::vector<nlohmann::ordered_json> requests);
   /// Throws ConfigError with the line if the file is not of this form.
   static MlflowRequests read(const std::filesystem::path& file);
@@ -26,9 +27,9 @@ struct MlflowRequests {
 };
 
 /// Sends the open requests in order; those that are not accepted stay open. Sending ends at an error that every request
-/// would meet: the server is down, slow, at fault or wants other credentials. A single request that is refused is
-/// skipped, with those that need its id. What is on the server already is found and not made again. Returns messages
-/// for people, one for each request that was not accepted.
+/// would meet: the server is down, slow or faulty, or it demands other credentials. A single request that is refused is
+/// skipped, with those that need its id. Objects that the server already has are found and not created again. Returns
+/// messages for people, one for each request that was not accepted.
 std::vector<std::string> send(MlflowRequests& requests, MlflowClient& client,
                               const std::function<void(std::size_t done)>& progress);
 

@@ -16,8 +16,8 @@ namespace {
 using Json = nlohmann::json;
 using Request = nlohmann::ordered_json;
 
-// Limits of mlflow/utils/validation.py. That of a parameter's value is the one of servers before 2.8, counted in bytes,
-// which is stricter than their count of characters.
+// Limits of mlflow/utils/validation.py. The limit of a parameter's value is that of servers before 2.8. It is counted
+// in bytes here, which is stricter than the servers' count of characters.
 constexpr std::size_t kMetricsABatch = 1000, kParamsABatch = 100, kTagsABatch = 100;
 constexpr std::size_t kParamValue = 500, kTagValue = 5000, kKey = 250;
 constexpr const char* kRunTag = "ganymede.run";
@@ -174,7 +174,7 @@ std::vector<Run> runs_of(const report::Document& document, const MlflowOptions& 
       return runs;
     }
     case report::DocumentKind::plan:
-    case report::DocumentKind::validation:  // load_document gives none here
+    case report::DocumentKind::validation:  // load_document() does not return this kind here
       break;
   }
   std::vector<Json> rows;

@@ -13,7 +13,7 @@ struct SkypilotOptions {
   std::string image = {};           ///< container image; empty: SkyPilot's default
   std::string setup = {};           ///< a line for bash that prepares each node; empty: a default
   std::string dataset = "builtin";  ///< "builtin", or a folder or bucket to mount, as SkyPilot's file_mounts take it
-  int disk_gb = 256;
+  int disk_gb = 256;                ///< size of each node's disk in GB
 };
 
 /// Returns the task as YAML. Throws ConfigError for a provider that SkyPilot does not rent from, and for a name that is

@@ -61,7 +61,7 @@ Estimate estimate(const Json& spread) {
 
 double total_s(const Json& run) { return run.at("time").at("total_s").get<double>(); }
 
-/// The run of median time. Of two runs in the middle, the faster one.
+/// The run of median time; if two runs are in the middle, the faster one.
 const Json* median_run(Runs runs) {
   const auto middle = runs.begin() + static_cast<std::ptrdiff_t>((runs.size() - 1) / 2);
   std::nth_element(runs.begin(), middle, runs.end(),
@@ -80,7 +80,7 @@ bool keeps_its_gpus(const Json& run) {
   return policy.empty() || policy == "fixed";
 }
 
-/// The GPUs that were asked for at first, if the run says so.
+/// The GPUs that the run requested at first, or `default_value` if the document does not say.
 int asked_gpus(const Json& run, int default_value) {
   if (!run.contains("launch")) return default_value;
   int sum = 0;
@@ -97,7 +97,7 @@ Json asked_per_node(const Json& run) {
   return out.size() == 1 ? out.front() : out;
 }
 
-/// Adds the GPUs of each node to the names of candidates that nothing else tells apart.
+/// Adds the GPUs of each node to what candidates rent, if their names would otherwise be the same.
 void name_parts(std::vector<ReportCandidate>& candidates) {
   const auto place = [](const ReportCandidate& of) { return of.infrastructure + ", " + of.rented; };
   std::map<std::string, std::set<std::string>> parts;
@@ -190,7 +190,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.risk_assumed = marks.risk_assumed;
   out.price_doubtful = marks.price_doubtful;
   out.runs = request.value("seeds", 1);
-  // A plan keeps no bills. The part of the instances is what its nodes cost for the whole time.
+  // A plan keeps no bills. The instances' part of the cost is the hourly price of the nodes for the whole time.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
   out.images_per_s = request.at("images").get<double>() / out.time_s.middle;
@@ -203,8 +203,8 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   return out;
 }
 
-/// Groups of runs that differ in their seed alone. The number of GPUs that a policy came to hold is an outcome and does
-/// not tell groups apart.
+/// Groups of runs that differ in their seed alone. The number of GPUs that a policy held in the end is an outcome, so
+/// it does not separate groups.
 std::string kind_of(const Json& run) {
   std::string key;
   for (const char* part : {"platform", "market", "allocation", "gpu", "scheme", "mode", "placement", "policy"})

@@ -17,7 +17,7 @@ struct Estimate {
 
 /// One thing to compare: a run, runs that differ in their seed alone, or a candidate of a plan.
 struct ReportCandidate {
-  std::string infrastructure;  ///< provider, region and market where it is not on demand
+  std::string infrastructure;  ///< provider and region, and the market if it is not on demand
   std::string rented;          ///< "2 x p3.2xlarge"
   std::string market, gpu, scheme, policy;
   /// The most GPUs that a run held at a time; with a policy, some run may have held only `fewest_gpus`.
@@ -32,20 +32,20 @@ struct ReportCandidate {
   /// The parts of usd.middle that scale with the prices of instances, at spot prices and at others. 0 for several runs,
   /// each of which has its own (instance_usd()).
   double spot_usd = 0, instance_usd = 0;
-  double images_per_s = 0;                            ///< while training; for a plan's candidate over its whole time
-  double gpu_busy = 0;                                ///< from 0 to 1
-  double kwh, kg_co2e;                                ///< not finite: unknown
-  double losses = 0;                                  ///< nodes lost, mean over the runs
-  double met_share = 1;                               ///< share of the runs that meet the goals
-  bool chosen = false;                                ///< the plan chose it
+  double images_per_s = 0;  ///< median rate while training; for a plan's candidate, over its whole time
+  double gpu_busy = 0;      ///< from 0 to 1
+  double kwh, kg_co2e;      ///< medians over the runs; not finite if unknown
+  double losses = 0;        ///< nodes lost, mean over the runs
+  double met_share = 1;     ///< share of the runs that meet the goals
+  bool chosen = false;      ///< the plan chose it
   bool risk_assumed = false, price_doubtful = false;  ///< the plan's marks (plans.hpp)
-  bool scales = true;                                 ///< its GPUs stay the same: it is a point of a scaling curve
-  bool has_ledger = false;
+  bool scales = true;       ///< its number of GPUs never changes, so that it is a point of a scaling curve
+  bool has_ledger = false;  ///< gpu_seconds is known; plans do not record it
   std::array<double, kGpuUseNames.size()> gpu_seconds{};  ///< mean over the runs
   /// The run that the report shows in detail: the only one, or the one of median time. Points into the document; null
   /// for a plan's candidate.
   const nlohmann::json* run = nullptr;
-  std::vector<const nlohmann::json*> of_runs;  ///< all runs, in the document
+  std::vector<const nlohmann::json*> of_runs;  ///< all runs; the pointers point into the document
 };
 
 /// Returns one candidate for a `ganymede.result/1`, one for each configuration of a `ganymede.sweep/1`, or one for each
@@ -56,7 +56,7 @@ std::vector<ReportCandidate> candidates_of(const nlohmann::json& document);
 /// the order of plans. Candidates without a price are left out.
 std::vector<std::size_t> pareto_of(const std::vector<ReportCandidate>& candidates);
 
-/// "8 x V100", or "4 to 8 x V100".
+/// The candidate's GPUs as text: "8 x V100", or "4 to 8 x V100" if their number changed.
 std::string gpus_of(const ReportCandidate& of);
 
 /// What the instances of a run cost in dollars, at spot prices or at all others.

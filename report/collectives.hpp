@@ -11,6 +11,7 @@ namespace ganymede::report {
 /// Returns a table of size, scheme, time, algbw and busbw as in nccl-tests, and what limits each time; then a ranking
 /// for each size. It is fitted to `width` columns (table.hpp).
 std::string collectives_text(const nlohmann::json& rows, std::size_t width = kAnyWidth);
+/// Returns CSV with one line for each of these rows.
 std::string collectives_csv(const nlohmann::json& rows);
 
 }  // namespace ganymede::report

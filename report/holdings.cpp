@@ -46,7 +46,7 @@ std::vector<Holding> holdings_of(const Json& run) {
     const auto what = event.at("event").get<std::string>();
     const double at = event.at("at_s").get<double>();
     if (what == "ready")
-      // Training begins with the nodes that have come by then.
+      // Training begins, so all requested nodes have started except those that the provider does not have.
       for (auto& [name, pool] : pools) {
         if (pool.asked == pool.waiting) continue;
         end_holding(name, pool, at);

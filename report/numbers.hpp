@@ -5,11 +5,14 @@
 
 namespace ganymede::report {
 
-/// "1:02:03", but "599.0 s" or the like below ten minutes.
+/// The duration as "1:02:03"; below ten minutes in seconds, for example "599.0 s".
 std::string clock(double seconds);
+/// A share from 0 to 1 in percent, for example "25.0 %" for 0.25.
 std::string percent(double share);
+/// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
 
+/// "LOW .. HIGH", with both ends written by `shown`.
 std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }
 
 }  // namespace ganymede::report

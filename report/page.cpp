@@ -39,7 +39,7 @@ std::string hash_of(const std::string& text) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int length = 0;
   EVP_Digest(text.data(), text.size(), digest.data(), &length, EVP_sha256(), nullptr);
-  constexpr std::size_t kBase64Size = 128;  // of 64 bytes at most, and its end
+  constexpr std::size_t kBase64Size = 128;  // bytes: base64 of a hash of at most 64 bytes, and the terminating zero
   std::array<unsigned char, kBase64Size> base64{};
   const int size = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(length));
   return "'sha256-" + std::string(base64.begin(), base64.begin() + size) + "'";
@@ -58,7 +58,7 @@ std::string embedded_json(const nlohmann::ordered_json& data) {
   return out;
 }
 
-/// At most so many candidates: the Pareto set, those that the document marks, and an even sample of the others by cost.
+/// At most `most` candidates: the Pareto set, those that the document marks, and an even sample of the others by cost.
 std::vector<ReportCandidate> shown(std::vector<ReportCandidate> all, std::size_t most) {
   if (all.size() <= most) return all;
   std::vector<bool> keep(all.size(), false);
@@ -126,7 +126,7 @@ std::string html_of(const Section& section) {
 }  // namespace
 
 std::string html_of(const Table& table, const std::string& caption, const std::string& id) {
-  constexpr std::size_t kLong = 60;  // rows: laid out when they come into view
+  constexpr std::size_t kLong = 60;  // rows; a browser lays out those of a longer table when they come into view
   return fmt::format(
       "<div class=\"scroll{3}\" tabindex=0 role=region aria-label=\"{0}\"><table{1}>\n<caption>{0}</caption>\n{2}"
       "</table></div>\n",

@@ -25,7 +25,7 @@ Out rounded(double value) {
   return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
 }
 
-/// A column of texts of which only few are different: a list of the texts, and an index for each row.
+/// A column with only a few different texts, stored as a list of these texts and an index for each row.
 class Words {
  public:
   void add(const std::string& word) {
@@ -119,7 +119,8 @@ Out details_of(const PageInput& page) {
   return out;
 }
 
-/// For candidates with several runs: the time and cost of each run, the ends of its cost and the instances' part of it.
+/// For candidates with several runs: the time of each run, its cost with both ends of the interval, and the instances'
+/// part of it.
 Out seeds_of(const PageInput& page) {
   Out out = Out::array();
   for (std::size_t i = 0; i < page.candidates.size(); ++i) {
@@ -155,9 +156,9 @@ Out cells_of(const Json& document) {
   return out;
 }
 
-/// The number of kinds of `step_spans` is at most this.
+/// The highest number of kinds of spans in `step_spans`.
 constexpr std::size_t kKinds = 16;
-/// Kinds that have a track of their own beside that of the worker's computation.
+/// Indices of the kinds that have tracks of their own, beside the track of the worker's computation.
 constexpr int kCommunication = 2;
 constexpr int kInput = 5;
 

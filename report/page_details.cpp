@@ -1,4 +1,4 @@
-// The sections of single runs: the bill, what happened when, what workers do in a step.
+// The sections of single runs: the bill, the timeline of events, and what workers do in a step.
 
 #include <fmt/format.h>
 

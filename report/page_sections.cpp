@@ -96,7 +96,7 @@ Section summary_of_run(const PageInput& page) {
   out.about = fmt::format("{}: {} x {}, scheme {}.{} {}", escaped(name_of(run)), run.gpus, escaped(run.gpu),
                           escaped(run.scheme), goals_of(page.document, page.kind), intervals_of(page.document));
   if (!goals_of(page.document, page.kind).empty()) out.tables += verdict_of(page.document);
-  // These are the numbers that the terminal shows, in the same words.
+  // This is the text that the terminal shows.
   out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
                 "</pre></details>\n";
   return out;
@@ -220,10 +220,11 @@ Section comparison(const PageInput& page) {
   return out;
 }
 
-/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, for
-/// all schemes alike: the fewest may be one GPU, which needs no scheme.
+/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, and
+/// is the same for all schemes, because the fewest may be one GPU, which needs no scheme.
 void add_scaling(const PageInput& page, std::vector<Section>& sections) {
-  using Points = std::map<int, double>;  // images a second by GPUs; of several shapes the fastest
+  // Images a second by number of GPUs; the fastest if several shapes have that number.
+  using Points = std::map<int, double>;
   std::map<std::string, std::map<std::string, Points>> kinds;
   for (const ReportCandidate& of : page.candidates)
     if (of.scales && std::isfinite(of.images_per_s)) {
@@ -256,7 +257,7 @@ void add_scaling(const PageInput& page, std::vector<Section>& sections) {
                       html_of(table, "Scaling")});
 }
 
-/// The candidates that further tables list: those that no other beats and the cheapest of the rest, by cost.
+/// The highest number of candidates in further tables: the Pareto set and the cheapest of the others, by cost.
 constexpr std::size_t kMaxListed = 300;
 
 std::vector<std::size_t> listed(const PageInput& page) {

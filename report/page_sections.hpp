@@ -10,9 +10,10 @@
 
 namespace ganymede::report {
 
-/// The page shows a sample if there are more candidates, because a person cannot tell more points apart.
+/// The highest number of candidates on a page, because a person cannot tell more points apart. If there are more, the
+/// page shows a sample.
 inline constexpr std::size_t kMaxCandidates = 3000;
-/// Bars of a Gantt chart; neighbours of more bars are drawn as one.
+/// The highest number of bars in a Gantt chart. If there are more, neighbouring bars are drawn as one.
 inline constexpr std::size_t kMaxSpans = 20'000;
 
 /// What the sections are made from. Indices refer to `candidates`.
@@ -21,8 +22,9 @@ struct PageInput {
   std::string kind;                         ///< "result", "sweep", "plan" or "validation"
   std::vector<ReportCandidate> candidates;  ///< those that the page shows
   std::vector<std::size_t> pareto;
-  std::size_t all_candidates = 0;     ///< in the document, shown or not
-  std::vector<std::size_t> detailed;  ///< candidates whose bill and events are shown, the one shown at first in front
+  std::size_t all_candidates = 0;  ///< in the document, shown or not
+  /// The candidates whose bill and events are shown. The first one is shown when the page opens.
+  std::vector<std::size_t> detailed;
 };
 
 /// A section of the page. Each chart is a place that the script draws into, with a label for readers who cannot see it.
@@ -33,6 +35,7 @@ struct Section {
   std::string tables;                                       ///< HTML
 };
 
+/// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);
 /// Adds the sections of single runs: bill, timeline, steps.
 void add_details(const PageInput& page, std::vector<Section>& sections);
@@ -41,7 +44,7 @@ void add_provenance(const PageInput& page, std::vector<Section>& sections);
 /// Adds the section that compares predictions with measurements, if the document is a validation.
 void add_validation(const PageInput& page, std::vector<Section>& sections);
 
-/// The table as HTML. A large one scrolls by itself; rows are numbered for the script.
+/// Returns the table as HTML. A long table scrolls inside the page; rows have numbers, which the script uses.
 std::string html_of(const Table& table, const std::string& caption, const std::string& id = "");
 
 /// What the page's script draws, as JSON.

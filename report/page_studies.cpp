@@ -42,7 +42,7 @@ Section overview(const Json& document) {
   return out;
 }
 
-/// Identifiers are numbered, because the names of studies may hold any text.
+/// The section's identifier has `number` instead of the study's name, because a name may hold any text.
 Section of_study(const Json& study, std::size_t number) {
   Section out{"study-" + std::to_string(number), study.at("title"), "", {}, ""};
   out.about = "Source: " + escaped(study.value("source", ""));

@@ -73,13 +73,13 @@ std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
 }
 
-/// For a candidate on the user's own machines, what its price assumes about owning them.
+/// Appends to `mark`, for a candidate on the user's own machines, what its price assumes about owning them.
 std::string marked(std::string mark, const Json& row) {
   if (!row.contains("owned")) return mark;
   return mark + (mark.empty() ? "" : "; ") + "owned: " + row.at("owned").get<std::string>();
 }
 
-/// True if the stated error of a candidate reaches beyond a goal.
+/// True if the upper end of a candidate's time or cost misses a goal.
 bool may_miss(const Json& row, const Json& request) {
   const auto high = [&](const char* what) { return row.at(what).at("interval").at(1).get<double>(); };
   const bool late = !request.at("deadline_s").is_null() && high("time_s") > request.at("deadline_s").get<double>();

@@ -30,7 +30,7 @@ std::string text(const Json& run, const char* pointer) {
 double dollars(const Json& run) { return std::strtod(text(run, "/cost/total_usd").c_str(), nullptr); }
 
 double training_s(const Json& run) { return number(run, "/time/step_mean_s") * number(run, "/time/steps"); }
-/// Shares of all GPU time that is held, with boot and unused GPUs, as the result's gpu_busy.
+/// The share of all held GPU time, boot and unused GPUs included, during which GPUs are busy (the result's gpu_busy).
 double busy(const Json& run) { return number(run, "/utilization/gpu_busy"); }
 double exposed(const Json& run) {
   return number(run, "/gpu_seconds/exposed_communication") / number(run, "/gpu_seconds/total");
@@ -105,7 +105,7 @@ std::string events_text(const Json& run, std::size_t width) {
   return table.text(width) + "\n";
 }
 
-/// ", seed 1 alone; 17 of 20 seeds meet the goals".
+/// What follows the verdict on the goals, for example ", seed 1 alone; 17 of 20 seeds meet the goals".
 std::string verdict_of_seeds(const Json& run) {
   const std::string own = fmt::format(", seed {} alone", run.at("provenance").at("seed").dump());
   if (!run.contains("seeds")) return by_chance(run) ? own : "";
@@ -213,7 +213,7 @@ Table summary_of(const Json& run) {
 std::string gpu_seconds_text(const Json& run, std::size_t width) {
   Table gpu_seconds({"GPU-seconds", ">s", ">share"});
   const double total = number(run, "/gpu_seconds/total");
-  // Largest first. The order of the result's text is lost when it is parsed.
+  // Sorted, the largest first, because parsing loses the order of the result's text.
   std::vector<std::pair<double, std::string>> uses;
   for (const auto& [use, seconds] : run.at("gpu_seconds").items())
     if (use != "total" && seconds.get<double>() >= 0.05) uses.emplace_back(seconds.get<double>(), use);

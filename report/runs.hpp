@@ -13,11 +13,13 @@ bool by_chance(const nlohmann::json& run);
 
 /// Returns a ganymede.result/1 in full. Tables and prose fit `width` columns (table.hpp), here and below.
 std::string run_text(const nlohmann::json& run, std::size_t width = kAnyWidth);
+/// Returns a ganymede.result/1 as CSV.
 std::string run_csv(const nlohmann::json& run);
 
 /// Returns a ganymede.sweep/1 as a table that marks the cheapest and the fastest run. The speed-up of a run compares
 /// it, at equal images trained, with the first run on the same platform that has the fewest GPUs.
 std::string sweep_text(const nlohmann::json& sweep, std::size_t width = kAnyWidth);
+/// Returns a ganymede.sweep/1 as CSV with one line for each run.
 std::string sweep_csv(const nlohmann::json& sweep);
 
 }  // namespace ganymede::report

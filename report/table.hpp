@@ -10,7 +10,7 @@
 
 namespace ganymede::report {
 
-/// The text for HTML, also inside an attribute's value: & < > " ' are written as entities.
+/// Returns the text for HTML, also for the value of an attribute: & < > " ' become entities.
 std::string escaped(std::string_view text);
 
 class Table {
@@ -19,7 +19,7 @@ class Table {
   explicit Table(std::vector<std::string> names);
   /// Adds a row. Precondition: one cell for each column.
   void add(std::vector<std::string> cells);
-  /// Adds a line below the last row.
+  /// Adds a horizontal line below the last row.
   void rule();
 
   /// Returns the table as text. If it is wider than `width` columns, headings and then words take several lines, in the

@@ -14,13 +14,13 @@
 
 namespace ganymede::serve {
 
-/// 256 bits of the system's randomness, as 64 hexadecimal digits. Failure if there is none.
+/// Returns 256 random bits from the system as 64 hexadecimal digits. Throws Failure if the system gives none.
 std::string random_token();
 
 /// True if the texts are equal. The time it takes depends on their lengths alone.
 bool same_secret(std::string_view a, std::string_view b);
 
-/// What a request says about its sender; "" for what is missing.
+/// What a request says about its sender. A part that the request lacks is "".
 struct Caller {
   std::string method, host, origin, authorization;
   std::string token;      ///< "?token=" of the address

@@ -81,7 +81,7 @@ struct Prepared {
   unsigned int first_closed = 0;
   for (const int descriptor : prepared.descriptors)
     if (descriptor >= 0) ::dup2(descriptor, static_cast<int>(first_closed++));
-  ::close_range(first_closed, ~0U, 0);  // connections of the server among them
+  ::close_range(first_closed, ~0U, 0);  // closes all other descriptors, such as the server's connections
   if (::chdir(prepared.folder) == 0) ::execv("/proc/self/exe", prepared.arguments.data());
   ::_exit(127);
 }
@@ -112,7 +112,7 @@ class Child {
     pid_ = ::fork();
     if (pid_ < 0) throw system_failure("cannot start a child process");
     if (pid_ == 0) be_child(prepared);
-    ::setpgid(pid_, pid_);  // in both processes: the group must exist before it is killed
+    ::setpgid(pid_, pid_);  // parent and child both do this, because the group must exist before it is killed
     try {
       handle_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)), "cannot watch a child process");
     } catch (const Failure&) {
@@ -201,7 +201,7 @@ CommandEnd run_command(const CommandRun& run, const StopSignal& stop, Clock::tim
       next = Clock::now() + kGrace;
     }
   }
-  child.signal(SIGKILL);  // what it left in its group; the group exists until the child is reaped
+  child.signal(SIGKILL);  // ends what the child left in its group, which exists until the child is reaped
   CommandEnd end = child.reap();
   end.why = why;
   return end;

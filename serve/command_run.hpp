@@ -29,7 +29,7 @@ class StopSignal {
 };
 
 struct CommandRun {
-  std::vector<std::string> arguments;  ///< behind the program's name
+  std::vector<std::string> arguments;  ///< without the program's name
   std::filesystem::path folder;        ///< the working directory
   std::string output, log;             ///< files in `folder` for its standard output and standard error
   bool progress = false;               ///< the command has the option --progress-fd
@@ -48,7 +48,7 @@ struct CommandEnd {
 
 /// Runs the command until it ends, `stop` is raised or `until` has passed. In the last two cases its whole process
 /// group is asked to end (SIGTERM) and killed two seconds later. No process of the group is left when this returns, and
-/// the child is killed if the calling thread ends. Failure if it cannot be started.
+/// the child is killed if the calling thread ends. Throws Failure if it cannot be started.
 CommandEnd run_command(const CommandRun& run, const StopSignal& stop, std::chrono::steady_clock::time_point until,
                        const std::function<void(const Progress&)>& progress);
 

@@ -18,9 +18,9 @@ namespace {
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
 constexpr auto kFarewell = std::chrono::seconds(1);
-constexpr std::size_t kMaxDiscarded = 1 << 20;  ///< bytes of a refused caller who goes on sending
+constexpr std::size_t kMaxDiscarded = 1 << 20;  ///< bytes that are read from a refused caller who continues to send
 constexpr int kAnswerBuffer = 256 << 10;  ///< bytes: every page of the program fits, so that no reader holds a thread
-constexpr int kAcceptedAtOnce = 64;       ///< then the open connections are read
+constexpr int kAcceptedAtOnce = 64;       ///< connections accepted in one turn, so that open ones are read in between
 
 }  // namespace
 

@@ -16,7 +16,7 @@ struct Bounds {
   std::size_t connections = 512;  ///< open at once; one more closes the one that has waited longest for its head
 };
 
-/// A connection whose head has been received. The receiver of this closes the socket.
+/// A connection whose head has been received. Whoever receives it must close the socket.
 struct Arrival {
   int socket;
   std::string received;                       ///< begins with the head
@@ -27,8 +27,8 @@ class Doorkeeper {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// `listener` and `wake` must outlive this; a readable `wake` ends a turn. A request must be received within
-  /// `patience`.
+  /// `listener` and `wake` must outlive this; turn() returns when `wake` becomes readable. A request must be received
+  /// within `patience`.
   Doorkeeper(int listener, int wake, const Bounds& bounds, Clock::duration patience);
   Doorkeeper(const Doorkeeper&) = delete;
   Doorkeeper& operator=(const Doorkeeper&) = delete;

@@ -32,7 +32,7 @@ constexpr Dataset kDatasets[] = {{"mnist", 60'000, 28 * 28},
                                  {"celeba", 202'599, 64 * 64 * 3},
                                  {"ffhq", 70'000, 256 * 256 * 3}};
 
-/// The data set whose images have that size; the one with the largest images if there is none.
+/// The data set whose images have that size; if there is none, the data set with the largest images.
 std::string dataset_of(double bytes_per_image) {
   for (const Dataset& dataset : kDatasets)
     if (dataset.bytes_per_image == bytes_per_image) return dataset.name;
@@ -123,7 +123,7 @@ OrderedJson needing_files() {
   return names;
 }
 
-/// All options but the checkpoints, which may change while the server runs.
+/// All options except checkpoints, which may change while the server runs.
 const OrderedJson& fixed_options() {
   static const OrderedJson fixed = [] {
     OrderedJson workloads = OrderedJson::array();

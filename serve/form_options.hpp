@@ -1,6 +1,6 @@
 #pragma once
 // What the page offers: everything that comes with the program, and the checkpoints that the user has named. A request
-// chooses among these alone; it can name neither a file nor a policy that runs a program of the user's.
+// can choose only among these; it can name neither a file nor a policy that runs one of the user's programs.
 
 #include <cstdint>
 #include <filesystem>
@@ -23,7 +23,7 @@ struct WorkloadOption {
 
 /// Recorded traces, then lists of layers. Read once, on first use.
 const std::vector<WorkloadOption>& workload_options();
-/// Policies that decide without a file of the user's: neither a program nor a trained table.
+/// Policies that need no file from the user, that is neither a program nor a trained table.
 const std::vector<std::string>& policy_options();
 
 /// The checkpoints of `named` and those in the directories of `folder`, which need not exist.

@@ -147,7 +147,7 @@ std::vector<JobRecord> JobStore::load(std::vector<std::string>& remarks) {
 void JobStore::save_or_say(const JobRecord& record, std::vector<std::string>& remarks) const {
   try {
     save(record);
-  } catch (const std::exception& error) {  // a full disk, for example: the jobs are shown all the same
+  } catch (const std::exception& error) {  // a full disk, for example; the jobs are shown nevertheless
     remarks.emplace_back(error.what());
   }
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Jobs on disk, so that a restarted server knows those of the one before. DATA/jobs/ID/ holds a job's record
+// Jobs on disk, so that a restarted server knows the jobs of the server before it. DATA/jobs/ID/ holds a job's record
 // (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/.
 
 #include <cstdint>
@@ -18,14 +18,14 @@ enum class JobState { queued, running, done, failed, cancelled, interrupted };
 std::string_view to_string(JobState state);
 
 struct JobRecord {
-  int id = 0;  ///< from 1, in the order in which they came
+  int id = 0;  ///< from 1, in the order in which jobs were submitted
   JobKind kind = JobKind::compare;
   std::string title;
   JobState state = JobState::queued;
   std::string created;           ///< UTC
-  double seconds = 0;            ///< for which it ran
+  double seconds = 0;            ///< during which it ran
   std::optional<int> exit_code;  ///< of the program; none if it was stopped or has not ended
-  std::string message;           ///< why there is no result, or what is wrong with it
+  std::string message;           ///< for people: why there is no result, or why the result may be of no use
   std::string note;              ///< why there is no report page beside the result
   std::int64_t peak_memory_bytes = 0;
 };
@@ -39,8 +39,8 @@ inline constexpr const char* kInputFile = "input.json";
 
 class JobStore {
  public:
-  /// Makes the folders, which only this user can read. ConfigError if they cannot be made, belong to another user or
-  /// are in use by another server.
+  /// Makes the folders, which only this user can read. Throws ConfigError if they cannot be made, belong to another
+  /// user or are in use by another server.
   explicit JobStore(std::filesystem::path data);
   JobStore(const JobStore&) = delete;
   JobStore& operator=(const JobStore&) = delete;

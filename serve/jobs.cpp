@@ -85,7 +85,7 @@ int Jobs::submit(const Form& form) {
   const int id = store_.make();
   try {
     write_file(store_.folder(id) / kInputFile, form.input);
-  } catch (...) {  // a full disk
+  } catch (...) {  // for example, the disk is full
     std::error_code ignored;
     std::filesystem::remove_all(store_.folder(id), ignored);
     throw;

@@ -30,17 +30,18 @@ struct JobOptions {
   std::function<void(const std::string&)> remark{};  ///< gets messages for people, from any thread
 };
 
-/// The queue is full. The message says what to do.
+/// Thrown if the queue is full or the server is ending. The message says what to do.
 struct QueueFull : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
+/// Thrown for an id that no job has.
 struct NoSuchJob : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
 class Jobs {
  public:
-  /// Loads the jobs of earlier servers. ConfigError as JobStore throws it.
+  /// Loads the jobs of earlier servers. Throws ConfigError in the same cases as JobStore.
   explicit Jobs(JobOptions options);
   Jobs(const Jobs&) = delete;
   Jobs& operator=(const Jobs&) = delete;
@@ -50,12 +51,13 @@ class Jobs {
   Checkpoints checkpoints() const;
   const JobOptions& options() const { return options_; }
 
-  /// Queues a job and returns its id. QueueFull if no more may wait.
+  /// Queues a job and returns its id. Throws QueueFull if no more jobs may wait.
   int submit(const Form& form);
-  /// Takes the job from the queue or stops it. ConfigError if it has ended.
+  /// Takes the job from the queue or stops it. Throws ConfigError if it has ended. This and the functions below throw
+  /// NoSuchJob for an id that no job has.
   void cancel(int id);
   /// Queues a job again that was cancelled, interrupted or failed. It gets the same input and the same folder, in which
-  /// a sweep finds the runs that it has done. ConfigError for other states.
+  /// a sweep finds the runs that it has done. Throws ConfigError for other states, and QueueFull as submit() does.
   void again(int id);
 
   /// The newest jobs first, at most 200.

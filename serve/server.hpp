@@ -16,7 +16,7 @@ struct ServerOptions {
 
 class Server {
  public:
-  /// Binds the port. ConfigError if it is in use. `jobs` must outlive this.
+  /// Binds the port. Throws ConfigError if it is in use. `jobs` must outlive this.
   Server(Jobs& jobs, const ServerOptions& options);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

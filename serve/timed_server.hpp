@@ -21,7 +21,7 @@ struct Patience {
   Seconds request{10}, answer{30};
 };
 
-/// Hides the functions of the library with the same names.
+/// Its functions hide those of the library with the same names.
 class TimedServer : public httplib::Server {
  public:
   explicit TimedServer(const Patience& patience = {}, const Bounds& bounds = {});

@@ -15,7 +15,7 @@ using nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Nodes of one GPU on links of 12.5 GB/s; a NIC has 5 us, the switch none, and nothing else costs anything.
+/// One-GPU nodes on links of 12.5 GB/s. A NIC has a latency of 5 us and the switch none; nothing else takes time.
 constexpr const char* kStar = R"({ "schema": "ganymede.platform/1",
   "gpus": { "X": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "1000000GB/s" } },
   "instances": { "one": { "gpu": "X", "gpus": 1, "nic": { "bandwidth": "12.5GB/s", "latency": "5us" } },
@@ -103,7 +103,7 @@ TEST(AllReduce, ATimelineHoldsEveryMessage) {
   EXPECT_NEAR(end, rows[0]["time_s"].get<double>() * 1e6, 1e-6 * end);
 }
 
-// Two rings of every other rank cross the same NICs: each gets half of the bandwidth.
+// Two rings, each over every other rank, cross the same NICs, so each gets half of the bandwidth.
 TEST(AllReduce, CommunicatorsAtOnceShareTheLinks) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
@@ -116,7 +116,7 @@ TEST(AllReduce, CommunicatorsAtOnceShareTheLinks) {
 }
 
 // Derived by hand: 1 MB at 12.5 GB/s takes 80 us. The other two messages arrive within 2 x 80 us + 10 us, so the late
-// rank has rank 0's downlink for itself; then three copies share rank 0's uplink.
+// rank has rank 0's downlink to itself; then three copies share rank 0's uplink.
 TEST(AllReduce, ALateRankDelaysReduceToOneByLessThanAWholeCollective) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);

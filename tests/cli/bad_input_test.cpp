@@ -1,4 +1,4 @@
-// Every bad input: one clear located message, exit code 2, no output file.
+// Every bad input gives one clear message that names the place, exit code 2, and no output file.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-/// Exit code 2, one line on stderr that holds all `parts`, nothing on stdout.
+/// Expects exit code 2, one line on stderr that contains all `parts`, and nothing on stdout.
 void expect_rejected(const std::string& arguments, const std::vector<std::string>& parts) {
   const Outcome outcome = run_program(arguments);
   EXPECT_EQ(outcome.code, 2) << arguments << "\n" << outcome.err;
@@ -20,7 +20,7 @@ void expect_rejected(const std::string& arguments, const std::vector<std::string
   for (const auto& part : parts) EXPECT_THAT(outcome.err, HasSubstr(part)) << arguments;
 }
 
-/// The committed example with one value replaced.
+/// Arguments that simulate the committed example with the options in `more`.
 std::string simulate(const Scratch& scratch, const std::string& more) {
   const Outcome example = run_program("example scenario");
   return "simulate " + scratch.write("scenario.json", example.out) +

@@ -1,4 +1,4 @@
-// The way through: train, check, simulate, sweep, as in the README.
+// The whole way of the README: train, check, simulate, sweep.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ TEST(Commands, ExamplesAreValid) {
                   " --set /platform/instance=node --set /platform/region=room-1 --set /platform/nodes=2 --format json");
   EXPECT_EQ(own.code, 0) << own.err;
   EXPECT_EQ(json::parse(own.out)["run"]["gpus"], 8);
-  // Another target than the example's: of two the scenario would have one too many.
+  // Replaces the example's target, because a scenario with two targets is refused.
   const Outcome steps = run_program("simulate " + scenario + trace +
                                     " --set /workload/epochs=null --set /workload/steps=20000 --format json");
   EXPECT_EQ(steps.code, 0) << steps.err;
@@ -113,7 +113,7 @@ TEST(Commands, ResultsGoToAFileWhole) {
 }
 
 TEST(Commands, TheCheckReportsPredictionAndMeasurement) {
-  // Whether the interval holds is the machine's affair (exit code 0 or 1); that both are reported is ours.
+  // Whether the interval holds depends on the machine (exit code 0 or 1); both outcomes must be reported.
   const Scratch scratch;
   const std::string trace = (scratch / "trace.json").string();
   ASSERT_EQ(run_program("train --steps 60 --batch 16 --trace " + trace).code, 0);
@@ -134,7 +134,7 @@ TEST(Commands, DoctorAndListAnswer) {
   for (const char* provider : {"aws", "gcp", "azure", "private"})
     EXPECT_THAT(run_program("list providers").out, HasSubstr(provider));
   EXPECT_THAT(run_program("list models").out, HasSubstr("mlp-gan"));
-  // A summary with a comma is one cell.
+  // A summary that contains a comma must stay one cell.
   EXPECT_THAT(run_program("list providers --format csv").out,
               testing::AllOf(testing::StartsWith("name,summary\r\n"), HasSubstr("\r\naws,\"")));
   EXPECT_THAT(run_program("doctor --format csv").out,

@@ -1,5 +1,5 @@
-// Programs of the user's that decide: whatever they start, read or write, their limit binds, and nothing of them is
-// left.
+// Policies that are programs of the user's: whatever they start, read or write, their time limit holds, and none of
+// their processes is left at the end.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using Json = nlohmann::json;
 
-/// Ends what hangs: 124 then.
+/// Ends a simulation that hangs; its exit code is then 124.
 constexpr const char* kPatience = "timeout 20";
 
 class ExternalPolicyTest : public testing::Test {
@@ -40,7 +40,7 @@ class ExternalPolicyTest : public testing::Test {
   Scratch scratch_;
 };
 
-/// Whether a process has these words for its command.
+/// True if some process has exactly these words as its command line.
 bool runs(const std::string& words) {
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
     std::string command = content_of(entry.path() / "cmdline");
@@ -55,7 +55,7 @@ TEST_F(ExternalPolicyTest, ItsLimitBindsWhateverItStarts) {
   expect_failure({"sh", "-c", "sleep " + seconds + " | cat"}, "gave no answer within 1 s");
   expect_failure({"sh", "-c", "sleep " + seconds + " & exit 3"}, "ended with exit status 3");
   EXPECT_FALSE(runs("sleep " + seconds));
-  // One that leaves its group is not found, but nobody waits for it.
+  // A process that leaves the group is not ended, but the simulation does not wait for it.
   expect_failure({"sh", "-c", "setsid sleep 30 & exit 3"}, "ended with exit status 3");
 }
 
@@ -65,11 +65,11 @@ TEST_F(ExternalPolicyTest, WhatItSaysIsBounded) {
   EXPECT_THAT(loud.err, HasSubstr("gave no answer within 1 s"));
   EXPECT_THAT(loud.err, HasSubstr("has written 64 KiB to standard error"));
   EXPECT_LT(loud.err.size(), 70'000U);
-  // What it says before it dies is passed on.
+  // The message repeats what the program writes before it ends.
   expect_failure({"sh", "-c", "echo the reason >&2; exit 3"}, "the reason");
 }
 
-// 300 pools make an observation of more than a pipe holds, 64 KiB.
+// 300 pools make an observation that is larger than a pipe's buffer of 64 KiB.
 TEST_F(ExternalPolicyTest, ItsLimitBindsWhereItDoesNotRead) {
   Json pools = Json::array();
   for (int i = 0; i < 300; ++i) {
@@ -83,7 +83,8 @@ TEST_F(ExternalPolicyTest, ItsLimitBindsWhereItDoesNotRead) {
   }
 }
 
-// Also where the simulation is killed: the system would end the program itself, and not what that has started.
+// If the simulation is killed, the system alone would end the policy's program, but not the processes that it has
+// started.
 TEST_F(ExternalPolicyTest, NothingIsLeftOfItWhenTheSimulationIsKilled) {
   const std::string seconds = "478" + std::to_string(::getpid());
   const std::string ready = (scratch_ / "ready").string();

@@ -1,6 +1,6 @@
 #pragma once
-// What export mlflow needs of an MLflow server, in a thread, with the faults that a test asks for. It refuses what
-// MLflow's REST API refuses: other limits, unknown ids, runs of experiments that are not there, local sources.
+// A thread that serves the part of MLflow's REST API that `export mlflow` uses, with the faults that a test asks for.
+// Like MLflow it refuses requests beyond its limits, unknown ids, runs of unknown experiments, and local sources.
 
 #include <httplib.h>
 
@@ -64,7 +64,7 @@ class FakeMlflow {
     server_.set_tcp_nodelay(true);
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
-    while (!server_.is_running()) std::this_thread::yield();  // stop() before that would be lost
+    while (!server_.is_running()) std::this_thread::yield();  // a call of stop() before that would have no effect
   }
   FakeMlflow(const FakeMlflow&) = delete;
   FakeMlflow& operator=(const FakeMlflow&) = delete;
@@ -75,10 +75,10 @@ class FakeMlflow {
 
   std::string uri() const { return "http://127.0.0.1:" + std::to_string(port_); }
 
-  /// Called with each request's number, from 0, and its path, before it is carried out: a status other than 0 is the
-  /// answer instead. `lose` carries it out and then answers with that status.
+  /// Called with the number of each request, from 0, and its path. If `fault` returns a status other than 0, the server
+  /// answers with it and does not carry out the request; with `lose`, it carries out the request first.
   std::function<int(int, const std::string&)> fault, lose;
-  /// Seconds before every answer.
+  /// Seconds that the server waits before each answer.
   double slow_s = 0;
   std::string artifact_root = "mlflow-artifacts:/";
 
@@ -139,7 +139,7 @@ class FakeMlflow {
     return {
         {"info", {{"run_id", id}, {"artifact_uri", artifact_root + runs.at(id).experiment + "/" + id + "/artifacts"}}}};
   }
-  /// Answers filters of the one form that the client sends: tags.`key` = 'value'.
+  /// Answers a search with a filter of the only form that the client sends: tags.`key` = 'value'.
   Json search(const Json& body) const {
     const auto filter = body.at("filter").get<std::string>();
     const std::size_t tick = filter.find('`'), end = filter.find("` = '");

@@ -1,4 +1,4 @@
-// ganymede import nccl-tests as a user runs it: what it fits, what the overlay then gives, and what it refuses.
+// ganymede import nccl-tests as a user runs it: the fit, the times with its overlay, and refused logs.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ std::string log_line(std::int64_t bytes, double us, double factor) {
   return line.str();
 }
 
-/// What the program itself predicts of an allocation, as a log.
+/// The times that the program itself predicts for an allocation, as a log.
 std::string predicted_log(const std::string& allocation, double factor) {
   const Outcome outcome =
       run_program("allreduce " + allocation + " --bytes 8,4KiB,64KiB,1MiB,16MiB,256MiB --format json");
@@ -58,8 +58,8 @@ struct Fabric {
 
 class ImportNcclTests : public testing::TestWithParam<Fabric> {};
 
-// The log of one machine, imported for another of which only the link is known wrongly, gives the first one's link; and
-// laid over the second, its times.
+// The catalog `guess` differs from `truth` in a link alone. A log of `truth` that is imported for `guess` must give the
+// link of `truth`, and `guess` with this overlay must give the times of `truth`.
 TEST_P(ImportNcclTests, FindsTheLinkThatMadeTheLogAndItsTimes) {
   const std::string allocation = GetParam().allocation, member = GetParam().member;
   const Scratch scratch;
@@ -185,7 +185,8 @@ struct Accuracy {
 
 class PublicLogs : public testing::TestWithParam<Accuracy> {};
 
-// Two sizes of each are fitted, the others predicted: within 30 % below 64 KiB, 20 % to 1 MiB, 10 % beyond.
+// Two sizes of each log are fitted. The errors of the others must stay within 30 % below 64 KiB, 20 % up to 1 MiB, and
+// 10 % above.
 TEST_P(PublicLogs, ArePredictedWithinWhatTheProjectAims) {
   const auto& [name, factor, machine] = GetParam();
   const Scratch scratch;

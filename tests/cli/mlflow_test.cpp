@@ -1,4 +1,4 @@
-// ganymede export mlflow against a server that answers, refuses, breaks, hangs or is not there.
+// ganymede export mlflow with a server that answers, refuses, breaks, hangs or does not exist.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -35,12 +35,12 @@ class Mlflow : public testing::Test {
   Outcome send(const std::string& arguments, const std::string& environment = "") const {
     return run(arguments + " --tracking-uri " + server.uri(), environment);
   }
-  /// Requests that a file still holds, without its head.
+  /// The number of requests in a file, which is its number of lines without the head.
   static std::size_t open_in(const std::string& file) {
     const std::string text = content_of(file);
     return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 1;
   }
-  /// All that an export of two runs makes, once.
+  /// Expects everything that an export of two runs creates, and each thing once.
   void expect_two_whole_runs() const {
     ASSERT_THAT(server.runs, SizeIs(2));
     for (const auto& [id, of] : server.runs) {
@@ -93,7 +93,7 @@ TEST_F(Mlflow, OfAPlanItsCandidates) {
 }
 
 TEST_F(Mlflow, WhatNobodyTakesIsKeptAndSentLater) {
-  // A port that was free a moment ago, and nobody listens on.
+  // The address of a port on which nobody listens any more.
   std::string gone;
   { gone = FakeMlflow().uri(); }
   const Outcome down = run(sweep + " --tracking-uri " + gone);
@@ -102,7 +102,7 @@ TEST_F(Mlflow, WhatNobodyTakesIsKeptAndSentLater) {
               AllOf(HasSubstr("0 of 11 requests accepted"), HasSubstr("nothing answers there"),
                     HasSubstr("ganymede export mlflow --replay '" + kept + "' --tracking-uri '" + gone + "'")));
   EXPECT_EQ(open_in(kept), 11U);
-  // Another export does not overwrite it; the same one goes on with it.
+  // Another export does not overwrite the file; the same export continues from it.
   EXPECT_THAT(send(sweep + " --experiment other").err, HasSubstr("of another export"));
   const Outcome replay = send("--replay " + kept);
   EXPECT_EQ(replay.code, 0) << replay.err;
@@ -113,7 +113,7 @@ TEST_F(Mlflow, WhatNobodyTakesIsKeptAndSentLater) {
   expect_two_whole_runs();
 }
 
-// Wherever a server breaks, and whether or not it had done what was asked, the next try makes everything once.
+// Whichever request breaks, and whether or not the server carried it out, after the next try everything exists once.
 TEST_F(Mlflow, AServerThatBreaksInTheMiddleLosesAndDoublesNothing) {
   for (const bool done : {false, true}) {
     for (int broken = 0; broken < 14; ++broken) {

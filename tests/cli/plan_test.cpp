@@ -49,7 +49,7 @@ TEST(CatalogCommand, ChecksAndCountsWhatToLookAt) {
                                  HasSubstr("deep discount")));
 }
 
-// What it prints as CSV can be edited and merged back; the copy is a platform that scenarios can name.
+// The catalog's CSV can be edited and merged back; the copy is a platform file that scenarios can name.
 TEST(CatalogCommand, MergesPricesIntoACopy) {
   const Scratch scratch;
   const std::string list = scratch.write("mine.csv",
@@ -126,7 +126,7 @@ TEST(PlanCommand, FromATargetToABill) {
   EXPECT_THAT(run_program("export csv " + file).out, HasSubstr("meets,true"));
 }
 
-// AWS and Azure sell eight A100 at a time in most types: half of one is offered, and marked.
+// AWS and Azure sell eight A100 at a time in most types; a plan also offers half of such an instance, and marks it.
 TEST(PlanCommand, OffersAPartOfAnInstance) {
   const Outcome outcome = run_program(
       "plan --model dcgan-64 --images 2000000 --batch 128 --catalog aws --gpu A100 --min-gpus 4 --max-gpus 4 --seeds 2 "
@@ -159,7 +159,7 @@ TEST(PlanCommand, NothingThatFitsIsExitCode3AndNamesTheNearest) {
   const Json plan = Json::parse(outcome.out);
   EXPECT_TRUE(plan["chosen"].is_null());
   EXPECT_FALSE(plan["near_misses"].empty());
-  // A budget below one hour's price is no mistake here: runs may be shorter.
+  // A budget below the price of one hour is valid here, because runs may be shorter.
   EXPECT_EQ(run_program(kPlan + "--budget 0.01USD").code, 3);
 }
 

@@ -51,7 +51,7 @@ class Processes : public testing::Test {
 };
 
 TEST_F(Processes, OfHalfABatchGiveTheLossesOfOneOfTheWhole) {
-  // With dropout, and with batch norms that see the whole batch.
+  // One model with dropout, and one with batch norms over the whole batch.
   for (const char* model : {"mlp-gan", "dcgan-28"}) {
     const std::string arguments = std::string("--steps 6 --model ") + model;
     const Json whole = history(1, arguments + " --batch 16");
@@ -84,7 +84,7 @@ TEST_F(Processes, GoOnFromACheckpointAndOnlyTheFirstWrites) {
     EXPECT_EQ(rest[i]["discriminator"], whole[i + 3]["discriminator"]);
     EXPECT_EQ(rest[i]["generator"], whole[i + 3]["generator"]);
   }
-  // One process of the whole batch goes on from it too.
+  // A single process that trains the whole batch can continue from the checkpoint too.
   EXPECT_EQ(run(1, "train --quiet --steps 7 --batch 16 --resume" + keep).code, 0);
 }
 
@@ -108,7 +108,7 @@ TEST_F(Processes, ShareTheLockOfTheirCheckpoints) {
   const Outcome together = run(2, train + "2");
   EXPECT_EQ(together.code, 0) << together.err;
   const int other = ::open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC);
-  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);  // as another training would have it
+  ASSERT_EQ(::flock(other, LOCK_EX | LOCK_NB), 0);  // as another training would hold the lock
   const Outcome refused = run(2, train + "4 --resume");
   EXPECT_EQ(refused.code, 2) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr(folder + ": found a training"));
@@ -128,7 +128,7 @@ TEST_F(Processes, TimeTheirAllReduceForAnOverlay) {
   EXPECT_EQ(overlay["schema"], "ganymede.overlay/1");
   EXPECT_EQ(overlay["platform"]["instances"]["node"]["gpu_links"]["label"], "measured");
   EXPECT_EQ(overlay["fit"]["rows"].size(), 8U);
-  // It is one that commands take.
+  // Commands accept the overlay.
   EXPECT_EQ(run_program("allreduce --catalog " + catalog + " --overlay " + (scratch / "trace.overlay.json").string() +
                         " --instance node --nodes 1 --gpus-per-node 2 --scheme ring --bytes 1MiB")
                 .code,

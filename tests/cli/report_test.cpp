@@ -1,4 +1,4 @@
-// ganymede report, and what it refuses. tests/browser looks at the pages.
+// ganymede report, and the input that it refuses. tests/browser tests the pages in a browser.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

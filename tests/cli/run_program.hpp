@@ -1,5 +1,5 @@
 #pragma once
-// The program as a user runs it: arguments in, exit code and both outputs out.
+// Runs the program as a user does, and gives tests its exit code and both outputs.
 
 #include <sys/wait.h>
 
@@ -12,7 +12,7 @@
 
 namespace ganymede::cli {
 
-/// A directory of one test's own, gone when the test is.
+/// A temporary directory of one test, which is removed at the end of the test.
 class Scratch {
  public:
   Scratch() {
@@ -48,10 +48,10 @@ struct Outcome {
   std::string err;
 };
 
-/// `launcher`: what starts it, as mpirun.
+/// Runs the program with these arguments. `launcher` is a command that starts it, for example "mpirun -n 2".
 inline Outcome run_program(const std::string& arguments, const std::string& launcher = "") {
   const Scratch scratch;
-  // As where there is no GPU: these tests expect the CPU's numbers.
+  // Hides all GPUs, because these tests expect the numbers of the CPU.
   const std::string command = "CUDA_VISIBLE_DEVICES= " + launcher + " " + std::string(GANYMEDE_BINARY) + " " +
                               arguments + " > " + (scratch / "out").string() + " 2> " + (scratch / "err").string() +
                               " < /dev/null";

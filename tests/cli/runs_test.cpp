@@ -1,4 +1,4 @@
-// Runs and sweeps as a user starts them: goals, policies of the user's own, sweeps that were interrupted.
+// Runs and sweeps as a user starts them: goals, policies that are programs of the user's, and interrupted sweeps.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST_F(Runs, OnSpotTwentySeedsComeFirst) {
   EXPECT_EQ(one["time"], many["time"]);
   EXPECT_EQ(one["cost"], many["cost"]);
   EXPECT_EQ(run_program("simulate " + file + " --seeds 0").code, 2);
-  // Nothing is left to chance on demand.
+  // No random event affects a run on demand, so it has no seeds.
   EXPECT_FALSE(Json::parse(run_program("simulate " + scenario() + " --format json").out).contains("seeds"));
 }
 
@@ -70,7 +70,7 @@ TEST_F(Runs, GoalsThatCannotBeMeantAreRefused) {
   const Outcome poor = run_program("simulate " + scenario({{"budget", "0.01USD"}}));
   EXPECT_EQ(poor.code, 2);
   EXPECT_THAT(poor.err, HasSubstr("/budget: 0.01 USD do not pay for the shortest time for which one node is charged"));
-  // Less than an hour of a node may still pay for a short run, or be missed.
+  // A budget below the price of an hour may suffice for a short run, so it is not refused.
   EXPECT_NE(run_program("simulate " + scenario({{"budget", "0.50USD"}})).code, 2);
 }
 
@@ -106,13 +106,13 @@ TEST_F(Runs, TheExamplePolicyDecides) {
   const Json run = Json::parse(outcome.out);
   EXPECT_EQ(run["run"]["policy"], "external");
   EXPECT_EQ(with_policy(example.out).out, outcome.out);  // the same bytes again
-  // As a line for the shell, from any directory.
+  // The command may also be one line of text instead of a list.
   const Outcome line =
       run_program("simulate " + scenario({{"policy", {{"name", "external"}, {"command", "python3 policy.py"}}}}) +
                   " --format json");
   ASSERT_EQ(line.code, 0) << line.err;
   EXPECT_EQ(Json::parse(line.out)["time"], run["time"]);
-  // It takes what the scenario asks for, as `fixed` does.
+  // The example policy rents what the scenario asks for, as `fixed` does.
   const Json fixed = Json::parse(run_program("simulate " + scenario() + " --format json").out);
   EXPECT_EQ(run["time"]["total_s"], fixed["time"]["total_s"]);
 }
@@ -165,7 +165,8 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   ASSERT_EQ(run_program(sweep + whole + " --jobs 2").code, 0);
   const Json all = Json::parse(content_of(whole));
   ASSERT_EQ(all["runs"].size(), 12U);
-  // As an interruption leaves it: some results, the last one cut short. One is marked, to be known again.
+  // A journal as an interruption leaves it: some results, the last one cut short. One result is marked, so that the
+  // test recognises it.
   const std::string again = (scratch_ / "again.json").string();
   Json marked = all["runs"][3];
   marked["run"]["gpu"] = "kept";
@@ -182,7 +183,7 @@ TEST_F(Runs, AnInterruptedSweepGoesOnWhereItWas) {
   EXPECT_FALSE(std::filesystem::exists(again + ".partial"));
 }
 
-// A journal is a file like any other: whatever stands there, the sweep comes to the same bytes.
+// A journal may contain anything; the result of the sweep must have the same bytes.
 TEST_F(Runs, RowsOfAJournalThatAreNoWholeResultsAreDroppedAndSaid) {
   using Ordered = nlohmann::ordered_json;  // as the program writes them
   const std::string whole = (scratch_ / "whole.json").string(), again = (scratch_ / "again.json").string();

@@ -1,4 +1,4 @@
-// The schemas say what the program reads and writes: each example, each file of the project, and results.
+// The schemas accept what the program reads and writes: each example, each file of the project, and results.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
 
 const fs::path kSourceFolder = GANYMEDE_SOURCE_DIR;
 
-/// What is wrong with a document by the schema of its format; empty: nothing.
+/// The errors of a document by the schema of its format; empty if it is valid.
 std::string faults(const std::string& format, const Json& document) {
   const Json text = Json::parse(run_program("schema " + format).out);
   valijson::Schema schema;
@@ -106,7 +106,7 @@ std::vector<std::string> formats() {
   return names;
 }
 
-// An editor gets one file: whatever it refers to must be in it.
+// An editor loads one file only, so every reference in it must lead to the file itself.
 TEST(Schema, StandsAlone) {
   EXPECT_GE(formats().size(), 7U);
   for (const std::string& format : formats()) {

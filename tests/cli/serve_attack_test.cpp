@@ -1,4 +1,4 @@
-// ganymede serve on a full disk, among damaged files, under too many callers, and beside other users of the machine.
+// ganymede serve with a full disk, with damaged files, with too many callers, and with other users on the machine.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(ServeAttack, ThePageHasNoSecretAndSetsNoCookie) {
   for (const std::string path : {"/", "/page.js", "/api.js", "/page.css"}) {
     const auto page = stranger.Get(path + (path == "/" ? "?token=" + server.token : ""));
     EXPECT_EQ(page->status, 200) << path;
-    EXPECT_EQ(stranger.Get(path)->status, 200) << path;  // loaded anew, without the token
+    EXPECT_EQ(stranger.Get(path)->status, 200) << path;  // a reloaded page sends no token
     EXPECT_FALSE(page->has_header("Set-Cookie")) << path;
     EXPECT_EQ(page->body.find(server.token), std::string::npos) << path;
   }
@@ -48,7 +48,7 @@ TEST(ServeAttack, AFilesLinkReadsThatFileAlone) {
   EXPECT_EQ(stranger.Get(result)->body, server.get("/jobs/1/result.json")->body);
 }
 
-// As on a full disk: a process that may write no byte to a file.
+// Imitates a full disk by a process that must not write a single byte to a file.
 TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
   const Scratch scratch;
   {
@@ -56,7 +56,7 @@ TEST(ServeAttack, WhereNothingCanBeWrittenItServesOn) {
     server.wait_running(server.submit(long_comparison()));
     server.end(SIGKILL);
   }
-  Server server(scratch, {"--limit", "2s"}, [] {  // of a job, which would go on without its journal
+  Server server(scratch, {"--limit", "2s"}, [] {  // the limit is the job's: it would continue without its journal
     ::signal(SIGXFSZ, SIG_IGN);
     const rlimit none{0, 0};
     ::setrlimit(RLIMIT_FSIZE, &none);
@@ -122,7 +122,7 @@ TEST(ServeAttack, AnotherUsersFolderIsRefused) {
   }
 }
 
-// 1,000 connections that say nothing kept an honest request waiting for 278 s.
+// An earlier server let 1,000 idle connections delay an honest request by 278 s.
 TEST(ServeAttack, AThousandIdleConnectionsKeepNobodyWaiting) {
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
@@ -133,7 +133,7 @@ TEST(ServeAttack, AThousandIdleConnectionsKeepNobodyWaiting) {
   std::vector<int> idle;
   for (int i = 0; i < 1000; ++i) idle.push_back(server.connect());
   httplib::Client client = server.client();
-  client.set_read_timeout(5);  // half of what each of those may take
+  client.set_read_timeout(5);  // half of the time that an idle connection may take
   const auto jobs = client.Get("/api/jobs");
   ASSERT_TRUE(jobs);
   EXPECT_EQ(jobs->status, 200);

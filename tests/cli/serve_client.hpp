@@ -1,5 +1,5 @@
 #pragma once
-// ganymede serve as a child of a test, and requests to it.
+// Starts ganymede serve as a child process of a test, and sends requests to it.
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 namespace ganymede::cli {
 
-/// The program, serving until this ends. Arguments besides --port and --data are given.
+/// The running program, which is ended with this object. `more` holds arguments besides --port and --data.
 class Server {
  public:
   /// `prepare` is called in the child, before it becomes the program.
@@ -56,7 +56,7 @@ class Server {
     if (pid_ > 0) end(SIGTERM);
   }
 
-  /// Its exit code.
+  /// Ends the program with a signal and returns its exit code.
   int end(int signal) {
     ::kill(pid_, signal);
     int status = 0;
@@ -64,7 +64,7 @@ class Server {
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
 
-  /// A connection on which nothing was sent, to be closed.
+  /// Opens a connection and sends nothing. The caller must close it.
   int connect() const {
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     sockaddr_in to{};
@@ -78,7 +78,7 @@ class Server {
   httplib::Client client() const {
     httplib::Client client("127.0.0.1", port);
     client.set_read_timeout(60);
-    client.set_url_encode(false);  // paths go out as they stand
+    client.set_url_encode(false);  // paths are sent unchanged
     client.set_default_headers({{"Authorization", "Bearer " + token}});
     return client;
   }
@@ -88,14 +88,14 @@ class Server {
   httplib::Result post(const std::string& path, const std::string& body = "{}") const {
     return client().Post(path, body, "application/json");
   }
-  /// A job's id.
+  /// Submits a form and returns the job's id.
   int submit(const nlohmann::json& form) const {
     const auto result = post("/api/jobs", form.dump());
     EXPECT_EQ(result->status, 201) << result->body;
     return nlohmann::json::parse(result->body).value("id", 0);
   }
   nlohmann::json job(int id) const { return nlohmann::json::parse(get("/api/jobs/" + std::to_string(id))->body); }
-  /// The job once it is what `is` wants; fails after minutes.
+  /// Waits until `is` accepts the job, and returns the job. The test fails after some minutes.
   nlohmann::json wait(int id, const std::function<bool(const nlohmann::json&)>& is) const {
     for (int i = 0; i < 6000; ++i) {
       nlohmann::json now = job(id);
@@ -119,7 +119,7 @@ class Server {
   pid_t pid_ = -1;
 };
 
-/// A sweep of `seeds` runs.
+/// A form for a sweep of `seeds` runs.
 inline nlohmann::json comparison(int seeds) {
   return nlohmann::json::parse(R"({
     "kind": "compare",
@@ -131,7 +131,7 @@ inline nlohmann::json comparison(int seeds) {
                                std::to_string(seeds) + "} }");
 }
 
-/// A sweep that takes minutes at least: many spot runs, each with its own faults.
+/// A form for a sweep that takes at least minutes: many spot runs, each with its own faults.
 inline nlohmann::json long_comparison() {
   nlohmann::json form = comparison(10'000);
   form["platforms"][0]["market"] = "spot";

@@ -1,4 +1,4 @@
-// ganymede serve as a browser meets it, and as somebody meets it who is not asked in.
+// ganymede serve as a browser uses it, and as callers without permission find it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST(Serve, PagesCarryTheirPolicies) {
     EXPECT_EQ(answer->get_header_value("X-Content-Type-Options"), "nosniff") << path;
     EXPECT_EQ(answer->get_header_value("Cache-Control"), "no-store") << path;
   }
-  // What the page loads is there, and nothing of it is of elsewhere or inline.
+  // All files that the page loads exist; none is from another site, and no script is inline.
   const std::string page = server.get("/")->body;
   for (const char* file : {"/page.css", "/page.js", "/dom.js", "/api.js", "/forms.js", "/platforms.js", "/jobs.js"})
     EXPECT_EQ(server.get(file)->status, 200) << file;
@@ -125,7 +125,7 @@ TEST(Serve, BadValuesGetALocatedMessage) {
   form["policies"] = {{{"name", "external"}, {"command", {"touch", "owned"}}}};
   EXPECT_THAT(refused(form.dump()), HasSubstr("form: /policies/0"));
 
-  // What only the program knows, it says.
+  // A value that only the program can check gets the program's message.
   form = comparison(1);
   form["platforms"][0]["region"] = "us-esat-1";
   const Json job = server.wait_end(server.submit(form));
@@ -186,7 +186,7 @@ TEST(Serve, ProgressAndCancel) {
   EXPECT_EQ(running["progress"]["what"], "runs");
   EXPECT_EQ(server.post("/api/jobs/1/cancel")->status, 200);
   EXPECT_EQ(server.wait_end(id)["state"], "cancelled");
-  // What it has done is kept, and used by the next run.
+  // The finished runs are kept, and the next run of the job uses them.
   EXPECT_TRUE(std::filesystem::exists(scratch / "data/jobs/1/result.json.partial"));
   EXPECT_EQ(server.post("/api/jobs/1/again")->status, 200);
   const Json again =
@@ -205,7 +205,7 @@ TEST(Serve, TheQueueIsBounded) {
   EXPECT_THAT(refused->body, HasSubstr("--queue"));
   server.post("/api/jobs/" + std::to_string(waits) + "/cancel");
   EXPECT_EQ(server.job(waits)["state"], "cancelled");
-  EXPECT_EQ(server.submit(comparison(1)), 3);  // a refused one takes no number
+  EXPECT_EQ(server.submit(comparison(1)), 3);  // a refused job uses no id
 }
 
 TEST(Serve, TheTimeLimitEndsAJob) {
@@ -243,9 +243,9 @@ TEST(Serve, EndingItInterruptsItsJobs) {
     EXPECT_EQ(server.wait_end(2)["state"], "done");
     server.post("/api/jobs/1/again");
     server.wait_running(1);
-    server.end(SIGKILL);  // nothing can be written then
+    server.end(SIGKILL);  // after SIGKILL the server cannot record anything
   }
-  // As if the machine had failed while a record was written: the job is left out, and its number is not given again.
+  // An incomplete record, as after a power failure during a write: the job is left out, and its id is not used again.
   std::filesystem::create_directories(scratch / "data/jobs/7");
   scratch.write("data/jobs/7/job.json", "{ \"schema\": ");
   const Server server(scratch);

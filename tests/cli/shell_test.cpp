@@ -1,4 +1,4 @@
-// Completions and manual pages say what --help says.
+// Completions and manual pages agree with --help.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ Strings found_in(const std::string& text, const std::string& pattern) {
   return all;
 }
 
-/// "simulate", "import", "import layers", ...: as the help of each lists them.
+/// All commands below `above`, as the help texts list them: "simulate", "import", "import layers", ...
 Strings commands(const std::string& above = "") {
   const std::string help = run_program(above + " --help").out;
   const std::size_t list = help.find("\nSubcommands:");
@@ -46,7 +46,7 @@ Strings commands(const std::string& above = "") {
   return all;
 }
 
-/// "--format", ...: long ones of a command's help, without those of the program.
+/// The long options in a command's help, such as "--format", without the options of the program.
 Strings options(const std::string& command) {
   const std::string help = run_program(command + " --help").out;
   return found_in(help.substr(help.find("\nOptions:")), "\n  (?:-[a-z],)?(--[a-z0-9-]+)");
@@ -54,7 +54,7 @@ Strings options(const std::string& command) {
 
 bool has(const std::string& program) { return std::system(("command -v " + program + " >/dev/null").c_str()) == 0; }
 
-/// Lines that a shell prints.
+/// The lines that a shell prints when it runs a script.
 Strings lines_by(const std::string& shell, const std::string& script) {
   const Scratch scratch;
   const std::string file = scratch.write("script", script), out = (scratch / "out").string();
@@ -65,7 +65,7 @@ Strings lines_by(const std::string& shell, const std::string& script) {
   return lines;
 }
 
-/// What bash offers for the last of these words; "=" stands as a word of its own, as bash has it.
+/// The completions that bash offers for the last of these words. As in bash, "=" is a word of its own.
 Strings bash_offers(const Strings& words) {
   static const std::string completion = run_program("completion bash").out;
   std::string line;
@@ -107,7 +107,8 @@ TEST(Completion, OffersNamesWhereOnlyTheyMayStand) {
   EXPECT_THAT(bash_offers({"import", "lay"}), ElementsAre("layers"));
   EXPECT_THAT(bash_offers({"import", "layers", "--batch", "4", "styl"}), ElementsAre("stylegan2"));
   EXPECT_THAT(bash_offers({"export", "f"}), ElementsAre("focus"));
-  // The second argument is a file, as nothing offered leaves to bash; nor are there options after a complete word.
+  // The second argument is a file: the script offers nothing, so bash completes names of files. Options are offered
+  // only for words that begin with "-".
   EXPECT_THAT(bash_offers({"export", "focus", ""}), ElementsAre());
   EXPECT_THAT(bash_offers({"simulate", ""}), ElementsAre());
 }

@@ -1,4 +1,4 @@
-// What is registered appears in the overview, in the help, in completions and manual pages, without another edit.
+// A registered command appears in the overview, the help, completions and manual pages without another edit.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The program on a terminal: how wide tables are, colours, progress. The terminal is a pseudo-terminal.
+// The program on a pseudo-terminal: the width of tables, colours, progress.
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -25,8 +25,8 @@ using testing::ResultOf;
 
 constexpr const char* kStudy = GANYMEDE_SOURCE_DIR "/studies/first-look.json";
 
-/// All that the program writes to a terminal of so many columns: stdout and stderr, unless `arguments` redirect them.
-/// `environment`: "NAME=VALUE" and more of these.
+/// Everything that the program writes to a terminal of `columns` columns: stdout and stderr, unless `arguments`
+/// redirect them. `environment` has words such as "NAME=VALUE".
 std::string on_terminal(const std::string& arguments, int columns = 80, const std::string& environment = "") {
   const std::string command = "env -u NO_COLOR -u COLUMNS TERM=xterm " + environment +
                               " CUDA_VISIBLE_DEVICES= " GANYMEDE_BINARY " " + arguments;
@@ -39,11 +39,12 @@ std::string on_terminal(const std::string& arguments, int columns = 80, const st
   }
   std::string out;
   char buffer[4096];
-  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)  // an error is the end here
+  // read() fails when the program has closed the terminal.
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)
     out.append(buffer, static_cast<std::size_t>(got));
   ::close(terminal);
   ::waitpid(child, nullptr, 0);
-  // The terminal's own translation.
+  // The terminal turns "\n" into "\r\n"; this reverts it.
   for (std::size_t at = 0; (at = out.find("\r\n", at)) != std::string::npos;) out.erase(at, 1);
   return out;
 }
@@ -98,7 +99,7 @@ TEST(Terminal, ColumnsOverrulesTheTerminal) {
   EXPECT_EQ(on_terminal("list schemes", 200, "COLUMNS=60"), on_terminal("list schemes", 60));
   EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=none"), on_terminal("list schemes", 60));
   EXPECT_EQ(on_terminal("list schemes", 60, "COLUMNS=0"), on_terminal("list schemes", 60));
-  // One that does not know: nothing is wrapped.
+  // A terminal that does not know its width: nothing is wrapped.
   EXPECT_EQ(on_terminal("list schemes", 0), run_program("list schemes").out);
 }
 
@@ -132,13 +133,13 @@ TEST_F(Waiting, IsSaidAndErased) {
   const std::string out = on_terminal(simulate());
   EXPECT_THAT(out, HasSubstr("\rsimulating: 2 s"));
   EXPECT_THAT(out, Not(HasSubstr("\033[K")));
-  // What is left of it before the result begins: nothing.
+  // Nothing of the progress is left when the result begins.
   const std::size_t last = out.rfind('\r');
   ASSERT_NE(last, std::string::npos);
   EXPECT_THAT(out.substr(last + 1), testing::StartsWith("aws us-east-1"));
 }
 
-// A run at a time: none is done after two seconds, one after three.
+// One run at a time, so that none is done after two seconds and one after three.
 TEST_F(Waiting, IsCounted) {
   const std::string out = on_terminal("sweep " GANYMEDE_SOURCE_DIR
                                       "/studies/growing-network.json --jobs 1 --set '/seeds=[1,2]' --set '/policies=[" +
@@ -175,9 +176,9 @@ TEST(Progress, Durations) {
 }
 
 TEST(Progress, TimeLeftIsByTheMeanRate) {
-  // 4 of 10 in 8 s: 2 s each, of which 0.5 s have gone by.
+  // 4 of 10 pieces were done in 8 s, 2 s each; 0.5 s of the next one have passed.
   EXPECT_DOUBLE_EQ(cli::time_left(4, 10, 8, 8.5), 6 * 2 - 0.5);
-  // The fifth takes long: were it done now, each would have taken 4 s.
+  // The fifth piece takes long: if it ended now, the mean would be 4 s.
   EXPECT_DOUBLE_EQ(cli::time_left(4, 10, 8, 20), 5 * 4);
   EXPECT_DOUBLE_EQ(cli::time_left(0, 10, 0, 5), 0);
   EXPECT_DOUBLE_EQ(cli::time_left(10, 10, 5, 5), 0);

@@ -16,8 +16,8 @@ using testing::HasSubstr;
 TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   const Scratch scratch;
   const std::string folder = (scratch / "run").string(), train = "train --model mlp-gan --batch 16 ";
-  // A training without end is stopped once it has a checkpoint, however long its start takes, and says after which
-  // step.
+  // A training of very many steps is stopped once it has a checkpoint, and says after which step. The test does not
+  // depend on how long the start takes.
   const std::string endless = "{ " GANYMEDE_BINARY " " + train + "--steps 1000000 --checkpoint-every 20 --checkpoint " +
                               folder + " 2> " + (scratch / "err").string() +
                               " & } ; child=$!; for i in $(seq 600); do " + "ls " + folder +
@@ -43,8 +43,8 @@ TEST(Train, AnInterruptedTrainingGoesOnAsIfItHadNotStopped) {
   EXPECT_EQ(content_of(scratch / "g.png").substr(1, 3), "PNG");
 }
 
-/// A training without end in the background, once it has a checkpoint; `then` runs while it does, and its process is
-/// $child. The exit code of `then`.
+/// Starts a training of very many steps in the background, waits for its first checkpoint, runs the shell command
+/// `then` beside it, and returns the exit code of `then`. The training's process is $child.
 int beside_a_training(const std::string& folder, const std::string& then) {
   const std::string script = "{ " GANYMEDE_BINARY
                              " train --model mlp-gan --batch 16 --steps 1000000 --checkpoint-every 5 --checkpoint " +
@@ -55,7 +55,7 @@ int beside_a_training(const std::string& folder, const std::string& then) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-// Two would remove each other's checkpoints, and one's work would be gone.
+// Two trainings in one folder would remove each other's checkpoints, so that the work of one would be lost.
 TEST(Train, OneTrainingAtATimeHasAFolder) {
   const Scratch scratch;
   const std::string folder = (scratch / "run").string(), said = (scratch / "said").string();
@@ -64,7 +64,7 @@ TEST(Train, OneTrainingAtATimeHasAFolder) {
                              folder + " 2> " + said;
   EXPECT_EQ(beside_a_training(folder, "timeout 60 " + second), 2);
   EXPECT_THAT(content_of(said), testing::AllOf(HasSubstr(folder + ": found a training"), HasSubstr("(process ")));
-  // The first was killed, which gives the folder up: the next one trains until it is told to stop.
+  // The first training was killed and no longer holds the folder: the next one trains until it is told to stop.
   const int next = std::system(("timeout -s TERM --preserve-status 3 " + second).c_str());
   EXPECT_NE(WEXITSTATUS(next), 2);
   EXPECT_THAT(content_of(said), HasSubstr("going on from"));

@@ -1,4 +1,4 @@
-// Validation and quality curves as a user asks for them.
+// ganymede validate and quality curves as a user runs them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

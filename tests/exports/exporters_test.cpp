@@ -82,7 +82,7 @@ TEST(Exporters, ValuesAreDefaultsUntilGiven) {
   EXPECT_TRUE(values.flag("all"));
 }
 
-// The table of docs/exports.md is that of the program.
+// The table in docs/exports.md agrees with the program's.
 TEST(Exporters, AreThoseOfTheDocumentation) {
   const std::string page = content_of(GANYMEDE_SOURCE_DIR "/docs/exports.md");
   std::vector<std::string> rows, expected;

@@ -89,7 +89,7 @@ TEST(Focus, RowsByHand) {
   }
 }
 
-/// What the rows of an item say in a column, in millionths.
+/// The values of an item's rows in one column, in millionths.
 std::vector<std::int64_t> millionths(const CsvTable& table, const char* sku, const char* column) {
   std::vector<std::int64_t> values;
   for (const auto& row : table.rows())
@@ -97,8 +97,8 @@ std::vector<std::int64_t> millionths(const CsvTable& table, const char* sku, con
   return values;
 }
 
-// From 23:30 on the last of December to 02:30: a sixth of the run lies in the old year. 6.12 USD are 1.02 and 5.10;
-// 0.0012 USD, 0.0002 and 0.001; the parts of an amount that no sixth divides sum to it all the same.
+// From 23:30 on the last of December to 02:30: a sixth of the run lies in the old year. 6.12 USD become 1.02 and 5.10,
+// and 0.0012 USD become 0.0002 and 0.001. An amount that is not divisible by six is still the sum of its parts.
 TEST(Focus, AChargeThatSpansMonthsHasARowInEach) {
   Json run = result();
   run["time"]["total_s"] = 3 * 3600.0;
@@ -125,7 +125,7 @@ TEST(Focus, AChargeThatSpansMonthsHasARowInEach) {
   EXPECT_EQ(sum, 6'120'000 + 4'896'000 + 1'000'001 + 10'000'000 + 40'000 + 1'200 + 450'000 + 300'000);
 }
 
-// An hour at 1 USD of a reserved node that costs 3 on demand: savings are what lies between.
+// An hour of a reserved node costs 1 USD instead of 3 on demand, so the savings are 2 USD.
 TEST(Focus, ListsReservedHoursAtTheOnDemandPrice) {
   Json run = result();
   run["cost"]["items"] = {item("instance-hours", "r", 1, "h", "1.00", "3.00", "1.00", "aws", "reserved-1y")};
@@ -135,8 +135,8 @@ TEST(Focus, ListsReservedHoursAtTheOnDemandPrice) {
   EXPECT_EQ(table.at(table.rows()[0], "ListUnitPrice"), "3.00");
 }
 
-// One node for a year, of which a run of ten hours used ten: what is left covers hours to come, and has no effective
-// cost yet. Had the run used four of its ten hours, six would have passed for nothing and cost what they cost.
+// One node for a year, of which a run of ten hours used ten: the rest covers later hours and has no effective cost yet.
+// If the run had used only four of the ten hours, six would have passed unused and would be charged at their price.
 TEST(Focus, ACommitmentCostsWhereItsHoursPass) {
   Json run = result();
   run["time"]["total_s"] = 36'000.0;

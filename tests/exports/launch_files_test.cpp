@@ -1,4 +1,4 @@
-// SkyPilot tasks and Kubernetes manifests against files beside this one, and with input that means harm.
+// Compares SkyPilot tasks and Kubernetes manifests with files in golden/, and tries them with malicious input.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,16 +57,16 @@ TEST(Skypilot, ZonesAndGpusAsItCallsThem) {
   const auto task = [&] { return skypilot_task(launch_of(result), kTask); };
   pool["zone"] = "us-east-1b";
   EXPECT_THAT(task(), HasSubstr("infra: \"aws/us-east-1/us-east-1b\""));
-  pool["zone"] = "use1-az1";  // an id, which every account maps otherwise
+  pool["zone"] = "use1-az1";  // an id, which stands for another zone in every account
   EXPECT_THAT(task(), AllOf(HasSubstr("infra: \"aws/us-east-1\"\n"), HasSubstr("# Simulated in zone use1-az1")));
-  pool["gpus_per_node"] = 2;  // of four that are rented
+  pool["gpus_per_node"] = 2;  // of the instance's four
   EXPECT_THAT(task(), AllOf(HasSubstr("accelerators: \"V100:4\""), HasSubstr("NUM_GPUS_PER_NODE=2")));
   pool["instance"] = "p4de.24xlarge";
   pool["gpu"] = "A100-80GB";
   EXPECT_THAT(task(), HasSubstr("accelerators: \"A100-80GB:8\""));
   pool["provider"] = "azure";
   pool["instance"] = "Standard_NC40ads_H100_v5";
-  pool["gpu"] = "H100-NVL";  // whose name there is not certain
+  pool["gpu"] = "H100-NVL";  // its name in SkyPilot is not certain
   EXPECT_THAT(task(), AllOf(HasSubstr("instance_type: \"Standard_NC40ads_H100_v5\""), Not(HasSubstr("accelerators"))));
   pool["provider"] = "aws";
   pool["instance"] = "c5.2xlarge";

@@ -25,14 +25,15 @@ TEST(Launch, OfAResult) {
   EXPECT_EQ(launch.model, "dcgan-64");
   EXPECT_EQ(launch.instance, "p3.8xlarge");
   EXPECT_EQ(launch.gpus(), 8);
-  EXPECT_EQ(launch.instance_gpus, 4);  // of the catalog
+  EXPECT_EQ(launch.instance_gpus, 4);  // from the catalog
   EXPECT_EQ(launch.steps, 1000);
-  EXPECT_EQ(launch.checkpoint_every, 100);  // nine of them cut the run into ten
+  EXPECT_EQ(launch.checkpoint_every, 100);  // nine checkpoints divide the run into ten parts
   EXPECT_EQ(launch.usd, 7.35);
   EXPECT_TRUE(launch.spot());
 }
 
-// Pairs of GPUs trained 256 images in each of 1,000 steps; with 512 of a replica on each GPU that takes 500.
+// The simulation's pairs of GPUs trained 256 images in each of 1,000 steps. The launched training has a replica on each
+// GPU and trains 512 images a step, so it takes 500.
 TEST(Launch, OfPairsTakesTheStepsThatItsImagesTake) {
   Json result = report::a_result();
   result["run"]["placement"] = "component-split";
@@ -46,7 +47,7 @@ TEST(Launch, OfPairsTakesTheStepsThatItsImagesTake) {
   EXPECT_EQ(read_launch(report::document_of(result), std::nullopt).steps, 1000);
 }
 
-// The seed's own run took 1 h and 7.35 USD; 20 seeds take 9 h in the middle.
+// The run of the document's own seed took 1 h and 7.35 USD; the median over 20 seeds is 9 h.
 TEST(Launch, OfSeveralSeedsQuotesTheirMedianAndInterval) {
   Json result = report::a_result();
   EXPECT_THAT(launch_summary(read_launch(report::document_of(result), std::nullopt), {}),

@@ -1,4 +1,4 @@
-// What the trace viewer is promised: spans of a track never overlap, and nothing is lost.
+// The promises to the trace viewer: spans of a track never overlap, and no span is lost.
 
 #include <gtest/gtest.h>
 

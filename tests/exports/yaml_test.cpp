@@ -73,14 +73,14 @@ z: -1
 )");
 }
 
-// With the texts that readers of YAML are known to take for something else.
+// The texts include those that YAML readers are known to take for another type.
 TEST(Yaml, EveryTextIsReadBack) {
   for (const char* text : {"one line\n", " indented\nb\n", "\nempty first\n", "no end\nb", "two ends\nb\n\n",
                            "tab\tx\nb\n", "carriage\r\nb\n", "\u00e9\nb\n", "a\n\n  b\n#c\n", "~", "1e3", "- x", "|"})
     EXPECT_EQ(YAML::Load(string_as_yaml(text))["a"].as<std::string>(), text);
 }
 
-// What a literal block would change is quoted instead.
+// Texts that a literal block would change are quoted instead.
 TEST(Yaml, BlocksHoldOnlyWhatTheyKeep) {
   EXPECT_EQ(string_as_yaml("a\nb\n"), "a: |\n  a\n  b\n");
   for (const char* text : {"one line\n", " indented\nb\n", "\nempty first\n", "no end\nb", "two ends\nb\n\n",

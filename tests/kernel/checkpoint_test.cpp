@@ -1,5 +1,5 @@
-// A training that was stopped anywhere goes on as if it had not been; a damaged checkpoint is never taken for a whole
-// one.
+// A training that was stopped after any step continues as if it had not been stopped, and a damaged checkpoint is never
+// taken for a whole one.
 
 #include "kernel/checkpoint.hpp"
 
@@ -23,7 +23,7 @@ class CheckpointTest : public testing::Test {
  protected:
   std::string weights(Trainer& trainer) { return write_weights(trainer.gan(), trainer.ops()); }
   std::filesystem::path step(int number) { return folder_.path() / fmt::format("step-{:012}.ckpt", number); }
-  /// The last whole one, and what is said of the others.
+  /// Reads the last whole checkpoint, and expects remarks on `damaged` others.
   Checkpoint last(std::size_t damaged) {
     std::vector<std::string> remarks;
     auto found = last_checkpoint(folder_.path(), remarks);
@@ -50,7 +50,7 @@ TEST_F(CheckpointTest, ResumedEqualsUninterruptedBitForBit) {
       save_checkpoint(folder_.path(), stop, first.checkpoint());
     }
     Trainer second(options_);
-    second.run(2);  // whatever it did before is forgotten
+    second.run(2);  // these steps must leave no trace after the checkpoint is read
     second.restore(last(0).content, "x");
     EXPECT_EQ(second.steps_done(), stop);
     const RunResult rest = second.run(11 - stop);
@@ -96,7 +96,7 @@ TEST_F(CheckpointTest, TheTwoNewestAreKeptAndTheLastWholeOneIsFound) {
   }
   EXPECT_FALSE(std::filesystem::exists(step(1)));
   EXPECT_EQ(last(0).file, step(3));
-  // Any flipped byte, and a file that a full disk cut short.
+  // Checkpoints with any byte flipped, and a file that a full disk has cut short.
   for (const std::size_t byte : {0U, 9U, 20U, 5000U}) {
     flip(step(3), byte);
     EXPECT_EQ(last(1).file, step(2)) << byte;

@@ -113,7 +113,7 @@ TEST_P(ConvolutionTest, ForwardAndBothGradientsAreTheirDefinitions) {
   }
 }
 
-// An element's sum has the same terms in the same order whatever thread computes it.
+// Every thread sums an element's terms in the same order.
 TEST(Convolution, ResultsDoNotDependOnThreads) {
   const ConvolutionShape shape{64, 8, 8, 96, 4, 2, 1};
   std::vector<std::vector<float>> results;

@@ -59,7 +59,7 @@ TEST(LaunchShape, EachRowHasItsGroup) {
 }
 
 TEST(Philox, GivesTheWordsOfItsAuthors) {
-  // Random123's known answers for philox4x32-10: counter and key all zeros; all ones.
+  // The known answers of Random123 for philox4x32-10, with counter and key all zeros, and all ones.
   const cuda::RandomWords zeros = cuda::philox(0, 0, 0);
   EXPECT_EQ(zeros.of[0], 0x6627e8d5U);
   EXPECT_EQ(zeros.of[1], 0xe169c58dU);
@@ -83,7 +83,7 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
     squares += std::pow(static_cast<double>(value), 2);
     fourth += std::pow(static_cast<double>(value), 4);
   }
-  const double n = features * batch;  // five standard deviations of each
+  const double n = features * batch;  // number of values; the tolerances below are five standard deviations
   EXPECT_NEAR(sum / n, 0, 5 / std::sqrt(n));
   EXPECT_NEAR(squares / n, 1, 5 * std::sqrt(2 / n));
   EXPECT_NEAR(fourth / n, 3, 5 * std::sqrt(96 / n));
@@ -243,7 +243,7 @@ TEST(HostedTrainer, TimesPhasesByTheDevicesClockAndSendsImagesAhead) {
   Trainer trainer(options, nullptr, cuda::make_backend(device, {.loads_a_step = 2}));
   trainer.run(6);
   EXPECT_EQ(device->replays, 5);
-  // Two for each step; the next step's first batch is staged while the losses are awaited.
+  // Two stagings for each step; the first batch of the next step is staged while the host waits for the losses.
   EXPECT_GE(device->stagings, 12);
   EXPECT_LE(device->stagings, 13);
   const traces::StepTrace trace = trainer.trace(1);
@@ -284,7 +284,7 @@ TEST(HostedTrainer, ResumesToTheSameLosses) {
 }
 
 TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
-  // A model without batch norm, whose statistics would be each replica's own.
+  // A model without batch norm, because each replica would have statistics of its own.
   TrainOptions options = dcgan_options();
   options.model = "progressive-gan";
   options.image = "32x32x3";
@@ -305,7 +305,7 @@ TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
     found[static_cast<std::size_t>(communicator.shard().rank)] = losses_of(half, &communicator);
   });
   EXPECT_EQ(found[0], found[1]);
-  // Not equal, because the minibatch standard deviation is each replica's own.
+  // The losses differ a little, because each replica has a minibatch standard deviation of its own.
   const auto whole = losses_of(options, nullptr);
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(found[0][i], whole[i], 0.02 * (1 + std::abs(whole[i])));
 }
@@ -354,7 +354,7 @@ TEST(CudaModule, LoadsWhereItWasBuiltAndSaysWhetherThereIsAGpu) {
   }
 }
 
-// Runs on a GPU; skipped where there is none.
+// Runs on a GPU; skipped on machines without one.
 class GpuSteps : public testing::TestWithParam<Steps> {
  protected:
   void SetUp() override {

@@ -67,7 +67,7 @@ TEST(Dataset, TheBuiltinOneIsWrittenOnceAndReadBack) {
   EXPECT_EQ(open_dataset("builtin", {28, 28, 1}).images.pixels, dataset.images.pixels);
   EXPECT_EQ(std::filesystem::last_write_time(directory / "train-images-idx3-ubyte"), written);
 
-  // One that was cut short is drawn again.
+  // A file that was cut short is drawn again.
   std::filesystem::resize_file(directory / "train-images-idx3-ubyte", 1000);
   EXPECT_EQ(open_dataset("builtin", {28, 28, 1}).images.pixels, dataset.images.pixels);
 }

@@ -1,4 +1,4 @@
-// A library of NVML's names for one GPU at 0000:01:00.0 that is 42 % busy, for gpu_meter_test.cpp.
+// A library with NVML's functions, for gpu_meter_test.cpp. It reports one GPU at 0000:01:00.0 that is 42 % busy.
 
 extern "C" {
 

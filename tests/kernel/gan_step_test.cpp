@@ -143,7 +143,7 @@ TEST(GanStep, LossesOfAnUndecidedDiscriminator) {
     const Scratch scratch;
     TrainOptions options = small_training(scratch, 40);
     options.loss = loss;
-    options.learning_rate = 1e-6F;  // so small that the discriminator's update does not change the generator's loss
+    options.learning_rate = 1e-6F;  // so small that the discriminator's update hardly changes the generator's loss
     Trainer trainer(options);
     const auto& last = trainer.gan().discriminator.parameters().end()[-2];
     trainer.ops().write(trainer.gan().discriminator.parameter_data() + last.offset, std::vector<float>(last.size + 1));
@@ -173,7 +173,7 @@ TEST(GanStep, TheAverageFollowsTheGenerator) {
   }
   const auto found = read(trainer.gan().average.floats());
   for (std::size_t i = 0; i < found.size(); i += 97) ASSERT_NEAR(found[i], expected[i], 1e-6) << i;
-  // The average changes the samples and not the training.
+  // The average of the weights changes the samples, but not the training.
   options.average_decay = 0;
   Trainer without(options);
   without.run(12);

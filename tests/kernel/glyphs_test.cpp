@@ -42,7 +42,8 @@ TEST(Glyphs, AreStrokesOnBlackAwayFromTheEdge) {
   }
 }
 
-/// Mean squared difference of the classes' mean images, and within classes of images from their mean.
+/// An image's squared distance from the mean image of its own class is not zero, but mostly smaller than from other
+/// classes' means.
 TEST(Glyphs, ClassesDifferAndImagesOfAClassVary) {
   const Glyphs glyphs = draw_glyphs(1000, 1);
   std::array<std::array<double, kPixels>, 10> means{};
@@ -60,7 +61,7 @@ TEST(Glyphs, ClassesDifferAndImagesOfAClassVary) {
     EXPECT_GT(distance.at(glyphs.labels[i]), 0);
     right += std::min_element(distance.begin(), distance.end()) - distance.begin() == glyphs.labels[i] ? 1 : 0;
   }
-  // The nearest class mean names most of them: ten would be by chance.
+  // The nearest class mean gives the right class for most images; by chance it would be one in ten.
   EXPECT_GT(right, 700U);
 }
 
@@ -71,7 +72,7 @@ TEST(Glyphs, InColourFillTheirImages) {
     ASSERT_EQ(glyphs.images.pixels.size(), 20 * 3 * plane);
     EXPECT_EQ(glyphs.images.channels, 3);
     for (std::size_t i = 0; i < 60; ++i) {
-      // In each channel of each image the pen is somewhere brighter than the ground, which is everywhere else.
+      // In each channel of each image, some pixels of the pen are brighter than the background.
       const auto begin = glyphs.images.pixels.begin() + static_cast<std::ptrdiff_t>(i * plane);
       const auto [least, most] = std::minmax_element(begin, begin + static_cast<std::ptrdiff_t>(plane));
       EXPECT_GT(*most - *least, 20);

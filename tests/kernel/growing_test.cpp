@@ -73,7 +73,7 @@ TEST(MovingClips, GlideAndComeBackAtTheOtherEdge) {
       const auto begin = clips.pixels.begin() + static_cast<std::ptrdiff_t>(((clip * 3 + channel) * 4 + f) * plane);
       return std::vector<std::uint8_t>(begin, begin + static_cast<std::ptrdiff_t>(plane));
     };
-    // The first frame is the image; the last has the same pixels at other places.
+    // The first frame is the image; the last frame has the same pixels at other positions.
     const auto still = images.pixels.begin() + static_cast<std::ptrdiff_t>((clip % 4) * 3 * plane);
     auto first = frame(0, 0), last = frame(0, 3);
     EXPECT_TRUE(std::equal(first.begin(), first.end(), still));
@@ -112,7 +112,7 @@ TEST(GrowingTrainer, KeepsWhatItLearnedFromStageToStage) {
   EXPECT_EQ(average, first_average);
   EXPECT_EQ(grown.generator.updates(), 2);
 
-  // If the new layers have no weight, the larger images are the smaller ones, enlarged.
+  // If the new layers' share is 0, the larger images are the smaller ones, enlarged.
   *grown.share = 0;
   EXPECT_EQ(sample_images(grown, trainer.ops(), 5, 4),
             enlarge(sample_images(trainer.gan(), trainer.ops(), 5, 4), {4, 4, 3}, {8, 8, 3}));
@@ -126,7 +126,7 @@ TEST(GrowingTrainer, ResumesToTheSameLossesInEveryStage) {
     std::vector<Losses> losses;
     Trainer whole(options);
     for (int i = 0; i < 7; ++i) losses.push_back(whole.step());
-    // Inside a stage, at its end, inside a fading, at its end.
+    // Stops within a stage, at its end, while layers fade in, and at the end of that.
     const bool clips = options.dataset == kBuiltinDataset;
     for (const std::size_t stop : clips ? std::vector<std::size_t>{4} : std::vector<std::size_t>{1, 2, 3, 4, 5}) {
       Trainer first(options), second(options);
@@ -189,7 +189,7 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
   for (int i = 0; i < 2; ++i) write("Diving/v2/frame" + std::to_string(i) + ".png", static_cast<float>(100 + i));
   write("Rowing/v3/frame0.png", 200);
   const Images clips = PictureStore(clip_files(scratch.path(), 2), {6, 6, 1, 2}, true).decode_all();
-  ASSERT_EQ(clips.count, 3);  // clips of the folders: two (one frame is left over), one, none
+  ASSERT_EQ(clips.count, 3);  // the folders give two clips (with one frame left over), one, and none
   const auto middle = [&](std::size_t clip, std::size_t frame) {
     return int{clips.pixels[(clip * 2 + frame) * 36 + 14]};
   };
@@ -216,7 +216,7 @@ void check_penalty_gradient(TestDevice& device, Layers layers, const char* what)
   critic.keep_tangents(true);
   RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
   critic.prepare(ops, batch, initial);
-  // Weights that are large compared with the steps.
+  // The weights must be large compared with the steps of the finite differences.
   ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
   const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
                ones = device.tensor(1, batch);

@@ -27,7 +27,7 @@ Picture decode(const std::string& bytes, png_uint_32 format) {
 }
 
 TEST(ImageGrid, PutsEachImageInItsCell) {
-  // Two rows of three 1x2 images, brightness rising.
+  // Two rows of three 1x2 images of increasing brightness.
   std::vector<float> images;
   for (int i = 0; i < 12; ++i) images.push_back(static_cast<float>(i) / 11.0F);
   const Picture picture = decode(png_grid(images, {1, 2, 1}, 2, 3), PNG_FORMAT_GRAY);

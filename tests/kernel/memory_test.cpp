@@ -1,4 +1,5 @@
-// The memory of a training: less if activations are recomputed, with the same losses; and as much as predicted.
+// The memory of a training: recomputed activations need less, with the same losses, and the prediction exceeds the
+// measured peak by at most 2 %.
 
 #include "kernel/memory.hpp"
 
@@ -110,7 +111,7 @@ TEST(MemoryInUse, IsLargestWhereBothNetworksHoldActivations) {
   }
   EXPECT_LE(most, total);
   EXPECT_EQ(of(plain, "discriminator.backward_fake"), of(plain, "generator.backward_through_discriminator"));
-  // What both networks hold, without the shared memory and the workspace.
+  // The memory that both networks hold, without shared memory and workspace.
   EXPECT_EQ(of(plain, "generator.forward") - of(plain, "discriminator.update"),
             of(plain, "generator.backward") - of(plain, "discriminator.update") - plain.memory_bytes.at("shared"));
   options.loss = "wgan-gp";

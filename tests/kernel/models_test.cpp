@@ -86,7 +86,7 @@ TEST(Models, AreBuiltForTheImagesThatTheyAreAskedFor) {
   options.image = "";
   options.dataset = scratch.path().string();
   scratch.write("data_batch_1.bin", std::string(3073, 1));
-  EXPECT_EQ(build_gan(options).image, (ImageShape{32, 32, 3}));  // CIFAR-10 says so itself
+  EXPECT_EQ(build_gan(options).image, (ImageShape{32, 32, 3}));  // the size of CIFAR-10's images
   options.image = "64x64x3";
   EXPECT_THAT([&] { check(options); },
               testing::ThrowsMessage<ConfigError>(testing::HasSubstr("--image: found \"64x64x3\", expected ")));

@@ -67,7 +67,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
  protected:
   static constexpr int kRanks = 3;
 
-  /// The gradients of each process, summed over so many passes; and the exact means.
+  /// The gradients of each process, summed over several passes, and the exact means.
   struct Sums {
     std::vector<std::vector<float>> reduced{kRanks};
     std::vector<double> expected;

@@ -1,4 +1,4 @@
-// Pictures as people have them: PNG and JPEG of any size, CIFAR-10's files, folders of them.
+// Pictures in the forms that users have: PNG and JPEG files of any size, CIFAR-10's files, and folders of pictures.
 
 #include "kernel/data/picture.hpp"
 
@@ -45,7 +45,7 @@ std::string jpeg_of(const Picture& picture) {
   return bytes;
 }
 
-/// Red rises to the right, green downwards.
+/// A picture whose red increases to the right and whose green increases downwards.
 Picture slopes(int height, int width) {
   Picture out{height, width, {}};
   for (int y = 0; y < height; ++y)
@@ -73,11 +73,12 @@ TEST(Picture, ReadsPngExactlyAndJpegNearly) {
 }
 
 TEST(Picture, IsShrunkByAreasAndCroppedInTheMiddle) {
-  // 4x8 to 2x2: halved, and of the four columns that makes the middle two are kept: sources 2 to 5.
+  // 4x8 to 2x2: the picture is halved to 2x4, and the middle two columns are kept, which come from source columns 2 to
+  // 5.
   EXPECT_THAT(fitted(slopes(4, 8), {2, 2, 3}), ElementsAre(25, 45, 25, 45, 5, 5, 25, 25, 100, 100, 100, 100));
-  // The same size is the same picture, plane by plane.
+  // At the same size the pixels stay the same, plane by plane.
   EXPECT_THAT(fitted(slopes(2, 2), {2, 2, 3}), ElementsAre(0, 10, 0, 10, 0, 0, 10, 10, 100, 100, 100, 100));
-  // Enlarged: between the two pixels half of each.
+  // The pixel between two others is the mean of both.
   EXPECT_THAT(fitted({1, 2, {0, 0, 0, 100, 100, 100}}, {1, 1, 1}), ElementsAre(50));
   const Bytes large = fitted(slopes(2, 2), {4, 4, 3});
   EXPECT_EQ(large[0], 0);

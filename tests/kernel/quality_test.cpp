@@ -1,5 +1,5 @@
-// Quality figures against closed forms, and every model by them: what a training makes of the built-in images is
-// measurably nearer to them than noise and than what its first weights made.
+// Compares quality figures with closed forms. Then every model is trained on the built-in images: its samples must be
+// measurably nearer to these images than noise, and than the samples of its first weights.
 
 #include "kernel/quality/quality.hpp"
 
@@ -33,7 +33,7 @@ TEST(FrechetDistance, OfCovariancesThatDoNotCommute) {
   // C1 C2 = [[2, 4], [1, 5]] has the eigenvalues 1 and 6.
   const Moments a{2, {0, 0}, {2, 0, 0, 1}}, b{2, {0, 0}, {1, 1, 1, 5}};
   const double found = frechet_distance(a, b);
-  // trace of the root of [[2, 2], [1, 5]]: the eigenvalues' roots.
+  // The trace of the square root of [[2, 2], [1, 5]] is the sum of the roots of its eigenvalues.
   const double trace = 7, determinant = 2 * 5 - 2 * 1, root = std::sqrt(trace + 2 * std::sqrt(determinant));
   EXPECT_NEAR(found, 3 + 6 - 2 * root, 1e-12);
 }
@@ -52,7 +52,7 @@ TEST(MomentsOfRows, AreUnbiased) {
 TEST(InceptionScore, IsOneWithoutDifferencesAndTheClassesWhenSureAndEven) {
   EXPECT_NEAR(inception_score({0.2, 0.8, 0.2, 0.8}, 2), 1, 1e-12);
   EXPECT_NEAR(inception_score({1, 0, 0, 0, 1, 0, 0, 0, 1}, 3), 3, 1e-12);
-  EXPECT_NEAR(inception_score({1, 0, 1, 0}, 2), 1, 1e-12);  // sure, but always of the same
+  EXPECT_NEAR(inception_score({1, 0, 1, 0}, 2), 1, 1e-12);  // the classifier is certain, but always of the same class
 }
 
 class LossTest : public testing::TestWithParam<BackendCase> {};
@@ -98,7 +98,7 @@ TEST(FeatureNetwork, TellsGlyphsApartThatItHasNotSeenAndIsKept) {
   EXPECT_THAT(network.name(), HasSubstr("label-classifier-28x28x1-"));
   const double accuracy = network.accuracy(unseen, 0, 500);
   EXPECT_GT(accuracy, 0.95);
-  // The second time it is read; damaged, it is trained again.
+  // The second time the network is read from its file; if the file is damaged, it is trained again.
   FeatureNetwork again = feature_network(dataset, *ops, scratch.path());
   EXPECT_EQ(again.accuracy(unseen, 0, 500), accuracy);
   EXPECT_EQ(again.classify(images_of(others.images, 0, 70)).features,
@@ -211,10 +211,10 @@ TEST_P(EveryModel, LearnsImagesThatAreNotNoise) {
   const Quality before = meter.measure(trainer.gan(), trainer.ops(), 1);
   trainer.run(lesson.steps);
   const Quality after = meter.measure(trainer.gan(), trainer.ops(), 1);
-  // Measured: 0.28 to 0.52, by model; how a processor rounds changes them a little.
+  // Measured ratios are 0.28 to 0.52, depending on the model; rounding on other processors changes them slightly.
   EXPECT_LT(after.fid, 0.7 * before.fid);
   EXPECT_LT(after.real_fid, 0.1 * after.fid);
-  // One more digit than none: the classifier sees differences between the samples.
+  // A score of 1 would mean that the classifier sees no difference between the samples.
   EXPECT_GT(after.inception_score, 1.2);
   const traces::StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 1U);
@@ -228,7 +228,8 @@ INSTANTIATE_TEST_SUITE_P(OnTheBuiltInImages, GrowingModel,
                                          Lesson{"progressive-gan-video", 4, 80, 1e-3F}),
                          name_of_model);
 
-// Through two fadings in. Measured at the ends of the stays: while layers fade in, images are of neither size.
+// Quality is measured at the end of each stage, through two changes of stage. While layers fade in, images are a
+// mixture of two sizes.
 TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
   const Lesson& lesson = GetParam();
   TrainOptions options;
@@ -251,7 +252,8 @@ TEST_P(GrowingModel, ComesNearerThroughTwoFadingsIn) {
   const traces::StepTrace trace = trainer.trace(0);
   ASSERT_EQ(trace.batches.size(), 5U);
   expect_traced(trace.batches.back(), static_cast<std::size_t>(lesson.steps));
-  // 4x4 pixels without a feature are no measure: they are nearer to the mean than what is learned from them first.
+  // The first stage is not compared: noise of 4x4 pixels has no features and is nearer to the mean than the first
+  // learned images.
   EXPECT_LT(fids[2], fids[1]);
   Gan untrained = find_model(lesson.model).build(image_of(options), {2, false});
   untrained.prepare(trainer.ops(), lesson.batch, 1);

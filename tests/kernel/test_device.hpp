@@ -22,7 +22,7 @@ struct BackendCase {
   std::function<std::unique_ptr<Backend>()> make;
 };
 
-/// GoogleTest prints a case with it.
+/// GoogleTest prints a case by this function.
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
 inline std::vector<BackendCase> backends() {

@@ -39,7 +39,7 @@ TEST_F(WeightsTest, NamesAndShapesArePyTorchs) {
   EXPECT_EQ(shape("discriminator.dense3.bias"), (std::vector<std::int64_t>{1}));
   std::size_t floats = 0;
   for (const auto& [name, tensor] : tensors) floats += tensor.values.size();
-  EXPECT_EQ(floats, 2'289'769U);  // all of the paper's parameters, trainable or not
+  EXPECT_EQ(floats, 2'289'769U);  // all parameters in the paper, trainable or not
 }
 
 TEST_F(WeightsTest, RefusesAnotherModelsFileAndChangesNothing) {

@@ -1,4 +1,4 @@
-// One definition each, everywhere: the terminal, the JSON and the page say the same of one file.
+// Every figure has one definition: the terminal, the JSON and the page state the same for one file.
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -26,8 +26,8 @@ using OrderedJson = nlohmann::ordered_json;
 
 constexpr int kSeeds = 7;
 
-/// One GPU that is held for `hours`, half an hour of it to boot, and busy for a quarter of all of it. The stated error
-/// is a tenth each way.
+/// One GPU that is held for `hours`, boots for half an hour of them, and is busy for a quarter of all of them. The
+/// interval is 10 % below and above.
 sim::Result made_up(std::uint64_t seed, double hours, const char* policy = "fixed") {
   sim::Result result;
   result.platform = "aws us-east-1";
@@ -79,8 +79,8 @@ Json sweep_of(const std::vector<sim::Result>& results) {
   return document;
 }
 
-// 2, 4, …, 14 h: the median is 8; the 5th percentile of seven values lies 0.3 of the way from the first to the second:
-// of the low ends at 0.9 x 2.6 = 2.34 h, the 95th of the high ends at 1.1 x 13.4 = 14.74 h.
+// 2, 4, …, 14 h: the median is 8. The 5th percentile of seven values lies 0.3 of the way from the first to the second:
+// that of the low ends is 0.9 x 2.6 = 2.34 h. The 95th percentile of the high ends is 1.1 x 13.4 = 14.74 h.
 TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
   std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
@@ -104,7 +104,7 @@ TEST(Definitions, TheIntervalOverSeedsIsOneEverywhere) {
 TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
   const Json run = Json::parse(sim::result_json(made_up(1, 2)));
   const Json other = Json::parse(sim::result_json(made_up(1, 4)));
-  // Half an hour of the two hours held is boot, so what is 25 % of the whole is a third of the rest.
+  // Half an hour of the two hours is boot, so that 25 % of the whole time are a third of the rest.
   EXPECT_THAT(run_text(run), AllOf(HasSubstr("25.0 %"), HasSubstr("33.3 % while training")));
   const Json document = {{"schema", "ganymede.sweep/1"}, {"study", "s"}, {"runs", {run}}};
   const std::string table = sweep_text(document);
@@ -114,8 +114,8 @@ TEST(Definitions, GpuBusyIsOfTheTimeHeldEverywhere) {
   EXPECT_THAT(report_page(run), HasSubstr("<dt>GPU busy</dt><dd>25.0 %"));
 }
 
-// Seven seeds of 2, 4, …, 14 h against the same but for the last, which takes 140 h instead of 14: the mean of the
-// differences is +129 %, the medians are equal.
+// Two policies with seven seeds of 2, 4, …, 14 h each, except that the last run of the second one takes 140 h: the mean
+// of the differences is +129 %, the medians are equal.
 TEST(Definitions, RankingsPlaceAndCompareByTheMedian) {
   std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
@@ -135,7 +135,7 @@ TEST(Definitions, RankingsPlaceAndCompareByTheMedian) {
   EXPECT_THAT(report_page(document), AllOf(HasSubstr("+0.0 % ["), Not(HasSubstr("+128.6 %"))));
 }
 
-// A tenth dearer with each seed: the medians differ by 10 %, whichever seeds are drawn.
+// The second policy takes 10 % longer with each seed, so the medians differ by 10 % in every resample of the seeds.
 TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
   std::vector<sim::Result> results;
   for (int i = 1; i <= kSeeds; ++i) results.push_back(made_up(static_cast<std::uint64_t>(i), 2 * i));
@@ -154,7 +154,7 @@ TEST(Definitions, ADifferenceOfAllSeedsIsBeyondTheNoise) {
   EXPECT_TRUE(of(sweep_of(results)).is_null());
 }
 
-/// Two GPUs of an instance for 1 and 3 h, then four of it for 6 and 8 h.
+/// Runs with two of an instance's GPUs that take 1 and 3 h, then with four of them that take 6 and 8 h.
 std::vector<sim::Result> two_and_four_gpus(const char* policy) {
   std::vector<sim::Result> results;
   for (const int gpus : {2, 4})
@@ -166,7 +166,7 @@ std::vector<sim::Result> two_and_four_gpus(const char* policy) {
   return results;
 }
 
-// Medians 2 and 7 h; all four runs together would have 4.5 h.
+// The medians are 2 and 7 h; all four runs together would have a median of 4.5 h.
 TEST(Definitions, RunsWithOtherGpusOfAnInstanceAreOtherGroupsEverywhere) {
   for (const char* policy : {"fixed", "spot-first"}) {
     const Json document = sweep_of(two_and_four_gpus(policy));
@@ -186,7 +186,7 @@ TEST(Definitions, RunsWithOtherGpusOfAnInstanceAreOtherGroupsEverywhere) {
   }
 }
 
-// A policy came to hold 1 GPU with one seed and 2 with another; it was asked for the same.
+// The number of GPUs that a policy held in the end differs by seed, although the same allocation was requested.
 TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
   std::vector<sim::Result> results = two_and_four_gpus("spot-first");
   for (sim::Result& result : results) result.launch.pools[0].gpus_per_node = 4;
@@ -196,7 +196,7 @@ TEST(Definitions, GpusThatAPolicyCameToHoldMakeNoOtherGroup) {
   EXPECT_THAT(sweep_text(document), Not(HasSubstr("GPUs of each")));
 }
 
-// One seed's luck is no promise: the text and the page say of how many seeds it holds.
+// One seed may have been lucky, so the text and the page say how many seeds meet the goals.
 TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   sim::Result result = made_up(3, 8);
   result.deadline = Seconds{10 * 3600.0};
@@ -213,10 +213,10 @@ TEST(Definitions, GoalsOfSeveralSeedsAreCounted) {
   EXPECT_THAT(run_text(many), HasSubstr("never finish"));
   EXPECT_THAT(report_page(many), AllOf(HasSubstr("12 of 20 seeds meet the goals."), HasSubstr("4:00:00 .. 33:00:00"),
                                        Not(HasSubstr("All goals are met"))));
-  // The contract: time and cost are those of the asked seed.
+  // Time and cost are always those of the seed that was asked for.
   EXPECT_EQ(many["time"], alone["time"]);
   EXPECT_EQ(many["cost"], alone["cost"]);
-  // Where nothing is left to chance there is nothing to count.
+  // If no random event affects the run, no seeds are counted.
   result.seeds.reset();
   result.risk = "none";
   EXPECT_THAT(run_text(Json::parse(sim::result_json(result))), HasSubstr("-> met\n"));

@@ -22,7 +22,7 @@ nlohmann::json event(double at, const char* what, int nodes = 0, const char* poo
   return out;
 }
 
-/// "10-20: 2+1" is 2 held and 1 asked for.
+/// Holdings as text: "10-20: 2+1" means that from 10 to 20 s 2 nodes are held and 1 is requested.
 std::vector<std::string> written(const std::vector<Holding>& holdings) {
   std::vector<std::string> out;
   for (const Holding& h : holdings)

@@ -1,4 +1,5 @@
-// The page's text: what it holds, what it may run, what stays text. tests/browser looks at it drawn.
+// The page's source: its content, the scripts that it may run, and text that must stay text. tests/browser tests the
+// page in a browser.
 
 #include "report/page.hpp"
 
@@ -87,7 +88,7 @@ Json sweep(std::vector<Json> runs) {
           {"groups", Json::array()},      {"rankings", Json::array()}};
 }
 
-/// What the script is given.
+/// The data that the page gives to its script.
 Json data_of(const std::string& page) {
   const std::string mark = "<script type=\"application/json\" id=data>";
   const std::size_t start = page.find(mark) + mark.size();
@@ -105,7 +106,7 @@ TEST(Candidates, RunsThatDifferInTheirSeedAreOne) {
   EXPECT_DOUBLE_EQ(candidates[0].usd.middle, 2);
   EXPECT_LT(candidates[0].time_s.low, 1800 * 1.2);
   EXPECT_GT(candidates[0].time_s.high, 3 * 3600 * 1.8);
-  // Each run has its own part that prices change.
+  // With several runs, the parts that scale with prices are in each run.
   EXPECT_DOUBLE_EQ(candidates[0].spot_usd, 0);
   EXPECT_DOUBLE_EQ(candidates[1].spot_usd, 9);
   EXPECT_DOUBLE_EQ(candidates[1].instance_usd, 0);
@@ -117,7 +118,7 @@ TEST(Candidates, RunsThatDifferInTheirSeedAreOne) {
   EXPECT_EQ((*candidates[0].run)["provenance"]["seed"], 3);  // the median run
 }
 
-// How many GPUs a policy came to hold differs by seed; it was asked for one thing.
+// The number of GPUs that a policy held differs by seed, but both runs are of one configuration.
 TEST(Candidates, WhatAPolicyCameToHoldIsNoConfiguration) {
   std::vector<Json> runs = {run("1 x a", 4, 3, "3.00", 1), run("1 x a", 8, 1, "1.00", 2)};
   ASSERT_EQ(candidates_of(sweep(runs)).size(), 2U);

@@ -1,4 +1,5 @@
-// A plan on the terminal, as CSV and on the page: one Pareto rule, the batch that was chosen, what is doubtful.
+// A plan on the terminal, as CSV and on the page: the same Pareto rule, the chosen batch size, and marks for doubtful
+// values.
 
 #include "report/plans.hpp"
 
@@ -40,8 +41,9 @@ Json row(const std::string& instance, double hours, double usd, double at_worst,
   return out;
 }
 
-/// By their medians none of the four is beaten in both time and cost. "quick" misses the goals, and at the high end of
-/// its price "doubtful" is slower and dearer than "brisk": "brisk" and "cheap" are left, and the cheapest is chosen.
+/// By their medians, no candidate of the four is beaten in both time and cost. "quick" misses the goals, and at the
+/// high end of its price "doubtful" is slower and dearer than "brisk": "brisk" and "cheap" are left, and the cheapest
+/// is chosen.
 Json a_searched_plan() {
   Json cheap = row("cheap", 3, 5, 5, 64), brisk = row("brisk", 1, 10, 10, 32);
   Json doubtful = row("doubtful", 2, 6, 12, 32), quick = row("quick", 0.5, 20, 20, 32);

@@ -1,5 +1,5 @@
 #pragma once
-// Small documents as simulate, sweep and plan write them.
+// Small documents of the kinds that simulate, sweep and plan write.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -80,13 +80,14 @@ inline nlohmann::json a_plan() {
   return plan;
 }
 
-/// As it is read from a file of that name.
+/// The document as it is read from a file of that name.
 inline Document document_of(const nlohmann::json& content, const std::string& name = "result.json") {
   const TemporaryFolder folder;
   return load_document(folder.add(name, content.dump()));
 }
 
-/// Breaks out of whatever is not quoted: a shell, YAML, a filter of a query, a terminal, a label.
+/// Text that does harm wherever it is not quoted: in a shell, in YAML, in the filter of a query, on a terminal, in a
+/// label.
 inline const std::string kHostile = "x'\"`touch PWNED`$(touch PWNED)\n- PWNED: true\n\x1b[2J${PWNED}\\ é\u2028#";
 
 }  // namespace ganymede::report

@@ -74,7 +74,7 @@ Json sweep() {
             made_up({"lab room", "2 x host", 2, 16e-3, 0, 700'000})}}};
 }
 
-/// The line that holds `text`.
+/// The first line that contains `text`.
 std::string line_with(const std::string& all, const std::string& text) {
   std::istringstream lines(all);
   for (std::string line; std::getline(lines, line);)
@@ -85,7 +85,7 @@ std::string line_with(const std::string& all, const std::string& text) {
 
 TEST(SweepText, MarksTheCheapestAndTheFastest) {
   const std::string text = sweep_text(sweep());
-  // 64 s and 70 s with boot on aws; 20 s and 16 s in the lab. 0.30 USD is the least.
+  // With boot the runs take 64 s and 70 s on aws; in the lab they take 20 s and 16 s. The lowest cost is 0.30 USD.
   EXPECT_THAT(line_with(text, "1 x host"), testing::EndsWith("<- cheapest"));
   EXPECT_THAT(line_with(text, "2 x host"), testing::EndsWith("<- fastest"));
   EXPECT_THAT(line_with(text, "1 x p3.2xlarge"), Not(HasSubstr("<-")));
@@ -98,14 +98,15 @@ TEST(SweepText, MarksOneRunThatIsBoth) {
                {"runs", {made_up({"lab room", "1 x host", 1, 20e-3, 0, 300'000})}}};
   EXPECT_THAT(line_with(sweep_text(both), "1 x host"), testing::EndsWith("<- cheapest and fastest"));
 
-  // What owning assumes stands beside the mark.
+  // The assumptions about owning the machines follow the mark.
   both["runs"][0]["pools"] = Json::array({Json{{"owned", "8000 USD over 4 years at 100 % use, no staff, no boot"}}});
   EXPECT_THAT(
       line_with(sweep_text(both), "1 x host"),
       testing::EndsWith("<- cheapest and fastest; owned: 8000 USD over 4 years at 100 % use, no staff, no boot"));
 }
 
-// Against the run with the fewest GPUs on the same platform, wherever it stands: 10 / 4 on aws, 20 / 16 in the lab.
+// The base is the run with the fewest GPUs on the same platform, at any place in the list: 10 / 4 on aws, 20 / 16 in
+// the lab.
 TEST(SweepText, SpeedUpIsAgainstTheFewestGpus) {
   const std::string text = sweep_text(sweep());
   EXPECT_THAT(line_with(text, "1 x p3.8xlarge"), HasSubstr("  2.50  "));

@@ -109,7 +109,7 @@ TEST(Table, WithAColumnThatIsTooWideAloneIsLeftAsItIs) {
   EXPECT_EQ(table.text(20), table.text());
 }
 
-// A row that is one character of two bytes longer than the width in bytes, and fits.
+// A row of 10 columns that has more than 10 bytes, because two characters take two bytes each.
 TEST(Table, FitsByCharactersAndNotBytes) {
   Table table({"what", ">time"});
   table.add({"caf\xc3\xa9", "5 \xc2\xb5s"});

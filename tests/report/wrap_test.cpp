@@ -30,7 +30,7 @@ TEST(Wrap, ProseIsIndentedByTwoMore) {
   EXPECT_EQ(wrap_prose("  a line that begins further in", 27), "  a line that begins\n    further in");
 }
 
-// Columns that were aligned would no longer be.
+// Wrapping would destroy the alignment of columns.
 TEST(Wrap, ProseLeavesColumnsAlone) {
   const std::string row = "name  value that is long  and another one\n\nlast";
   EXPECT_EQ(wrap_prose(row, 20), row);

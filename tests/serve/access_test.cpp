@@ -82,7 +82,7 @@ TEST(Access, WhatChangesSomethingMustComeFromOurPage) {
   const Gate gate(kToken, 8765);
   Caller caller = good();
   caller.method = "POST";
-  EXPECT_EQ(gate.judge(caller), Verdict::welcome);  // a program: no browser leaves Origin out
+  EXPECT_EQ(gate.judge(caller), Verdict::welcome);  // a program; browsers send Origin with every POST
   caller.origin = "http://127.0.0.1:8765";
   EXPECT_EQ(gate.judge(caller), Verdict::welcome);
   for (const char* origin :
@@ -92,7 +92,8 @@ TEST(Access, WhatChangesSomethingMustComeFromOurPage) {
   }
 }
 
-// A frame or a picture sends no header; its address has a key, which reads that one file and nothing else.
+// A browser sends no header for a frame or a picture. Its address has a key instead, which gives access to that file
+// only.
 TEST(Access, AKeyReadsOneFile) {
   const Gate gate(kToken, 8765);
   Caller caller = good();

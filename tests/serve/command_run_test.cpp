@@ -1,4 +1,5 @@
-// Runs this test program itself, as the server runs itself: a variable of the environment makes it a child.
+// Runs this test program itself, as the server runs itself. An environment variable turns it into one of the children
+// below.
 
 #include "serve/command_run.hpp"
 
@@ -23,7 +24,7 @@ using std::chrono::hours;
 
 auto in(std::chrono::steady_clock::duration time) { return std::chrono::steady_clock::now() + time; }
 
-// What the children do. In a folder of their own, with 3 as the pipe for progress.
+// The programs of the children. Each runs in a folder of its own; descriptor 3 is the pipe for progress.
 
 int descriptors() {
   std::ofstream out("descriptors");
@@ -38,7 +39,7 @@ int descriptors() {
 int crash() { return ::raise(SIGKILL); }
 
 int sleeping() {
-  // A lock that is free once the last of both is gone.
+  // Parent and child share the lock, which is free once both have ended.
   ::flock(::open("lock", O_RDWR | O_CREAT, 0600), LOCK_EX);
   if (::fork() != 0) std::ofstream("parent") << ::getpid() << std::endl;
   ::sleep(3600);
@@ -59,7 +60,7 @@ int progress() {
 
 constexpr const char* kVariable = "GANYMEDE_TEST_CHILD";
 
-/// Before any test: this program is its own child.
+/// Runs before any test: if the environment asks for a child, the program does its work and exits.
 [[maybe_unused]] const bool kIsNoChild = [] {
   const char* wanted = std::getenv(kVariable);
   if (wanted == nullptr) return true;
@@ -92,7 +93,7 @@ class Run : public testing::Test {
     text << std::ifstream(folder_ / name).rdbuf();
     return text.str();
   }
-  /// Once it is there.
+  /// Waits until the file holds a number, and returns it.
   int number_in(const std::string& name) const {
     int number = 0;
     while (!(std::ifstream(folder_ / name) >> number)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -120,7 +121,7 @@ TEST_F(Run, TheChildGetsNothingOfOurs) {
   run_command(child("descriptors"), StopSignal(), in(hours(1)), {});
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::close(ours);
-  // Its standard ones, and the file that it writes this to.
+  // The standard descriptors and the file that it writes, which is number 3.
   EXPECT_EQ(file("descriptors"), "0 1 2 3 open");
 }
 
@@ -166,7 +167,7 @@ TEST_F(Run, TheTimeLimitEndsIt) {
 
 TEST_F(Run, ProgressArrivesInLines) {
   std::vector<Progress> seen;
-  // The program knows the option, this test does not: it writes to the descriptor all the same.
+  // This test program ignores the option --progress-fd and always writes to descriptor 3.
   run_command(child("progress", true), StopSignal(), in(hours(1)),
               [&](const Progress& progress) { seen.push_back(progress); });
   ASSERT_FALSE(seen.empty());

@@ -1,4 +1,4 @@
-// What a form can ask for, and above all what it cannot: files and programs.
+// Forms can ask for what the page offers, but for no other file and no program.
 
 #include "serve/forms.hpp"
 
@@ -36,7 +36,7 @@ Form read(const Json& form, const Checkpoints& checkpoints = {}) {
   return read_form(JsonNode::parse(form.dump(), "form"), checkpoints);
 }
 
-/// A ConfigError that holds all parts.
+/// Expects a ConfigError whose message contains all `parts`.
 void expect_refused(const Json& form, const std::vector<std::string>& parts, const Checkpoints& checkpoints = {}) {
   try {
     read(form, checkpoints);
@@ -148,7 +148,7 @@ TEST(Forms, CheckpointsToGenerateFromAreThoseOfTheServer) {
   expect_refused(form, {"--checkpoint"});
   expect_refused(changed(form, "/count", 10'001), {"/count"}, known);
   expect_refused(changed(form, "/output", "/tmp/x"), {"/output", "unknown key"}, known);
-  // One that has gone since.
+  // A checkpoint that no longer exists.
   EXPECT_THROW(arguments_of(JobKind::generate, read_one.input, {{"other", "/x"}}, 1), ConfigError);
 }
 

@@ -1,4 +1,4 @@
-// A request has a time, whatever it sends meanwhile: nobody keeps the server from others by being slow.
+// Each request has a time limit, whatever is sent meanwhile, so that no slow caller keeps the server from others.
 
 #include "serve/timed_server.hpp"
 
@@ -34,7 +34,7 @@ class Connection {
   bool send(const std::string& text) const {
     return ::send(socket_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  /// All until the server ends the connection.
+  /// Everything that the server sends until it ends the connection.
   std::string rest() const {
     std::string out;
     char buffer[4096];
@@ -65,8 +65,8 @@ class TimedServerTest : public testing::Test {
     thread_.join();
   }
 
-  /// A byte now and then, each well within the time of one read, until the server has ended the connection: after
-  /// some eight bytes, fewer where this process is slow.
+  /// Sends a byte every 50 ms, well within the time limit of one read, until the server ends the connection. That
+  /// happens after about eight bytes, or fewer if this process is slow.
   static void trickle(const Connection& slow) {
     int sent = 0;
     for (; sent < 200 && slow.send("x"); ++sent) std::this_thread::sleep_for(std::chrono::milliseconds(50));
@@ -112,13 +112,14 @@ TEST_F(TimedServerTest, AnswersOthersWhileAllItsThreadsAreKept) {
   for (std::thread& caller : callers) caller.join();
 }
 
-// The library took headers without end: 100 MB of them 2.5 GB of memory.
+// The library alone accepts headers of any size; 100 MB of them took 2.5 GB of memory.
 TEST_F(TimedServerTest, RefusesAHeadBeyondItsBound) {
   const std::string line = "GET / HTTP/1.1\r\nHost: a\r\n", filler = "X: ", end = "\r\n\r\n";
   const auto of_size = [&](std::size_t size) {
     return line + filler + std::string(size - line.size() - filler.size() - end.size(), 'x') + end;
   };
-  // 65,536 bytes are a request, one byte more is none, and nor is what has no end. One header alone may have 8 KiB.
+  // A head of 65,536 bytes is accepted; one byte more is refused, and so is a head without an end. A single header may
+  // have at most 8 KiB.
   std::string many = line;
   while (many.size() < 65000) many += "X: " + std::string(95, 'x') + "\r\n";
   const Connection fits(port_);
@@ -132,7 +133,7 @@ TEST_F(TimedServerTest, RefusesAHeadBeyondItsBound) {
   EXPECT_FALSE(sent) << "3 GB of headers were read";
 }
 
-// Four times as many callers as may be there say nothing, or not all of it; another one is answered all the same.
+// Four times as many callers as the limit allows send nothing or only a part; another caller is still answered.
 TEST(Bounds, IdleConnectionsKeepNobodyWaiting) {
   TimedServer server{{.request = Seconds{600}, .answer = Seconds{2}}, {.head = 1 << 16, .connections = 50}};
   server.new_task_queue = [] { return new httplib::ThreadPool(2); };
@@ -149,9 +150,9 @@ TEST(Bounds, IdleConnectionsKeepNobodyWaiting) {
     const Connection other(port);
     ASSERT_TRUE(other.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     EXPECT_THAT(other.rest(), testing::EndsWith("here"));
-    // The first was ended for those who came later, long before its time.
+    // The server closed the first connection for later ones, long before its time limit.
     EXPECT_EQ(idle.front()->rest(), "");
-    // The last is there still, and may go on.
+    // The last connection is still open, and its request is answered.
     const Connection& last = *idle.back();
     ASSERT_TRUE(last.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n"));
     EXPECT_THAT(last.rest(), testing::EndsWith("here"));

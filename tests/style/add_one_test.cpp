@@ -1,4 +1,5 @@
-// Adds one more of a kind to a copy of the tree, counts the files that had to change, and runs the registers with it.
+// Adds one more policy, provider or the like to a copy of the tree, counts the files that had to change, and runs the
+// registers with it.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,12 +18,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// What adding one takes: a new file, and a row behind a line of the table.
+/// The changes that adding one takes: a new file, and a row after a line of the table.
 struct Addition {
   const char* file;  ///< "": the catalog, which is data and not compiled
   const char* text;
   const char* table;
-  const char* before;  ///< the row behind which the new one goes
+  const char* before;  ///< the row after which the new one is inserted
   const char* row;
 };
 

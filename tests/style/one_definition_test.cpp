@@ -1,5 +1,5 @@
-// Two types of one name in one program: the linker keeps one of their destructors, and an exception destroys the other
-// type by it. No compiler sees that, and the linker's -Wodr needs link-time optimization.
+// No program may have two types of the same name: the linker keeps only one of their destructors, which then also
+// destroys objects of the other type. Compilers do not see this, and the linker's -Wodr needs link-time optimization.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,13 +59,13 @@ TEST(TypeNames, OfTwoFilesOfOneProgramAreFound) {
   EXPECT_THAT(types_defined_twice({{"plan/candidates.hpp", plan}, {"report/candidates.hpp", report}}),
               ElementsAre("ganymede::Candidate is defined in plan/candidates.hpp:3 and in report/candidates.hpp:3"));
   EXPECT_THAT(types_defined_twice({{"plan/candidates.hpp", plan}, {"kernel/a.cpp", report}}).size(), 1U);
-  // A program of tests has the tree's types too, and not those of another.
+  // A test program contains the types of the tree, but not those of another test program.
   EXPECT_THAT(types_defined_twice({{"plan/candidates.hpp", plan}, {"tests/sim/run/a_test.cpp", report}}).size(), 1U);
   EXPECT_THAT(types_defined_twice({{"tests/plan/a_test.cpp", plan}, {"tests/plan/b_test.cpp", report}}).size(), 1U);
   EXPECT_THAT(types_defined_twice({{"tests/support/a.hpp", plan}, {"tests/plan/b_test.cpp", report}}).size(), 1U);
   EXPECT_THAT(types_defined_twice({{"tests/plan/a_test.cpp", plan}, {"tests/report/b_test.cpp", report}}), IsEmpty());
   EXPECT_THAT(types_defined_twice({{"bench/a.cpp", plan}, {"bench/b.cpp", report}}), IsEmpty());
-  // In namespaces of their own, or hidden from the linker, they are two.
+  // Types with the same name may be in different namespaces or hidden from the linker.
   EXPECT_THAT(types_defined_twice({{"a.hpp", plan}, {"b.hpp", "namespace ganymede::b { struct Candidate { }; }"}}),
               IsEmpty());
   EXPECT_THAT(types_defined_twice({{"a.hpp", plan}, {"b.cpp", "namespace ganymede { namespace {" + report + "} }"}}),

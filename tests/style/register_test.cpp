@@ -19,7 +19,7 @@ struct Exemplar {
   std::vector<const char*> mentions = {};  ///< files that give it as an example or run it
 };
 
-// A kind whose files are not all there is left out.
+// A kind is skipped if one of its files does not exist.
 const Exemplar kExemplars[] = {
     {"policy", "carbon-aware", {"policies/carbon_aware.cpp", "policies/policies.cpp"}},
     {"provider", "genesis", {"platforms/catalog/genesis.json", "platforms/providers.cpp"}},
@@ -36,7 +36,7 @@ const Exemplar kExemplars[] = {
     {"command", "doctor", {"cli/doctor.cpp", "cli/commands.cpp"}, {"exports/skypilot.cpp", "quickstart"}},
 };
 
-/// Text for people, tests, and data of studies may name anything.
+/// True if the rule applies to the file. Text for people, tests, and data of studies may name anything.
 bool counts(const Source& source) {
   return !source.is_binary() && !source.path.ends_with(".md") && !source.is_under("tests/") &&
          !source.is_under("studies/") && !source.is_under("bench/") && !source.is_under("tools/");

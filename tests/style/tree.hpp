@@ -1,5 +1,5 @@
 #pragma once
-// The text of the tree, for rules about it.
+// The text of the project's files, for tests that check rules about it.
 
 #include <string>
 #include <string_view>
@@ -8,7 +8,7 @@
 namespace ganymede {
 
 struct Source {
-  std::string path;  ///< from the root, with slashes
+  std::string path;  ///< relative to the root of the project, with slashes
   std::string text;
   std::vector<std::string> lines;
 
@@ -17,7 +17,7 @@ struct Source {
   bool is_binary() const { return text.find('\0') != std::string::npos; }
 };
 
-/// Everything that is ours: not what is built, written by a run, or kept by tools in hidden folders (.ci is ours).
+/// All files of the project, without build outputs, outputs of runs, and hidden folders other than .ci.
 const std::vector<Source>& tree();
 
 }  // namespace ganymede

@@ -1,4 +1,4 @@
-// Rules of the tree's text that no compiler checks.
+// Rules about the text of the project's files that no compiler checks.
 
 #include "tree.hpp"
 
@@ -54,8 +54,8 @@ TEST(Tree, HeadersAreGuarded) {
   }
 }
 
-// Absolute paths of the machine on which something was written, and hosts of package registries: neither is the
-// reader's.
+// Absolute paths of the machine on which something was written, and hosts of package registries, are of no use to a
+// reader.
 TEST(Tree, NamesNoMachine) {
   expect_no_line("(^|[\"'` =(])/([w]ork|[f]arm|[r]oot|[h]ome|[t]mp/[b]ash)[/_]", any, "a path of one machine");
   expect_no_line("https?:[/]/(deb|registry|files|security)\\.", any, "the host of a package registry");
@@ -83,7 +83,7 @@ TEST(Tree, EveryLibraryHasTests) {
   }
 }
 
-// Where a file is longer it holds more than one idea; a function that does not fit a screen does more than one thing.
+// A longer file holds more than one idea, and a function that does not fit a screen does more than one thing.
 constexpr std::size_t kMaxFileLines = 400;
 constexpr std::size_t kMaxFunctionLines = 60;
 

@@ -14,7 +14,8 @@ struct Token {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Words, "::" and single characters; no comments, no preprocessor, and "\"" for each literal of text.
+/// Splits C++ text into words, "::" and single characters. Comments and preprocessor lines are skipped; each literal of
+/// text becomes "\"".
 class Lexer {
  public:
   explicit Lexer(std::string_view text) : text_(text) {}
@@ -86,7 +87,7 @@ class Lexer {
 
 using Tokens = std::vector<Token>;
 
-/// Behind the bracket that closes the one at `at`.
+/// The index after the bracket that closes the one at `at`.
 std::size_t behind_bracket(const Tokens& tokens, std::size_t at, const char* open, const char* close) {
   for (int depth = 0; at < tokens.size(); ++at) {
     depth += tokens[at].text == open ? 1 : tokens[at].text == close ? -1 : 0;
@@ -101,7 +102,7 @@ std::string joined(const Tokens& tokens, std::size_t begin, std::size_t end) {
   return text;
 }
 
-/// The type that the tokens before a "{" define; "": none.
+/// The name of the type that the tokens before a "{" define; "" if they define none.
 std::string type_before_brace(const Tokens& tokens) {
   std::size_t at = 0;
   while (at < tokens.size() && tokens[at].text == "template") at = behind_bracket(tokens, at + 1, "<", ">");
@@ -170,7 +171,7 @@ std::vector<TypeDefinition> types_defined_in(std::string_view text) {
 
 namespace {
 
-/// "": in every program.
+/// The program to which a file belongs; "" if the file is in every program.
 std::string program_of(const std::string& path) {
   if (path.starts_with("bench/")) return path;
   if (!path.starts_with("tests/") || path.starts_with("tests/support/")) return "";

@@ -1,5 +1,6 @@
 #pragma once
-// Which types the text of a C++ file defines for the linker to see: those at namespace scope, by their whole name.
+// Finds the types that the text of a C++ file defines and that the linker sees: those at namespace scope, by their
+// whole name.
 
 #include <cstddef>
 #include <string>
@@ -13,9 +14,9 @@ struct TypeDefinition {
   std::size_t line = 0;  ///< from 1
 };
 
-/// Classes, structures, unions and enumerations with a body, but for those in unnamed namespaces, functions or other
-/// types. It reads tokens and knows no more of the language: macros are names, and what the preprocessor leaves out
-/// counts.
+/// Classes, structures, unions and enumerations with a body, except those in unnamed namespaces, functions or other
+/// types. The function only reads tokens: macros count as names, and code that the preprocessor would leave out counts
+/// too.
 std::vector<TypeDefinition> types_defined_in(std::string_view text);
 
 struct TypeFile {

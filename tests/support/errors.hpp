@@ -1,5 +1,5 @@
 #pragma once
-// What a test expects of an error: its kind, and what its message says.
+// Lets tests check the type and the message of an error.
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace ganymede {
 
-/// The message of the `Error` that `work` throws; fails the test, and gives "", if it throws none.
+/// The message of the `Error` that `work` throws; fails the test and returns "" if it throws none.
 template <class Error, class Work>
 std::string message_of(Work&& work) {
   try {

@@ -1,5 +1,6 @@
 #pragma once
-// Texts that are kept beside the tests. UPDATE_GOLDEN=1 in the environment writes them anew instead of comparing.
+// Compares texts with files that are kept beside the tests. With UPDATE_GOLDEN=1 in the environment, the files are
+// written anew instead.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +12,8 @@
 
 namespace ganymede {
 
-/// `file` is below tests/, as "exports/golden/task.yaml".
+/// Fails the test if `text` differs from the file, whose path is relative to tests/, for example
+/// "exports/golden/task.yaml".
 inline void expect_golden(const std::string& file, const std::string& text) {
   const std::filesystem::path path = std::filesystem::path(GANYMEDE_SOURCE_DIR) / "tests" / file;
   if (std::getenv("UPDATE_GOLDEN") != nullptr) {

@@ -1,5 +1,5 @@
 #pragma once
-// A folder of its own for a test that reads or writes files.
+// A temporary folder for a test that reads or writes files. It is removed at the end of the test.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@ class TemporaryFolder {
   std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
   const std::filesystem::path& path() const { return path_; }
 
-  /// A file of that content, in the folders that its name says; its path.
+  /// Writes a file of that content and returns its path. Folders in its name are created.
   std::filesystem::path add(std::string_view name, std::string_view content) const {
     const auto file = path_ / name;
     std::filesystem::create_directories(file.parent_path());

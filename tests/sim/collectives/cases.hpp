@@ -9,7 +9,7 @@
 
 namespace ganymede::sim {
 
-/// A request that the scheme can serve, and words for messages.
+/// A request that the scheme can serve, and its description for messages of tests.
 struct Case {
   const AllReduceScheme* scheme;
   PlanRequest request;
@@ -23,8 +23,8 @@ struct Case {
   }
 };
 
-/// Powers of two, odd counts and primes; one GPU a node, several (the last node ragged where they do not divide), one
-/// node; nodes of unlike sizes; switches that reduce; a torus; rails.
+/// Rank counts that are powers of two, odd or prime, with one GPU a node, several GPUs a node (the last node has fewer
+/// if they do not divide), or a single node; nodes of different sizes; switches that reduce; a torus; rails.
 inline std::vector<Topology> all_topologies() {
   std::vector<Topology> all;
   for (const int ranks : {1, 2, 3, 4, 5, 7, 8, 16, 33})
@@ -65,7 +65,8 @@ inline std::vector<Case> all_cases(const std::vector<Collective>& collectives = 
   std::vector<Case> cases;
   for (const AllReduceScheme& scheme : allreduce_schemes())
     for (const Topology& topology : all_topologies())
-      // None, one byte, fewer bytes than most counts, one fewer than ranks, and a size that few of the counts divide.
+      // No bytes, one byte, fewer bytes than most rank counts, one byte fewer than ranks, and a size that few rank
+      // counts divide.
       for (const std::int64_t bytes :
            {std::int64_t{0}, std::int64_t{1}, std::int64_t{7}, std::int64_t{topology.ranks} - 1, std::int64_t{3} << 20})
         for (const Collective collective : collectives)

@@ -1,6 +1,6 @@
-// The closed forms against an execution of the schedules, written here once more without SimGrid: on a star whose
-// messages of a round share each rank's links equally, a round lasts as long as its busiest link, and then its busiest
-// adder.
+// Compares the closed forms with an execution of the schedules that is written here without SimGrid. On a star, the
+// messages of a round share each rank's links equally, so a round lasts as long as its busiest link, followed by its
+// busiest adder.
 
 #include "sim/collectives/closed_form.hpp"
 
@@ -62,9 +62,9 @@ TEST(ClosedForm, OfTwoRanksByHand) {
   // Two rounds of half a buffer, and half a buffer added: 2 (50 us + 10 us) + 50 us.
   EXPECT_NEAR(form("ring", 2, kBytes, star).si, 170e-6, 1e-15);
   EXPECT_NEAR(form("halving-doubling", 2, kBytes, star).si, 170e-6, 1e-15);
-  // One exchange of everything, which is added.
+  // One exchange of whole buffers, and one addition of a whole buffer.
   EXPECT_NEAR(form("recursive-doubling", 2, kBytes, star).si, 210e-6, 1e-15);
-  // There and back, and a whole buffer added: 2 (100 us + 10 us) + 100 us.
+  // A whole buffer is sent, added and sent back: 2 (100 us + 10 us) + 100 us.
   EXPECT_NEAR(form("reduce-to-one", 2, kBytes, star).si, 320e-6, 1e-15);
   EXPECT_EQ(form("hierarchical-copy", 2, kBytes, star), form("reduce-to-one", 2, kBytes, star));
   EXPECT_EQ(form("parameter-server:whole", 2, kBytes, star), form("reduce-to-one", 2, kBytes, star));

@@ -1,4 +1,4 @@
-// NCCL's choices on machines whose answers are known, and what a choice does to the schedule.
+// NCCL's choices on machines for which they are known, and the effect of a choice on the schedule.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,7 +40,7 @@ TEST(Nccl, TakesLowLatencyForSmallAndBandwidthForLarge) {
   EXPECT_EQ(choice(a100(64), 8).algorithm, NcclAlgorithm::tree);  // 1,024 hops against 20
 }
 
-// By hand, for one node: ring LL takes 6.6 + 14 x 0.6 us and 8 bytes at min(87.7, half of 240) x 8/14 GB/s.
+// Calculated by hand for one node: ring LL takes 6.6 + 14 x 0.6 us and 8 bytes at min(87.7, half of 240) x 8/14 GB/s.
 TEST(Nccl, EstimatesAsTheTunerDoes) {
   const Seconds estimate = choice(a100(1), 1 << 20, "ring/ll").estimate;
   EXPECT_NEAR(estimate.si, (6.6 + 14 * 0.6) * 1e-6 + (1 << 20) / (87.7e9 * 8 / 14), 1e-12);
@@ -137,7 +137,8 @@ TEST(Nccl, EfaSendsShortMessagesInPackets) {
   EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (1.2e-6 + 1048576 / 6.9e9), 1e6);
   EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 6.9e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
   EXPECT_EQ(limit(8), limit(1024));
-  for (const bool efa : {false, true}) {  // other networks; Hopper's instances, which write by RDMA
+  // Other networks have no packets, and neither have Hopper's instances, which write by RDMA.
+  for (const bool efa : {false, true}) {
     topology.nccl.efa = efa;
     if (efa) topology.nccl.generation = NcclMachine::Generation::hopper;
     EXPECT_EQ(limit(16 << 20), std::numeric_limits<double>::infinity());
@@ -170,7 +171,7 @@ TEST(Nccl, WithoutGpuDirectTheFirstAndTheLastSliceAreStaged) {
 TEST(Nccl, ChannelsAreLanesOverEveryNic) {
   const Schedule rings = planned(a100(2), 64 << 20, "ring/simple"), trees = planned(a100(2), 64 << 20, "tree/simple");
   EXPECT_EQ(rings.lanes(), 4);
-  EXPECT_EQ(trees.lanes(), 8);  // a double tree for each
+  EXPECT_EQ(trees.lanes(), 8);  // a double tree, that is two lanes, for each channel
   for (const Schedule* schedule : {&rings, &trees}) {
     EXPECT_TRUE(schedule->cost().eager);
     EXPECT_TRUE(schedule->cost().reduction_is_free);

@@ -19,7 +19,7 @@ TEST(Schemes, BringEveryContributionWhereItBelongs) {
   std::set<std::pair<std::string_view, Collective>> seen;
   for (const Case& item :
        all_cases({Collective::all_reduce, Collective::reduce_scatter, Collective::all_gather, Collective::broadcast})) {
-    if (item.request.topology.ranks == 1 || item.request.bytes == 0) continue;  // nothing to bring
+    if (item.request.topology.ranks == 1 || item.request.bytes == 0) continue;  // no bytes to reduce
     const Completeness verdict = is_complete(item.schedule(), item.request.collective);
     EXPECT_TRUE(verdict) << item.name() << ": " << verdict.violation;
     seen.emplace(item.scheme->name, item.request.collective);
@@ -48,7 +48,8 @@ TEST(Schemes, HaveNoRoundsWhereThereIsNothingToDo) {
   }
 }
 
-// The engine may fold rounds because those of a stage differ only in offsets, and come in the same order.
+// The engine folds rounds into one. It may do so because rounds of a stage have the same transfers in the same order,
+// with other offsets.
 TEST(Schemes, RepeatTheSameTransfersWithinAStage) {
   const auto shape = [](const Transfer& t) { return std::tuple(t.source, t.destination, t.length, t.reduce); };
   for (const Case& item : all_cases()) {
@@ -79,7 +80,7 @@ TEST(Schemes, StagesStayFewAtManyRanks) {
   }
 }
 
-// Schemes with log2(n) rounds treat counts that are not powers of two in different ways.
+// Schemes with log2(n) rounds handle rank counts that are not powers of two in different ways.
 TEST(Schemes, ServeEveryCount) {
   for (int ranks = 2; ranks <= 40; ++ranks) {
     for (const char* name : {"recursive-doubling", "halving-doubling", "tree", "double-binary-tree", "ring"}) {

@@ -1,4 +1,4 @@
-// A verifier that finds nothing proves nothing: each kind of mistake is made once and must be named.
+// Tests the verifier: it must find and name each kind of mistake.
 
 #include "sim/collectives/verify.hpp"
 
@@ -48,7 +48,7 @@ TEST(IsComplete, AcceptsNothingToDo) {
 TEST(IsComplete, FindsWhatNobodySent) {
   EXPECT_EQ(violation(2, 8, {}),
             "after the last round rank 0 holds rank 1's contribution to bytes [0, 8) 0 times, expected once");
-  // The second half goes one way only.
+  // The second half of the bytes is sent in one direction only.
   EXPECT_EQ(violation(2, 8, {{{0, 1, 0, 8, true}, {1, 0, 0, 4, true}}}),
             "after the last round rank 0 holds rank 1's contribution to bytes [4, 8) 0 times, expected once");
 }
@@ -58,7 +58,7 @@ TEST(IsComplete, FindsWhatWasAddedTwice) {
               HasSubstr("rank 1 holds rank 0's contribution to bytes [2, 5) 2 times"));
 }
 
-// Any one transfer of a ring that is left out, sent twice, or stripped of its reduction breaks it.
+// A ring is wrong if any of its transfers is missing, sent twice, or not added.
 TEST(IsComplete, FindsEveryBrokenTransferOfARing) {
   const Rounds ring = expanded(parse_scheme("ring").plan({flat(5), 25, Collective::all_reduce, ""}));
   ASSERT_EQ(violation(5, 25, ring), "");
@@ -75,7 +75,8 @@ TEST(IsComplete, FindsEveryBrokenTransferOfARing) {
   }
 }
 
-// A transfer carries what its source held before the round: rank 1 does not pass on what it receives in the round.
+// A transfer carries what its source held before the round, so rank 1 does not pass on what it receives in the same
+// round.
 TEST(IsComplete, TransfersOfARoundDoNotSeeEachOther) {
   EXPECT_THAT(violation(3, 1, {{{0, 1, 0, 1, true}, {1, 2, 0, 1, true}}}),
               HasSubstr("rank 0 holds rank 1's contribution to bytes [0, 1) 0 times"));

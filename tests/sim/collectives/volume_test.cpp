@@ -1,4 +1,4 @@
-// The bytes that each scheme is known to put on the wire.
+// Compares the bytes that each scheme sends with the published volumes.
 
 #include <gtest/gtest.h>
 
@@ -36,8 +36,8 @@ Volume of(const char* scheme, const Topology& topology, std::int64_t bytes) {
   return Volume(parse_scheme(scheme).plan({topology, bytes, Collective::all_reduce, ""}));
 }
 
-// Schemes that move whole contributions to one place and back: each of n - 1 contributions is added somewhere once,
-// which takes (n-1) S reduced bytes; the sum then has to reach the n - 1 ranks that lack it. Nothing can do with less.
+// Schemes that move whole contributions to one place and back: each of n - 1 contributions is added once, which takes
+// (n-1) S reduced bytes, and the sum must then reach the n - 1 ranks that lack it. No scheme needs fewer bytes.
 TEST(Volume, IsTheLeastWhereEachContributionIsAddedOnce) {
   for (const Case& item : all_cases()) {
     const std::string name(item.scheme->name);
@@ -53,7 +53,7 @@ TEST(Volume, IsTheLeastWhereEachContributionIsAddedOnce) {
   }
 }
 
-// Bandwidth-optimal schemes: 2(n-1)/n S from and to every rank.
+// With bandwidth-optimal schemes, every rank sends and receives 2(n-1)/n S bytes.
 TEST(Volume, OfBalancedSchemesIsTheSameForEveryRank) {
   constexpr std::int64_t kBytes = 16 * 5 * 1024;
   for (const char* scheme :
@@ -85,7 +85,7 @@ TEST(Volume, OfReduceToOnePassesThroughTheFirstRank) {
   }
 }
 
-// Half of a ring's: a rank sends its bytes once and gets the sum once. The switches do the adding.
+// Half of a ring's volume: a rank sends its bytes once and receives the sum once, because the switches add.
 TEST(Volume, OfReductionInTheNetworkIsOnceUpAndOnceDown) {
   Topology topology = clustered(6, 2);
   topology.node_switch = topology.fabric_switch = true;
@@ -112,7 +112,8 @@ TEST(Volume, OfHierarchicalCopyPassesThroughTheMains) {
   }
 }
 
-// Between the nodes only their heads talk, each with a server's share of every other head.
+// Only the heads of nodes exchange bytes between nodes. Each head is the server of one share of every other head's
+// bytes.
 TEST(Volume, OfTheMixedSchemeCrossesNodesBetweenHeads) {
   Topology topology = clustered(9, 4);
   topology.node_sizes = {4, 4, 1};

@@ -56,7 +56,7 @@ TEST(CollectiveBenchmark, NothingToSendTakesNoTime) {
   EXPECT_EQ(result.bottleneck, "");
 }
 
-// A ring ends as much later as its last rank comes; the time counts from the first arrival.
+// A ring ends later by the delay of its last rank; the time counts from the first arrival.
 TEST(CollectiveBenchmark, CountsFromTheFirstArrival) {
   const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);

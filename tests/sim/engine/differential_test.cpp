@@ -1,5 +1,5 @@
-// Compares both engines with a third, which is written here as plainly as possible: it visits all flows at every event,
-// and finds shares by progressive filling. Random fabrics with unequal latencies and limits, random schedules, random
+// Compares both engines with a third, which is written here as simply as possible: it visits all flows at every event
+// and finds rates by progressive filling. Random fabrics with unequal latencies and limits, random schedules, random
 // arrivals.
 
 #include <gtest/gtest.h>
@@ -116,7 +116,7 @@ class Plain {
       const PlainFlow flow = flows_[i];
       flows_.erase(flows_.begin() + static_cast<std::ptrdiff_t>(i));
       const Transfer& t = rounds_[static_cast<std::size_t>(flow.round)][flow.transfer];
-      if (flow.latency == kNever) {  // it is the wait of eager bytes on their way
+      if (flow.latency == kNever) {  // stands for the wait of eager bytes that are under way
         if (++entered_[static_cast<std::size_t>(flow.round)][flow.transfer] == 2) receive(t);
         continue;
       }
@@ -187,7 +187,8 @@ class Plain {
   double now_ = 0;
 };
 
-/// A fat tree with zones, or an oversubscribed switch; one or several GPUs a node, with or without the host in between.
+/// A fat tree with zones, or an oversubscribed switch; one or several GPUs a node, with or without a path through the
+/// host.
 platforms::Platform random_platform() {
   const auto number = [](int low, int high) { return *rc::gen::inRange(low, high); };
   const int gpus = number(1, 4);
@@ -248,9 +249,9 @@ double difference(const std::vector<double>& times, const std::vector<double>& e
   return worst;
 }
 
-/// True if ranks that arrive 10 ps later change the times by much more. Unlike messages that share a link can be
-/// chaotic: picoseconds decide which is first, and hundreds of rounds turn them into microseconds. No two programs
-/// agree there.
+/// True if a delay of some ranks by 10 ps changes the times by much more. Different messages that share a link can be
+/// chaotic: picoseconds decide which comes first, and hundreds of rounds turn them into microseconds. Two programs
+/// cannot agree in such a case.
 bool is_chaotic(const FabricGraph& fabric, const Schedule& schedule, const std::vector<Seconds>& arrivals) {
   const auto times = done_times(Engine::folded, fabric, job_of(schedule, arrivals));
   for (const std::size_t every : {2U, 3U, 5U}) {

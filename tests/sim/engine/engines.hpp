@@ -1,5 +1,5 @@
 #pragma once
-// Both engines behind one call, for tests that hold them to the same expectations.
+// Runs either engine by the same call, for tests that expect the same of both.
 
 #include <algorithm>
 #include <functional>
@@ -28,7 +28,7 @@ inline std::vector<double> in_child(const std::function<std::vector<double>()>& 
   return {std::istream_iterator<double>(text), {}};
 }
 
-/// The times at which ranks are done, call after call and communicator after communicator.
+/// The times at which ranks are done, ordered by call, then by communicator.
 inline std::vector<double> done_times(Engine engine, const FabricGraph& fabric, const Job& job) {
   const auto flat = [](const JobTimes& times) {
     std::vector<double> all;

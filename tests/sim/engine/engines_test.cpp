@@ -1,4 +1,4 @@
-// Expectations of both engines, derived by hand or from closed forms.
+// Expected times of both engines, derived by hand or from closed forms.
 
 #include "engines.hpp"
 
@@ -142,8 +142,8 @@ TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
 }
 
 // In a ring over two nodes of two GPUs, hops of 1 us inside nodes alternate with hops of 101 us between them. Only
-// latency counts here. Six rounds take six long hops if every round waits for its slowest message; with an eager
-// protocol the bytes of each chunk cross three of each kind.
+// latency matters here. Six rounds take six long hops if every round waits for its slowest message; with an eager
+// protocol the bytes of each chunk cross three hops of each kind.
 TEST_P(Engines, AnEagerRingPaysLatencyAlongItsBytesWayOnly) {
   const platforms::Platform platform = star_platform("1000000GB/s", "50us", "1us");
   const FabricGraph fabric(platform, platform.instance("four"), 2, 2);
@@ -177,7 +177,7 @@ TEST_P(Engines, LanesDoNotWaitForOneAnother) {
     return done_times(GetParam(), fabric, job_of(schedule))[3];
   };
   EXPECT_NEAR(done_of_3(0), 1.25e-3, 1e-8);
-  EXPECT_NEAR(done_of_3(1), 1.0e-3, 1e-8);  // from 0.5 ms on at half the rate
+  EXPECT_NEAR(done_of_3(1), 1.0e-3, 1e-8);  // at half the rate from 0.5 ms on
 }
 
 // The costs of a protocol: 2 bytes on the wire for each byte, a start, a latency and a limit.

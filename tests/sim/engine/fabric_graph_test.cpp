@@ -123,7 +123,7 @@ TEST(FabricGraph, AMeshUsesItsLinksAndFindsDisjointRings) {
   const FabricGraph graph(platform, platform.instance("node"), 1, 8);
   EXPECT_EQ(names(graph, 0, 3), (Names{"gpu_link.0-3.up@0"}));
   EXPECT_DOUBLE_EQ(graph.links()[static_cast<std::size_t>(path(graph, 0, 3).links[0])].bandwidth.si, 50e9);
-  EXPECT_EQ(path(graph, 0, 7).links.size(), 2U);  // over 3 or 4: nothing joins them directly
+  EXPECT_EQ(path(graph, 0, 7).links.size(), 2U);  // over GPU 3 or 4, because no link joins 0 and 7
   EXPECT_EQ(path(graph, 0, 7).latency, 2_us);
   const auto& rings = graph.topology().rings;
   EXPECT_EQ(rings.size(), 3U);

@@ -50,7 +50,7 @@ TEST(MaxMinSolver, FlowsOfOneLinkShareItEqually) {
   EXPECT_THAT(flows.rates(), ElementsAre(DoubleEq(4), DoubleEq(4), DoubleEq(4)));
 }
 
-// 2 of the 10 are all that the first flow can use; the second gets the other 8.
+// The first flow is limited to 2 of the link's 10; the second gets the other 8.
 TEST(MaxMinSolver, WhatALimitedFlowLeavesGoesToTheOthers) {
   Flows flows({10});
   flows.add({{0}}, 2);
@@ -96,8 +96,8 @@ TEST(MaxMinSolver, AWeightCountsTheFlowsOfAClass) {
   EXPECT_THAT(flows.rates(), ElementsAre(DoubleEq(2.5), DoubleEq(2.5)));
 }
 
-// Two flows of 100 bytes at 5 a second; after 4 s each has 80 left. Then the second has the link for itself: 80 / 10 s
-// more.
+// Two flows of 100 bytes at 5 a second; after 4 s each has 80 left. Then the second has the link to itself for another
+// 80 / 10 s.
 TEST(MaxMinSolver, AFlowThatEndsLeavesItsShare) {
   Flows flows({10});
   const int first = flows.add({{0}}), second = flows.add({{0}});
@@ -124,7 +124,8 @@ TEST(MaxMinSolver, AFlowThatStartsLaterTakesItsShareFromThenOn) {
   EXPECT_DOUBLE_EQ(flows.solver.end_time(second), 1 + 100.0 / 5);
 }
 
-// On link 1 nothing changes, so its flow keeps its rate and is not reported. A number is used again after its end.
+// Nothing changes on link 1, so its flow keeps its rate and is not reported. The number of a flow is used again after
+// its end.
 TEST(MaxMinSolver, OnlyFlowsWhoseRatesChangeAreReported) {
   Flows flows({10, 6});
   const int first = flows.add({{0}}), second = flows.add({{0}}), other = flows.add({{1}});

@@ -17,7 +17,7 @@ namespace {
 struct Fabric {
   const char* name;
   const char* node;    ///< with {B} for a bandwidth and {L} for a latency
-  const char* fabric;  ///< the same
+  const char* fabric;  ///< with the same placeholders
   int nodes;
 };
 
@@ -80,7 +80,7 @@ TEST_P(Monotonic, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
         before = *time;
       }
     }
-  EXPECT_GE(served, 10 * 3 * 5);  // ten schemes at least
+  EXPECT_GE(served, 10 * 3 * 5);  // at least ten schemes
 }
 
 }  // namespace

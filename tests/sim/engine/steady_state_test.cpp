@@ -1,4 +1,4 @@
-// What lets a folded simulation skip rounds: comparing its states, and keeping account of the rounds that are open.
+// Tests how a folded simulation skips rounds: it compares its states and tracks which rounds are open.
 
 #include "sim/engine/steady_state.hpp"
 
@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing::Key;
 
-/// One time of 1 us that is left, and 1000 bytes on a link of 1 GB/s.
+/// A state with one remaining time of 1 us and 1000 bytes on a link of 1 GB/s.
 StateSnapshot snapshot(double time, std::int64_t round) {
   return {time, round, round, round, {0, 2}, {1e-6, 1000}, {1, 1e9}};
 }

@@ -54,8 +54,8 @@ TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
   EXPECT_EQ(message.flows[0].uses[0].weight, 1);
 }
 
-// Rank 0 differs from the others. Its downlink carries three messages on the way in, its uplink three on the way back;
-// each other rank's uplink carries one on the way in, its downlink one on the way back.
+// Rank 0 differs from the others. In the reduction its downlink carries three messages and each other rank's uplink
+// one; on the way back its uplink carries three and each other rank's downlink one.
 TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
   const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
@@ -81,7 +81,7 @@ TEST(Symmetry, NodesAreAlikeAndPlacesInThemAreNot) {
   EXPECT_THAT(ring.class_of, ElementsAre(ElementsAre(0, 1, 2, 3, 0, 1, 2, 3)));
 }
 
-// Each rank of a ring is at another distance behind a rank that comes late.
+// In a ring, each rank has a different distance from the rank that arrives late.
 TEST(Symmetry, ALateRankTellsAllRanksOfARingApart) {
   const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);

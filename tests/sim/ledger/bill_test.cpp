@@ -19,7 +19,7 @@ constexpr MicroUsdPerHour kP3{3'060'000};  // 3.06 USD/h
 const BillingRule kPerSecond{.granularity = 1_s, .minimum = 60_s};
 const BillingRule kPerHour{.granularity = 3600_s, .minimum = 3600_s};
 
-/// The bill item of `nodes` instances, all rented at once for `metered`; it is empty where nothing is billed.
+/// The bill item of `nodes` instances that are rented together for `metered`; empty if nothing is billed.
 BillItem instance_hours(const std::string& pool, std::int64_t nodes, MicroUsdPerHour price, Seconds metered,
                         const BillingRule& rule) {
   const std::vector<Rental> rentals(static_cast<std::size_t>(nodes), Rental{0, whole_nanoseconds(metered)});
@@ -39,14 +39,15 @@ TEST(BilledTime, IsRoundedUpAndAtLeastTheMinimum) {
   EXPECT_EQ(billed_time(kSecondNs, {.granularity = 60_s, .minimum = 90_s}), 120 * kSecondNs);
 }
 
-// 500 h by the second and by the hour. A microsecond more is the noise of summed steps; two microseconds are time.
+// 500 h by the second and by the hour. A microsecond more is rounding noise of summed steps; two microseconds are
+// billed.
 TEST(BilledTime, DoesNotBillTheNoiseOfSummedSteps) {
   const std::int64_t hours_500 = 500 * 3600 * kSecondNs;
   EXPECT_EQ(billed_time(hours_500 + 1000, kPerSecond), hours_500);
   EXPECT_EQ(billed_time(hours_500 + 1000, kPerHour), hours_500);
   EXPECT_EQ(billed_time(hours_500 + 2000, kPerSecond), hours_500 + kSecondNs);
   EXPECT_EQ(billed_time(hours_500 + 2000, kPerHour), hours_500 + 3600 * kSecondNs);
-  // However short it was, the first unit is billed.
+  // The first unit is billed even after one nanosecond.
   EXPECT_EQ(billed_time(1, {.granularity = 1_s, .minimum = 0_s}), kSecondNs);
   EXPECT_EQ(billed_time(0, {.granularity = 1_s, .minimum = 0_s}), 0);
 }
@@ -69,8 +70,8 @@ TEST(InstanceHours, OfSeveralNodesBilledByTheHour) {
   EXPECT_EQ(item.usd, MicroUsd{8 * 3'060'000});
 }
 
-// The amount is rounded once, for all nodes: 3 x 1 micro-dollar/h for 20 minutes is one micro-dollar, not three times
-// nothing.
+// The amount is rounded once for all nodes together: 3 x 1 micro-dollar/h for 20 minutes is one micro-dollar. Rounded
+// for each node, it would be zero.
 TEST(InstanceHours, AreRoundedOnceToTheMicroDollar) {
   EXPECT_EQ(instance_hours("cheap", 3, MicroUsdPerHour{1}, 1200_s, kPerSecond).usd, MicroUsd{1});
 }

@@ -73,8 +73,8 @@ TEST(Ledger, RefusesTimesThatAreNone) {
   EXPECT_THROW(ledger.close(1, Seconds{-1}), Failure);
 }
 
-// 0.4 ns and 0.6 ns each round, the whole of 1 ns does not: together they would be right, apart each is up to half a
-// nanosecond off.
+// Each entry is rounded to whole nanoseconds, so entries may add up to more than the time that was held. Idle time must
+// not become negative.
 TEST(Ledger, RoundingNeverMakesIdleNegative) {
   Ledger ledger;
   for (int i = 0; i < 10; ++i) ledger.add(GpuUse::compute, 2, Seconds{0.6e-9});
@@ -89,7 +89,7 @@ TEST(Ledger, NamesEveryUse) {
   EXPECT_EQ(kGpuUseNames[static_cast<std::size_t>(GpuUse::idle)], "idle");
 }
 
-// A life of random spells: each splits the held GPUs between uses that add up to at most its length.
+// Random spells in sequence. Each splits the time of the held GPUs among uses whose sum is at most its length.
 RC_GTEST_PROP(LedgerProperty, UsesSumToTheGpusHeldTimesTheMeteredTime, ()) {
   const auto gpus = *rc::gen::inRange<std::int64_t>(1, 65'537);
   const auto spells = *rc::gen::container<std::vector<int>>(rc::gen::inRange(0, 1'000'000'000));
@@ -97,7 +97,7 @@ RC_GTEST_PROP(LedgerProperty, UsesSumToTheGpusHeldTimesTheMeteredTime, ()) {
   Seconds metered{0};
   std::size_t next = 0;
   for (const int spell : spells) {
-    // Sevenths, so that neither the parts nor the whole are whole nanoseconds.
+    // A division by seven, so that neither the parts nor the sum are whole nanoseconds.
     const Seconds length{static_cast<double>(spell) / 7e3};
     // In half of the spells no GPU idles, so that rounding may exceed what was held.
     const auto busy = spell % 2 == 0 ? gpus : *rc::gen::inRange<std::int64_t>(0, gpus + 1);

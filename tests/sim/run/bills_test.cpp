@@ -1,4 +1,4 @@
-// Bills that can be worked out by hand, to the micro-dollar: the made-up GAN on one node, a step of 10 ms, a boot of
+// Bills that are calculated by hand to the micro-dollar: the made-up GAN on one node with steps of 10 ms and a boot of
 // 90 s, so that a run of N steps takes 90 s + N x 10 ms.
 
 #include <gmock/gmock.h>
@@ -47,7 +47,7 @@ std::int64_t micro_dollars(const Json& text) {
   return std::llround(dollars * 1e6);
 }
 
-/// What items of that name cost together; their quantities are added up in `quantity`.
+/// The cost of all items of that name; `quantity` gets the sum of their quantities.
 std::string item(const Json& bill, const std::string& name, double* quantity = nullptr) {
   MicroUsd sum;
   for (const Json& line : bill["items"])
@@ -80,7 +80,7 @@ TEST_F(Bills, BySecondsWithAMinimum) {
   expect_sums(cost);
 }
 
-// 100 s by the hour: a whole hour of each of two nodes.
+// 100 s, billed by the hour: a whole hour of each of two nodes.
 TEST_F(Bills, ByTheHourRoundedUp) {
   platform["billing"]["granularity"] = "1h";
   scenario["platform"]["nodes"] = 2;
@@ -91,8 +91,8 @@ TEST_F(Bills, ByTheHourRoundedUp) {
   expect_sums(cost);
 }
 
-// Spot at 0.90 USD/h = 250 micro-dollars a second. Nodes are taken back 30 s after the notices at 600 s and 1800 s, at
-// which the next is asked for, and each time everything is lost: nodes live 630, 1230 and 90 + 3510 s.
+// Spot at 0.90 USD/h = 250 micro-dollars a second. Nodes are taken back 30 s after the notices at 600 s and 1800 s,
+// when the next node is requested. Each time all training is lost, so nodes live 630, 1230 and 90 + 3510 s.
 TEST_F(Bills, SpotWithTwoInterruptions) {
   scenario["platform"] = {{"catalog", "lab.json"}, {"region", "room-2"}, {"instance", "one"}, {"market", "spot"}};
   scenario["platform"]["spot"] = "uninterrupted";  // but for the events
@@ -101,11 +101,11 @@ TEST_F(Bills, SpotWithTwoInterruptions) {
   const Json result = run();
   EXPECT_NEAR(result["time"]["total_s"].get<double>(), 1800 + 90 + 3510, 1e-6);
   EXPECT_EQ(result["cost"]["total_usd"], decimal(MicroUsd{250 * (630 + 1230 + 90 + 3510)}));
-  // Lost: what was trained before, 540 s and, from the second node's readiness at 690 s on, 1140 s.
+  // The lost training: 540 s of the first node, and 1140 s of the second, which was ready at 690 s.
   EXPECT_EQ(result["cost"]["instance_hours_by_use"]["lost"], decimal(MicroUsd{250 * (540 + 1140)}));
   expect_sums(result["cost"]);
 
-  // A provider that does not charge what it takes back within the first hour charges the third node alone.
+  // A provider that does not charge for nodes that it takes back within the first hour charges only the third node.
   platform["billing"]["free_if_interrupted_within"] = "1h";
   const Json free = run();
   EXPECT_EQ(free["cost"]["total_usd"], decimal(MicroUsd{250 * (90 + 3510)}));
@@ -116,8 +116,8 @@ TEST_F(Bills, SpotWithTwoInterruptions) {
   expect_sums(free["cost"]);
 }
 
-// Two zones exchange the sums of 16 MB of gradients a step, each sending them once: 32 GB in 1000 steps, charged where
-// they are sent and where they are received.
+// Two zones exchange the sums of 16 MB of gradients in each step, and each zone sends them once: 32 GB in 1000 steps,
+// charged both to the sender and to the receiver.
 TEST_F(Bills, EgressBetweenZones) {
   platform["transfer"] = {{"zone", "0.01USD"}};
   const auto pool = [](const char* zone) {
@@ -135,7 +135,7 @@ TEST_F(Bills, EgressBetweenZones) {
   EXPECT_EQ(cost["items"].back()["pool"], "between zones");
   expect_sums(cost);
 
-  // A provider that charges them where they are sent alone.
+  // A provider that charges only the sender.
   platform["transfer"]["zone_charged"] = "once";
   EXPECT_EQ(item(bill(), "data transfer"), "0.32");
 }
@@ -160,7 +160,7 @@ TEST_F(Bills, ProvisionedIops) {
   EXPECT_EQ(item(bill(), "storage"), "0.10");
 }
 
-// 100 s at 2 USD/h; with the whole year of 8,760 h on the bill, 17,520 USD. Beside them stands what an hour costs on
+// 100 s at 2 USD/h; with the whole year of 8,760 h on the bill, 17,520 USD. The bill also has the price of an hour on
 // demand.
 TEST_F(Bills, Reserved) {
   platform["instances"]["one"]["prices"].push_back(
@@ -193,8 +193,9 @@ TEST_F(Bills, SustainedUse) {
   EXPECT_EQ(bill()["total_usd"], "2496.60");
 }
 
-// 8,766 USD over a year of 8,766 h, half of it in use, and 0.10 USD/h of staff: 2.10 USD/h. In its hour the GPU is busy
-// for 351,000 x 9 ms = 87.75 %: (50 + 0.8775 x 200) W at PUE 1.5 are 0.33825 kWh, at 0.20 USD each.
+// A node that costs 8,766 USD over a year of 8,766 h and is used for half of it, with 0.10 USD/h of staff: 2.10 USD/h.
+// In its hour the GPU is busy for 351,000 x 9 ms = 87.75 %: (50 + 0.8775 x 200) W at PUE 1.5 are 0.33825 kWh, at 0.20
+// USD each.
 TEST_F(Bills, PrivateWithPower) {
   platform["instances"]["one"]["prices"][0] = {
       {"region", "room-1"},
@@ -211,7 +212,7 @@ TEST_F(Bills, PrivateWithPower) {
   EXPECT_EQ(run()["pools"][0]["owned"], terms);
   EXPECT_THAT(run()["provenance"]["warnings"].dump(), HasSubstr(std::string("if this holds: ") + terms));
 
-  // A host of its own that draws 20 W idle and 100 W busy; its 8 vCPUs are busy for 351,000 x 2.25 ms / (8 x 3600 s).
+  // The host draws 20 W idle and 100 W busy; its 8 vCPUs are busy for 351,000 x 2.25 ms / (8 x 3600 s).
   platform["instances"]["one"]["power"] = {{"idle", "20W"}, {"peak", "100W"}};
   const double host = (20 + 80 * 351'000 * 2.25e-3 / 28'800) * 1.5 / 1000;
   const Json energy = run()["energy"];
@@ -233,7 +234,7 @@ TEST_F(Bills, KubernetesFee) {
   EXPECT_EQ(bill()["total_usd"], "3.6225");
 }
 
-// A slice of four chips is rented whole: 8.00 USD for the hour, three quarters of them idle once one trains.
+// A slice of four chips is rented as a whole: 8.00 USD for the hour. Three of the chips idle while one trains.
 TEST_F(Bills, TpuSlice) {
   platform["gpus"]["GPU-X"]["kind"] = "tpu";
   platform["instances"]["v3-8"] = platform["instances"]["four"];
@@ -259,7 +260,7 @@ TEST_F(Bills, IdleTail) {
   expect_sums(result["cost"]);
 }
 
-// Boot takes 90 of 100 s; the queue before it 50.
+// Boot takes 90 of the 100 s; the queue before it takes another 50 s.
 TEST_F(Bills, TheMeterStartsWhereTheProviderSays) {
   scenario["workload"]["steps"] = 1000;
   scenario["provisioning"]["queue"] = "50s";
@@ -271,7 +272,7 @@ TEST_F(Bills, TheMeterStartsWhereTheProviderSays) {
   }
 }
 
-// Boot takes 90 s, the image another 60, training 10: a meter that starts once the host runs sees 70 s of 0.001 USD.
+// Boot takes 90 s, the image another 60, training 10: a meter that starts once the host runs counts 70 s at 0.001 USD.
 TEST_F(Bills, AReadyHostIsPaidForWhileItPullsTheImage) {
   scenario["workload"]["steps"] = 1000;
   scenario["provisioning"]["image_pull"] = "60s";
@@ -282,8 +283,8 @@ TEST_F(Bills, AReadyHostIsPaidForWhileItPullsTheImage) {
   expect_sums(cost);
 }
 
-// 500 h of steps of 10 ms, 90 s of boot included: neither a second nor an hour more, whatever the doubles of the steps
-// add up to.
+// Steps of 10 ms for 500 h, with 90 s of boot included: rounding errors of the sum of steps must not add a second or an
+// hour.
 TEST_F(Bills, WholeHoursAreBilledAsSuch) {
   scenario["workload"]["steps"] = 500 * 360'000 - 9'000;
   for (const char* granularity : {"1s", "1h"}) {
@@ -292,7 +293,8 @@ TEST_F(Bills, WholeHoursAreBilledAsSuch) {
   }
 }
 
-// 300 GB to the internet: 100 at 0.09, 150 at 0.08, 50 at 0.05; with the first 100 free, 100 at 0.09 and 100 at 0.08.
+// 300 GB to the internet cost 100 x 0.09 + 150 x 0.08 + 50 x 0.05 USD; with the first 100 GB free, 100 x 0.09 + 100 x
+// 0.08.
 TEST_F(Bills, DataToTheInternetByTiers) {
   platform["transfer"]["internet"] = {
       {{"up_to_gb", 100}, {"per_gb", "0.09USD"}}, {{"up_to_gb", 250}, {"per_gb", "0.08USD"}}, {{"per_gb", "0.05USD"}}};
@@ -302,7 +304,7 @@ TEST_F(Bills, DataToTheInternetByTiers) {
   scenario["billing"]["free_tiers"] = true;
   EXPECT_EQ(item(bill(), "data transfer"), "17.00");
 
-  // By the GiB, none of them free: 300 GiB.
+  // Priced by the GiB without a free part: 300 GiB.
   platform["transfer"]["internet"] = {{{"up_to_gib", 100}, {"per_gib", "0.09USD"}}, {{"per_gib", "0.05USD"}}};
   scenario["billing"] = {{"download", "300GiB"}};
   const Json cost = bill();
@@ -310,8 +312,8 @@ TEST_F(Bills, DataToTheInternetByTiers) {
   EXPECT_EQ(cost["items"].back()["unit"], "GiB");
 }
 
-// A checkpoint of 48 MB is created, written in six parts of 8 MiB and completed; without a cache each of 1,000 batches
-// of 64 images is read from the store, an image a request.
+// A checkpoint of 48 MB is created, written in six parts of 8 MiB and completed; without a cache, each of 1,000 batches
+// of 64 images is read from the store with one request for each image.
 TEST_F(Bills, RequestsOfAnObjectStore) {
   platform["storage"]["store"] = {{"kind", "object"},       {"read", "1GB/s"},        {"write", "48MB/s"},
                                   {"per_gb_month", "0USD"}, {"per_1000_put", "5USD"}, {"per_1000_get", "0.40USD"}};
@@ -325,7 +327,7 @@ TEST_F(Bills, RequestsOfAnObjectStore) {
   EXPECT_NEAR(written * 1000, 8 * result["life"]["checkpoints"].get<double>(), 1e-9);
   EXPECT_GE(result["life"]["checkpoints"], 1);
 
-  // What fits into one part is one request.
+  // A checkpoint that fits into one part takes one request.
   scenario["checkpoint"]["bytes"] = "8MiB";
   const Json small = run();
   written = 0;
@@ -333,8 +335,8 @@ TEST_F(Bills, RequestsOfAnObjectStore) {
   EXPECT_NEAR(written * 1000, small["life"]["checkpoints"].get<double>(), 1e-9);
 }
 
-// 730 GB at 3.60 USD a GB-month are 0.001 USD/s. The first node is there from 60 s to 690 s, the next comes at 720 s,
-// 60 s of queue after the notice at 660 s; a disk that is kept is paid for until then.
+// 730 GB at 3.60 USD a GB-month are 0.001 USD/s. The first node exists from 60 s to 690 s. The next one comes at 720 s,
+// after 60 s of queue from the notice at 660 s; a disk that is kept is paid for in between.
 TEST_F(Bills, BootDisksOfInterruptedNodes) {
   platform["storage"]["boot"] = {{"read", "1GB/s"}, {"write", "1GB/s"}, {"per_gb_month", "3.60USD"}};
   scenario["platform"] = {{"catalog", "lab.json"}, {"region", "room-2"}, {"instance", "one"}, {"market", "spot"}};
@@ -347,8 +349,8 @@ TEST_F(Bills, BootDisksOfInterruptedNodes) {
   EXPECT_EQ(item(bill(), "boot disk"), "4.26");
 }
 
-// Under a cap of 75 W an eighth of the power above idle is left, and with it half of the
-// clock: phases that arithmetic limits take twice as long, those that memory limits as long as before.
+// A cap of 75 W leaves an eighth of the power above idle, and with it half of the clock: phases that are limited by
+// arithmetic take twice as long, those limited by memory as long as before.
 TEST_F(Bills, APowerCapCostsTimeAndSavesEnergy) {
   scenario["power_cap"] = "75W";
   EXPECT_NEAR(run()["time"]["step_mean_s"].get<double>(), 10e-3 + 9e-3, 1e-9);
@@ -363,7 +365,7 @@ TEST_F(Bills, APowerCapCostsTimeAndSavesEnergy) {
   EXPECT_THAT(error(), HasSubstr("/power_cap: found \"40W\", expected more than GPU-X draws when it is idle"));
 }
 
-// A policy that goes from spot to on demand stays in its zone, at the zone's own price where there is one.
+// A policy that changes from spot to on demand stays in its zone and pays the zone's own price if there is one.
 TEST_F(Bills, OtherMarketsAreThoseOfTheSameZone) {
   auto& prices = platform["instances"]["one"]["prices"];
   for (const char* zone : {"", "z1", "z2"}) {

@@ -42,8 +42,8 @@ class SpotCapacity : public testing::Test {
   ScenarioFiles files_;
 };
 
-// A zone that is up for 2.423 h on average and 66.22 % of the time: at any moment of any seed as often, and the mean
-// length of its up-times by counting losses over the hours held.
+// A zone that is up for 2.423 h on average and for 66.22 % of the time. Over many seeds, the share of up-time at the
+// start and over all hours must be that share, and the hours held divided by the losses must be that mean.
 TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
   Json content = on_spot();
   content["platform"]["spot"] = "typical";
@@ -72,7 +72,7 @@ TEST_F(SpotCapacity, IsUpAsOftenAndAsLongAsThePresetSays) {
   EXPECT_NEAR(up_h / ends, of.mean_up.si / 3600, 0.05 * of.mean_up.si / 3600);
 }
 
-// What is asked about later is what was said before, in any order.
+// The capacity at a given time is the same in whatever order times are asked for.
 TEST_F(SpotCapacity, StaysWhatItWasOnceItWasDrawn) {
   const Scenario scenario = load(on_spot());
   Capacity forth(scenario, scenario.pools[0]), back(scenario, scenario.pools[0]);
@@ -82,8 +82,8 @@ TEST_F(SpotCapacity, StaysWhatItWasOnceItWasDrawn) {
   for (int hour = 299; hour >= 0; --hour) EXPECT_EQ(back.at(hour * kHour), seen[static_cast<std::size_t>(hour)]);
 }
 
-// Two nodes follow one state each with the chance `together`, else their own: the correlation of their states is its
-// square; and wanting more than two makes neither easier to have.
+// Each of two nodes follows a common state with probability `together`, else its own state, so the correlation of the
+// two is `together` squared. A higher demand must not make nodes easier to get.
 TEST_F(SpotCapacity, OfSeveralNodesComesAndGoesPartlyTogether) {
   Json content = on_spot();
   content["platform"]["spot"] = "typical";
@@ -117,13 +117,13 @@ TEST_F(SpotCapacity, PresetsAreTenthsOfTheZones) {
     EXPECT_NEAR(zone.mean_up.si, of.mean_up.si * std::exp(of.mean_up_spread * at), 1e-6 * zone.mean_up.si);
     const double odds = of.availability / (1 - of.availability) * std::exp(of.availability_spread * at);
     EXPECT_NEAR(zone.availability(), odds / (1 + odds), 1e-9);
-    // Daly's interval takes the same rate.
+    // Daly's checkpoint interval is calculated with the same rate.
     EXPECT_NEAR(hazard_rate(scenario, scenario.pools[0]), 1 / zone.mean_up.si, 1e-12);
   }
 }
 
-// 24 h of work: replayed recordings of V100 take 26 to 398 h. A zone that is up for a share a of the time takes 24 / a
-// at least in the long run; the calm one is up 90 %, the harsh one 28 %.
+// With 24 h of work, replayed recordings of V100 take 26 to 398 h. In a zone that is up for a share a of the time, a
+// long run takes at least 24 / a h; the calm zone is up for 90 % of the time, the harsh one for 28 %.
 TEST_F(SpotCapacity, MakesRunsAsLongAsRecordingsDo) {
   const auto median_h = [&](const Json& content) {
     Scenario scenario = load(content);
@@ -184,7 +184,7 @@ TEST_F(SpotCapacity, SaysHowSureTheRiskIs) {
   EXPECT_THAT(warnings(run(content)), HasSubstr("is not used: nothing is rented on the spot market"));
 }
 
-// GPUs that nobody measured lie as far apart as assumed, whoever rents them out.
+// Capacity of GPUs without recordings is drawn with the assumed spread, for every provider.
 TEST_F(SpotCapacity, OfOtherGpusAndProvidersIsDrawnToo) {
   Json content = on_spot(1);
   content["platform"] = {
@@ -198,7 +198,7 @@ TEST_F(SpotCapacity, OfOtherGpusAndProvidersIsDrawnToo) {
   EXPECT_NE(spot_zone(scenario, scenario.pools[0]).mean_up.si, spot_zone(other, other.pools[0]).mean_up.si);
 }
 
-// The user's own platform says what holds there; 10 % a month are a mean life of 730 h / -ln 0.9 = 6929 h.
+// A user's own platform file takes precedence; 10 % interruptions a month mean a mean life of 730 h / -ln 0.9 = 6929 h.
 TEST_F(SpotCapacity, FollowsTheUsersPlatformWhereThatSaysSomething) {
   Json platform = Json::parse(made_up_platform());
   auto& prices = platform["instances"]["one"]["prices"];
@@ -240,7 +240,8 @@ TEST_F(SpotCapacity, RefusesWhatContradictsItself) {
   EXPECT_THAT(error(content), HasSubstr("/platform/spot"));
 }
 
-// Forty nodes that are needed all at once, about ten of which come and go by themselves and are there 28 % of the time.
+// Forty nodes are needed at the same time. About ten of them come and go independently, and each is available for 28 %
+// of the time.
 TEST_F(SpotCapacity, IsGivenUpWhereItNeverSuffices) {
   Json content = on_spot();
   content["platform"]["spot"] = "harsh";
@@ -249,7 +250,7 @@ TEST_F(SpotCapacity, IsGivenUpWhereItNeverSuffices) {
   EXPECT_THAT(message_of<Infeasible>([&] { simulate_json(load(content)); }), HasSubstr("never finishes"));
 }
 
-// What several seeds come to is what each of them comes to alone.
+// A simulation of several seeds gives the same figures as a simulation of each seed alone.
 TEST_F(SpotCapacity, SeedsComeToWhatEachComesToAlone) {
   Json content = on_spot(6);
   content["platform"]["spot"] = "typical";

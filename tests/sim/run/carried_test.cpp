@@ -1,5 +1,5 @@
-// What a run makes of a trace that does not quite fit it: another device's workers that differ, another batch size, a
-// quality for its target, a list of layers.
+// Runs with a trace that does not fit exactly: workers that differ on another device, another batch size, a quality as
+// the target, a list of layers.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ using Json = nlohmann::json;
 using testing::Contains;
 using testing::HasSubstr;
 
-/// The made-up GAN on `nodes` nodes of another GPU; its trace is of a processor.
+/// The made-up GAN on `nodes` nodes with a GPU; its trace was recorded on a processor.
 Json on_other_nodes(int nodes, const Json& synchronization = {{"scheme", "ring"}}) {
   traces::StepTrace trace = constant_trace(4);
   trace.device.kind = "cpu";
@@ -42,7 +42,7 @@ TEST(WorkersThatDiffer, AreAsManyDeviationsApartAsIsAskedFor) {
   const Json wide = on_other_nodes(4, {{"scheme", "ring"}, {"jitter", 0.1}});
   EXPECT_NEAR(number(wide, "/gpu_seconds/straggler") / number(wide, "/gpu_seconds/compute"),
               0.1 * calibration::expected_slowest(4), 1e-6);
-  // Without the slowest one it is the second that is waited for.
+  // Without the slowest worker, a step waits for the second slowest.
   const Json backed = on_other_nodes(4, {{"scheme", "ring"}, {"jitter", 0.1}, {"backup_workers", 1}});
   EXPECT_LT(number(backed, "/time/step_mean_s"), number(wide, "/time/step_mean_s"));
 }
@@ -66,7 +66,7 @@ TEST(WorkersThatDiffer, OneWaitsForNobody) {
             on_other_nodes(1)["time"]["step_mean_s"]);
 }
 
-/// Batches of 16, 32 and 64 that take 2, 3 and 5 ms: 1 ms and 1/16 an image.
+/// Batches of 16, 32 and 64 that take 2, 3 and 5 ms: 1 ms, and 1/16 ms for each image.
 traces::StepTrace three_batches() {
   traces::StepTrace trace = made_up_trace(std::vector<double>(40, 2e-4), "GPU-X", 16);
   for (const auto& [batch, unit] : {std::pair{32, 3e-4}, {64, 5e-4}})

@@ -1,4 +1,4 @@
-// What a run would have cost at the bounds of its time.
+// The cost of a run at the bounds of its time.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Ten and twenty nanoseconds of training: with fifteen more each nanosecond of them takes half as long again.
+// Training takes ten and twenty nanoseconds. With fifteen more in all, each of these nanoseconds is stretched by one
+// half.
 TEST(Stretches, MoveWhatHappensWhileSomethingTrains) {
   const Stretch longer({{10, 20}, {30, 50}}, 15);
   EXPECT_EQ(longer.at(0), 0);
@@ -22,9 +23,9 @@ TEST(Stretches, MoveWhatHappensWhileSomethingTrains) {
   EXPECT_EQ(longer.at(30), 35);
   EXPECT_EQ(longer.at(50), 65);
   EXPECT_EQ(longer.at(60), 75);
-  // What boots from 14 to 30 does so for 16 in any case.
+  // A boot from 14 to 30 takes 16 in any case.
   EXPECT_EQ(longer.start(14, 30), 35 - 16);
-  // No training takes less than nothing.
+  // Training cannot take a negative time.
   const Stretch nothing({{10, 20}, {30, 50}}, -1000);
   EXPECT_EQ(nothing.at(20), 10);
   EXPECT_EQ(nothing.at(60), 30);
@@ -46,7 +47,7 @@ TEST(CostIntervals, StretchWhatWasLostAsWellAsWhatWasKept) {
   content["faults"]["events"] = {{{"at", "1890s"}, {"kind", "crash"}}};
   const Json result = Json::parse(result_json(simulate(files.load(content))));
   const double total = number(result, "/time/total_s");
-  const double last = total - 1890 - 90 - 0.5 - 1;  // of the training
+  const double last = total - 1890 - 90 - 0.5 - 1;  // training on the second node, in seconds
   ASSERT_GT(last, 60);
   for (const int bound : {0, 1}) {
     const double by = result["time"]["interval_s"][bound].get<double>() - total;
@@ -58,8 +59,8 @@ TEST(CostIntervals, StretchWhatWasLostAsWellAsWhatWasKept) {
   EXPECT_EQ(result["cost"]["total_usd"], fmt::format("{:.2f}", 0.002 * (1890 + std::ceil(total - 1890))));
 }
 
-// Nothing is to be had for ten hours, in which nothing is rented and no power drawn. Held are 90 s of boot and the
-// training, by as much as the run may take longer: so long the same power is drawn.
+// No node is available for ten hours, during which nothing is rented and no power is drawn. A node is held for 90 s of
+// boot and for the training; only the training is stretched at the bounds, at the same power.
 TEST(CostIntervals, EnergyIsOfWhatIsHeld) {
   const ScenarioFiles files;
   Json content = ScenarioFiles::basic();

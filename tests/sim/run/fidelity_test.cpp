@@ -1,4 +1,4 @@
-// Two fidelities, one answer.
+// Both fidelities must give the same answer.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ TEST(Fidelity, AgreesOnATransferredTrace) {
   EXPECT_NEAR(total(sampled) / total(message), 1, 1e-9);
 }
 
-// Buckets of unlike sizes on 16 nodes: the rank whose rounds are watched for repetitions leaves one call, and waits for
-// the next, in the moment in which it entered its last round.
+// Buckets of unlike sizes on 16 nodes: the rank whose rounds are checked for repetitions leaves one call and waits for
+// the next at the same moment at which it entered its last round.
 TEST(Fidelity, AgreesWhereCallsFollowEachOther) {
   const ScenarioFiles files;
   Json content =
@@ -75,13 +75,13 @@ traces::StepTrace jittered(std::uint64_t seed = 3) {
   return made_up_trace(scale);
 }
 
-// Runs of 400 steps, message by message with seeds of their own, against the sampled intervals: each should hold in 95
-// % of cases. Of 40, fewer than 35 would then have a chance of 1.4 %; the seeds are fixed.
+// Compares runs of 400 steps, simulated message by message with seeds of their own, with the sampled intervals, which
+// should hold in 95 % of cases. Fewer than 35 of 40 would then have a probability of 1.4 %; the seeds are fixed.
 TEST(Fidelity, TheSamplingIntervalHoldsAsOftenAsItSays) {
   constexpr std::size_t kTrials = 40;
   std::vector<Scenario> scenarios;
   for (std::size_t i = 0; i < 2 * kTrials; ++i) {
-    // A trace each: a sample is the same for all runs of a scenario, and so is its error.
+    // Each pair of runs has a trace of its own, because all runs of a scenario share the sample and with it its error.
     const ScenarioFiles files(jittered(i / 2));
     const Json content = ScenarioFiles::with("/workload/steps", 400);
     scenarios.push_back(files.load(at_fidelity(content, i % 2 == 0 ? "message" : "sampled", i)));
@@ -106,7 +106,7 @@ TEST(Fidelity, JitterCostsStragglersAndIsBounded) {
   EXPECT_GT(run["gpu_seconds"]["straggler"].get<double>(), 0);
   const auto& all = run["time"]["interval_s"];
   const auto& sampling = run["time"]["sampling_interval_s"];
-  // All stated error includes that of sampling, and of the trace's own length.
+  // The stated error includes that of sampling and that of the trace's finite length.
   EXPECT_LT(all[0].get<double>(), sampling[0].get<double>());
   EXPECT_LT(sampling[0].get<double>(), total(run));
   EXPECT_LT(total(run), sampling[1].get<double>());

@@ -1,4 +1,4 @@
-// The nodes of a run, one call at a time.
+// Tests the nodes of a run with single calls.
 
 #include "sim/run/fleet.hpp"
 
@@ -75,7 +75,7 @@ TEST(Fleets, NodesUnderNoticeAreCountedApart) {
   EXPECT_EQ(count.ready, 1);
   EXPECT_EQ(count.noticed, 1);
   EXPECT_EQ(count.members, 1);
-  EXPECT_THAT(fleet.members(), ElementsAre(2));  // it trains until it goes
+  EXPECT_THAT(fleet.members(), ElementsAre(2));  // a node with notice trains until it is gone
   fleet.remove(goes, 120, true);
   EXPECT_TRUE(fleet[goes].interrupted);
   EXPECT_EQ(fleet.count(0).lost, 1);

@@ -1,4 +1,4 @@
-// Several pools in one run, modes of synchronisation, and what the scenario says of them.
+// Several pools in one run, modes of synchronisation, and the parts of a scenario that describe them.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ TEST_F(Pools, InTwoPlacesNeedALinkAndPayForIt) {
   content["platform"]["links"] = {
       {{"between", {"near", "far"}}, {"bandwidth", "1Gbit/s"}, {"latency", "30ms"}, {"usd_per_gb", 0.02}}};
   const Json slow = run(content);
-  // 16 MB in three buckets on a ring of two: each 2 (S/2/B + L), much of it exposed.
+  // 16 MB in three buckets on a ring of two: each takes 2 (S/2/B + L), most of it exposed.
   const double exchange = 16e6 / 1.25e8 + 6 * 30e-3;
   EXPECT_NEAR(number(slow, "/time/step_mean_s"), 10e-3 + exchange, 5e-3);
   EXPECT_THAT(slow["cost"]["items"].dump(), HasSubstr("data transfer"));
@@ -77,7 +77,7 @@ TEST_F(Pools, StayInTheAllowedRegions) {
   content["platform"]["allowed_regions"] = {"room-2"};
   EXPECT_THAT(message_of<ConfigError>([&] { run(content); }),
               HasSubstr("/platform/region: room-1 is not among the allowed regions \"room-2\""));
-  // What a policy may use besides stays there too.
+  // The additional pools that a policy may use must be in allowed regions too.
   content["platform"] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}};
   content["policy"] = {{"name", "cheapest-region"}};
   EXPECT_GT(files_.load(content).pools.size(), 2U);
@@ -96,8 +96,8 @@ TEST_F(Pools, ModesAreSimulatedAndNamed) {
   }
 }
 
-// 16 MB of weights at 1.25 GB/s take 12.8 ms and 41 us of latency. Sharded over eight one-GPU nodes, seven eighths
-// leave a node while as much comes to its server; that and the way back follow 10 ms of work.
+// 16 MB of weights at 1.25 GB/s take 12.8 ms and 41 us of latency. Sharded over eight one-GPU nodes, seven eighths of
+// the weights leave a node while as many bytes enter for its server; this and the way back follow 10 ms of work.
 TEST_F(Pools, AsynchronousServersAreWhereTheSchemePutsThem) {
   const auto train = [&](int nodes, const char* scheme) {
     Json content = ScenarioFiles::with("/platform/nodes", nodes);
@@ -110,7 +110,7 @@ TEST_F(Pools, AsynchronousServersAreWhereTheSchemePutsThem) {
   Json together = ScenarioFiles::with("/platform/nodes", 8);
   together["synchronization"] = {{"scheme", "parameter-server"}, {"overlap", false}};
   EXPECT_NEAR(sharded / number(run(together), "/time/step_mean_s"), 1, 0.02);
-  // On one node the server's link is what all wait for: 7 x 12.8 ms for an update of each of the seven others.
+  // With the server on one node, all wait for its link: 7 x 12.8 ms for an update of each of the seven others.
   const Json whole = train(8, "parameter-server:whole");
   EXPECT_GT(number(whole, "/time/step_mean_s"), sharded);
   EXPECT_LE(number(whole, "/utilization/network"), 1);
@@ -120,8 +120,8 @@ TEST_F(Pools, AsynchronousServersAreWhereTheSchemePutsThem) {
               AllOf(HasSubstr("/synchronization/scheme"), HasSubstr("1 to 8")));
 }
 
-// The same on machines of their own, which the made-up platform has of the workers' type only: four servers get a
-// quarter each from each of four workers, 12.8 ms in all. One server gets all of it from all, 51.2 ms.
+// Servers on machines of their own, which are of the workers' type because the made-up platform has no other: four
+// servers get a quarter each from each of four workers, 12.8 ms in all. One server gets all of it from all, 51.2 ms.
 TEST_F(Pools, DedicatedServersAreRented) {
   const auto train = [&](int nodes, const char* scheme) {
     Json content = ScenarioFiles::with("/platform/nodes", nodes);
@@ -162,8 +162,8 @@ TEST_F(Pools, ComponentSplitUsesPairs) {
               HasSubstr("/synchronization/placement: generator and discriminator take turns on pairs"));
 }
 
-// A pair runs one batch's phases one after the other. 6,400 images at 64 a batch are 100 steps of one GPU, of a pair,
-// and 50 of two pairs; in each case the GPUs compute 100 x 10 ms between them.
+// A pair of GPUs runs the phases of one batch one after the other. 6,400 images at 64 a batch are 100 steps of one GPU,
+// of a pair, and 50 of two pairs; in each case the GPUs compute 100 x 10 ms between them.
 TEST_F(Pools, APairTrainsOneBatchAStep) {
   const auto train = [&](int nodes, const char* placement) {
     Json content = ScenarioFiles::with("/platform/nodes", nodes);
@@ -184,7 +184,7 @@ TEST_F(Pools, APairTrainsOneBatchAStep) {
     EXPECT_GE(number(result, "/gpu_seconds/compute"), number(one, "/gpu_seconds/compute") * (1 - 1e-6));
   }
   EXPECT_GT(number(pair, "/time/step_mean_s"), number(one, "/time/step_mean_s"));  // images cross
-  // The arithmetic is that of as many batches: spread over twice the GPU-seconds of training.
+  // The number of batches, and so of FLOPs, is the same, spread over twice the GPU-seconds of training.
   const auto flops = [](const Json& result) {
     return number(result, "/utilization/gpu_flops") * number(result, "/gpu_seconds/total");
   };
@@ -230,7 +230,8 @@ TEST_F(Pools, APairWhoseImagesHaveNoSizeSaysSo) {
   EXPECT_THAT(run(content)["provenance"]["warnings"].dump(), HasSubstr(warning));
 }
 
-// 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; by steps, a pair trains 64 images in each.
+// 60,000 images an epoch at 64 a batch: 938 steps of a pair, 469 of two; with a target in steps, a pair trains 64
+// images in each step.
 TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
   Json content = ScenarioFiles::with("/platform/nodes", 2);
   content["synchronization"]["placement"] = "component-split";
@@ -243,8 +244,8 @@ TEST_F(Pools, APairsEpochIsAsLongAsOneGpus) {
   EXPECT_EQ(run(content)["time"]["steps"], 469);
 }
 
-// Two of four workers with a batch of 64 are not waited for: a step trains 128 images, 25,600 take 200 steps. As much
-// is computed as one GPU would, and as much again is lost.
+// A step does not wait for two of four workers with batches of 64, so it trains 128 images, and 25,600 images take 200
+// steps. The work of the two dropped workers is lost, which is as much as the useful work.
 TEST_F(Pools, BackupWorkersImagesDoNotCount) {
   Json content = ScenarioFiles::with("/platform/nodes", 4);
   content["workload"].erase("steps");

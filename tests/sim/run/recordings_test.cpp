@@ -1,4 +1,4 @@
-// Runs on recorded capacity. A recording says when nodes were gone; their notice came before.
+// Runs on recorded capacity. A recording says when nodes were taken back; the notice came before.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using Json = nlohmann::json;
 
-/// From grant to end, in seconds.
+/// The time for which a node was held, from its grant to its end, in seconds.
 struct Held {
   double from, to;
   bool operator==(const Held&) const = default;
@@ -69,8 +69,9 @@ TEST_F(Recordings, ANodeGoesWhenTheRecordingSaysAndItsNoticeComesBefore) {
   EXPECT_EQ(result["life"]["checkpoints"], 5 + 1 + 1);
 }
 
-// The one node that there is gets its notice at 1,000 s; what is asked for in its place waits until it is gone. 600 s
-// were trained before the checkpoint at 690 s and 428 s before the last one, so that 2,572 s with four more are left.
+// Capacity is one node. It gets its notice at 1,000 s, and the node that is requested in its place waits until it is
+// gone. 600 s were trained before the checkpoint at 690 s and 428 s before the last one, so that 2,572 s with four more
+// are left.
 TEST_F(Recordings, WhoWaitsForANodeUnderNoticeGetsTheRoomThatItLeaves) {
   Json content = on("0,1\n", 1);
   content["faults"]["events"] = {{{"at", "1000s"}, {"kind", "interruption"}}};
@@ -90,7 +91,7 @@ TEST_F(Recordings, WhoWaitsGetsTheRoomThatACrashLeaves) {
   EXPECT_EQ(nodes[2].from, 2000);
 }
 
-// The first of three has 100 s of notice, from its grant on; the second 120 s.
+// The first of three nodes gets its notice 100 s ahead, at its grant; the second gets it 120 s ahead.
 TEST_F(Recordings, RowsMayBeCloserThanTheNotice) {
   const Json content = on("0,3\n100,2\n150,1\n1000,3\n", 3);
   const Json result = run(content);
@@ -103,7 +104,7 @@ TEST_F(Recordings, RowsMayBeCloserThanTheNotice) {
   EXPECT_THAT(ends, testing::UnorderedElementsAre(100, 150, end, end, end));
 }
 
-// Capacity for two lasts a minute: one of them has its notice at once.
+// Capacity for a second node lasts only a minute, so one node gets its notice at once.
 TEST_F(Recordings, ANodeThatComesWithinANoticeIsTakenForAsLongAsItIsThere) {
   const Json content = on("0,1\n1000,2\n1060,1\n2000,2\n", 2);
   const Json result = run(content);
@@ -112,7 +113,7 @@ TEST_F(Recordings, ANodeThatComesWithinANoticeIsTakenForAsLongAsItIsThere) {
   EXPECT_EQ(nodes_of(content).size(), 3U);
 }
 
-// Nine others could be had, to be lost as soon: none of them is rented.
+// Nine other nodes are available, but they would be lost at the same time, so none of them is rented.
 TEST_F(Recordings, ANodeUnderNoticeIsNotReplacedByOneThatGoesWithIt) {
   const std::vector<Held> nodes = nodes_of(on("0,10\n1000,0\n2000,10\n", 1));
   ASSERT_EQ(nodes.size(), 2U);
@@ -130,7 +131,7 @@ TEST_F(Recordings, WithoutNoticeNodesGoAtOnce) {
   EXPECT_EQ(nodes_of(content)[2].from, 1060);
 }
 
-// A time that no whole number of nanoseconds is: the row comes once, and holds when it comes.
+// A row's time that is no whole number of nanoseconds: the row takes effect once, with its own value.
 TEST_F(Recordings, RowsMayLieBetweenNanoseconds) {
   const std::vector<Held> nodes = nodes_of(on("0,1\n1000.0000000003,0\n1100.0000000003,1\n", 1));
   ASSERT_EQ(nodes.size(), 2U);
@@ -145,7 +146,7 @@ T any_of(std::initializer_list<T> values) {
 
 std::string any_seconds(int low, int high) { return std::to_string(*rc::gen::inRange(low, high)) + "s"; }
 
-/// At most five nodes; the last row has room for what is asked for, so that the run ends.
+/// A recording of at most five nodes. The last row has as many nodes as are requested, so that the run ends.
 std::string any_capacity(int nodes) {
   std::string rows;
   double at = *rc::gen::inRange(0, 100);
@@ -192,7 +193,7 @@ RC_GTEST_PROP(RecordingsProperty, NoMoreIsHeldThanTheRecordingHad, ()) {
   for (const Series::Row& row : capacity.rows) moments.push_back(to_nanoseconds(row.at));
   for (const Node& node : record.nodes)
     if (node.granted != kNever) moments.push_back(node.granted);
-  // More are held only from a grant on, fewer may be only from a row on.
+  // It suffices to check grants, at which more nodes are held, and rows, at which fewer may be held.
   for (const Nanoseconds moment : moments) {
     int held = 0;
     for (const Node& node : record.nodes)

@@ -1,4 +1,4 @@
-// The text of a result: its fields, its sums, and that it is the same bytes each time.
+// The text of a result: its fields, its sums, and the same bytes each time.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST(Result, CategoriesOfGpuTimeSumToTheGpusHeld) {
     for (const auto use : kGpuUseNames) sum += run["gpu_seconds"][std::string(use)].get<double>();
     const double held = 4.0 * nodes * run["time"]["total_s"].get<double>();
     EXPECT_NEAR(sum, run["gpu_seconds"]["total"].get<double>(), 1e-6);
-    EXPECT_NEAR(sum, held, 1e-6);  // a nanosecond a GPU
+    EXPECT_NEAR(sum, held, 1e-6);  // one nanosecond for each GPU
     EXPECT_NEAR(run["gpu_hours"].get<double>(), held / 3600, 1e-9);
     EXPECT_GT(run["gpu_seconds"]["straggler"].get<double>(), 0);
   }
@@ -95,7 +95,7 @@ TEST(Result, IsTheSameBytesForTheSameScenarioAndSeed) {
   const Scenario scenario = files.load(ScenarioFiles::basic());
   const std::string first = simulate_text(scenario);
   EXPECT_TRUE(simulate_text(scenario) == first);
-  // Read again from files elsewhere.
+  // The same scenario from files in another folder.
   EXPECT_TRUE(simulate_text(ScenarioFiles(uneven_trace()).load(ScenarioFiles::basic())) == first);
   EXPECT_FALSE(simulate_text(files.load_with("/seed", 2)) == first);
 }

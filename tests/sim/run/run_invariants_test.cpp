@@ -1,4 +1,4 @@
-// What holds for every run, on random scenarios with faults. RC_PARAMS="max_success=10000" tries more of them.
+// Invariants of every run, checked on random scenarios with faults. RC_PARAMS="max_success=10000" tries more of them.
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -50,7 +50,7 @@ Json random_scenario() {
   Json& platform = content["platform"];
   const bool four = *rc::gen::arbitrary<bool>();
   platform = {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", four ? "four" : "one"}};
-  // Sold on spot and on demand, so that policies may go from one to the other.
+  // Nodes are sold on spot and on demand, so that policies may change between them.
   if (*rc::gen::inRange(0, 3) == 0)
     platform = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.2xlarge"}, {"market", "spot"}};
   platform["nodes"] = *rc::gen::inRange(1, 4);
@@ -116,13 +116,13 @@ RC_GTEST_PROP(RunInvariants, HoldOnRandomScenariosWithFaults, ()) {
     return;
   }
   check_ledger(run);
-  // What was asked for was trained.
+  // The run reaches its target.
   if (scenario.target == Target::steps)
     RC_ASSERT(run.steps == scenario.steps);
   else
     RC_ASSERT(run.images == scenario.images);
-  // A loss takes at most what was trained since the last durable checkpoint; an interval counts steps, so that a change
-  // of speed may stretch it.
+  // A loss takes at most the training since the last durable checkpoint. An interval counts steps, so a change of speed
+  // may stretch it.
   if (scenario.checkpoints.every == Checkpoints::Every::interval)
     RC_ASSERT(run.lost_training.si <=
               1e-6 + static_cast<double>(run.losses) * (2.5 * scenario.checkpoints.interval.si + 1));

@@ -1,6 +1,7 @@
 #pragma once
-// A scenario, a context and states of a run as literals, for tests of single transitions: nothing is read, no steps are
-// simulated. One-GPU nodes at 3.60 USD/h (0.001 USD a second) boot for 90 s; a step takes 10 ms whatever trains.
+// A scenario, a context and states of a run as literals, for tests of single transitions: no file is read, and no steps
+// are simulated. One-GPU nodes cost 3.60 USD/h (0.001 USD a second) and boot for 90 s; a step takes 10 ms with any
+// number of nodes.
 
 #include <gtest/gtest.h>
 
@@ -160,7 +161,7 @@ class RunInTheMiddle {
   std::map<Configuration, StepDistribution> distributions_;
 };
 
-/// The only scheduled event of a type; a failure of the test if there is another number of them.
+/// The only scheduled event of a type. The test fails if there is not exactly one.
 template <class Event>
 ScheduledEvent scheduled(const Actions& actions) {
   ScheduledEvent found;

@@ -82,7 +82,7 @@ TEST_F(Records, SayHowLongNodesWereHeld) {
   EXPECT_EQ(held_with_tail(scenario_, record_, 0), (1100 + 600 + 60) * kSecond);
 }
 
-// 100 s more of 1,000 s of training: the first node is held 100 s longer, the second, half of that.
+// Training takes 100 s longer than its 1,000 s: the first node is held 100 s longer, the second one 50 s.
 TEST_F(Records, AreStretchedWhereTrainingTakesLonger) {
   const Stretch stretch(record_.trained, 100 * kSecond);
   EXPECT_EQ(held_time(record_, 0, stretch), (1200 + 650) * kSecond);
@@ -135,7 +135,7 @@ TEST_F(Records, PayForBootDisks) {
   scenario_.charges.boot_disk = disk;
   scenario_.charges.boot_disk_size = Bytes{100e9};
   EXPECT_NEAR(bill().items.at(1).quantity, 100 * 1700.0 / 3600 / 730, 1e-12);
-  // The disk of the node that was taken back stays until the end, since no other took its place.
+  // The disk of the node that was taken back is kept until the end, because no other node took its place.
   scenario_.charges.boot_disk_kept = true;
   EXPECT_NEAR(bill().items.at(1).quantity, 100 * 2200.0 / 3600 / 730, 1e-12);
 }
@@ -149,7 +149,7 @@ TEST_F(Records, SayWhatTheBillLeavesOut) {
               ElementsAre("no price is known of disk of lab, and none is in the bill"));
 }
 
-// GPUs of 50 to 250 W that are busy half of the time draw 150 W; the building takes half as much besides.
+// GPUs of 50 to 250 W that are busy half of the time draw 150 W; the building (PUE 1.5) adds half as much.
 TEST_F(Records, DrawElectricity) {
   const RunEnergy used = energy({990, 1210});
   ASSERT_TRUE(used.total);

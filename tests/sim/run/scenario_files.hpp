@@ -1,5 +1,5 @@
 #pragma once
-// Runs of made-up scenarios: what simulating one gives, as text and as JSON.
+// Simulates made-up scenarios and returns their results as text or as JSON.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ganymede::sim {
 
-/// The text of the result, simulated in a child: SimGrid allows one engine a process.
+/// Simulates in a child process, because SimGrid allows one engine a process, and returns the text of the result.
 inline std::string simulate_text(const Scenario& scenario) {
   return run_child([&] { return result_json(simulate(scenario)); });
 }

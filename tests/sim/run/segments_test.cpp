@@ -1,4 +1,4 @@
-// Segments and progress of training, from literals: a step of 10 ms, a checkpoint of a second after each 100 steps.
+// Segments and progress of training with steps of 10 ms and a checkpoint of one second after each 100 steps.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST_F(Segments, WithoutCheckpointsAreProportionalToTime) {
   EXPECT_EQ(segment_.time_of(3.5), 5 * kSecond + 7 * kStepNs / 2);
 }
 
-// 100 steps take a second, the checkpoint another.
+// 100 steps take one second, and the checkpoint another.
 TEST_F(Segments, StandStillWhileACheckpointIsWritten) {
   const SegmentProgress before = segment_.at(kSecond - kStepNs);
   EXPECT_DOUBLE_EQ(before.steps, 99);
@@ -122,7 +122,8 @@ TEST_F(Progress, FinishesACheckpointWithTheSameWorkersOnly) {
   }
 }
 
-// Half of an interval of 100 steps is over; where steps take twice as long an interval holds 50, and 25 are left.
+// Half of an interval of 100 steps is over. If steps take twice as long, an interval has 50 steps, of which 25 are
+// left.
 TEST_F(Progress, KeepsTheShareOfACheckpointIntervalThatIsOver) {
   progress_.begin_segment(segment_, false);
   progress_.end_segment(50 * kStepNs, false, 0);
@@ -143,7 +144,7 @@ TEST_F(Progress, IsDurableAfterASave) {
   EXPECT_EQ(progress_.totals().checkpoints, 1);
 }
 
-// A relative error of 10 % of half a second, and own steps that vary by 4 ms² each.
+// A relative error of 10 % on half a second, and steps whose own variance is 4 ms² each.
 TEST_F(Progress, AddsUpItsError) {
   steps_.own_variance = 4e-6;
   steps_.low = Seconds{9e-3};

@@ -1,4 +1,4 @@
-// Runs whose time, ledger and bill can be worked out by hand: a constant step of 10 ms, a boot of 90 s, 3.60 USD/h.
+// Runs whose time, ledger and bill are calculated by hand: a constant step of 10 ms, a boot of 90 s, 3.60 USD/h.
 
 #include "sim/run/simulate.hpp"
 
@@ -31,7 +31,7 @@ TEST(Simulate, OneWorkerTakesBootAndItsSteps) {
   EXPECT_EQ(run["time"]["images"], kSteps * 64);
   EXPECT_EQ(run["run"]["scheme"], "none");
   EXPECT_EQ(run["provenance"]["inputs"], "measured");
-  // A trace without jitter tells its own error as zero; what is left is that two runs may drift apart.
+  // A trace without jitter has no sampling error; what remains is the drift between two runs.
   const double drift = 1.96 * std::sqrt(2.0) * calibration::kRunDrift;
   EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + (1 - drift) * kSteps * kStep, 1e-6);
   EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + (1 + drift) * kSteps * kStep, 1e-6);
@@ -52,7 +52,7 @@ TEST(Simulate, OneWorkersUseOfItsHardware) {
   const double kwh = (50 + 200 * kBusy) * kTotal * 1.5 / 3.6e6;
   EXPECT_NEAR(number(run, "/energy/kwh"), kwh, 1e-9);
   EXPECT_NEAR(number(run, "/energy/kg_co2e"), kwh * 0.4, 1e-9);
-  // The same power for as long as the run may take.
+  // The bounds have the same power over the bounds of the time.
   for (const char* end : {"0", "1"}) {
     const double times = number(run, (std::string("/time/interval_s/") + end).c_str()) / kTotal;
     EXPECT_NE(times, 1);
@@ -107,8 +107,8 @@ TEST_P(OnAStar, WithoutOverlapAllReductionsAddToTheStep) {
   EXPECT_NEAR(number(result, "/gpu_seconds/straggler"), 0, 1e-6);
 }
 
-// The discriminator's bucket comes at the end of its backward pass and is wholly exposed. The generator's first is
-// ready half way through a pass of 4 ms; the second follows when the pass has ended and the first is done.
+// The discriminator's bucket comes at the end of its backward pass and is entirely exposed. The generator's first
+// bucket is ready half way through a pass of 4 ms; the second is reduced when the pass has ended and the first is done.
 TEST_P(OnAStar, WithOverlapTheFirstHalfOfTheGeneratorsGradientsHides) {
   const int n = GetParam();
   const double exposed = ring(n, 4'000'000) + std::max(0.0, ring(n, 8'400'000) - 2e-3) + ring(n, 3'600'000);
@@ -144,15 +144,16 @@ TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
   EXPECT_EQ(run["cost"]["total_usd"], "0.30");  // 100 s at 10.80 USD/h
 }
 
-/// Recorded on a processor, of which another GPU's efficiency does not follow.
+/// The trace as if it was recorded on a processor, which says nothing about the efficiency of a GPU.
 traces::StepTrace on_a_processor(traces::StepTrace trace) {
   trace.device.kind = "cpu";
   return trace;
 }
 
 // GPU-Y is another device: 20 TFLOP/s, 1800 GB/s, launches of 4 us. Each unit of a phase is 1 GFLOP and 3 MB in 10
-// launches, so FLOPs bind the central model at half of the peak (100 us a unit against 40 us a phase), as they do the
-// low one at full peak (50 us). The high one adds up at 15 % of the peak, 40 % of the bandwidth and 9.6 / 3.8 launches.
+// launches, so FLOPs limit the central model at half of the peak (100 us a unit against 40 us a phase), and the low one
+// at full peak (50 us). The high one is the sum of times at 15 % of the peak, at 40 % of the bandwidth, and of 9.6 /
+// 3.8 launches.
 TEST(Simulate, AnotherDeviceIsBoundedByTheRoofline) {
   Json content = one_worker();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "other"}, {"nodes", 1}};
@@ -175,8 +176,9 @@ TEST(Simulate, ARunsCostDoesNotGrowWithItsSteps) {
   EXPECT_NEAR(number(run, "/time/total_s") / (kBoot + 1e9 * step), 1, 1e-9);
 }
 
-// Three stages of 1 ms each before a step of 0.9 ms, with room for two batches ahead: a batch enters when the one
-// before the last is taken, so two come every 3 ms, in unequal steps that alternate and never settle to one length.
+// Three stages of 1 ms each before a step of 0.9 ms, with room for two batches ahead: a batch enters when the batch
+// before the previous one is taken, so two arrive every 3 ms, in unequal steps that alternate and never settle to one
+// length.
 TEST(Simulate, ARunsCostDoesNotGrowWhereStepsAlternate) {
   traces::StepTrace trace = constant_trace(2);
   auto& phases = trace.batches.front().phases;

@@ -1,5 +1,5 @@
-// What happens to a run besides its steps, worked out by hand: a step of 10 ms on one GPU, 90 s to boot, a checkpoint
-// of a second.
+// Events of a run besides its steps, calculated by hand: a step of 10 ms on one GPU, a boot of 90 s, a checkpoint of
+// one second.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,12 +53,12 @@ TEST_F(SimulatedRuns, ACrashWithoutCheckpointsLosesAllThatWasDone) {
   EXPECT_EQ(result["life"]["losses"], 1);
   EXPECT_THAT(events(result), testing::ElementsAre("requested", "ready", "crashed", "requested", "provisioned",
                                                    "restored", "finished"));
-  // Two nodes, each billed by its own seconds: 1,890 and 3,690 at 0.001 USD.
+  // Two nodes, each billed for its own seconds: 1,890 and 3,690 at 0.001 USD.
   EXPECT_EQ(result["cost"]["total_usd"], "5.58");
 }
 
-// Ten minutes of training and a second of writing: after 1,800 s the third cycle has begun to train 598 s ago, and two
-// checkpoints are durable.
+// A cycle is ten minutes of training and a second of writing: after 1,800 s the third cycle has trained for 598 s, and
+// two checkpoints are durable.
 TEST_F(SimulatedRuns, ACrashLosesWhatTheLastCheckpointDoesNotHold) {
   const Json result = run(with_event(saving("10min"), {{"at", "1890s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 1800 - 2 * 601, 1e-6);
@@ -71,7 +71,7 @@ TEST_F(SimulatedRuns, ACrashLosesWhatTheLastCheckpointDoesNotHold) {
 }
 
 TEST_F(SimulatedRuns, ACheckpointCountsOnlyWhenItIsComplete) {
-  // Half a second into the writing of the first.
+  // The crash comes half a second after the writing of the first checkpoint begins.
   const Json result = run(with_event(saving("10min"), {{"at", "690.5s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(result, "/life/lost_training_s"), 600, 1e-6);
   EXPECT_NEAR(number(result, "/gpu_seconds/lost"), 600, 1e-6);
@@ -83,7 +83,7 @@ TEST_F(SimulatedRuns, WithNoticeACheckpointSavesAll) {
   const Json result = run(with_event(content, {{"at", "1000s"}, {"kind", "interruption"}}));
   EXPECT_NEAR(number(result, "/life/lost_training_s"), 0, 1e-6);
   EXPECT_THAT(result["events"].dump(), HasSubstr("notice"));
-  // In two minutes a new node boots, and the run moves there.
+  // A new node boots within the two minutes, and the run moves to it.
   EXPECT_THAT(events(result), testing::Contains("resized"));
   content["platform"]["notice"] = "60s";
   const Json saved = run(with_event(content, {{"at", "1000s"}, {"kind", "interruption"}}));
@@ -103,7 +103,7 @@ TEST_F(SimulatedRuns, ASlowNodeSlowsEveryoneForAWhile) {
   EXPECT_GT(number(two, "/gpu_seconds/straggler"), 30);
 }
 
-// Half the speed for 100 s: 3,550 s of training with a checkpoint after each 600 s of them, and one at the end.
+// Half of the speed for 100 s: 3,550 s of training with a checkpoint after each 600 s, and one at the end.
 TEST_F(SimulatedRuns, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
   Json content = with_event(saving("10min"), {{"at", "490s"}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
   content["workload"]["steps"] = 350'000;
@@ -111,14 +111,16 @@ TEST_F(SimulatedRuns, ASlowNodeLeavesCheckpointsWhenTheyWereDue) {
   EXPECT_EQ(result["life"]["checkpoints"], 5 + 1);
   EXPECT_NEAR(number(result, "/gpu_seconds/checkpoint"), 6, 1e-6);
   EXPECT_NEAR(number(result, "/time/total_s"), kBoot + 3550 + 6, 1e-6);
-  // The first is complete at 691 s: a crash before finds nothing, one after that loses what came since.
+  // The first checkpoint is complete at 691 s: a crash before that loses all training, a later crash only the training
+  // since then.
   const Json before = run(with_event(content, {{"at", "690.9s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(before, "/life/lost_training_s"), 600, 1e-6);
   const Json after = run(with_event(content, {{"at", "692s"}, {"kind", "crash"}}));
   EXPECT_NEAR(number(after, "/life/lost_training_s"), 1, 1e-6);
 }
 
-// It becomes slow, or fast again, half a second into the writing of the first: the other half follows.
+// The node becomes slow, or fast again, half a second after the writing of the first checkpoint begins; the writing
+// still takes one second.
 TEST_F(SimulatedRuns, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
   const auto result = [&](const char* at) {
     Json content = with_event(saving("10min"), {{"at", at}, {"kind", "straggler"}, {"factor", 2}, {"for", "100s"}});
@@ -129,7 +131,7 @@ TEST_F(SimulatedRuns, ASlowNodeLetsACheckpointBeWrittenToItsEnd) {
     const Json slow = result(at);
     EXPECT_EQ(slow["life"]["checkpoints"], 5 + 1) << at;
     EXPECT_NEAR(number(slow, "/gpu_seconds/checkpoint"), 6, 1e-6) << at;
-    // Half a second of the 100 s was writing.
+    // Half a second of the 100 s is writing, which does not slow down.
     EXPECT_NEAR(number(slow, "/time/total_s"), kBoot + 3500 + 99.5 / 2 + 6, 1e-6) << at;
   }
 }
@@ -141,7 +143,7 @@ TEST_F(SimulatedRuns, ASlowNetworkSlowsWhatIsExposed) {
   const double before = number(run(content), "/time/total_s");
   const double exposed = number(run(content), "/gpu_seconds/exposed_communication") / 4;
   content = with_event(content, {{"at", "90s"}, {"kind", "network"}, {"factor", 0.5}, {"for", "10h"}});
-  // Half the bandwidth; latency and reduction stay.
+  // The bandwidth is halved; latency and reduction stay the same.
   EXPECT_NEAR(number(run(content), "/time/total_s") - before, exposed, 0.05 * exposed);
 }
 
@@ -186,7 +188,7 @@ TEST_F(SimulatedRuns, ARecordedCapacityTakesNodesAndGivesThemBack) {
   content["platform"]["capacity"] = "c.csv";
   const Json fixed = run(content);
   EXPECT_EQ(fixed["life"]["losses"], 1);
-  // One waits for the other from 1,000 to 2,000 s and its boot.
+  // One node waits for the other from 1,000 to 2,000 s, and during its boot.
   EXPECT_NEAR(number(fixed, "/gpu_seconds/idle"), 1000 + kBoot, 1);
   content["policy"] = {{"name", "predictive"}};
   EXPECT_LT(number(run(content), "/time/total_s"), number(fixed, "/time/total_s"));
@@ -213,7 +215,7 @@ TEST_F(SimulatedRuns, ProvisioningHasItsPhases) {
                              {"framework_start", "5s"},
                              {"communicator_start", "3s"}};
   EXPECT_NEAR(number(run(content), "/time/total_s"), 65 + kTraining, 1e-6);
-  // The queue is not paid for.
+  // Time in the queue is not paid for.
   EXPECT_NEAR(number(run(content), "/gpu_seconds/provisioning"), 35, 1e-6);
   content["platform"]["nodes"] = 2;
   content["workload"]["steps"] = 1;
@@ -223,7 +225,7 @@ TEST_F(SimulatedRuns, ProvisioningHasItsPhases) {
   EXPECT_NE(number(run(content), "/gpu_seconds/provisioning"), 2 * 38);
 }
 
-// 64 images of 784 bytes at 1 MB/s are 50 ms, five times the step; the second epoch comes from memory.
+// 64 images of 784 bytes at 1 MB/s are 50 ms, five times the step; the second epoch is read from memory.
 TEST_F(SimulatedRuns, TheFirstEpochIsReadFromStorage) {
   Json content = one_node();
   content["workload"].erase("steps");
@@ -238,7 +240,7 @@ TEST_F(SimulatedRuns, TheFirstEpochIsReadFromStorage) {
   EXPECT_NEAR(number(run(content), "/time/total_s"), kBoot + 2 * first, 0.2);
   content["storage"]["compressed"] = 0.5;
   EXPECT_NEAR(number(run(content), "/time/total_s"), kBoot + 2 * kEpoch * (64 * 392 / 1e6 + 1e-3), 0.2);
-  // An image a request: 1,000 of them a second bind.
+  // With one image for each request, the limit of 1,000 requests a second determines the time.
   content["storage"]["images_per_request"] = 1;
   EXPECT_NEAR(number(run(content), "/time/total_s"), kBoot + 2 * kEpoch * (64 / 1e3 + 1e-3), 0.2);
 }
@@ -255,7 +257,8 @@ TEST_F(SimulatedRuns, ResourceAwareReservesTheProcessorsAndMemoryThatAreUsed) {
   EXPECT_NEAR(number(aware, "/time/total_s"), number(fixed, "/time/total_s"), 1);
 }
 
-// 64 requests a step: 64,000 a second do not bind the step of 10 ms, 6,400 just do; here a request is a tenth of that.
+// Four nodes make 256 requests in a step of 10 ms, which is 25,600 a second: fewer than the 64,000 of the burst, but
+// more than the 6,400 that are left when the credits are used up.
 TEST_F(SimulatedRuns, BurstCreditsRunOut) {
   Json content = one_node();
   content["workload"]["steps"] = 30'000;

@@ -1,4 +1,4 @@
-// Transitions of nodes and capacity: a state and an event in, a state and actions out.
+// Transitions of nodes and capacity: each test applies an event to a state and checks the new state and the actions.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Transitions of training, faults and the policy: a state and an event in, a state and actions out. Two nodes have
-// trained for 5 s, 500 of 1,000 steps.
+// Transitions of training, faults and the policy: each test applies an event to a state and checks the new state and
+// the actions. At the beginning, two nodes have trained for 5 s, 500 of 1,000 steps.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ Scenario saving_scenario() {
   return scenario;
 }
 
-/// Trains since 0 s; now is 5 s.
+/// A run that has trained from 0 s on; the time is 5 s.
 class TrainingRun : public RunInTheMiddle {
  public:
   explicit TrainingRun(Scenario literal = literal_scenario(2)) : RunInTheMiddle(std::move(literal)) {
@@ -32,7 +32,7 @@ class TrainingRun : public RunInTheMiddle {
     begin_segment(context, state, start);
     advance_clock(context, state, 5 * kSecond);
   }
-  Actions start;  ///< of the segment under way
+  Actions start;  ///< the actions that began the current segment
 };
 
 TEST(FinalCheckpoints, AreWrittenWhereAllMembersGo) {
@@ -65,7 +65,7 @@ TEST(Losses, AfterNoticeLeaveTheWeightsToTheOthers) {
   EXPECT_THAT(run.state.fleet.members(), ElementsAre(1));
   EXPECT_THAT(logged(actions), ElementsAre("lost", "resized", "restored"));
   EXPECT_EQ(run.state.phase, RunPhase::training);
-  // One worker takes as many steps as two, 10 ms each.
+  // One worker trains as many steps as two, at 10 ms each.
   EXPECT_EQ(run.state.training.segment().time_of(500), 10 * kSecond);
   EXPECT_TRUE(actions.consult_policy);
   EXPECT_EQ(run.state.facts.losses, 1);
@@ -141,7 +141,7 @@ TEST(CompletedSegments, EndTheRunAtTheTarget) {
 
 TEST(CompletedSegments, AreFollowedByALastCheckpoint) {
   TrainingRun run(saving_scenario());
-  // Ten seconds of steps with a checkpoint after each second but the last.
+  // Steps for ten seconds, with a checkpoint after each second except the last.
   advance_clock(run.context, run.state, scheduled<SegmentCompleted>(run.start).at);
   EXPECT_EQ(run.state.now, 19 * kSecond);
   transition(run.context, run.state, SegmentCompleted{});

@@ -1,4 +1,4 @@
-// Volumes as providers sell them: by the GiB, with limits, as fast as they are large, one for each node.
+// Volumes as providers sell them: by the GiB, with limits, with speeds that depend on the size, one for each node.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,7 +74,8 @@ TEST_F(Volumes, AreChargedInTheUnitOfTheirPrice) {
   EXPECT_EQ(storage["unit"], "GB-month");
 }
 
-// 10 GB are 9.31 GiB: ten are sold. Of a dataset of 60,000 images of 100 kB, 6 GB, it is the dataset that says.
+// 10 GB are 9.31 GiB, so ten are sold. Without a size, the volume has that of the dataset: 60,000 images of 100 kB are
+// 6 GB.
 TEST_F(Volumes, AreSoldInWholeGib) {
   scenario["storage"]["dataset"] = {{"class", "gp"}, {"size", "10GB"}};
   EXPECT_NEAR(item(run(), "storage")["quantity"].get<double>(), 10.0 * 10 / 730, 1e-9);
@@ -124,7 +125,7 @@ TEST_F(Volumes, OfAnUnknownSizeAreRefused) {
   scenario["workload"]["dataset"]["bytes_per_image"] = 100'000;
   scenario["storage"]["dataset"] = {{"class", "gp"}, {"size", "5GiB"}};  // for 6 GB
   EXPECT_THAT(error(), HasSubstr("/storage/dataset/size: found \"5GiB\", expected at least "));
-  // A place for checkpoints that are never written costs nothing.
+  // A volume for checkpoints that are never written costs nothing.
   scenario["storage"] = {{"checkpoint", "gp"}};
   EXPECT_EQ(item(run(), "storage"), nullptr);
   scenario["checkpoint"] = {{"every", "1h"}, {"bytes", "0B"}};
@@ -152,8 +153,8 @@ TEST_F(Volumes, AreAsFastAsTheyAreLarge) {
   EXPECT_DOUBLE_EQ(with("1TiB").read.si, 100.0 * 1048576);
 }
 
-// A volume with nothing but provisioned IOPS moves 256 KiB with each: 100 of them 25 MiB/s, 64,000 no more than the
-// 1,000 MiB/s that such a volume reaches.
+// A volume with only provisioned IOPS moves 256 KiB with each: 100 IOPS give 25 MiB/s, and 64,000 IOPS give the 1,000
+// MiB/s that are the volume's limit.
 TEST_F(Volumes, AreAsFastAsTheirProvisionedIops) {
   platform["storage"]["io"] = {{"read", "1000MiB/s"},
                                {"write", "1000MiB/s"},
@@ -173,7 +174,7 @@ TEST_F(Volumes, AreAsFastAsTheirProvisionedIops) {
 }
 
 // A batch of 64 images of 784 B takes 50.176 ms at 1 MB/s, which is then the step. Two nodes that share that rate take
-// twice as long, two with a disk each do not; and each of the two disks is paid for.
+// twice as long. Two nodes with a disk each do not, but both disks are paid for.
 TEST_F(Volumes, ServeOneNodeEach) {
   platform["storage"]["gp"] = {{"read", "1MB/s"}, {"write", "1MB/s"}, {"per_gib_month", "0.73USD"}};
   scenario["workload"]["steps"] = 1000;
@@ -198,7 +199,8 @@ TEST_F(Volumes, ServeOneNodeEach) {
   EXPECT_NEAR(step(run()), 2 * batch_s, 0.01 * batch_s);
 }
 
-// An object store gives each node its rate; there is one of it. The requests are those of one prefix, which all share.
+// There is one object store, which gives each node the full rate. The limit of requests is that of one prefix, which
+// all nodes share.
 TEST_F(Volumes, AnObjectStoreServesEachNodeAtItsRate) {
   platform["storage"]["store"] = {
       {"kind", "object"}, {"read", "1MB/s"}, {"write", "1MB/s"}, {"per_gib_month", "0.73USD"}};

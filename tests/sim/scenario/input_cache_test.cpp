@@ -35,7 +35,7 @@ TEST(ScenarioInputCache, KeepsNoTraceThatCouldNotBeRead) {
   EXPECT_THROW(cache.trace(naming("t.json", folder)), ConfigError);
 }
 
-// A scenario reads the same with a cache that others have filled.
+// A scenario is read to the same values with a cache that other scenarios have filled.
 TEST(ScenarioInputCache, DoesNotChangeWhatIsRead) {
   const ScenarioFiles files;
   const auto node = [&] { return JsonNode::load(files.folder().add("s.json", ScenarioFiles::basic().dump())); };

@@ -1,4 +1,4 @@
-// Bad input: one clear located message each.
+// Every bad scenario gets one clear message that names the place.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -125,7 +125,7 @@ TEST_F(ScenarioErrors, Traces) {
   EXPECT_THAT(with("/workload/trace", "traces"), AllOf(StartsWith("/workload/trace: "), HasSubstr("is a directory")));
   EXPECT_THAT(with("/workload/batch_per_gpu", 32),
               AllOf(StartsWith("/workload/batch_per_gpu: found 32, expected a batch size"), HasSubstr("(64)")));
-  // What is wrong inside the trace is located there.
+  // An error inside the trace names the place in the trace.
   const auto broken = files_.folder().add("broken.json", "{ \"schema\": 1 }");
   EXPECT_THAT(message_of<ConfigError>([&] { files_.load_with("/workload/trace", "broken.json"); }),
               StartsWith(broken.string() + ": /schema: found 1"));

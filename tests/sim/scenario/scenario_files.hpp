@@ -19,7 +19,7 @@ class ScenarioFiles {
     folder_.add("lab.json", made_up_platform());
   }
 
-  /// Two one-GPU nodes, ring, 1000 steps; change what the test is about.
+  /// Two one-GPU nodes, ring, 1000 steps. Tests change the values that they are about.
   static nlohmann::json basic() {
     return nlohmann::json::parse(R"({ "schema": "ganymede.scenario/1",
       "workload": { "trace": "traces/t.json", "dataset": { "name": "mnist", "images": 60000, "bytes_per_image": 784 },

@@ -71,7 +71,7 @@ struct TargetCase {
   std::int64_t steps, images;
 };
 
-// Two workers of 64 images: 128 a step. 60,000 images are 468.75 steps: 469, the last one padded.
+// Two workers with batches of 64 train 128 images a step. 60,000 images take 468.75 steps, so 469, the last one padded.
 TEST_F(Scenarios, TurnTheTargetIntoStepsAndImages) {
   for (const TargetCase& target : {TargetCase{"steps", 18760, 18760, 18760 * 128}, TargetCase{"epochs", 1, 469, 60000},
                                    TargetCase{"epochs", 20, 20 * 469, 20 * 60000}, TargetCase{"images", 1, 1, 1},
@@ -116,7 +116,7 @@ TEST_F(Scenarios, HaveTheSameHashWhereverTheirFilesLie) {
   const std::string hash = files_.load(ScenarioFiles::basic()).hash;
   EXPECT_EQ(files_.load(ScenarioFiles::basic()).hash, hash);
   EXPECT_EQ(ScenarioFiles().load(ScenarioFiles::basic()).hash, hash);
-  // Under other names too: what they say counts.
+  // The same content under another name has the same hash.
   files_.folder().add("elsewhere/u.json", traces::write_step_trace(constant_trace(40)));
   files_.folder().add("elsewhere/p.json", made_up_platform());
   Json content = ScenarioFiles::basic();
@@ -136,7 +136,7 @@ TEST_F(Scenarios, HaveAnotherHashWhenAnyInputChanges) {
   EXPECT_NE(files_.load(ScenarioFiles::basic()).hash, hash);
 }
 
-// 116 MB on the GPU; what the trace calls host memory does not count.
+// The GPU needs 116 MB; memory that the trace labels as the host's does not count.
 TEST_F(Scenarios, CountTheMemoryOfTheGpuAlone) {
   EXPECT_EQ(gpu_memory(constant_trace(1).batches.front()), Bytes{116e6});
 }

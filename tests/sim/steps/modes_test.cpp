@@ -1,4 +1,4 @@
-// Ways to keep in step other than reducing every gradient, worked out by hand: a step of 10 ms.
+// Modes of synchronisation that do not reduce every gradient, calculated by hand for a step of 10 ms.
 
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TEST(LocalSteps, AverageOnceARound) {
   LocalSteps process({&model, &model}, 2, 4, 8_ms);
   EXPECT_EQ(process.cycle(), 4);
   WorkerStep fast;
-  // The slow one takes 15 ms a step; the other waits for it at the end of the round.
+  // The slow worker takes 15 ms a step; the other one waits for it at the end of the round.
   EXPECT_NEAR(after(process, 8, {0, 1}, &fast).si, 2 * (4 * 15e-3 + 8e-3), 1e-12);
   EXPECT_NEAR(fast.compute.si, 80e-3, 1e-12);
   EXPECT_NEAR(fast.straggler.si, 40e-3, 1e-12);
@@ -68,7 +68,7 @@ TEST(GossipSteps, WaitForANeighbourOnly) {
   const calibration::StepModel model = ten_ms();
   GossipSteps even({&model, &model, &model, &model}, 2, 2_ms);
   EXPECT_NEAR(after(even, 10, {0, 0, 0, 0}).si, 10 * 12e-3, 1e-12);
-  // One is left over in each step.
+  // With three workers, one has no partner in each step.
   GossipSteps odd({&model, &model, &model}, 2, 2_ms);
   WorkerStep first;
   after(odd, 10, {0, 0, 0}, &first);
@@ -83,8 +83,8 @@ ServerTraffic one_server(std::size_t workers) {
   return traffic;
 }
 
-/// A server on each of eight workers' nodes, which holds an eighth: 1 ms of a link. Link 2w leaves node w, 2w + 1
-/// enters it.
+/// A server on each of eight workers' nodes holds an eighth of the weights, which takes 1 ms on a link. Link 2w leaves
+/// node w, and link 2w + 1 enters it.
 ServerTraffic eight_shards() {
   ServerTraffic traffic{16, {}, {}};
   for (std::size_t worker = 0; worker < 8; ++worker) {
@@ -100,7 +100,8 @@ ServerTraffic eight_shards() {
   return traffic;
 }
 
-// Seven eighths of the weights leave each node in 7 ms, in which as much comes to its server; the same on the way back.
+// Seven eighths of the weights leave each node in 7 ms, while as many bytes enter for its server; the same holds on the
+// way back.
 TEST(AsyncServer, OfShardsOnTheWorkersTakesNoLongerThanEachNodesShare) {
   const calibration::StepModel model = ten_ms();
   AsyncServerSteps process(std::vector<const calibration::StepModel*>(8, &model), 2, eight_shards());
@@ -148,7 +149,7 @@ TEST(BackupWorkers, AreNotWaitedFor) {
   EXPECT_NEAR(slow.lost.si, 5 * 12e-3, 1e-9);
 }
 
-// Nobody is slower than another, so who is dropped is arbitrary; that it is as many as were asked for is not.
+// All workers are equally fast, so any of them may be dropped; but the requested number must be dropped.
 TEST(BackupWorkers, AreDroppedAlsoWhereAllEndTogether) {
   const calibration::StepModel model = ten_ms();
   const auto at_once = [](std::span<const Reduction> reductions) {
@@ -203,7 +204,7 @@ TEST(RareStalls, AreTakenOutAndTheRestKept) {
   EXPECT_NEAR(stalls.extra_s[0], 30e-3, 1e-3);
   EXPECT_NEAR(stalls.extra_s[1], 70e-3, 1e-3);
   EXPECT_NEAR(model.mean_s() / calm, 1, 1e-3);
-  // Many long steps are no rarity.
+  // If one step in ten is long, long steps are not outliers.
   for (std::size_t i = 0; i < scale.size(); i += 10) scale[i] = 4;
   calibration::StepModel busy = ten_ms(scale);
   EXPECT_TRUE(take_rare_stalls(busy).extra_s.empty());

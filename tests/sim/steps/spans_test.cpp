@@ -1,4 +1,4 @@
-// The spans of steps say what the steps' accounts say, and no worker does two things at once.
+// The spans of steps agree with the steps' accounts, and no worker does two things at once.
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 using namespace literals;
 using Kind = StepSpan::Kind;
 
-/// Gaps, host work, a slow input and unlike samples, so that every kind of span comes up.
+/// A model with gaps, host work, a slow input and varying samples, so that every kind of span occurs.
 calibration::StepModel model(double factor) {
   calibration::StepModel out;
   out.samples = 2;
@@ -141,8 +141,9 @@ TEST_F(Spans, OfAnAsynchronousServer) {
   AsyncServerSteps process(models_, 2, traffic);
   record(process);
   expect_apart();
-  // Updates are under way when recording begins and ends, so that only what is between workers and server adds up: a
-  // push and a fetch an update, 2 ms each and longer where others' came first, in which the worker waits.
+  // Updates are under way when recording begins and ends, so only the sum over traffic between workers and server is
+  // known: a push and a fetch for each update, at least 2 ms each and longer behind others, during which the worker
+  // waits.
   EXPECT_GE(sum({Kind::communication}), 4 * 4 * 2 * 0.002);
   EXPECT_NEAR(sum({Kind::communication}), sum({Kind::exposed}), 1e-9);
 }

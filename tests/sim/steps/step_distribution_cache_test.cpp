@@ -1,4 +1,4 @@
-// What runs share through a StepDistributionCache, and what they do not.
+// Tests which runs share an entry of a StepDistributionCache, and which do not.
 
 #include "sim/steps/step_distribution_cache.hpp"
 

@@ -34,7 +34,7 @@ TEST(StepSampler, DrawsOneBlockForAllWorkersAndAPlaceInItForEach) {
     EXPECT_LT(*of_block.rbegin(), 300U);
     offsets.insert(rows[block * 25][1] - *of_block.begin());
   }
-  EXPECT_GT(offsets.size(), 10U);  // of 25, in 40 draws
+  EXPECT_GT(offsets.size(), 10U);  // different offsets of 25, in 40 draws
 }
 
 TEST(StepSampler, RowsFollowEachOtherAsRecorded) {

@@ -15,8 +15,8 @@ calibration::StepPhase phase(std::string name, std::string network, double secon
   return {std::move(name), std::move(network), stream, {0}, {seconds}, {0}, 0};
 }
 
-/// Discriminator backward 4 s (its bucket ready half way), update 1 s; generator backward 6 s (ready at its end),
-/// update 2 s.
+/// The discriminator's backward pass takes 4 s (its bucket is ready half way) and its update 1 s; the generator's
+/// backward pass takes 6 s (its bucket is ready at the end) and its update 2 s.
 calibration::StepModel gan() {
   calibration::StepModel model;
   model.phases = {phase("d.backward", "d", 4), phase("d.update", "d", 1), phase("g.backward", "g", 6),
@@ -27,7 +27,7 @@ calibration::StepModel gan() {
   return model;
 }
 
-/// Every reduction takes `time`, one after the other, from its last arrival.
+/// Reductions run one after the other; each takes `time` from its last arrival.
 Reduce takes(Seconds time, std::vector<Reduction>* seen = nullptr) {
   return [=](std::span<const Reduction> reductions) {
     std::vector<std::vector<Seconds>> done;
@@ -58,7 +58,8 @@ TEST(SynchronousStep, ABucketReducesWhileTheBackwardPassGoesOn) {
   std::vector<Reduction> seen;
   SynchronousStep step(model, flat(2), {}, takes(3_s, &seen));
   const StepOutcome outcome = step.next(rows(2));
-  // d is ready at 2, reduced at 5: 1 s is exposed after the backward pass. g is ready at 12 and wholly exposed.
+  // d is ready at 2, reduced at 5: 1 s is exposed after the backward pass. g is ready at 12, and all of its reduction
+  // is exposed.
   EXPECT_DOUBLE_EQ(seen[0].arrivals[1].si, 2);
   EXPECT_DOUBLE_EQ(seen[1].arrivals[0].si, 4 + 1 + 1 + 6);
   EXPECT_DOUBLE_EQ(outcome.duration.si, 13 + 1 + 3);
@@ -99,8 +100,8 @@ TEST(SynchronousStep, AnUpdateWaitsForItsOwnNetworkOnly) {
   EXPECT_DOUBLE_EQ(outcome.workers[0].exposed_communication.si, 0);
 }
 
-// Two updates of the discriminator a step: the first waits for its own reduction, from 1 to 4, and is not left to the
-// second.
+// Two updates of the discriminator in each step: the first waits for its own reduction, from 1 to 4, instead of the
+// second one.
 TEST(SynchronousStep, EachOfSeveralUpdatesWaitsForItsOwnReduction) {
   calibration::StepModel model;
   model.phases = {phase("d.backward", "d", 1), phase("d.update", "d", 1), phase("d.backward.2", "d", 1),
@@ -185,7 +186,7 @@ TEST(SynchronousStep, ASerialHostQueuesTheWorkersOfANode) {
   SynchronousStep one_node(model, clustered(4, 4), {}, takes(0_s));
   const StepOutcome queued = one_node.next(rows(4));
   EXPECT_DOUBLE_EQ(queued.duration.si, 4 * 0.8);
-  EXPECT_DOUBLE_EQ(queued.workers[3].device.si, 1);  // its compute time is longer: it queued for the host
+  EXPECT_DOUBLE_EQ(queued.workers[3].device.si, 1);  // its compute time is longer, because it waited for the host
   EXPECT_DOUBLE_EQ(queued.workers[3].compute.si, 4 * 0.8);
   SynchronousStep two_nodes(model, clustered(4, 2), {}, takes(0_s));
   EXPECT_DOUBLE_EQ(two_nodes.next(rows(4)).duration.si, 2 * 0.8);
