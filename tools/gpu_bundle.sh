@@ -12,8 +12,8 @@
 set -euo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
 
-packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libturbojpeg0-dev libturbojpeg0 zlib1g-dev zlib1g libtbb-dev libtbb12
-          libtbbmalloc2 libtbbbind-2-5 libcli11-dev libgtest-dev libgmock-dev)
+packages=(libfmt-dev libfmt9 nlohmann-json3-dev libeigen3-dev libpng-dev libpng16-16 libturbojpeg0-dev libturbojpeg0 zlib1g-dev zlib1g libcli11-dev
+          libgtest-dev libgmock-dev)
 rm -rf bundle
 for package in "${packages[@]}"; do
   if ! files=$(dpkg-query --listfiles "$package" 2>/dev/null); then
