@@ -293,9 +293,8 @@ Command allreduce_command() {
               "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "
               "rounds.json\n",
           .about =
-              "Time collectives on a fabric. Of one warm call, from its first start to its last finish; algbw and "
-              "busbw as in\n"
-              "nccl-tests; GB = 1e9 bytes.",
+              "Times collectives on a fabric: one warm call, from the first start to the last finish. algbw and busbw\n"
+              "are those of nccl-tests, and a GB is 1e9 bytes.",
           .declare = declare_allreduce};
 }
 

@@ -134,6 +134,9 @@ Command doctor_command() {
           .examples =
               "  ganymede doctor\n"
               "  ganymede doctor --format json\n",
+          .about =
+              "Lists processor, memory, GPUs, drivers and libraries, and says for each backend that cannot be used\n"
+              "what is missing.",
           .declare = declare_doctor};
 }
 

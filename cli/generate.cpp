@@ -46,7 +46,8 @@ kernel::Checkpoint open_checkpoint(const GenerateArguments& arguments, const Sha
 
 void generate(const GenerateArguments& arguments, const Shared& shared) {
   using Clock = std::chrono::steady_clock;
-  if (shared.output.empty()) throw ConfigError("--output: expected the PNG's name; it is no text");
+  if (shared.output.empty())
+    throw ConfigError("--output: expected the name of the PNG file to write, because a picture is not printed");
   if (arguments.count < 1 || arguments.count > kMaxImages)
     throw ConfigError(fmt::format("--count: found {}, expected 1 to {}", arguments.count, kMaxImages));
   check_output(shared);
@@ -116,6 +117,9 @@ Command generate_command() {
           .examples =
               "  ganymede train --model dcgan-32 --steps 2000 --checkpoint run\n"
               "  ganymede generate --checkpoint run --count 100 -o images.png\n",
+          .about =
+              "Draws images from the generator of a checkpoint that `train --checkpoint` has written, saves them as\n"
+              "one PNG, and prints the time and memory that this took.",
           .declare = declare_generate};
 }
 

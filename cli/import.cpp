@@ -29,6 +29,9 @@ Command import_command() {
               "nccl,ring --bytes 64MiB\n"
               "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
               "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n",
+          .about =
+              "Turns measurements of other programs into files that simulations use: a log of nccl-tests into a link\n"
+              "of a platform, a PyTorch profiler trace or a list of layers into a step trace.",
           .declare = declare_import};
 }
 

@@ -134,9 +134,10 @@ Command import_profiler_command() {
           "  ganymede import profiler rank0.json rank1.json --batch 64 --gpu V100 --layers model.json -o trace.json\n"
           "  ganymede plan --trace trace.json --images 50000000 --gpu A100-40GB --deadline 60h\n",
       .about =
-          "Steps are those of profiler.step(), phases the outermost record_function() of its thread, gradients\n"
-          "the all-reduces of NCCL. Of several ranks, the first becomes the trace and the others are compared\n"
-          "with it. Time spent waiting for other ranks is removed, because simulations add their own. Files may\n"
+          "Turns the trace of torch.profiler into a step trace. Its steps are those of profiler.step(), its\n"
+          "phases the outermost record_function() of that thread, its gradients the all-reduces of NCCL. If\n"
+          "several ranks are given, the first becomes the trace and the others are compared with it. Time spent "
+          "waiting for other ranks is removed, because simulations add their own. Files may\n"
           "be gzipped and are read as a stream.",
       .declare = declare_import_profiler};
 }

@@ -107,7 +107,7 @@ void declare_serve(CLI::App& command, Shared& shared) {
 
 Command serve_command() {
   return {.name = "serve",
-          .summary = "a page in the browser: compare, plan, generate",
+          .summary = "serve a page for the browser, on which to compare, plan and generate",
           .examples =
               "  ganymede serve                                     then open the address that it prints\n"
               "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"

@@ -324,7 +324,7 @@ void declare_train(CLI::App& command, Shared& shared) {
       ->check(suggest("@models"))
       ->capture_default_str();
   command.add_option("--image", options.image,
-                     "rows x columns x channels, as 32x32x3, where a model takes several; default: the data's");
+                     "size of the images as ROWSxCOLUMNSxCHANNELS, for example 32x32x3; default: that of the data set");
   command
       .add_option(
           "--dataset", options.dataset,
@@ -335,7 +335,7 @@ void declare_train(CLI::App& command, Shared& shared) {
   command.add_option("--batch", options.batch, "images in a step of each process")->capture_default_str();
   add_device_options(command, options);
   command.add_flag("--host-random", options.host_random,
-                   "draw a GPU's random numbers on the host, as the CPU backend does: to compare both");
+                   "draw a GPU's random numbers on the host, as the CPU backend does, so that both can be compared");
   command
       .add_option("--gpus", arguments->gpus,
                   "replicas, one for each GPU of this machine; each has a --batch of its own")
@@ -350,9 +350,10 @@ void declare_train(CLI::App& command, Shared& shared) {
   command.add_flag("--recompute", options.recompute,
                    "keep few activations and compute the others again: less memory, the same losses");
   command
-      .add_option("--activations", options.activations,
-                  "bits in which activations are kept for the backward pass: none (all), fp16, bf16 or int8; changes "
-                  "the losses")
+      .add_option(
+          "--activations", options.activations,
+          "how activations are kept for the backward pass: none (as they are, fp32), fp16, bf16 or int8; all but "
+          "none change the losses")
       ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
   command
@@ -380,6 +381,9 @@ Command train_command() {
               "  ganymede train --model mlp-gan --dataset ~/mnist --steps 9380 --batch 64 --weights gan.safetensors\n"
               "  ganymede train --model mlp-gan --steps 300 --trace step-trace.json --format json\n"
               "  ganymede train --model mlp-gan --batch 64 --describe\n",
+          .about =
+              "Trains a GAN on this machine's processors or GPUs. Without --dataset it trains on images that the\n"
+              "program draws itself, so that nothing must be downloaded. docs/commands.md lists the models.",
           .declare = declare_train};
 }
 

@@ -65,7 +65,7 @@ class Search {
       PlannedRun& run = plan_.runs[i];
       if (request_.deadline && bounds.time_s > request_.deadline->si) {
         run.verdict = Verdict::too_slow;
-        run.reason = fmt::format("takes at least {} on this number of GPUs", to_string(Seconds{bounds.time_s}));
+        run.reason = fmt::format("needs at least {} on so many GPUs", to_string(Seconds{bounds.time_s}));
       } else if (request_.budget && bounds.usd > dollars(*request_.budget)) {
         run.verdict = Verdict::too_dear;
         run.reason = fmt::format("costs at least {:.2f} USD", bounds.usd);
@@ -215,8 +215,8 @@ class Search {
     if (request_.budget && usd > dollars(*request_.budget))
       why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
-    return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs; {:.0f} % are asked for",
-                                     100 * run.met_share, 100 * request_.certainty)
+    return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs, asked are {:.0f} %", 100 * run.met_share,
+                                     100 * request_.certainty)
                        : why;
   }
 

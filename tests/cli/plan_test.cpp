@@ -155,7 +155,7 @@ TEST(PlanCommand, FlagsAndAFileSayTheSame) {
 TEST(PlanCommand, NothingThatFitsIsExitCode3AndNamesTheNearest) {
   const Outcome outcome = run_program(kPlan + "--deadline 2min --format json");
   EXPECT_EQ(outcome.code, 3);
-  EXPECT_THAT(outcome.err, AllOf(HasSubstr("nothing meets the goals; the nearest is"), HasSubstr("takes at least")));
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("nothing meets the goals; the nearest is"), HasSubstr("needs at least")));
   const Json plan = Json::parse(outcome.out);
   EXPECT_TRUE(plan["chosen"].is_null());
   EXPECT_FALSE(plan["near_misses"].empty());
