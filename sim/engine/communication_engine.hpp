@@ -1,6 +1,6 @@
 #pragma once
 // Collectives on a fabric, message by message, with SimGrid's flow model. SimGrid's actors and CPUs stay unused:
-// sim/step models what happens between collectives.
+// sim/steps models what happens between collectives.
 //
 // Behaviour of SimGrid 3.32 that was measured, and how this engine avoids it:
 //  - Of two flows on one link, a flow with ten times the latency on its route gets a tenth of the other's share.
