@@ -79,7 +79,8 @@ TEST_F(SearchedPlans, APartOfAnInstanceIsOfferedAndItsIdleRestIsPaid) {
   EXPECT_NEAR(run["gpu_seconds"]["idle"].get<double>(), run["time"]["total_s"].get<double>() - 90, 1e-6);
   // Whole instances fit a number that divides by four, so no part of an instance is offered.
   content["search"]["max_gpus"] = 8;
-  for (const Json& row : planned()["simulated"]) EXPECT_EQ(row["part_of_instance"], false);
+  const Json whole = planned();
+  for (const Json& row : whole["simulated"]) EXPECT_EQ(row["part_of_instance"], false);
 }
 
 TEST_F(SearchedPlans, SayWhyAnInstanceIsNotOffered) {
