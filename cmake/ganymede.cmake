@@ -56,9 +56,10 @@ endfunction()
 #
 # makes sim_step_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. LONG lists
 # patterns of --gtest_filter: these tests take long (10 s of processor time or more) and get the CTest label `long`.
-# `ctest --label-exclude long` leaves them out.
+# `ctest --label-exclude long` leaves them out. OPTIMISED is for tests that compute much themselves. The others are
+# compiled without optimisation, which takes half as long; the libraries that they test are optimised all the same.
 function(ganymede_test folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;LONG" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "" "SOURCES;DEPENDS;LINK;LONG" ${ARGN})
   ganymede_target_name(${folder} name)
   add_executable(${name}_test ${ARG_SOURCES})
   target_link_libraries(${name}_test PRIVATE ganymede_flags GTest::gmock GTest::gtest_main ${ARG_LINK})
@@ -68,6 +69,9 @@ function(ganymede_test folder)
       target_link_libraries(${name}_test PRIVATE ganymede_${dependency_name})
     endif()
   endforeach()
+  if(NOT ARG_OPTIMISED)
+    target_compile_options(${name}_test PRIVATE -O0)
+  endif()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")
   # With a fixed seed rapidcheck draws the same cases in every run; for others set RC_PARAMS and run the program itself.

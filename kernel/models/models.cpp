@@ -5,21 +5,28 @@
 #include "common/errors.hpp"
 #include "common/json.hpp"
 
+// The register: one row for each model, in the order in which they are listed. ROW(NAME) stands for the model that
+// NAME() returns, which is defined in another file of this folder. Lists, help, checks and tests walk this table.
+// clang-format off
+#define GANYMEDE_MODELS(ROW) \
+  ROW(mlp_gan) \
+  ROW(dcgan_28) \
+  ROW(dcgan_32) \
+  ROW(dcgan_64) \
+  ROW(progressive_gan) \
+  ROW(progressive_gan_video)
+// clang-format on
+
 namespace ganymede::kernel {
 
-// The register of models. To add a model, define such a function in a new file, and add its declaration and its row
-// here. Lists, help, checks and tests walk this table.
-Model mlp_gan();
-Model dcgan_28();
-Model dcgan_32();
-Model dcgan_64();
-Model progressive_gan();
-Model progressive_gan_video();
+#define GANYMEDE_DECLARE(name) Model name();
+GANYMEDE_MODELS(GANYMEDE_DECLARE)
+#undef GANYMEDE_DECLARE
 
 std::span<const Model> models() {
-  static const std::vector<Model> models{
-      mlp_gan(), dcgan_28(), dcgan_32(), dcgan_64(), progressive_gan(), progressive_gan_video(),
-  };
+#define GANYMEDE_CALL(name) name(),
+  static const std::vector<Model> models{GANYMEDE_MODELS(GANYMEDE_CALL)};
+#undef GANYMEDE_CALL
   return models;
 }
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <valijson/adapters/nlohmann_json_adapter.hpp>
@@ -10,6 +11,7 @@
 #include <valijson/schema_parser.hpp>
 #include <valijson/validation_results.hpp>
 #include <valijson/validator.hpp>
+#include <vector>
 
 #include "run_program.hpp"
 
@@ -42,6 +44,17 @@ std::string faults(const std::string& format, const Json& document) {
 }
 
 Json parse(const std::string& text) { return Json::parse(text, nullptr, true, true); }
+
+TEST(Schema, EveryFileOfTheFolderIsOne) {
+  const std::string help = run_program("schema --help").out;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(kSourceFolder / "docs" / "schemas"))
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  std::ranges::sort(names);
+  std::string listed;
+  for (const std::string& name : names) listed += (listed.empty() ? "" : ",") + name;
+  EXPECT_THAT(help, testing::HasSubstr("{" + listed + "}")) << "a schema is one file, and no row";
+}
 
 TEST(Schema, TakesTheExamples) {
   for (const char* format : {"scenario", "study", "request", "platform"})

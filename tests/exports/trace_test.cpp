@@ -8,6 +8,7 @@
 
 #include "exports/chrome_trace.hpp"
 #include "exports/run_trace.hpp"
+#include "support/made_up_run.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -56,19 +57,6 @@ TEST(ChromeTrace, WithoutLengthIsAnInstant) {
     ++instants;
   }
   EXPECT_EQ(instants, 2);
-}
-
-nlohmann::json run_with(const nlohmann::json& events, double total_s) {
-  return {{"time", {{"total_s", total_s}}}, {"events", events}};
-}
-
-nlohmann::json event(double at, const char* what, int nodes = 0, const char* pool = "p") {
-  nlohmann::json out = {{"at_s", at}, {"event", what}};
-  if (nodes > 0) {
-    out["nodes"] = nodes;
-    out["pool"] = pool;
-  }
-  return out;
 }
 
 TEST(RunTrace, HasTheClusterAndTheStepsWhereTrainingBegins) {

@@ -6,21 +6,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/made_up_run.hpp"
+
 namespace ganymede::report {
 namespace {
-
-nlohmann::json run_with(const nlohmann::json& events, double total_s) {
-  return {{"time", {{"total_s", total_s}}}, {"events", events}};
-}
-
-nlohmann::json event(double at, const char* what, int nodes = 0, const char* pool = "p") {
-  nlohmann::json out = {{"at_s", at}, {"event", what}};
-  if (nodes > 0) {
-    out["nodes"] = nodes;
-    out["pool"] = pool;
-  }
-  return out;
-}
 
 /// Holdings as text: "10-20: 2+1" means that from 10 to 20 s 2 nodes are held and 1 is requested.
 std::vector<std::string> written(const std::vector<Holding>& holdings) {

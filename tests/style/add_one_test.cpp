@@ -39,6 +39,13 @@ Policy dummy_policy() {
 }  // namespace ganymede::policies
 )",
                           "policies/policies.cpp", "  ROW(external)", " \\\n  ROW(dummy)"};
+const Addition kModel = {"kernel/models/dummy.cpp",
+                         R"(#include "kernel/models/models.hpp"
+namespace ganymede::kernel {
+Model dummy() { return {.name = "dummy"}; }
+}  // namespace ganymede::kernel
+)",
+                         "kernel/models/models.cpp", "  ROW(progressive_gan_video)", " \\\n  ROW(dummy)"};
 const Addition kProvider = {"", "", "platforms/providers.cpp", "    {.name = \"private\", .owned = true},",
                             "\n    {.name = \"dummy\", .vendor = \"Dummy Cloud\", .spot_notice = Seconds{7}},"};
 
@@ -90,27 +97,37 @@ int main() {
 )";
 
 TEST(Registers, TakeOneMore) {
-  const auto before = sources_of({"policies/", "platforms/providers"});
+  const auto before = sources_of({"policies/", "platforms/providers", "kernel/models/"});
   auto after = before;
   apply(kPolicy, after);
   EXPECT_EQ(changed(before, after), 2U) << "a policy is one file and one row";
   apply(kProvider, after);
   EXPECT_EQ(changed(before, after), 3U) << "a provider is one row, and its catalog";
+  apply(kModel, after);
+  EXPECT_EQ(changed(before, after), 5U) << "a model is one file and one row";
 
   const TemporaryFolder folder;
   std::ostringstream unit;
   for (const auto& [path, text] : after) {
     fs::create_directories((folder.path() / path).parent_path());
     std::ofstream(folder.path() / path) << text;
-    if (path.ends_with(".cpp")) unit << "#include \"" << path << "\"\n";
+    // Models are made of layers, which are the whole kernel: these two are only compiled.
+    if (path.ends_with(".cpp") && !path.starts_with("kernel/")) unit << "#include \"" << path << "\"\n";
   }
   unit << "#include \"common/random.cpp\"\n" << kMain;
   std::ofstream(folder.path() / "all.cpp") << unit.str();
   const std::string program = (folder.path() / "all").string();
-  const std::string compile = std::string(GANYMEDE_CXX) + " -std=c++20 -I" + folder.path().string() +
-                              " -I" GANYMEDE_SOURCE_DIR " -o " + program + " " + program + ".cpp";
+  const std::string compiler = std::string(GANYMEDE_CXX) + " -std=c++20 -I" + folder.path().string() +
+                               " -I" GANYMEDE_SOURCE_DIR " ";
+  const std::string compile = compiler + "-o " + program + " " + program + ".cpp";
   ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
   EXPECT_EQ(std::system((program + " > /dev/null").c_str()), 0);
+
+  std::ofstream(folder.path() / "model.cpp") << R"(#include "kernel/models/dummy.cpp"
+#include "kernel/models/models.cpp"
+)";
+  const std::string check = compiler + "-fsyntax-only " + (folder.path() / "model.cpp").string();
+  EXPECT_EQ(std::system(check.c_str()), 0) << check;
 }
 
 }  // namespace
