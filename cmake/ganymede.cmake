@@ -4,7 +4,7 @@
 #
 # makes the target ganymede::sim_engine. The target sees the headers of its own folder and of the folders in DEPENDS
 # (and theirs), and no others: each target's include directory holds one symbolic link, to its own folder. An include
-# that the design forbids therefore does not compile.
+# that the design forbids therefore does not compile. OWN_FLAGS is for a library whose sources set options of their own.
 
 set(GANYMEDE_WARNINGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Woverloaded-virtual
                       -Wdouble-promotion -Wformat=2)
@@ -25,13 +25,48 @@ if(GANYMEDE_SANITIZE)
   target_link_options(ganymede_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+# Large headers of other projects that most files include are compiled once for all libraries and once for all tests. A
+# file still includes what it uses: the preset `separate` builds without.
+option(GANYMEDE_PRECOMPILE "Compile large headers of other projects only once" ON)
+set(GANYMEDE_PRECOMPILED_HEADERS
+    <nlohmann/json.hpp> <fmt/format.h> <fmt/ranges.h> <algorithm> <cmath> <filesystem> <functional> <map> <memory> <optional>
+    <set> <span> <sstream> <string> <unordered_map> <vector>)
+
+#   ganymede_precompile(sim_engine_test TESTS)
+#
+# lets the target use the headers that were compiled for all libraries, or for all TESTS. Its options for the compiler
+# must be those of ganymede_flags, with -O0 for tests; otherwise the compiler does not take them.
+function(ganymede_precompile target)
+  cmake_parse_arguments(ARG "TESTS" "" "" ${ARGN})
+  if(NOT GANYMEDE_PRECOMPILE)
+    return()
+  endif()
+  if(ARG_TESTS)
+    set(from ganymede_precompiled_for_tests)
+  else()
+    set(from ganymede_precompiled)
+  endif()
+  if(NOT TARGET ${from})
+    file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/generated/empty.cpp CONTENT "")
+    add_library(${from} STATIC ${CMAKE_BINARY_DIR}/generated/empty.cpp)
+    target_link_libraries(${from} PRIVATE ganymede_flags fmt::fmt nlohmann_json::nlohmann_json)
+    target_precompile_headers(${from} PRIVATE ${GANYMEDE_PRECOMPILED_HEADERS})
+    if(ARG_TESTS)
+      target_link_libraries(${from} PRIVATE GTest::gmock)
+      target_compile_options(${from} PRIVATE -O0)
+      target_precompile_headers(${from} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
+    endif()
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ${from})
+endfunction()
+
 function(ganymede_target_name folder out)
   string(REPLACE "/" "_" name "${folder}")
   set(${out} "${name}" PARENT_SCOPE)
 endfunction()
 
 function(ganymede_library folder)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "OWN_FLAGS" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   ganymede_target_name(${folder} name)
   add_library(ganymede_${name} STATIC ${ARG_SOURCES})
   add_library(ganymede::${name} ALIAS ganymede_${name})
@@ -45,6 +80,9 @@ function(ganymede_library folder)
   target_include_directories(ganymede_${name} PUBLIC ${include_root})
 
   target_link_libraries(ganymede_${name} PRIVATE ganymede_flags)
+  if(NOT ARG_OWN_FLAGS)
+    ganymede_precompile(ganymede_${name})
+  endif()
   foreach(dependency IN LISTS ARG_DEPENDS)
     ganymede_target_name(${dependency} dependency_name)
     target_link_libraries(ganymede_${name} PUBLIC ganymede_${dependency_name})
@@ -56,8 +94,9 @@ endfunction()
 #
 # makes sim_step_test, a GoogleTest program that may use that folder, the folders in DEPENDS and theirs. LONG lists
 # patterns of --gtest_filter: these tests take long (10 s of processor time or more) and get the CTest label `long`.
-# `ctest --label-exclude long` leaves them out. OPTIMISED is for tests that compute much themselves. The others are
-# compiled without optimisation, which takes half as long; the libraries that they test are optimised all the same.
+# `ctest --label-exclude long` leaves them out. OPTIMISED is for tests that compute much, themselves or in the
+# library that they test, with which they share the code of inline functions. The others are compiled without
+# optimisation, which takes half as long.
 function(ganymede_test folder)
   cmake_parse_arguments(ARG "OPTIMISED" "" "SOURCES;DEPENDS;LINK;LONG" ${ARGN})
   ganymede_target_name(${folder} name)
@@ -69,8 +108,11 @@ function(ganymede_test folder)
       target_link_libraries(${name}_test PRIVATE ganymede_${dependency_name})
     endif()
   endforeach()
-  if(NOT ARG_OPTIMISED)
+  if(ARG_OPTIMISED)
+    ganymede_precompile(${name}_test)
+  else()
     target_compile_options(${name}_test PRIVATE -O0)
+    ganymede_precompile(${name}_test TESTS)
   endif()
   target_compile_definitions(${name}_test PRIVATE GANYMEDE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              GANYMEDE_BINARY="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/ganymede")

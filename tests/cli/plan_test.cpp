@@ -65,7 +65,10 @@ TEST(CatalogCommand, MergesPricesIntoACopy) {
                                          " --instance p3.2xlarge --market on-demand --region us-east-1 --format csv")
                                  .out;
   EXPECT_THAT(listed, AllOf(HasSubstr(",2.50,2026-11-19,"), HasSubstr("UPDATE: mine.csv")));
-  EXPECT_EQ(run_program("plan --model mlp-gan --images 1000000 --catalog " + copy + " --instance p3.2xlarge").code, 0);
+  EXPECT_EQ(run_program("plan --model mlp-gan --images 1000000 --catalog " + copy +
+                        " --instance p3.2xlarge --region us-east-1 --max-gpus 2 --seeds 2")
+                .code,
+            0);
 }
 
 TEST(CatalogCommand, NamesWhatIsWrong) {

@@ -117,8 +117,8 @@ TEST(Registers, TakeOneMore) {
   unit << "#include \"common/random.cpp\"\n" << kMain;
   std::ofstream(folder.path() / "all.cpp") << unit.str();
   const std::string program = (folder.path() / "all").string();
-  const std::string compiler = std::string(GANYMEDE_CXX) + " -std=c++20 -I" + folder.path().string() +
-                               " -I" GANYMEDE_SOURCE_DIR " ";
+  const std::string compiler =
+      std::string(GANYMEDE_CXX) + " -std=c++20 -I" + folder.path().string() + " -I" GANYMEDE_SOURCE_DIR " ";
   const std::string compile = compiler + "-o " + program + " " + program + ".cpp";
   ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
   EXPECT_EQ(std::system((program + " > /dev/null").c_str()), 0);
