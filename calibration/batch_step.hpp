@@ -10,12 +10,12 @@ struct StepAtBatch {
 };
 
 /// Seconds of a step that do not depend on the batch, for each network that is trained: launching kernels while the
-/// device idles, updates of the weights, kernels too short to fill the device. Fitted to four sets of published steps
-/// of 26 ms to 3 s: tf_benchmarks 2017 (batch 32 and 64 on K80 and P100), Gavel's ResNet-50 and ResNet-18 (batch 16 to
-/// 256 on K80, P100 and V100) and StyleGAN3 (passes of 4 to 16 images on V100). Fitted without one set at a time it is
-/// 0.05 to 0.07 s, and the mean errors for the set left out are 2 %, 7 %, 26 % and 5 %, where the square root of the
-/// ratio is 28 %, 40 %, 27 % and 34 % off. It does not describe StyleGAN2-ADA in mixed precision, whose launches bind
-/// below batch 16: 31 % off (the square root: 16 %); `launch_s` is for that.
+/// device idles, updates of the weights, kernels too short to fill the device. Fitted to published steps of 26 ms to 3
+/// s (bench/step_fits.py): tf_benchmarks 2017 (batch 32 and 64 on K80 and P100), Gavel's ResNet-50 and ResNet-18 (batch
+/// 16 to 256 on K80, P100 and V100), StyleGAN3 (passes of 4 to 16 images on V100) and StyleGAN2-ADA. Fitted without one
+/// set at a time it is 0.045 to 0.07 s, and the mean errors of the set left out are 2 %, 7 %, 26 %, 5 % and 35 %, where
+/// the square root of the ratio is 28 %, 40 %, 27 %, 34 % and 16 % off. StyleGAN2-ADA in mixed precision is what it
+/// does not describe, because launches bind there below batch 16; `launch_s` is for that.
 inline constexpr double kFixedPerNetwork_s = 0.06;
 
 /// Returns the time of a step of `ratio` times the images, where a step took `measured_s`. A part of the step is fixed,

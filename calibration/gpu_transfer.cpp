@@ -28,7 +28,8 @@ struct GpuKind {
 // @6945927d9afc): P100 544, V100 807, T4 238, A100 1,309 (40 GB) and 1,684 of 1,935 GB/s (80 GB, PCIe).
 // - K80: fitted, together with kFillExponent, to what the rest of the model leaves over in 40 pairs with a P100 or V100
 //   (tf_benchmarks 2017, Gavel). Its convolutions lack the Winograd kernels of later GPUs, and its clock is 562 MHz
-//   where the data sheet counts with 824 MHz. Fitted without one model at a time it is 0.22 to 0.26.
+//   where the data sheet counts with 824 MHz. Fitted without one model at a time it is 0.22 to 0.26
+//   (bench/step_fits.py).
 // - T4: products of random numbers that last run at 3.7 TFLOP/s where a V100 reaches 12.4 (NeuSight, `linear`), because
 //   its 70 W are used up. Its tensor cores are taken to lose as much; so are those of the L4 (72 W).
 // - A100, H100, B200: V100's shares in the ratio of the shares that the best matrix products reach, 87 %, 80 % and 78 %
@@ -69,9 +70,10 @@ constexpr double kCpuFlops = 0.9, kCpuBandwidth = 750.0 / 900.0;
 // cores. Fitted to ResNet-50 in fp32 on V100 against TF32 on A100 (NVIDIA) and RTX A6000 (Lambda).
 constexpr double kTf32Share = 0.75;
 // The same work fills a larger chip less well: the ratio of two GPUs' limits is taken to this power. Fitted to 60 pairs
-// of the same training on two GPUs: Gavel, tf_benchmarks 2017, DeepLearningExamples, MLPerf 0.7 and 4.1, Lambda. Any
-// value from 0.87 to 1 has a mean error of 8.5 to 12 % on them; each GPU pair predicted from the others is 9.2 % off,
-// each model from the others 10.3 %.
+// of the same training on two GPUs: Gavel, tf_benchmarks 2017, DeepLearningExamples, MLPerf 0.7 and 4.1, Lambda
+// (bench/step_fits.py), whose mean error is 8.8 %. Fitted without one pair of GPUs at a time it is 0.93 to 0.98, and
+// that pair is 8.9 % off; without one model 0.89 to 0.98 and 9.8 %, without one source 0.80 to 0.98 and 12.5 %. A lower
+// value than most pairs ask for (they are K80, P100 and V100) suits the later GPUs.
 constexpr double kFillExponent = 0.9;
 
 std::string plain_name(std::string_view gpu) {

@@ -155,6 +155,21 @@ StepModel carried_model(const traces::StepTrace& trace, const traces::TraceBatch
   return model;
 }
 
+/// Makes phases of a list of layers longer where the list says that they take longer than their work needs, as backward
+/// passes do.
+void apply_slowdowns(StepModel& model, const traces::StepTrace& trace, const traces::TraceBatch& batch) {
+  if (!trace.device.launch) return;  // a trace of an older version, whose times are those of its work
+  platforms::Gpu source;
+  source.memory_bandwidth = trace.device.memory_bandwidth;
+  source.launch = *trace.device.launch;
+  for (const traces::TracePhase& phase : batch.phases) {
+    const double limit = roofline_s(phase, source, trace.device.fp32, kLow);
+    for (StepPhase& out : model.phases)
+      if (limit > 0 && out.name == phase.name && out.stream == Stream::compute)
+        out.device_s[0] *= std::max(1.0, mean(phase.seconds) / limit);
+  }
+}
+
 /// Adds a warning for phases that were faster than the device's stated limits allow. Their times are believed: Winograd
 /// convolutions do less arithmetic than is counted, and caches save traffic.
 void warn_of_impossible_times(WorkloadModel& workload, const traces::StepTrace& trace,
@@ -271,6 +286,8 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
     workload.central = roofline_model(trace, batch, target, host_link, kCentral);
     workload.low = roofline_model(trace, batch, target, host_link, kLow);
     workload.high = roofline_model(trace, batch, target, host_link, kHigh);
+    if (counted)
+      for (StepModel* model : {&workload.central, &workload.high}) apply_slowdowns(*model, trace, batch);
     workload.rule = fmt::format("{} by roofline ({:.0f} % of {}, {:.0f} % of {}, {} a launch)", how,
                                 100 * kCentral.flops, to_string(peak_rate(trace, target)), 100 * kCentral.bandwidth,
                                 to_string(target.memory_bandwidth), to_string(target.launch));

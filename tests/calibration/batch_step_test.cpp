@@ -41,8 +41,8 @@ TEST(StepAtBatch, IsNeverShorterThanLaunching) {
 }
 
 // Published steps, in seconds, by images in a pass. StyleGAN3-T on V100 includes the communication of 2, 4 and 8 GPUs
-// (NVlabs/stylegan3, docs/configs.md @c233a919a6fa: 37.30, 20.66 and 11.31 s for 1,000 images at 128 px); ResNet-50
-// on P100 in TensorFlow (219 and 195 images/s at batch 64 and 32, benchmarks.md @62da04c02d67).
+// (NVlabs/stylegan3 @c233a919a6fa: 37.30, 20.66 and 11.31 s for 1,000 images at 128 px); ResNet-50
+// on P100 in TensorFlow (219 and 195 images/s at batch 64 and 32, tensorflow/docs @62da04c02d67).
 TEST(StepAtBatch, PredictsPublishedSteps) {
   const double stylegan16_s = 0.03730 * 32, stylegan8_s = 0.02066 * 32, stylegan4_s = 0.01131 * 32;
   EXPECT_NEAR(std::log(step_at_batch(stylegan16_s, 8.0 / 16, 2).central_s / stylegan8_s), 0, 0.05);

@@ -238,6 +238,22 @@ TEST(TransferredWorkload, OfCountedLayersIsADatasheets) {
   EXPECT_NE(workload.rule.find("counted from the layers"), std::string::npos);
 }
 
+// A list of layers says that a phase takes 1.3 times as long as its work at its device's limits.
+TEST(TransferredWorkload, OfCountedLayersKeepsTheListsSlowdowns) {
+  traces::StepTrace trace = one_phase(10e9, 0, 0, 1);
+  trace.device.kind = "gpu";
+  trace.software = {"layer list", "m", "roofline"};
+  const auto predicted = [&](double seconds) {
+    for (double& time : trace.batches.front().phases[0].seconds) time = seconds;
+    return transferred_workload(trace, trace.batches.front(), target(), nullptr);
+  };
+  EXPECT_NEAR(predicted(1.3e-3).central.mean_s(), 2e-3, 1e-9);  // no launch time is stated: an older trace
+  trace.device.launch = 4_us;
+  EXPECT_NEAR(predicted(1.3e-3).central.mean_s(), 1.3 * 2e-3, 1e-9);
+  EXPECT_NEAR(predicted(1e-3).central.mean_s(), 2e-3, 1e-9);
+  EXPECT_LT(predicted(1.3e-3).low.mean_s(), predicted(1.3e-3).central.mean_s());
+}
+
 TEST(TransferredWorkload, WarnsWhereThePlatformGivesNoLaunchTime) {
   const traces::StepTrace trace = constant_trace(4);
   platforms::Gpu gpu = target();
