@@ -10,7 +10,8 @@ NVIDIA DeepLearningExamples (@291f0d02e815), MLPerf 0.7 (@0a8a85a209c8) and 4.1 
 a network's layers are not known, `flop_share` is an assumption. Steps of Gavel that their host binds are left out (ResNet-18;
 ResNet-50 below batch 32, the language model below 40, the Transformer below 64 and at 256, where one GPU falls off).
 bench/step_fits/batches.csv has seconds of a step by images in a pass, StyleGAN3 (NVlabs/stylegan3 @c233a919a6fa) and
-StyleGAN2-ADA (NVlabs/stylegan2-ada-pytorch @d72cc7d041b4) with the communication of 2 to 8 GPUs.
+StyleGAN2-ADA (NVlabs/stylegan2-ada-pytorch @d72cc7d041b4) from 2 to 8 GPUs, divided by what as many GPUs add to a step of
+the same program at 1,024 px, where the pass is constant (2 to 7 %).
 
 The table of GPUs and the constants are read from calibration/gpu_transfer.cpp and calibration/batch_step.hpp.
 """
