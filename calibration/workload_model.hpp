@@ -56,13 +56,15 @@ inline FlopsPerSecond peak_rate(const traces::StepTrace& trace, const platforms:
   return peak_rate(trace.precision, target);
 }
 
-/// The model of `batch` carried over to `target` by the roofline of its phases.
+/// The model of `batch` carried over to `target`.
 ///
-/// A phase takes the longest of: launching its kernels, its FLOPs at a share of the target's peak, and its memory
-/// traffic at a share of the target's bandwidth. `low` uses the full peak and bandwidth, which no kernel exceeds;
-/// `high` adds the three times at poor shares. The jitter of the recording machine is not carried over, and the
-/// target's is unknown: workers differ by default_worker_variation(). Reading a batch keeps its measured host time and
-/// happens in advance, as does its copy over `host_link`, if there is one (null: none).
+/// Between two GPUs, or two CPUs, each phase's measured time changes with the rates that trainings reach on both
+/// (gpu_transfer.hpp). Otherwise, and for lists of layers, a phase takes the longest of: launching its kernels, its
+/// FLOPs at a share of the target's peak, and its memory traffic at a share of the target's bandwidth; `low` uses the
+/// full peak and bandwidth, which no kernel exceeds, and `high` adds the three times at poor shares. The jitter of the
+/// recording machine is not carried over, and the target's is unknown: workers differ by default_worker_variation().
+/// Reading a batch keeps its measured host time and happens in advance, as does its copy over `host_link`, if there is
+/// one (null: none).
 WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                    const platforms::Gpu& target, const platforms::Link* host_link);
 

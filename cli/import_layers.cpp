@@ -20,7 +20,7 @@ namespace ganymede::cli {
 namespace {
 
 struct LayerOptions {
-  std::string list, catalog = "aws", gpu = "V100";
+  std::string list, catalog = "aws", gpu = "V100", precision;
   std::vector<int> batches = {16};
 };
 
@@ -48,7 +48,8 @@ std::string report_of(const traces::LayerList& list, const traces::StepTrace& tr
   for (const auto& [kind, bytes] : batch.memory_bytes) memory += bytes;
   return out + phases.text(remark_width()) +
          fmt::format(
-             "\nmemory at batch {}: about {} (nothing recomputed, no workspace). Times are a roofline's on the data "
+             "\nmemory at batch {}: about {} (as PyTorch saves activations; nothing recomputed, no workspace). Times "
+             "are a roofline's on the data "
              "sheet of {}: nothing was measured, and no device reaches them.\n",
              batch.batch, to_string(Bytes{memory}), trace.device.name.substr(0, trace.device.name.find(' ')));
 }
@@ -56,7 +57,8 @@ std::string report_of(const traces::LayerList& list, const traces::StepTrace& tr
 void import_layers(const LayerOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.list);
-  const traces::LayerList list = load_layer_list(options.list);
+  traces::LayerList list = load_layer_list(options.list);
+  if (!options.precision.empty()) list.precision = options.precision;
   const traces::StepTrace trace =
       traces::trace_of(list, options.batches, roofline_device(options.catalog, options.gpu, list.precision));
   remark(shared, report_of(list, trace));
@@ -106,6 +108,8 @@ void declare_import_layers(CLI::App& command, Shared& shared) {
       ->delimiter(',')
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
+  command.add_option("--precision", options->precision, "arithmetic and activations; default: the list's, else fp32")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
   command.add_option("--catalog", options->catalog, "catalog whose data sheet gives the times")
       ->check(suggest("@providers @files"))
       ->capture_default_str();
@@ -128,7 +132,7 @@ Command import_layers_command() {
           .about =
               "Counts FLOPs, bytes, kernels and gradient buckets of each phase. Times are estimates from a data\n"
               "sheet (a roofline), and every result says so. Lists that come with the program: biggan, cyclegan,\n"
-              "pix2pix, stylegan2, vae.",
+              "pix2pix, resnet50, stylegan2, vae.",
           .declare = declare_import_layers};
 }
 

@@ -6,7 +6,9 @@
 #include <cassert>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "calibration/batch_step.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
@@ -49,6 +51,7 @@ StepShape read_shape(const JsonNode& node) {
     if (auto ready = bucket.optional("ready")) out.ready = ready->as_number(0, 1);
     bucket.finish();
   }
+  if (auto launch = in.optional("launch")) shape.launch_s = launch->as_positive<Seconds>().si;
   in.finish();
   return shape;
 }
@@ -197,9 +200,10 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
   const ScalingCell& from = reference_cell(batch);
   const double one_gpu_s = step_seconds(from, from.measured);
   const int per_node = std::min(gpus, gpus_per_node_);
-  // If only another batch size was measured, the step time lies between two limits: if launches decide, it does not
-  // change; if images decide, it changes in proportion. The central model takes the geometric mean.
-  const double ratio = static_cast<double>(batch) / from.batch;
+  std::set<std::string> networks;
+  for (const auto& bucket : shape_.buckets) networks.insert(bucket.network);
+  const calibration::StepAtBatch step = calibration::step_at_batch(one_gpu_s, static_cast<double>(batch) / from.batch,
+                                                                   static_cast<int>(networks.size()), shape_.launch_s);
   const auto model_with = [&](double step_s) {
     calibration::StepModel model;
     model.samples = 1;
@@ -224,9 +228,9 @@ ScalingSeries::StepTime ScalingSeries::simulate(int gpus, int batch, double byte
   };
   calibration::WorkloadModel workload;
   workload.provenance = calibration::Provenance::transferred;
-  workload.central = model_with(one_gpu_s * std::sqrt(ratio));
-  workload.low = model_with(one_gpu_s * std::min(1.0, ratio));
-  workload.high = model_with(one_gpu_s * std::max(1.0, ratio));
+  workload.central = model_with(step.central_s);
+  workload.low = model_with(step.low_s);
+  workload.high = model_with(step.high_s);
   workload.worker_variation = spread_;
   traces::StepTrace trace;
   trace.batches.resize(1);

@@ -30,6 +30,7 @@ struct StepShape {
   };
   std::vector<Phase> phases;
   std::vector<Bucket> buckets;
+  double launch_s = 0;  ///< least time of a step: that of launching its kernels; 0: unknown
 };
 
 /// One published measurement.

@@ -11,9 +11,11 @@ namespace {
 
 constexpr int kMaxChannels = 1 << 20;
 constexpr int kMaxSide = 1 << 16;
+constexpr int kMaxLength = 1 << 24;  // of a shape of one dimension
 
 struct Shape {
   int channels = 0, height = 0, width = 0;
+  bool line = false;  // of one dimension: kernels, strides and factors are those of its width
   double pixels() const { return static_cast<double>(height) * width; }
   double size() const { return channels * pixels(); }
 };
@@ -30,8 +32,11 @@ bool flag(JsonObject& in, const char* key, bool default_value) {
 
 Shape read_shape(const JsonNode& node) {
   const auto sizes = node.as_array();
-  if (sizes.size() != 3) node.expected("channels, height and width, as [3, 256, 256]");
-  return {static_cast<int>(sizes[0].as_integer(1, kMaxChannels)), static_cast<int>(sizes[1].as_integer(1, kMaxSide)),
+  if (sizes.size() != 2 && sizes.size() != 3)
+    node.expected("channels, height and width, as [3, 256, 256], or channels and length, as [80, 8192]");
+  const auto channels = static_cast<int>(sizes[0].as_integer(1, kMaxChannels));
+  if (sizes.size() == 2) return {channels, 1, static_cast<int>(sizes[1].as_integer(1, kMaxLength)), true};
+  return {channels, static_cast<int>(sizes[1].as_integer(1, kMaxSide)),
           static_cast<int>(sizes[2].as_integer(1, kMaxSide))};
 }
 
@@ -61,7 +66,7 @@ class Walk {
     } else if (kind == "norm") {
       norm(in);
     } else if (kind == "activation") {
-      elementwise(shape_.size(), 1);
+      activation();
     } else if (kind == "upsample" || kind == "downsample") {
       resize(in, kind == "upsample");
     } else if (kind == "concat") {
@@ -86,9 +91,24 @@ class Walk {
   /// Adds a layer that reads `in` numbers and writes `out`, which are kept for the backward pass.
   void add(double flops, double in, double out, std::int64_t parameters, std::int64_t launches) {
     costs_.push_back({flops, kBytesPerNumber * in, kBytesPerNumber * out, kBytesPerNumber * out, launches, parameters});
+    own_ = true;
+    needed_ = false;
   }
 
-  void elementwise(double size, std::int64_t launches) { add(0, size, size, 0, launches); }
+  /// Adds an activation. It overwrites its input, as `inplace=True` of PyTorch and fused kernels do, unless another
+  /// layer reads that too; either way its result is needed for the backward pass.
+  void activation() {
+    const bool in_place = own_;
+    add(0, shape_.size(), shape_.size(), 0, 1);
+    if (in_place) costs_.back().kept = 0;
+    needed_ = true;
+  }
+
+  /// Forgets the result of the last layer if the sum that follows is all that reads it: adding needs none of its inputs
+  /// for the backward pass.
+  void end_way() {
+    if (own_ && !needed_) costs_.back().kept = 0;
+  }
 
   void convolution(JsonObject& in, bool transposed) {
     const Shape from = shape_;
@@ -110,9 +130,9 @@ class Walk {
             fmt::format("a kernel of {} does not fit an input of {} x {}", kernel, from.height, from.width));
       return to;
     };
-    shape_ = {out, size(from.height), size(from.width)};
+    shape_ = {out, from.line ? 1 : size(from.height), size(from.width), from.line};
     const int group = from.channels / groups;
-    const double weights = static_cast<double>(kernel) * kernel * group * out;
+    const double weights = static_cast<double>(kernel) * (from.line ? 1 : kernel) * group * out;
     const double places = transposed ? from.pixels() : shape_.pixels();
     add(2 * weights * places, from.size(), shape_.size(), static_cast<std::int64_t>(weights) + (bias ? out : 0),
         bias ? 2 : 1);
@@ -132,12 +152,13 @@ class Walk {
     const int value = static_cast<int>(in.required("value").as_integer(1, kMaxChannels));
     const int pool = integer(in, "pool", 1, 1, 1024);
     const double tokens = shape_.pixels();
-    const double others = tokens / (static_cast<double>(pool) * pool);
+    const double others = tokens / (static_cast<double>(pool) * (shape_.line ? 1 : pool));
     const double channels = shape_.channels;
     const double projections = channels * (2.0 * key + 2.0 * value);
     const double scores = tokens * others;
     add(2 * tokens * projections + 2 * scores * (key + value), shape_.size() + 2 * scores,
         tokens * (2 * key + value) + 2 * scores + shape_.size(), static_cast<std::int64_t>(projections), 8);
+    needed_ = true;  // most of what it writes are inner values, which its backward pass needs
   }
 
   void norm(JsonObject& in) {
@@ -150,12 +171,14 @@ class Walk {
     const JsonNode node = in.required("factor");
     const int factor = static_cast<int>(node.as_integer(1, 1024));
     const double before = shape_.size();
+    end_way();  // like a sum, it needs nothing of its input for the backward pass
+    const int vertical = shape_.line ? 1 : factor;
     if (up) {
-      shape_.height *= factor, shape_.width *= factor;
+      shape_.height *= vertical, shape_.width *= factor;
     } else {
-      if (factor > shape_.height || factor > shape_.width)
+      if (vertical > shape_.height || factor > shape_.width)
         node.fail(fmt::format("{} x {} cannot be made smaller {} times", shape_.height, shape_.width, factor));
-      shape_.height /= factor, shape_.width /= factor;
+      shape_.height /= vertical, shape_.width /= factor;
     }
     add(0, before, shape_.size(), 0, 1);
   }
@@ -165,17 +188,23 @@ class Walk {
   void beside(JsonObject& in, bool own_input) {
     const Shape start = shape_;
     if (own_input) shape_ = read_shape(in.required("input"));
+    own_ = false;
     layers(in.required("layers"));
     shape_ = start;
+    own_ = false;  // the main path's last result is not that of the last layer, or has two readers
   }
 
   /// Adds a residual block: its layers and its shortcut start from the same input, and their results are added.
   void residual(JsonObject& in) {
     const Shape start = shape_;
+    own_ = false;
     layers(in.required("layers"));
+    end_way();
     const Shape end = shape_;
     shape_ = start;
+    own_ = false;
     if (const auto shortcut = in.optional("shortcut")) layers(*shortcut);
+    end_way();
     if (shape_.channels != end.channels || shape_.height != end.height || shape_.width != end.width)
       in.node().fail(fmt::format("its ways end in {} x {} x {} and {} x {} x {}, which cannot be added", end.channels,
                                  end.height, end.width, shape_.channels, shape_.height, shape_.width));
@@ -183,6 +212,8 @@ class Walk {
   }
 
   Shape shape_;
+  bool own_ = false;     // the last of `costs_` made the current activations, and no other layer reads them
+  bool needed_ = false;  // its own backward pass reads them
   std::vector<LayerCost> costs_;
 };
 

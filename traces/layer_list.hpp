@@ -21,14 +21,14 @@
 
 namespace ganymede::traces {
 
-inline constexpr double kBytesPerNumber = 4;  ///< size of an activation, weight or gradient
+inline constexpr double kBytesPerNumber = 4;  ///< size of a weight, of a gradient, and of an activation in fp32
 
 /// What a layer, or a whole network, computes and moves for one image.
 struct LayerCost {
   double flops = 0;             ///< matrix work of the forward pass; a multiply-add is 2
   double read = 0;              ///< bytes of activations that the forward pass reads
   double written = 0;           ///< bytes of activations that the forward pass writes
-  double kept = 0;              ///< bytes of outputs that the backward pass needs
+  double kept = 0;              ///< bytes of outputs that the backward pass needs, as PyTorch saves them
   std::int64_t launches = 0;    ///< kernels launched in the forward pass
   std::int64_t parameters = 0;  ///< trainable parameters of the layer, not per image
   LayerCost& operator+=(const LayerCost& more);
@@ -74,10 +74,18 @@ struct RooflineDevice {
 /// `software.backend` of a trace whose times were computed, not measured.
 inline constexpr std::string_view kRooflineBackend = "roofline";
 
-/// The trace of one step for each batch size, with kRooflineBackend as its backend. A backward pass costs twice a
-/// forward pass (gradients of inputs and of weights), and once where only the inputs' gradients are needed; Adam reads
-/// four numbers for each parameter and writes three. Gradients are reduced in buckets of 25 MiB, from the last layer
-/// on, as by PyTorch's DistributedDataParallel.
+/// The time of a backward pass over that of its work at the rate of a forward pass. Its work is twice a forward pass's
+/// (gradients of inputs and of weights), but it takes 2.6 times as long: the geometric mean over the convolutions of
+/// DeepBench (Baidu @da81ba782073) is 2.50 and 2.58 on V100 in fp32 and on tensor cores, 2.45 on P100, 2.76 on GTX
+/// 1080 Ti. The gradients of the inputs alone take 1.19 to 1.34 times a forward pass.
+inline constexpr double kBackwardSlowdown = 1.3;
+inline constexpr double kBackwardInputSlowdown = 1.25;
+
+/// The trace of one step for each batch size, with kRooflineBackend as its backend. The list's precision decides the
+/// size of activations and of the weights that kernels read: two bytes in bf16 and fp16; the weights that are updated,
+/// gradients and the optimizer stay in fp32, as in mixed precision. Adam reads four numbers for each parameter and
+/// writes three. Gradients are reduced in buckets of 25 MiB, from the last layer on, as by PyTorch's
+/// DistributedDataParallel.
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device);
 
 }  // namespace ganymede::traces

@@ -13,10 +13,16 @@ using PassKind = LayerPass::Kind;
 /// The default bucket_cap_mb of PyTorch's DistributedDataParallel.
 constexpr double kBucketBytes = 25 * 1048576.0;
 
-/// What a pass over a batch computes and moves.
-TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch) {
-  const LayerCost one = network.total();
-  const double weights = kBytesPerNumber * static_cast<double>(one.parameters);
+/// Bytes of a number in kernels over those in fp32.
+double size_share(const LayerList& list) { return list.precision == "bf16" || list.precision == "fp16" ? 0.5 : 1; }
+
+/// What a pass over a batch computes and moves. `share` is size_share() of its list.
+TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch, double share) {
+  LayerCost one = network.total();
+  one.read *= share;
+  one.written *= share;
+  const double master = kBytesPerNumber * static_cast<double>(one.parameters);
+  const double weights = share * master;
   TracePhase phase;
   phase.name = pass.name;
   phase.network = pass.network;
@@ -33,14 +39,14 @@ TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batc
       set(batch * one.flops, batch * one.read + weights, batch * one.written, launches);
       break;
     case PassKind::backward:  // gradients of the inputs and of the weights
-      set(2 * batch * one.flops, 2 * batch * (one.read + one.written) + weights, batch * one.read + weights,
+      set(2 * batch * one.flops, 2 * batch * (one.read + one.written) + weights, batch * one.read + master,
           2 * launches);
       break;
     case PassKind::backward_input:
       set(batch * one.flops, batch * (one.read + one.written) + weights, batch * one.read, launches);
       break;
     case PassKind::update:  // Adam reads weight, gradient and two moments, and writes weight and moments
-      set(0, network.copies * 4 * weights, network.copies * 3 * weights, 1);
+      set(0, network.copies * 4 * master, network.copies * 3 * master, 1);
       break;
   }
   return phase;
@@ -80,10 +86,10 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
   TraceBatch entry;
   entry.batch = batch;
   double now = 0;
-  const auto place = [&](TracePhase phase) {
-    const double time =
-        std::max({phase.flops / device.rate.si, (phase.bytes_read + phase.bytes_written) / device.bandwidth.si,
-                  static_cast<double>(phase.launches) * device.launch.si});
+  const auto place = [&](TracePhase phase, double slowdown) {
+    const double work =
+        std::max(phase.flops / device.rate.si, (phase.bytes_read + phase.bytes_written) / device.bandwidth.si);
+    const double time = std::max(slowdown * work, static_cast<double>(phase.launches) * device.launch.si);
     phase.start_s = {now};
     phase.seconds = {time};
     phase.host_s = {0};
@@ -96,11 +102,14 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
     copy.stream = "copy";
     copy.bytes_read = copy.bytes_written = batch * list.bytes_per_image;
     copy.launches = 1;
-    place(std::move(copy));
+    place(std::move(copy), 1);
   }
   for (std::size_t i = 0; i < list.step.size(); ++i) {
     const LayerPass& pass = list.step[i];
-    place(phase_of(pass, list.networks.at(pass.network), batch));
+    const double slowdown = pass.kind == PassKind::backward         ? kBackwardSlowdown
+                            : pass.kind == PassKind::backward_input ? kBackwardInputSlowdown
+                                                                    : 1;
+    place(phase_of(pass, list.networks.at(pass.network), batch, size_share(list)), slowdown);
   }
   double parameters = 0, activations = 0;
   for (const auto& [name, network] : list.networks) {
@@ -114,7 +123,7 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
     add_buckets(entry, name, network, after);
     add_missing_gradients(entry, name, network);
     parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
-    activations += network.copies * batch * network.total().kept;
+    activations += network.copies * batch * size_share(list) * network.total().kept;
   }
   // Buckets are listed in the order in which they become ready.
   std::stable_sort(entry.buckets.begin(), entry.buckets.end(), [&](const TraceBucket& a, const TraceBucket& b) {
@@ -138,13 +147,14 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device) {
   StepTrace trace;
   trace.device = {device.name + " by roofline", "gpu", 1, device.rate, device.bandwidth, device.memory};
+  trace.device.launch = device.launch;
   trace.software = {"layer list", list.name, std::string(kRooflineBackend)};
   trace.model = list.name;
   trace.precision = list.precision;
   for (const auto& [name, network] : list.networks) {
     double flops = 0;
     for (const LayerPass& pass : list.step)
-      if (pass.network == name) flops += phase_of(pass, network, 1).flops;
+      if (pass.network == name) flops += phase_of(pass, network, 1, 1).flops;
     const auto parameters = static_cast<std::int64_t>(network.copies) * network.total().parameters;
     trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kBytesPerNumber) * parameters};
   }

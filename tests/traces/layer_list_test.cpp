@@ -61,6 +61,86 @@ TEST(LayerList, ATransposedConvolutionByHand) {
   EXPECT_EQ(network.total().parameters, 4 * 4 * 3 * 16);
 }
 
+// 80 channels of 100 samples to 64 of 50, with a kernel of 7: each of 7 x 80 x 64 weights is used at 50 places.
+TEST(LayerList, AConvolutionOfOneDimensionByHand) {
+  const LayerNetwork network = generator(
+      R"({ "kind": "convolution", "out": 64, "kernel": 7, "stride": 2, "bias": false }, { "kind": "upsample", "factor": 2 },
+         { "kind": "transposed-convolution", "out": 1, "kernel": 4, "stride": 2, "padding": 1, "bias": false })",
+      "[80, 100]");
+  EXPECT_EQ(network.output, (std::vector<int>{1, 1, 200}));
+  EXPECT_EQ(network.layers[0].parameters, 7 * 80 * 64);
+  EXPECT_EQ(network.layers[0].flops, 2.0 * 7 * 80 * 64 * 50);
+  EXPECT_EQ(network.layers[2].flops, 2.0 * 4 * 64 * 100);
+}
+
+// A convolution with a norm keeps its result for the norm and the norm's, which the activation overwrites; a sum keeps
+// none of the results that it adds.
+TEST(LayerList, KeepsWhatPyTorchKeepsForTheBackwardPass) {
+  const double numbers = 4.0 * 3 * 64;  // bytes of 3 channels of 8 x 8
+  const std::string convolution = R"({ "kind": "convolution", "out": 3, "kernel": 3 })";
+  EXPECT_EQ(generator(convolution + R"(, { "kind": "activation" })").total().kept, numbers);
+  EXPECT_EQ(generator(convolution + R"(, { "kind": "norm" }, { "kind": "activation" })").total().kept, 2 * numbers);
+  EXPECT_EQ(generator(R"({ "kind": "residual", "layers": [ )" + convolution +
+                      R"(, { "kind": "norm" }, { "kind": "activation" }, )" + convolution +
+                      R"(, { "kind": "norm" } ] }, { "kind": "activation" })")
+                .total()
+                .kept,
+            (2 + 1 + 1) * numbers);  // convolution and norm; convolution; the sum
+  // The shortcut reads what the first activation would overwrite.
+  EXPECT_EQ(
+      generator(R"({ "kind": "residual", "layers": [ { "kind": "activation" }, )" + convolution + " ] }").total().kept,
+      2 * numbers);
+}
+
+double gigamacs(const char* list, const char* network) {
+  return committed(list).networks.at(network).total().flops / 2e9;
+}
+
+// StyleGAN2's up-sampling convolutions are transposed ones, whose work is that of their input's size: at 1024 x 1024
+// the generator takes 74.3 billion multiply-adds (Liu et al., "Content-Aware GAN Compression", CVPR 2021), not
+// 142. ResNet-50: 4.09 (torchvision).
+TEST(LayerList, CommittedListsHaveThePublishedWork) {
+  EXPECT_NEAR(gigamacs("stylegan2", "generator"), 74.3, 0.4);
+  EXPECT_NEAR(gigamacs("resnet50", "classifier"), 4.09, 0.01);
+}
+
+// People train ResNet-50 with 224 images of 224 x 224 in fp32 on 24 GB. Each image keeps some 22 million numbers.
+TEST(LayerTrace, ResNet50NeedsTheMemoryThatItNeeds) {
+  const auto memory_gb = [](const char* precision) {
+    LayerList list = committed("resnet50");
+    list.precision = precision;
+    const StepTrace trace = trace_of(list, {224}, kDevice);
+    double bytes = 0;
+    for (const auto& [kind, size] : trace.batches[0].memory_bytes) bytes += size;
+    return bytes / 1e9;
+  };
+  EXPECT_GT(memory_gb("fp32"), 18);
+  EXPECT_LT(memory_gb("fp32"), 22);
+  EXPECT_NEAR(memory_gb("fp16"), memory_gb("fp32") / 2, 0.5);
+}
+
+TEST(LayerTrace, HalfPrecisionMovesHalfTheBytes) {
+  LayerList list = committed("stylegan2");
+  const TraceBatch full = trace_of(list, {4}, kDevice).batches[0];
+  list.precision = "fp16";
+  const StepTrace trace = trace_of(list, {4}, kDevice);
+  const TraceBatch& half = trace.batches[0];
+  EXPECT_EQ(trace.precision, "fp16");
+  EXPECT_NEAR(half.phases[1].bytes_read, full.phases[1].bytes_read / 2, 1);
+  EXPECT_EQ(half.memory_bytes.at("optimizer"), full.memory_bytes.at("optimizer"));
+  EXPECT_EQ(half.buckets[0].bytes, full.buckets[0].bytes);  // gradients are reduced in fp32
+}
+
+// A backward pass takes 2.6 times the time of a forward pass where arithmetic decides.
+TEST(LayerTrace, ABackwardPassTakesLongerThanItsWork) {
+  RooflineDevice device = kDevice;
+  device.launch = Seconds{0};
+  device.bandwidth = BytesPerSecond{1e30};
+  const TraceBatch batch = trace_of(committed("resnet50"), {8}, device).batches[0];
+  EXPECT_NEAR(batch.phases[2].seconds[0] / batch.phases[1].seconds[0], 2.6, 1e-6);
+  EXPECT_NEAR(batch.phases[2].flops / batch.phases[1].flops, 2, 1e-9);
+}
+
 TEST(LayerList, TheOtherKindsByHand) {
   EXPECT_EQ(generator(R"({ "kind": "linear", "out": 10 })").total().parameters, 3 * 64 * 10 + 10);
   EXPECT_EQ(
@@ -97,6 +177,7 @@ TEST(LayerList, CommittedListsHaveThePublishedParameters) {
                                  {"cyclegan", "discriminator", 2'764'737, 0},
                                  {"stylegan2", "generator", 30'370'060 - 17, 0},
                                  {"stylegan2", "discriminator", 29'012'513, 0},
+                                 {"resnet50", "classifier", 25'557'032, 0},
                                  {"biggan", "generator", 70'430'000, 5e-3},
                                  {"biggan", "discriminator", 87'980'000, 5e-3}})
     EXPECT_NEAR(static_cast<double>(committed(model.list).networks.at(model.network).total().parameters),
