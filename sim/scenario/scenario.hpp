@@ -26,6 +26,7 @@ struct Dataset {
   std::string name;
   std::int64_t images = 0;
   double bytes_per_image = 0;  ///< Uncompressed; 0: not stated.
+  double pixels = 0;           ///< Pixels of a stored image on average; 0: not stated.
 };
 
 enum class Fidelity {

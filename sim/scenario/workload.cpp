@@ -26,6 +26,7 @@ Dataset read_dataset(const JsonNode& node) {
   dataset.name = in.required("name").as_string();
   dataset.images = in.required("images").as_integer(1, kMaxSteps);
   if (auto bytes = in.optional("bytes_per_image")) dataset.bytes_per_image = bytes->as_number(0, 1e12);
+  if (auto pixels = in.optional("pixels")) dataset.pixels = pixels->as_number(1, 1e12);
   in.finish();
   return dataset;
 }

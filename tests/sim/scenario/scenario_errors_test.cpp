@@ -109,6 +109,18 @@ TEST_F(ScenarioErrors, Evaluations) {
               AllOf(StartsWith("/evaluation/paralel: unknown key"), HasSubstr("\"parallel\"")));
 }
 
+TEST_F(ScenarioErrors, Decoders) {
+  EXPECT_THAT(with("/storage", Json{{"decoder", "pilow"}}),
+              AllOf(StartsWith("/storage/decoder: "), HasSubstr("\"pillow\"")));
+  EXPECT_THAT(with("/storage", Json{{"decoder", "pillow"}}),
+              AllOf(StartsWith("/storage/decoder: "), HasSubstr("\"pixels\"")));
+}
+
+TEST_F(ScenarioErrors, VariablesAndInterference) {
+  EXPECT_THAT(with("/synchronization/variables", Json{"8.2MB", "0B"}), StartsWith("/synchronization/variables/1: "));
+  EXPECT_THAT(with("/synchronization/interference", 1), StartsWith("/synchronization/interference: found 1"));
+}
+
 TEST_F(ScenarioErrors, Targets) {
   EXPECT_EQ(without("/workload", "steps"),
             "/workload: expected exactly one of \"steps\", \"epochs\", \"images\" and \"quality\"");
