@@ -33,6 +33,8 @@ struct Gpu {
   /// at least this long.
   Seconds launch{0};
   std::optional<Watts> idle, peak;  ///< power; energy needs both
+  /// The share of its speed that a GPU loses while the other GPU of its board works too: they share the board's power.
+  double board_slowdown = 0;
   Origin origin;
 };
 

@@ -37,6 +37,7 @@ Gpu read_gpu(const std::string& name, const JsonNode& node) {
     if (gpu.idle && gpu.peak && *gpu.idle > *gpu.peak) power->fail("idle is above peak");
     watts.finish();
   }
+  if (const auto slowdown = in.optional("board_slowdown")) gpu.board_slowdown = slowdown->as_number(0, 0.9);
   gpu.origin = read_origin(in);
   in.finish();
   return gpu;

@@ -21,6 +21,7 @@
   ROW(two_level)                        \
   ROW(reduce_to_one)                    \
   ROW(parameter_server)                 \
+  ROW(hierarchical_parameter_server)    \
   ROW(torus)                            \
   ROW(in_network)                       \
   ROW(mixed)                            \
@@ -141,6 +142,7 @@ std::string Scheme::name() const { return std::string(row->name) + (variant.empt
 
 Schedule Scheme::plan(PlanRequest request) const {
   request.variant = variant;
+  request.variables = variables;
   if (const auto why = row->why_not(request))
     throw ConfigError(fmt::format("scheme {} on {} ranks in {} nodes: {}", name(), request.topology.ranks,
                                   request.topology.nodes(), *why));

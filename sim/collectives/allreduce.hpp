@@ -49,6 +49,9 @@ struct PlanRequest {
   std::int64_t bytes = 0;  ///< size of each rank's buffer
   Collective collective = Collective::all_reduce;
   std::string variant;  ///< the text after the colon of "name:variant"; "" if there is no colon
+  /// Sizes of the largest variables, as shares of the bytes. Parameter servers hold each of them whole and are filled
+  /// up with the rest, which is in small pieces. Empty: all variables are small.
+  std::vector<double> variables = {};
 };
 
 /// A scheme that describes itself: lists, documentation and choices of schemes are made from these members.
@@ -63,6 +66,9 @@ struct AllReduceScheme {
   /// multi-ring and two-level take as long as the ring, trees and hierarchical-copy move all bytes over one link, and
   /// torus needs a fabric with the shape of a torus.
   bool planned_by_default = false;
+  /// True: messages are sent by kernels that occupy multiprocessors of the GPUs meanwhile, as NCCL's are. False: by
+  /// copy engines or hosts, or the scheme is an algorithm of which no implementation is modelled.
+  bool by_kernels = false;
 
   /// Returns the schedule: who sends which bytes to whom. Pure; the cost does not grow with the number of bytes or
   /// rounds. The schedule has no rounds for one rank or zero bytes. Precondition: why_not(request) returns nullopt.
@@ -102,10 +108,11 @@ const AllReduceScheme& find_scheme(std::string_view name, SchemeTable table = al
 struct Scheme {
   const AllReduceScheme* row = nullptr;
   std::string variant;
+  std::vector<double> variables = {};  ///< as PlanRequest::variables
 
   std::string name() const;  ///< as it was parsed
-  /// Plans with this object's variant; the variant of the request is ignored. Throws ConfigError, which names the
-  /// scheme, if why_not() returns a reason.
+  /// Plans with this object's variant and variables; those of the request are ignored. Throws ConfigError, which names
+  /// the scheme, if why_not() returns a reason.
   Schedule plan(PlanRequest request) const;
 };
 

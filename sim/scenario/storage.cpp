@@ -2,6 +2,8 @@
 
 #include "sim/scenario/storage.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "sim/scenario/sections.hpp"
@@ -11,6 +13,15 @@ namespace {
 
 /// Values that a checkpoint holds for each weight: the weight itself and Adam's two moments.
 constexpr double kValuesPerWeight = 3;
+
+void read_decoder(const JsonNode& node, Scenario& scenario) {
+  scenario.input.decoder = find_decoder(node.as_choice(decoder_names()));
+  if (scenario.dataset.pixels <= 0)
+    node.fail("decoding takes as long as images are large: expected \"pixels\" in \"dataset\" of \"workload\"");
+  for (const ScenarioPool& pool : scenario.pools)
+    if (pool.instance().vcpus <= 0)
+      node.fail(fmt::format("the platform does not state how many vCPUs {} has", pool.pool.instance));
+}
 
 void read_storage(const JsonNode& node, Scenario& scenario) {
   JsonObject in(node);
@@ -39,6 +50,7 @@ void read_storage(const JsonNode& node, Scenario& scenario) {
   }
   if (auto depth = in.optional("prefetch")) input.prefetch = static_cast<int>(depth->as_integer(1, 1024));
   if (auto time = in.optional("decompress")) input.decompress = time->as_quantity<Seconds>();
+  if (auto decoder = in.optional("decoder")) read_decoder(*decoder, scenario);
   if (auto images = in.optional("images_per_request")) input.images_per_request = images->as_number(1, 1e9);
   in.finish();
 }

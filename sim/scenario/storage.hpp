@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "platforms/platform.hpp"
+#include "sim/scenario/decoders.hpp"
 
 namespace ganymede::sim {
 
@@ -25,6 +26,7 @@ struct InputPath {
   double compressed = 1;        ///< Stored bytes of an image divided by the dataset's `bytes_per_image`.
   Seconds decompress{0};        ///< CPU time to unpack one image.
   double images_per_request = 1;
+  const Decoder* decoder = nullptr;  ///< Null: reading a batch takes the host time that the trace has recorded.
 };
 
 struct Checkpoints {

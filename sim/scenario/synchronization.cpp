@@ -87,6 +87,14 @@ Mode read_mode(const JsonNode& node) {
                                             : Mode::gossip;
 }
 
+void read_reduction(const JsonNode& node, const std::optional<JsonNode>& overlap, Synchronization& sync) {
+  sync.flat_reduction = node.as_choice({"bucketed", "flat"}) == "flat";
+  if (!sync.flat_reduction) return;
+  if (sync.mode != Mode::all_reduce) node.fail("a flat reduction needs the mode \"all-reduce\"");
+  if (overlap && sync.overlap)
+    overlap->fail("a flat reduction begins when the backward pass has ended, so nothing overlaps");
+}
+
 Placement read_placement(const JsonNode& node, const Scenario& scenario) {
   if (node.as_choice({"data-parallel", "component-split"}) == "data-parallel") return Placement::data_parallel;
   if (scenario.workers() % 2 != 0)
@@ -115,15 +123,20 @@ void read_secure_aggregation(const JsonNode& node, Synchronization& sync) {
 
 void read_synchronization(const JsonNode& node, Scenario& scenario) {
   constexpr int kDefaultLocalSteps = 16;
+  constexpr double kMaxInterference = 0.9;
   JsonObject in(node);
   Synchronization& sync = scenario.synchronization;
   if (auto mode = in.optional("mode")) sync.mode = read_mode(*mode);
   sync.scheme = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) sync.overlap = overlap->as_bool();
+  if (auto reduction = in.optional("reduction")) read_reduction(*reduction, in.optional("overlap"), sync);
+  if (auto variables = in.optional("variables"))
+    for (const JsonNode& size : variables->as_array()) sync.variables.push_back(size.as_positive<Bytes>());
   if (auto compression = in.optional("compression")) compression->as_choice({"none"});
   if (auto placement = in.optional("placement")) sync.placement = read_placement(*placement, scenario);
   if (sync.mode == Mode::async_parameter_server) scenario.servers = choose_servers(in.required("scheme"), scenario);
   if (auto jitter = in.optional("jitter")) sync.jitter = jitter->as_number(0, 1);
+  if (auto interference = in.optional("interference")) sync.interference = interference->as_number(0, kMaxInterference);
   if (auto backup = in.optional("backup_workers")) sync.backup_workers = read_backup_workers(*backup, scenario);
   if (auto steps = in.optional("local_steps")) {
     if (sync.mode != Mode::local_sgd) steps->fail("local steps need the mode \"local-sgd\"");

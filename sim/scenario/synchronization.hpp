@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -19,7 +20,14 @@ struct Synchronization {
   Mode mode = Mode::all_reduce;
   Placement placement = Placement::data_parallel;
   Scheme scheme;
-  bool overlap = true;           ///< Gradients are reduced while the backward pass goes on.
+  bool overlap = true;  ///< Gradients are reduced while the backward pass goes on.
+  /// True: all gradients of a network go into one all-reduce after the backward pass has ended; `overlap` is ignored.
+  bool flat_reduction = false;
+  /// Share of compute speed that kernels lose while an all-reduce is under way; unset: as evidence states it for the
+  /// transport; 0: kernels lose nothing, and buckets cost nothing but their reduction.
+  std::optional<double> interference;
+  /// Sizes of the largest variables. A parameter server holds each of them whole; empty: all are small.
+  std::vector<Bytes> variables;
   std::optional<double> jitter;  ///< Relative standard deviation of workers' steps; unset: that of the workload.
   int backup_workers = 0;        ///< All-reduce: number of slowest workers that a step does not wait for.
   int local_steps = 1;           ///< Local SGD: steps between two averagings.

@@ -66,6 +66,12 @@ Seconds Communication::across_pairs(Bytes bytes) const {
   return longest;
 }
 
+double Communication::compute_share_lost(const platforms::Gpu& gpu) const {
+  double most = 0;
+  for (const auto& site : inside_) most = std::max(most, site->compute_share_lost(gpu));
+  return most;
+}
+
 bool Communication::starts_late() const {
   return std::any_of(inside_.begin(), inside_.end(), [](const auto& site) { return site->starts_late(); });
 }

@@ -33,6 +33,7 @@ class Communication {
   Seconds time(std::size_t bucket) const;
   Seconds to_neighbour(Bytes bytes) const;
   Seconds across_pairs(Bytes bytes) const;
+  double compute_share_lost(const platforms::Gpu& gpu) const;
   bool starts_late() const;
   double messages_per_step() const;
   double simulated_messages_per_step() const;

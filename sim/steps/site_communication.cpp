@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "sim/engine/folded_engine.hpp"
+#include "sim/steps/interference.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -49,7 +50,7 @@ Topology first_of_pairs(const Topology& all, std::vector<int>& members) {
 
 SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets,
                                      bool message, bool jitter, bool pairs)
-    : fabric_(fabric_of(site)) {
+    : fabric_(fabric_of(site)), scheme_(scheme.row) {
   const Topology topology =
       pairs && fabric_.ranks() > 2 ? first_of_pairs(fabric_.topology(), members_) : fabric_.topology();
   for (const std::int64_t bytes : buckets)
@@ -78,6 +79,10 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     late_ = true;
     for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
   }
+}
+
+double SiteCommunication::compute_share_lost(const platforms::Gpu& gpu) const {
+  return sim::compute_share_lost(*scheme_, fabric_.topology(), gpu);
 }
 
 Seconds SiteCommunication::time(std::size_t bucket) const {

@@ -53,6 +53,8 @@ class SiteCommunication {
   void add_transfer(int from, int to, Bytes bytes, std::size_t first_link, ServerTraffic::Transfer& transfer) const;
   std::size_t links() const { return fabric_.links().size(); }
 
+  /// Share of compute speed that kernels on `gpu` lose while a reduction is under way (interference.hpp).
+  double compute_share_lost(const platforms::Gpu& gpu) const;
   /// True if all-reduces are taken to start at their last arrival, which may be too late but never too early. This
   /// happens if workers arrive at different times, so that they cannot be folded, and there are too many messages to
   /// simulate each.
@@ -70,6 +72,7 @@ class SiteCommunication {
   void measure_load();
 
   FabricGraph fabric_;
+  const AllReduceScheme* scheme_;
   std::vector<int> members_;                     // the fabric's endpoint of each rank of the schedules; empty: the same
   std::unique_ptr<CommunicationEngine> engine_;  // at message fidelity only
   std::vector<Schedule> schedules_;              // by bucket

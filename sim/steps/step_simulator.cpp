@@ -10,6 +10,7 @@
 #include "common/errors.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/component_split.hpp"
+#include "sim/steps/interference.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
 namespace ganymede::sim {
@@ -52,7 +53,10 @@ void StepSimulator::connect(const calibration::StepModel& model) {
         fmt::format("{}: /fidelity/mode: pools in several places cannot be simulated message by message; "
                     "expected \"sampled\"",
                     scenario_.file));
-  communication_ = std::make_unique<Communication>(std::move(sites), sync.scheme, std::move(buckets), message_, jitter_,
+  Scheme scheme = sync.scheme;
+  for (const Bytes variable : sync.variables)
+    scheme.variables.push_back(std::min(1.0, variable.si / static_cast<double>(std::max<std::int64_t>(1, weights))));
+  communication_ = std::make_unique<Communication>(std::move(sites), scheme, std::move(buckets), message_, jitter_,
                                                    sync.placement == Placement::component_split,
                                                    narrowest_link(scenario_, configuration_));
 }
@@ -127,8 +131,9 @@ std::unique_ptr<StepProcess> StepSimulator::make_component_split(
   std::vector<Seconds> reduce(models.front()->buckets.size(), Seconds{0});
   if (models.size() > 2)
     for (std::size_t bucket = 0; bucket < reduce.size(); ++bucket) reduce[bucket] = communication_->time(bucket);
-  const Bytes images{workers.models.batch[layout_.pool_of.front()] * std::max(1.0, scenario_.dataset.bytes_per_image) *
-                     kBytesPerValue};
+  // The images of one pass cross at a time.
+  const Bytes images{workers.models.batch[layout_.pool_of.front()] / scenario_.accumulation_steps *
+                     std::max(1.0, scenario_.dataset.bytes_per_image) * kBytesPerValue};
   return std::make_unique<ComponentSplit>(models, scenario_.input.prefetch, communication_->across_pairs(images),
                                           std::move(reduce));
 }
@@ -156,12 +161,18 @@ std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<c
   Reduce reduce;
   if (communication_)
     reduce = [this, remember](std::span<const Reduction> r) { return communication_->reduce(r, remember); };
-  return std::make_unique<SynchronousStep>(
-      models, topology(),
-      SynchronousOptions{.overlap = sync.overlap,
-                         .prefetch_depth = scenario_.input.prefetch,
-                         .backup_workers = std::min<int>(sync.backup_workers, static_cast<int>(models.size()) - 1)},
-      reduce);
+  SynchronousOptions options{.overlap = sync.overlap && !sync.flat_reduction,
+                             .prefetch_depth = scenario_.input.prefetch,
+                             .backup_workers = std::min<int>(sync.backup_workers, static_cast<int>(models.size()) - 1)};
+  if (communication_) {
+    const platforms::Gpu& gpu = scenario_.pools[layout_.pool_of.front()].gpu();
+    options.interference = sync.interference.value_or(communication_->compute_share_lost(gpu));
+    // "0 switches it off": then buckets cost nothing either. A flat reduction copies in the recorded step already.
+    if (options.interference > 0 && !sync.flat_reduction)
+      for (const auto& bucket : models.front()->buckets)
+        options.bucket_work.push_back(bucket_work(Bytes{static_cast<double>(bucket.bytes)}, gpu));
+  }
+  return std::make_unique<SynchronousStep>(models, topology(), options, reduce);
 }
 
 SamplingOptions StepSimulator::sampling_options(const Workers& workers) const {

@@ -17,6 +17,24 @@ std::size_t first_user(const calibration::StepModel& model, const std::string& n
   return model.phases.size();
 }
 
+/// When a collective is under way on one GPU: spans in ascending order that do not overlap.
+struct BusySpan {
+  Seconds from, to;
+};
+
+/// The moment at which work is done that would be done at `moment` if nothing slowed it down. In the spans, a share
+/// `lost` of the speed is lost. For example, with half of the speed lost from 2 to 6 s, what would be done at 5 s has 3
+/// s left at 2 s, does 2 s of that until 6 s and is done at 7 s.
+Seconds slowed(Seconds moment, const std::vector<BusySpan>& spans, double lost) {
+  for (const BusySpan& span : spans) {
+    if (span.from >= moment) break;
+    const Seconds alone = moment - span.from;  // work that is left when the span begins
+    const Seconds done = (1 - lost) * (span.to - span.from);
+    moment += alone <= done ? alone / (1 - lost) - alone : lost * (span.to - span.from);
+  }
+  return moment;
+}
+
 /// The k-th smallest time, k from 1.
 Seconds kth_smallest(std::vector<Seconds> times, std::size_t k) {
   const auto place = times.begin() + static_cast<std::ptrdiff_t>(k) - 1;
@@ -89,7 +107,14 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
       host_end = std::max(start, free) + Seconds{phase.host_s[row]};
       free = host_end;
     }
-    clock_[worker] = std::max(start + Seconds{phase.device_s[row]}, host_end);
+    Seconds device_end = start + Seconds{phase.device_s[row]};
+    if (topology_.ranks > 1)
+      for (std::size_t bucket = 0; bucket < options_.bucket_work.size(); ++bucket)
+        if (model_.buckets[bucket].phase == index) {
+          device_end += options_.bucket_work[bucket].device;
+          host_end += options_.bucket_work[bucket].host;
+        }
+    clock_[worker] = std::max(device_end, host_end);
     show(worker, StepSpan::Kind::host, "before " + phase.name, begin, start);
     show(worker, StepSpan::Kind::compute, phase.name, start, clock_[worker]);
     parts_[worker].compute += clock_[worker] - begin;
@@ -102,6 +127,7 @@ void SynchronousStep::run_phase(std::size_t index, std::span<const std::size_t> 
       if (worker == 0) pending_.push_back({bucket, std::vector<Seconds>(clock_.size())});
       const auto mine =
           std::find_if(pending_.begin(), pending_.end(), [&](const Reduction& r) { return r.bucket == bucket; });
+      // Work for the buckets is spread over the phase like their gradients.
       mine->arrivals[worker] = start + fraction * (clock_[worker] - start);
     }
   }
@@ -118,11 +144,36 @@ void SynchronousStep::start_reductions() {
           kth_smallest(reduction.arrivals, clock_.size() - static_cast<std::size_t>(options_.backup_workers));
       for (auto& arrival : reduction.arrivals) arrival = std::min(arrival, last);
     }
+  if (options_.interference > 0 && options_.overlap) slow_kernels(reduce_(pending_));
   auto ends = reduce_(pending_);
   if (spans_) show_reductions(ends);
   for (std::size_t i = 0; i < pending_.size(); ++i)
     running_.push_back({pending_[i].bucket, std::move(pending_[i].arrivals), std::move(ends[i])});
   pending_.clear();
+}
+
+/// Moves the arrivals of the pending reductions, and the workers' clocks, to when slower kernels reach them. `ends` are
+/// the ends of the reductions beside kernels of full speed; a GPU is busy with a reduction from its own arrival on,
+/// because the kernel waits there for the other GPUs. Kernels of later phases that run beside a reduction keep their
+/// speed.
+void SynchronousStep::slow_kernels(const std::vector<std::vector<Seconds>>& ends) {
+  std::vector<BusySpan> spans;
+  for (std::size_t worker = 0; worker < clock_.size(); ++worker) {
+    spans.clear();
+    Seconds left = now_;
+    for (std::size_t i = 0; i < pending_.size(); ++i) {
+      const Seconds from = std::max(left, pending_[i].arrivals[worker]);
+      left = std::max(left, ends[i][worker]);
+      if (left > from) spans.push_back({from, left});
+    }
+    for (Reduction& reduction : pending_)
+      reduction.arrivals[worker] = slowed(reduction.arrivals[worker], spans, options_.interference);
+    const Seconds end = slowed(clock_[worker], spans, options_.interference);
+    show(worker, StepSpan::Kind::compute, "slowed by communication", clock_[worker], end);
+    parts_[worker].compute += end - clock_[worker];
+    parts_[worker].device += end - clock_[worker];
+    clock_[worker] = end;
+  }
 }
 
 /// Records the spans of reductions. A worker enters a collective when it has issued it and has left the previous one.

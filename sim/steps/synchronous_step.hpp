@@ -24,6 +24,12 @@ struct Reduction {
 /// arrivals.
 using Reduce = std::function<std::vector<std::vector<Seconds>>(std::span<const Reduction>)>;
 
+/// What a worker does for a bucket besides sending it.
+struct BucketWork {
+  Seconds device;  ///< Copies into the bucket and out of it.
+  Seconds host;    ///< Calls that start them and the collective.
+};
+
 struct SynchronousOptions {
   /// True: a bucket is reduced as soon as it is ready. False: all buckets of a network are reduced when its backward
   /// pass has ended.
@@ -32,6 +38,9 @@ struct SynchronousOptions {
   /// Number of slowest workers that a step does not wait for; their gradients of this step are dropped (Chen et al.,
   /// "Revisiting Distributed Synchronous SGD", 2016).
   int backup_workers = 0;
+  /// Share of compute speed that kernels lose while a reduction is under way on their GPU.
+  double interference = 0;
+  std::vector<BucketWork> bucket_work{};  ///< By bucket; empty: buckets cost nothing but their reduction.
 };
 
 /// The mode `all-reduce`. A network's reductions must be done before the network's next phase (its update), or by the
@@ -66,6 +75,7 @@ class SynchronousStep : public StepProcess {
   Seconds next_batch(std::size_t worker, std::size_t row, Seconds start);
   void run_phase(std::size_t phase, std::span<const std::size_t> rows);
   void start_reductions();
+  void slow_kernels(const std::vector<std::vector<Seconds>>& ends);
   void show_reductions(const std::vector<std::vector<Seconds>>& ends) const;
   Seconds end_step(std::span<const std::size_t> rows);
   void wait_for_reductions(std::size_t first_waiting_phase);

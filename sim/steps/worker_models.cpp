@@ -48,6 +48,14 @@ void cap_power(calibration::StepModel& model, const Scenario& scenario, std::siz
   }
 }
 
+/// Lets GPUs of one board share its power: with several GPUs of a node, both of a board work.
+void share_boards(calibration::StepModel& model, const platforms::Gpu& gpu, int gpus_per_node) {
+  if (gpus_per_node < 2 || gpu.board_slowdown == 0) return;
+  for (auto& phase : model.phases)
+    if (phase.stream == calibration::Stream::compute)
+      for (double& time : phase.device_s) time /= 1 - gpu.board_slowdown;
+}
+
 /// A stage of the input pipeline that takes the same time in each of `samples` steps.
 calibration::StepPhase input_stage(const char* name, std::size_t samples, double seconds) {
   calibration::StepPhase stage;
@@ -91,11 +99,25 @@ void read_from_storage(WorkerModels& models, const Scenario& scenario, const Con
   models.reads += requests * configuration.nodes[pool] * where.pool.gpus_per_node * loaders / workers;
 }
 
+/// Puts decoding by all of the node's processors, which its loaders share, in place of the recorded reading.
+void decode_in_parallel(calibration::StepModel& model, const Scenario& scenario, const ScenarioPool& pool,
+                        double images, double vcpus) {
+  const double work = images * (scenario.input.decoder->time(scenario.dataset.pixels) + scenario.input.decompress).si;
+  for (auto& phase : model.phases)
+    if (phase.stream == calibration::Stream::input && phase.name != "storage" && phase.name != "copy")
+      phase.device_s.assign(model.samples, 0);
+  const double wall = work * loaders_of_node(scenario, pool) / vcpus;
+  // The phase is appended last, so that the other phases keep the indices to which the buckets refer.
+  model.phases.push_back(input_stage("decode", model.samples, wall));
+  model.phases.back().host_s.assign(model.samples, std::max(0.0, work - wall));  // of all threads together: `work`
+}
+
 /// Decodes on the node's processors: the stages last longer if a node has fewer processors than workers that load, and
 /// unpacking compressed images takes extra time.
 void decode_on_host(calibration::StepModel& model, const Scenario& scenario, const ScenarioPool& pool, double images,
                     double cpus) {
   const int vcpus = pool.instance().vcpus;
+  if (scenario.input.decoder) return decode_in_parallel(model, scenario, pool, images, vcpus * cpus);
   const double crowd = vcpus > 0 ? std::max(1.0, loaders_of_node(scenario, pool) / (vcpus * cpus)) : 1;
   const double unpack = images * scenario.input.decompress.si;
   bool first = true;
@@ -116,7 +138,8 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
   WorkerModels models;
   const std::size_t pools = scenario.pools.size();
   models.by_pool.resize(pools);
-  const auto recorded = static_cast<double>(scenario.trace.batches[scenario.stages[configuration.stage]].batch);
+  const double recorded =
+      1.0 * scenario.trace.batches[scenario.stages[configuration.stage]].batch * scenario.accumulation_steps;
   models.batch.assign(pools, recorded);
   double speed_sum = 0;
   double workers = 0;
@@ -136,6 +159,7 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
       scale_device(model, share);
     }
     if (scenario.power_cap) cap_power(model, scenario, configuration.stage, scenario.pools[p].gpu());
+    share_boards(model, scenario.pools[p].gpu(), scenario.pools[p].pool.gpus_per_node);
     decode_on_host(model, scenario, scenario.pools[p], models.batch[p], configuration.cpus);
     if (scenario.input.storage && !configuration.cached && scenario.dataset.bytes_per_image > 0)
       read_from_storage(models, scenario, configuration, p);

@@ -20,7 +20,8 @@ struct WorkerModels {
 };
 
 /// Adapts the pools' workloads (empty if the pool has no node) to the workers of the configuration: adds batches by
-/// speed, a power cap, decoding on crowded hosts and reading from storage if the scenario has them.
+/// speed, a power cap, boards that two GPUs share, decoding on crowded hosts and reading from storage if the scenario
+/// has them.
 WorkerModels models_of(const Scenario& scenario, const Configuration& configuration,
                        const std::vector<calibration::WorkloadModel>& workloads, Bound bound);
 

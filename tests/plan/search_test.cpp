@@ -187,6 +187,25 @@ TEST_F(SearchedPlans, TheBatchIsSearched) {
   EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu/1: found 100, expected a batch size that"));
 }
 
+// A step of one pass takes 10 ms, of which 2.5 ms (updates and the end) happen once. So a step of two
+// passes takes 17.5 ms for twice the images, and the hour of training 3,150 s, with three pauses.
+TEST_F(SearchedPlans, PassesAndEvaluationsReachTheScenarios) {
+  content["search"]["max_gpus"] = 1;
+  content["workload"]["accumulation_steps"] = 2;
+  content["evaluation"] = {{"every", "1000s"}, {"fixed", "60s"}};
+  const Json plan = planned();
+  EXPECT_EQ(plan["request"]["batches_per_gpu"], Json::array({128}));
+  const Json& scenario = plan["chosen"]["scenario"];
+  EXPECT_EQ(scenario["workload"]["batch_per_gpu"], 128);
+  EXPECT_EQ(scenario["workload"]["accumulation_steps"], 2);
+  EXPECT_EQ(scenario["evaluation"], content["evaluation"]);
+  const double time_s = plan["chosen"]["time_s"]["median"].get<double>();
+  EXPECT_NEAR(time_s, 90 + 3150 + 3 * 60, 0.1);
+  EXPECT_LE(plan["chosen"]["bounds"]["time_s"].get<double>(), time_s);
+  content["workload"]["batch_per_gpu"] = 64;
+  EXPECT_THAT(error(), HasSubstr("/workload/batch_per_gpu: found 64, expected a batch size that"));
+}
+
 // Two nodes, one of them on demand, cost 3.60 + 0.90 USD/h.
 TEST_F(SearchedPlans, SomeNodesOnSpotBesideOthersOnDemand) {
   prices("one")[1]["region"] = "room-1";

@@ -8,6 +8,7 @@
 //   NUMBER    as many servers, spread over the ranks
 //   all       a server on every rank
 //   whole     the variable lies whole on one server
+//   SERVERS/grpc   one of these, with the limits of gRPC between nodes
 //   dedicated, dedicated/NUMBER   machines of their own, which only asynchronous training knows
 
 #include <fmt/format.h>
@@ -17,6 +18,7 @@
 #include "common/errors.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 #include "sim/collectives/scheme_variants.hpp"
+#include "sim/collectives/server_placement.hpp"
 
 namespace ganymede::sim {
 
@@ -24,7 +26,6 @@ extern const AllReduceScheme parameter_server_scheme;
 
 namespace {
 
-constexpr int kMaxShardedServers = 64;
 constexpr std::int64_t kMaxDedicated = 1024;
 
 /// The number of machines of "dedicated" and "dedicated/NUMBER"; 0 for another variant or a bad number.
@@ -35,61 +36,47 @@ int dedicated_machines(const std::string& variant) {
   return static_cast<int>(parse_number(variant.substr(word.size() + 1), 1, kMaxDedicated).value_or(0));
 }
 
-/// The ranks on which the servers run.
-std::vector<int> server_ranks(const PlanRequest& request) {
-  const Topology& topology = request.topology;
-  if (request.variant == "whole") return {0};
-  if (request.variant == "all") return natural_order(topology.ranks);
-  std::vector<int> servers;
-  if (const auto count = parse_number(request.variant, 1, topology.ranks)) {
-    for (std::int64_t i = 0; i < *count; ++i) servers.push_back(static_cast<int>(i * topology.ranks / *count));
-  } else {
-    const int nodes = topology.nodes(), count_of_sharded = std::min(nodes, kMaxShardedServers);
-    for (int i = 0; i < count_of_sharded; ++i)
-      servers.push_back(topology.first_of(static_cast<int>(std::int64_t{i} * nodes / count_of_sharded)));
-  }
-  return servers;
-}
-
 std::optional<std::string> refuse_parameter_server(const PlanRequest& request) {
-  const auto& variant = request.variant;
-  if (dedicated_machines(variant) > 0) return "servers on machines of their own need the mode async-parameter-server";
-  if (!variant.empty() && variant != "whole" && variant != "sharded" && variant != "all" &&
-      !parse_number(variant, 1, request.topology.ranks))
-    return fmt::format("found \"{}\", expected sharded, whole, all or a number of servers from 1 to {}", variant,
-                       request.topology.ranks);
-  return std::nullopt;
+  if (dedicated_machines(request.variant) > 0)
+    return "servers on machines of their own need the mode async-parameter-server";
+  return refuse_bad_servers(request);
 }
 
 Schedule plan_parameter_server(const PlanRequest& request) {
   if (is_trivial(request)) return empty_schedule(request);
   const int ranks = request.topology.ranks;
   const auto servers = server_ranks(request);
-  const auto count = static_cast<std::int64_t>(servers.size());
-  const std::int64_t whole = padded(request.bytes, count);
+  const std::int64_t whole = padded(request.bytes, static_cast<std::int64_t>(servers.size()));
+  const std::vector<std::int64_t> bounds = server_bounds(request, whole, servers.size());
   const auto stage = [&](bool push) {
-    return Stage{1, [servers, ranks, shard = whole / count, push](std::int64_t /*round*/, std::vector<Transfer>& out) {
-                   std::int64_t offset = 0;
-                   for (const int server : servers) {
-                     for (int rank = 0; rank < ranks; ++rank)
+    return Stage{1, [servers, ranks, bounds, push](std::int64_t /*round*/, std::vector<Transfer>& out) {
+                   for (std::size_t i = 0; i < servers.size(); ++i) {
+                     const int server = servers[i];
+                     const std::int64_t length = bounds[i + 1] - bounds[i];
+                     for (int rank = 0; rank < ranks && length > 0; ++rank)
                        if (rank != server)
-                         out.push_back({push ? rank : server, push ? server : rank, offset, shard, push});
-                     offset += shard;
+                         out.push_back({push ? rank : server, push ? server : rank, bounds[i], length, push});
                    }
                  }};
   };
-  return Schedule(ranks, request.topology.endpoints(), whole, {stage(true), stage(false)});
+  const bool grpc = parse_server_variant(request.variant).grpc;
+  return Schedule(ranks, request.topology.endpoints(), whole, {stage(true), stage(false)},
+                  grpc ? grpc_cost(1) : ProtocolCost{});
 }
 
-// With k servers and shards of S/k: a server receives n-1 shards and, being a rank, sends k-1. The busiest link is its
-// downlink with (n-1) S/(k B), all flows of which have equal shares and end together; no rank has more to send. Then it
-// adds them. The way back is the same: a rank enters the second round when its own pushes and its additions are done,
-// and a pull needs its server, so that all end together.
+// With k servers and a largest part of P bytes (S/k, if all variables are small): the busiest server receives n-1 parts
+// and, being a rank, sends its own gradients of the others' parts. The busiest link is its downlink with (n-1) P/B, all
+// flows of which have equal shares and end together; no rank has more to send. Then it adds them. The way back is the
+// same: a rank enters the second round when its own pushes and its additions are done, and a pull needs its server, so
+// that all end together.
 Seconds parameter_server_on_star(const PlanRequest& request, const Star& star) {
   if (is_trivial(request)) return Seconds{0};
-  const auto servers = static_cast<std::int64_t>(server_ranks(request).size());
-  const std::int64_t shard = padded(request.bytes, servers) / servers;
-  const Bytes received{static_cast<double>(request.topology.ranks - 1) * static_cast<double>(shard)};
+  const std::size_t servers = server_ranks(request).size();
+  const std::int64_t whole = padded(request.bytes, static_cast<std::int64_t>(servers));
+  const std::vector<std::int64_t> bounds = server_bounds(request, whole, servers);
+  std::int64_t part = 0;
+  for (std::size_t i = 0; i < servers; ++i) part = std::max(part, bounds[i + 1] - bounds[i]);
+  const Bytes received{static_cast<double>(request.topology.ranks - 1) * static_cast<double>(part)};
   return 2 * (received / star.bandwidth + star.latency) + reduction(received, star);
 }
 
@@ -98,7 +85,7 @@ Seconds parameter_server_on_star(const PlanRequest& request, const Star& star) {
 extern const AllReduceScheme parameter_server_scheme{
     .name = "parameter-server",
     .summary = "push to servers on the ranks, pull the sums",
-    .variants = "sharded, whole, all or number of servers; asynchronous: dedicated or dedicated/NUMBER",
+    .variants = "sharded, whole, all or number of servers, and /grpc; asynchronous: dedicated or dedicated/NUMBER",
     .needs = "the mode `async-parameter-server` for `dedicated`",
     .planned_by_default = true,
     .plan = plan_parameter_server,
@@ -108,11 +95,13 @@ extern const AllReduceScheme parameter_server_scheme{
 
 ParameterServers parameter_servers(const Scheme& scheme, const Topology& topology) {
   const bool is_own = scheme.row->plan == plan_parameter_server;
-  const Scheme own{&parameter_server_scheme, is_own ? scheme.variant : ""};
+  const Scheme own{&parameter_server_scheme, is_own ? scheme.variant : "", {}};
   if (const int machines = dedicated_machines(own.variant)) return {{}, machines};
   const PlanRequest request{topology, 1, Collective::all_reduce, own.variant};
   if (const auto why = own.row->why_not(request))
     throw ConfigError(fmt::format("scheme {} on {} ranks: {}", own.name(), topology.ranks, *why));
+  if (parse_server_variant(own.variant).grpc)
+    throw ConfigError(fmt::format("scheme {}: gRPC's limits are known for synchronous training only", own.name()));
   return {server_ranks(request), 0};
 }
 
