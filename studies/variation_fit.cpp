@@ -1,0 +1,112 @@
+#include "studies/variation_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "calibration/worker_variation.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// A study of the fit may hold rows that say nothing about workers, for example because a loader falls behind; such
+/// rows have this tag.
+constexpr const char* kNotFitted = "input bound";
+
+bool belongs(const OrderedJson& cell) {
+  if (!cell.contains("parts") || cell.contains("alternative")) return false;
+  const std::string evidence = cell["evidence"];
+  if (evidence.find("one machine") == std::string::npos || evidence.find("measured batch") == std::string::npos)
+    return false;
+  return !cell.contains("tags") ||
+         std::find(cell["tags"].begin(), cell["tags"].end(), kNotFitted) == cell["tags"].end();
+}
+
+double predicted_s(const VariationRow& row, double deviation, double per_gigabyte) {
+  const calibration::WorkerVariation variation{deviation, deviation, per_gigabyte / 1e9};
+  return row.alone_s * calibration::synchronization_slowdown(variation, static_cast<std::size_t>(row.gpus), 0, 1,
+                                                             row.bytes, row.alone_s) +
+         row.collectives_s;
+}
+
+std::vector<VariationRow> select(const std::vector<VariationRow>& rows, bool eager) {
+  std::vector<VariationRow> out;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const auto& row) { return row.eager == eager; });
+  return out;
+}
+
+}  // namespace
+
+const std::vector<std::string>& variation_studies() {
+  static const std::vector<std::string> names = {"dgx1_weak_scaling", "dlperf_v100", "lambda_pytorch",
+                                                 "resnet50_nvidia", "resnet50_p3_placement"};
+  return names;
+}
+
+std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies) {
+  std::vector<VariationRow> rows;
+  for (const OrderedJson& study : studies) {
+    const auto& names = variation_studies();
+    if (std::find(names.begin(), names.end(), study["name"]) == names.end()) continue;
+    for (const OrderedJson& cell : study["cells"]) {
+      if (!belongs(cell)) continue;
+      const OrderedJson& parts = cell["parts"];
+      rows.push_back({study["name"], cell["executor"] == "eager", cell["gpus"], parts["alone_s"],
+                      parts["collectives_s"], parts["bytes"], parts["measured_s"]});
+    }
+  }
+  return rows;
+}
+
+double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte) {
+  std::map<std::string, std::pair<double, int>> by_study;
+  for (const VariationRow& row : rows) {
+    auto& [sum, count] = by_study[row.study];
+    sum += std::abs(std::log(predicted_s(row, deviation, per_gigabyte) / row.measured_s));
+    ++count;
+  }
+  double sum = 0;
+  for (const auto& [study, errors] : by_study) sum += errors.first / errors.second;
+  return sum / static_cast<double>(by_study.size());
+}
+
+VariationFit fit_variation(const std::vector<VariationRow>& rows) {
+  constexpr double kDeviationStep = 5e-4, kGigabyteStep = 2e-3;  // the fit is not known more closely than this
+  VariationFit best{0, 0, INFINITY};
+  for (int deviation = 0; deviation <= 80; ++deviation)
+    for (int work = 0; work <= 100; ++work) {
+      const double error = variation_error(rows, deviation * kDeviationStep, work * kGigabyteStep);
+      if (error < best.error) best = {deviation * kDeviationStep, work * kGigabyteStep, error};
+    }
+  return best;
+}
+
+OrderedJson leave_one_out(const std::vector<OrderedJson>& studies) {
+  OrderedJson out = OrderedJson::array();
+  const std::vector<VariationRow> all = variation_rows(studies);
+  for (const std::string& name : variation_studies())
+    if (std::none_of(all.begin(), all.end(), [&](const auto& row) { return row.study == name; })) return out;
+  for (const bool eager : {true, false}) {
+    const auto rows = select(all, eager);
+    const VariationFit full = fit_variation(rows);
+    for (const std::string& name : variation_studies()) {
+      std::vector<VariationRow> others, mine;
+      for (const VariationRow& row : rows) (row.study == name ? mine : others).push_back(row);
+      if (mine.empty() || others.empty()) continue;
+      const VariationFit fit = fit_variation(others);
+      out.push_back({{"constant", eager ? "workers of eager executors" : "workers of graph executors"},
+                     {"study", name},
+                     {"rows", mine.size()},
+                     {"error", variation_error(mine, full.deviation, full.per_gigabyte)},
+                     {"left_out_error", variation_error(mine, fit.deviation, fit.per_gigabyte)},
+                     {"without_it", variation_error(mine, 0, 0)},
+                     {"deviation", fit.deviation},
+                     {"per_gigabyte_s", fit.per_gigabyte}});
+    }
+  }
+  return out;
+}
+
+}  // namespace ganymede::studies
