@@ -1,5 +1,6 @@
 #include "calibration/worker_variation.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 
@@ -45,6 +46,17 @@ double expected_slowest(std::size_t workers, std::size_t k) {
   if (workers == 1) return 0;
   const auto n = static_cast<double>(workers);
   return normal_quantile((n - static_cast<double>(k) + 1 - 0.375) / (n + 0.25));
+}
+
+double synchronization_slowdown(const WorkerVariation& variation, std::size_t workers, std::size_t not_waited_for,
+                                double steps, double bytes, double step_s) {
+  if (workers < 2) return 1;
+  const double between = std::min(variation.between, variation.central);
+  const double within = variation.central * variation.central - between * between;
+  const double waiting = std::sqrt(between * between + within / steps) *
+                         std::max(0.0, expected_slowest(workers, std::min(workers, 1 + not_waited_for)));
+  const double work = step_s > 0 ? variation.seconds_per_byte * bytes / (steps * step_s) : 0;
+  return 1 + waiting + work;
 }
 
 }  // namespace ganymede::calibration

@@ -9,23 +9,26 @@
 
 namespace ganymede::calibration {
 
-/// Standard deviations of the workers' step times around their common mean, relative to the mean: 0.01 is 1 %.
+/// What a synchronous step of several workers takes beyond one worker's step and the collectives that the simulator
+/// times. It has a part in proportion to the step, because workers differ, and a part in proportion to the gradients:
+/// hooks, copies into buckets and back, and kernels that run slower beside a collective.
 struct WorkerVariation {
-  double between = 0;        ///< the part that stays the same for a GPU from step to step
-  double central = 0;        ///< the whole deviation within one step
-  double low = 0, high = 0;  ///< the 5 % and the 95 % quantile of the published values
+  double between = 0;           ///< standard deviation of a GPU's mean step, relative: it stays from step to step
+  double central = 0;           ///< standard deviation of the workers' steps around their mean, relative: 0.01 is 1 %
+  double seconds_per_byte = 0;  ///< seconds that a step is longer for each byte of gradients
+  double low = 1, high = 1;     ///< 5 % and 95 % quantile of what was published, over what this predicts
 };
 
-// Fitted to weak scaling that NVIDIA published for DGX-1 machines with V100 (DeepLearningExamples): the slowdown of
-// each table from 1 to n GPUs, divided by the expected slowest of n normal variates. The study `dgx1_weak_scaling`
-// holds the rows and the fit; a test repeats the fit. Communication that those runs do not hide is part of the values.
+// Fitted to weak scaling on one machine, from the studies that variation_studies() of studies/variation_fit.hpp names:
+// the slow-down from 1 to n GPUs less the simulated collectives is `central` times the expected slowest of n normal
+// variates plus `seconds_per_byte` times the gradients over the step's time. The fit has the least mean absolute error
+// of logarithms, of which none counts more than a tenth, and each study counts the same. `ganymede validate` repeats it
+// without each study in turn; a test repeats it in full.
 //
-// `between` is the median of 4 rows of BERT pre-training, which reduces gradients only once in hundreds of steps. For
-// graph executors (MXNet, TensorFlow) `central` is the median of 8 rows; `low` and `high` are their extremes, at least
-// 0, since 8 rows have no 5 % quantile. For eager executors (PyTorch) they are the quantiles of 17 rows, some of which
-// have input pipelines that fall behind.
-inline constexpr WorkerVariation kGraphVariation{0.0115, 0.0172, 0, 0.0480};
-inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0430, 0.0167, 0.1227};
+// `between` is the median of 4 rows of BERT pre-training, which reduces gradients only once in hundreds of steps.
+// Graph executors are MXNet and TensorFlow, eager ones PyTorch.
+inline constexpr WorkerVariation kGraphVariation{0.0115, 0.0155, 0.042e-9, 0.4, 2.4};
+inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0105, 0.086e-9, 0.26, 2.7};
 
 /// The variation for the software that recorded a trace: eager for PyTorch, and for lists of layers, which do not say
 /// what software runs them; graph for the project's own kernel.
@@ -35,5 +38,11 @@ WorkerVariation default_worker_variation(const traces::TraceSoftware& software);
 /// worker. The approximation is that of Blom, "Statistical Estimates and Transformed Beta-Variables" (1958): within 5 %
 /// of the exact value for the slowest of two, and closer for more. Requires 1 <= k <= workers.
 double expected_slowest(std::size_t workers, std::size_t k = 1);
+
+/// A synchronous step of several workers over one worker's, without simulated collectives. `steps` is the number of
+/// steps between two reductions, over which all but `between` averages out; a step waits for all workers but the
+/// `not_waited_for` slowest. `bytes` are reduced each time and one worker's step takes `step_s`.
+double synchronization_slowdown(const WorkerVariation& variation, std::size_t workers, std::size_t not_waited_for,
+                                double steps, double bytes, double step_s);
 
 }  // namespace ganymede::calibration

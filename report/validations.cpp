@@ -73,6 +73,13 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
     for (const OrderedJson& assumption : study.at("assumptions"))
       out += fmt::format("  assumed: {} ({})\n", assumption.at("what").get<std::string>(),
                          assumption.at("source").get<std::string>());
+  if (details)
+    for (const OrderedJson& choice : study.at("informed_choices"))
+      out += fmt::format("  chosen by people who had read the cells: {}\n", choice.get<std::string>());
+  else if (!study.at("informed_choices").empty())
+    out += fmt::format("  choices made by people who had read the cells: {}\n", study.at("informed_choices").size());
+  if (!study.at("in_totals").get<bool>())
+    out += "  not part of the totals: constants were chosen with knowledge of the cells\n";
   for (const OrderedJson& fitted : study.at("fitted")) out += fmt::format("  fitted: {}\n", fitted.get<std::string>());
   out += "\n" + cells_text(study.at("cells"), width);
   for (const OrderedJson& claim : study.at("claims")) {
@@ -102,6 +109,24 @@ std::string study_text(const OrderedJson& study, bool details, std::size_t width
   return out;
 }
 
+std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
+  Table table({"evidence", ">predicted", ">in the 90 % interval", ">mean half-width"});
+  for (const OrderedJson& row : coverage)
+    table.add({row.at("evidence"), std::to_string(row.at("cells").get<int>()), plain_percent(row.at("held")),
+               plain_percent(row.at("mean_half_width"))});
+  return table.text(width);
+}
+
+std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
+  Table table({"fitted constants", "left out", ">rows", ">error", ">fitted without it", ">without the constants"});
+  for (const OrderedJson& row : rows)
+    table.add({row.at("constant"), row.at("study"),
+               row.contains("rows") ? std::to_string(row.at("rows").get<int>()) : "",
+               row.contains("error") ? plain_percent(row.at("error")) : "recorded",
+               plain_percent(row.at("left_out_error")), plain_percent(row.at("without_it"))});
+  return table.text(width);
+}
+
 }  // namespace
 
 std::string validation_text(const OrderedJson& result, bool details, std::size_t width) {
@@ -121,10 +146,14 @@ std::string validation_text(const OrderedJson& result, bool details, std::size_t
     table.add({name, std::to_string(summary.at("cells").get<int>()), plain_percent(summary.at("mean_error")),
                plain_percent(summary.at("worst_error")), ideal, skill, plain_percent(summary.at("held_by_interval"))});
   };
-  for (const OrderedJson& study : result.at("studies")) add(study.at("name"), study.at("summary"));
+  for (const OrderedJson& study : result.at("studies"))
+    add(study.at("name").get<std::string>() + (study.at("in_totals").get<bool>() ? "" : " (not in the totals)"),
+        study.at("summary"));
   table.rule();
   add("all", result.at("summary"));
-  return out + table.text(width);
+  out += table.text(width) + "\n" + coverage_text(result.at("coverage"), width);
+  if (!result.at("leave_one_out").empty()) out += "\n" + leave_one_out_text(result.at("leave_one_out"), width);
+  return out;
 }
 
 std::string validation_csv(const OrderedJson& result) {

@@ -7,11 +7,15 @@
 #include <string>
 #include <vector>
 
+#include "calibration/batch_step.hpp"
+#include "calibration/step_model.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/synchronization.hpp"
+#include "studies/machine.hpp"
 
 namespace ganymede::studies {
 
@@ -36,10 +40,12 @@ struct StepShape {
 /// One published measurement.
 struct ScalingCell {
   int gpus = 1;
-  int batch = 0;        ///< images on each GPU in each step
-  double measured = 0;  ///< in the unit of the series
-  bool fit = false;     ///< the cell calibrates the series and is not predicted
+  int batch = 0;         ///< images on each GPU in each step
+  int accumulation = 1;  ///< passes of a step; each has batch / accumulation images
+  double measured = 0;   ///< in the unit of the series
+  bool fit = false;      ///< the cell calibrates the series and is not predicted
   std::vector<std::string> tags;
+  int pass() const { return batch / accumulation; }
 };
 
 /// What a simpler rule predicts, in the unit of the series.
@@ -48,10 +54,22 @@ struct Baseline {
   double value = 0;
 };
 
+/// The parts of a predicted step, in seconds, from which constants are fitted again.
+struct StepParts {
+  double alone_s = 0;        ///< one worker's step
+  double collectives_s = 0;  ///< the simulated step of workers that do not differ, less `alone_s`
+  double step_s = 0;         ///< the predicted step without pauses
+  double measured_s = 0;     ///< the measured step without pauses
+  double pause_s = 0;        ///< a step's share of the pauses
+  double bytes = 0;          ///< gradients of a step
+};
+
 /// The prediction of one cell, in the unit of the series.
 struct CellPrediction {
   double value = 0;
   double low = 0, high = 0;  ///< ends of the 90 % interval
+  std::string evidence;      ///< the class of the evidence that the interval rests on
+  StepParts parts;
   std::vector<Baseline> baselines;
 };
 
@@ -75,6 +93,12 @@ class ScalingSeries {
   /// True if the series is an alternative reading of what a paper leaves open. It is shown, but is not part of a
   /// summary.
   bool alternative() const { return alternative_; }
+  /// True for eager executors (PyTorch), false for graph executors (TensorFlow, MXNet).
+  bool eager() const { return eager_; }
+  /// Standard deviation of a published figure, relative.
+  double repeat() const { return repeat_; }
+  /// Workers differ like this instead of as the executor's do. Call it before fit().
+  void set_variation(const calibration::WorkerVariation& variation) { spread_ = variation; }
   /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
   /// fitted earlier; this one may take its links from one of them. Throws ConfigError if the series that it names is
   /// not among them.
@@ -85,28 +109,39 @@ class ScalingSeries {
   std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
 
  private:
-  struct StepTime {
-    double mean, low, high;  // seconds
-  };
-  const ScalingCell& reference_cell(int batch) const;
+  void read_options(JsonObject& in);
+  void read_cells(const JsonNode& cells);
+  bool measured_batch(const ScalingCell& cell) const { return reference_cell(cell).pass() == cell.pass(); }
+  const ScalingCell& reference_cell(const ScalingCell& cell) const;
+  double alone_s(const ScalingCell& cell) const;
+  void find_step_of_one_gpu();
+  int fewest_gpus() const;
   const ScalingCell& multi_gpu_fit_cell() const;
   sim::Synchronization synchronization(int gpus) const;
   double images_of(const ScalingCell& cell) const;                   // images of a step
   double step_seconds(const ScalingCell& cell, double value) const;  // converts from the unit of the series
   double in_unit(const ScalingCell& cell, double step_s) const;      // converts from seconds of a step
-  StepTime simulate(int gpus, int batch, double bytes_factor, double serial_host_s) const;
+  std::vector<calibration::StepBucket> buckets(const ScalingCell& cell, double bytes_factor) const;
+  calibration::StepModel model(const ScalingCell& cell, double step_s, double bytes_factor, double serial_host_s) const;
+  calibration::StepAtBatch pass_s(const ScalingCell& cell) const;
+  double simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike = false) const;
   double fit_serial_host(double bytes_factor) const;
   void fit_links();
   std::vector<Baseline> baselines(const ScalingCell& cell) const;
   double gradient_bytes() const;
+  double pause_s_per_image(int gpus) const;
+  int networks() const;
+  bool fits_several() const { return fits_links_ || fits_serial_host_ || !links_as_.empty(); }
+  std::string evidence_of(const ScalingCell& cell) const;
 
   std::string name_;
   Unit unit_ = Unit::seconds;
-  std::shared_ptr<const platforms::Platform> platform_;
-  std::string instance_;
-  int gpus_per_node_ = 0;
+  Machine machine_;
   sim::Scheme scheme_;
   bool overlap_ = true;
+  bool flat_ = false;  // one all-reduce of a network's gradients after its last pass, which nothing overlaps
+  bool eager_ = false;
+  std::optional<sim::Evaluation> pause_;  // its unit is images
   bool alternative_ = false;
   bool component_split_ = false;  // generator and discriminator on GPUs of their own
   double image_bytes_ = 0;        // bytes of an image that is sent between them
@@ -124,6 +159,7 @@ class ScalingSeries {
   double serial_host_s_ = 0, serial_host_slow_s_ = 0, serial_host_fast_s_ = 0;
   StepShape shape_;
   std::vector<ScalingCell> cells_;
+  std::vector<double> one_gpu_s_;  // by cell: one GPU's step without pauses; 0 for cells that do not calibrate it
 };
 
 }  // namespace ganymede::studies

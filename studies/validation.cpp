@@ -96,6 +96,23 @@ FractionTable read_fractions(const JsonNode& node, const Validation& validation)
   return table;
 }
 
+/// Workers differ as a fit without this study says, so that its predictions do not know its cells.
+void read_variation(const JsonNode& node, std::vector<ScalingSeries>& series) {
+  JsonObject in(node);
+  for (const bool eager : {true, false}) {
+    auto executor = in.optional(eager ? "eager" : "graph");
+    if (!executor) continue;
+    calibration::WorkerVariation variation = eager ? calibration::kEagerVariation : calibration::kGraphVariation;
+    JsonObject of(*executor);
+    variation.central = of.required("deviation").as_number(0, 1);
+    variation.seconds_per_byte = of.required("per_gigabyte").as_quantity<Seconds>().si / 1e9;
+    of.finish();
+    for (ScalingSeries& one : series)
+      if (one.eager() == eager) one.set_variation(variation);
+  }
+  in.finish();
+}
+
 }  // namespace
 
 Validation read_validation(const JsonNode& root) {
@@ -111,10 +128,16 @@ Validation read_validation(const JsonNode& root) {
     out.assumptions.emplace_back(what, assumption.required("source").as_string());
     assumption.finish();
   }
+  if (auto choices = in.optional("informed_choices"))
+    for (const JsonNode& choice : choices->as_array()) out.informed_choices.push_back(choice.as_string());
+  if (auto totals = in.optional("in_totals")) out.in_totals = totals->as_bool();
   in.optional("machines");  // the series read them
   in.optional("steps");
   if (auto series = in.optional("series"))
     for (const JsonNode& item : series->as_array()) out.series.emplace_back(item, root);
+  if (auto variation = in.optional("worker_variation")) read_variation(*variation, out.series);
+  if (auto curves = in.optional("collectives"))
+    for (const JsonNode& curve : curves->as_array()) out.curves.emplace_back(curve, root);
   if (auto runs = in.optional("runs"))
     for (const auto& [name, run] : runs->as_map()) out.runs.emplace_back(name, read_run(run, out.runs));
   if (auto error = in.optional("run_error")) out.run_error = error->as_number(0, 10);
@@ -127,7 +150,8 @@ Validation read_validation(const JsonNode& root) {
   if (auto promises = in.optional("promises"))
     for (const JsonNode& promise : promises->as_array()) out.promises.push_back(read_promise(promise));
   in.finish();
-  if (out.series.empty() && out.runs.empty()) root.expected("\"series\" or \"runs\"");
+  if (out.series.empty() && out.runs.empty() && out.curves.empty())
+    root.expected("\"series\", \"collectives\" or \"runs\"");
   return out;
 }
 

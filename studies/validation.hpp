@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json.hpp"
+#include "studies/collective_curve.hpp"
 #include "studies/scaling.hpp"
 
 namespace ganymede::studies {
@@ -52,7 +53,10 @@ struct FractionTable {
 struct Validation {
   std::string name, title, source;
   std::vector<std::pair<std::string, std::string>> assumptions;  ///< what is assumed, and its source
+  std::vector<std::string> informed_choices;  ///< choices made by people who had read the cells that are predicted
+  bool in_totals = true;  ///< false: constants were chosen so that the cells come out, and totals leave the study out
   std::vector<ScalingSeries> series;
+  std::vector<CollectiveCurve> curves;
   std::vector<std::pair<std::string, JsonNode>> runs;  ///< scenarios by name
   double run_error = 0;                                ///< assumed 90 % half-width of a ratio of two runs, relative
   std::vector<RunCell> run_cells;

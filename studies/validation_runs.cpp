@@ -9,6 +9,8 @@
 #include "common/process.hpp"
 #include "sim/run/simulate.hpp"
 #include "studies/validation.hpp"
+#include "studies/validation_totals.hpp"
+#include "studies/variation_fit.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -72,10 +74,31 @@ void predict_series(Validation& validation, OrderedJson& out) {
       if (!cell.fit) {
         const CellPrediction prediction = series.predict(cell);
         add_prediction(row, prediction.value, prediction.low, prediction.high, prediction.baselines);
+        row["evidence"] = prediction.evidence;
+        row["executor"] = series.eager() ? "eager" : "graph";
+        row["repeat"] = series.repeat();
+        row["parts"] = {{"alone_s", prediction.parts.alone_s}, {"collectives_s", prediction.parts.collectives_s},
+                        {"step_s", prediction.parts.step_s},   {"measured_s", prediction.parts.measured_s},
+                        {"pause_s", prediction.parts.pause_s}, {"bytes", prediction.parts.bytes}};
       }
       out["cells"].push_back(std::move(row));
     }
     before.push_back(series);
+  }
+}
+
+void predict_curves(const Validation& validation, OrderedJson& out) {
+  for (const CollectiveCurve& curve : validation.curves) {
+    const std::vector<double> times = curve.predict();
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      const CurveCell& cell = curve.cells()[i];
+      OrderedJson row =
+          cell_json(curve.name(), to_string(Bytes{static_cast<double>(cell.bytes)}), "us", cell.measured_us, false, {});
+      row["gpus"] = curve.gpus();
+      add_prediction(row, times[i], times[i] / curve.interval(), times[i] * curve.interval(), {});
+      row["evidence"] = curve.evidence();
+      out["cells"].push_back(std::move(row));
+    }
   }
 }
 
@@ -98,6 +121,7 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
         row["anchor"] = cell.anchor;
       }
       add_prediction(row, value, value / (1 + validation.run_error), value * (1 + validation.run_error), baselines);
+      row["evidence"] = "ratio of two runs";
     }
     out["cells"].push_back(std::move(row));
   }
@@ -113,63 +137,6 @@ void predict_runs(const Validation& validation, OrderedJson& out) {
     }
     out["claims"].push_back({{"text", claim.text}, {"holds", holds}, {"values", values}});
   }
-}
-
-/// Absolute relative errors of predicted cells.
-struct CellErrors {
-  /// Sums over the cells that have a certain baseline.
-  struct BaselineErrors {
-    std::size_t count = 0;
-    double sum = 0;             ///< of the baseline's errors
-    double prediction_sum = 0;  ///< of the predictions' errors
-  };
-  std::size_t count = 0;
-  std::size_t in_interval = 0;  ///< measurements inside the stated interval
-  double sum = 0, worst = 0;
-  std::map<std::string, BaselineErrors> baselines;  ///< by the baseline's name
-  double mean() const { return sum / static_cast<double>(count); }
-};
-
-bool has_tag(const OrderedJson& cell, const std::string& tag) {
-  return tag.empty() ||
-         (cell.contains("tags") && std::find(cell["tags"].begin(), cell["tags"].end(), tag) != cell["tags"].end());
-}
-
-/// Errors of the predicted cells with this tag (all if it is empty), without alternative readings.
-CellErrors errors_of(const OrderedJson& cells, const std::string& tag) {
-  CellErrors out;
-  for (const OrderedJson& cell : cells) {
-    if (!cell.contains("predicted") || cell.contains("alternative") || !has_tag(cell, tag)) continue;
-    const double error = std::abs(cell["error"].get<double>());
-    ++out.count;
-    out.in_interval += cell["interval_holds"].get<bool>() ? 1 : 0;
-    out.sum += error;
-    out.worst = std::max(out.worst, error);
-    for (const OrderedJson& baseline : cell["baselines"]) {
-      CellErrors::BaselineErrors& against = out.baselines[baseline["name"]];
-      ++against.count;
-      against.sum += std::abs(baseline["error"].get<double>());
-      against.prediction_sum += error;
-    }
-  }
-  return out;
-}
-
-OrderedJson summary_json(const CellErrors& errors) {
-  OrderedJson out = {{"cells", errors.count}};
-  if (errors.count == 0) return out;
-  out["mean_error"] = errors.mean();
-  out["worst_error"] = errors.worst;
-  out["held_by_interval"] = static_cast<double>(errors.in_interval) / static_cast<double>(errors.count);
-  OrderedJson baselines = OrderedJson::array();
-  for (const auto& [name, against] : errors.baselines)
-    baselines.push_back({{"name", name},
-                         {"cells", against.count},
-                         {"mean_error", against.sum / static_cast<double>(against.count)},
-                         {"skill", against.sum > 0 ? 1 - against.prediction_sum / against.sum : 0},
-                         {"beaten", against.prediction_sum < against.sum}});
-  out["baselines"] = baselines;
-  return out;
 }
 
 OrderedJson promise_json(const Promise& promise, const OrderedJson& cells) {
@@ -193,8 +160,11 @@ OrderedJson run_validation(Validation validation) {
   out["assumptions"] = OrderedJson::array();
   for (const auto& [what, source] : validation.assumptions)
     out["assumptions"].push_back({{"what", what}, {"source", source}});
+  out["informed_choices"] = validation.informed_choices;
+  out["in_totals"] = validation.in_totals;
   for (const char* list : {"fitted", "cells", "claims", "compute_fractions"}) out[list] = OrderedJson::array();
   predict_series(validation, out);
+  predict_curves(validation, out);
   predict_runs(validation, out);
   for (const FractionTable& table : validation.fractions) {
     const auto series = std::find_if(validation.series.begin(), validation.series.end(),
@@ -213,8 +183,11 @@ OrderedJson run_validation(Validation validation) {
 OrderedJson validation_result(const std::vector<OrderedJson>& studies) {
   OrderedJson out = {{"schema", "ganymede.validation-result/1"}, {"studies", studies}};
   OrderedJson all = OrderedJson::array();
-  for (const OrderedJson& study : studies) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
+  for (const OrderedJson& study : studies)
+    if (study["in_totals"].get<bool>()) all.insert(all.end(), study["cells"].begin(), study["cells"].end());
   out["summary"] = summary_json(errors_of(all, ""));
+  out["coverage"] = coverage_json(all);
+  out["leave_one_out"] = leave_one_out(studies);
   return out;
 }
 

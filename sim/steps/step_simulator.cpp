@@ -70,19 +70,23 @@ Topology StepSimulator::topology() const {
 }
 
 /// All workers get the slowest one's time, so that they stay alike; StepSums separates their work from waiting.
-double StepSimulator::slowest_factor(const calibration::WorkloadModel& workload, Bound bound) const {
+double StepSimulator::slowest_factor(const calibration::WorkloadModel& workload, const calibration::StepModel& model,
+                                     Bound bound) const {
   const Synchronization& sync = scenario_.synchronization;
-  const auto together = static_cast<std::size_t>(batches());
-  if (together < 2 || sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
-  const calibration::WorkerVariation& spread = workload.worker_variation;
-  double deviation = bound == Bound::low ? spread.low : bound == Bound::high ? spread.high : spread.central;
-  if (sync.jitter) deviation = *sync.jitter;
-  const double between = std::min(spread.between, deviation);
-  const double within = deviation * deviation - between * between;
-  const double steps = sync.mode == Mode::local_sgd ? sync.local_steps : 1;
-  const auto not_waited_for = static_cast<std::size_t>(sync.backup_workers);
-  return 1 + std::sqrt(between * between + within / steps) *
-                 std::max(0.0, calibration::expected_slowest(together, std::min(together, 1 + not_waited_for)));
+  if (sync.mode == Mode::async_parameter_server || sync.mode == Mode::gossip) return 1;
+  calibration::WorkerVariation variation = workload.worker_variation;
+  const double scale = bound == Bound::low ? variation.low : bound == Bound::high ? variation.high : 1;
+  variation.central *= scale;
+  variation.seconds_per_byte *= scale;
+  if (sync.jitter) {
+    variation.central = *sync.jitter;
+    variation.seconds_per_byte = 0;
+  }
+  double bytes = 0;
+  for (const auto& bucket : model.buckets) bytes += static_cast<double>(bucket.bytes);
+  return calibration::synchronization_slowdown(
+      variation, static_cast<std::size_t>(batches()), static_cast<std::size_t>(sync.backup_workers),
+      sync.mode == Mode::local_sgd ? sync.local_steps : 1, bytes, model.mean_s());
 }
 
 StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
@@ -99,7 +103,7 @@ StepSimulator::Workers StepSimulator::prepare_workers(Bound bound) const {
       if (workers() > calibration::kBlockSteps && model.samples >= kMinSamplesOfTail) out.tail = fit_tail(model);
     }
     out.host_s[p] = mean_host_s(model);
-    out.slowest[p] = slowest_factor(workloads_[p], bound);
+    out.slowest[p] = slowest_factor(workloads_[p], model, bound);
     if (out.slowest[p] > 1) slow_down(model, out.slowest[p]);
   }
   if (configuration_.slow > 0) out.slow = out.models.by_pool;

@@ -44,7 +44,8 @@ class StepSimulator {
   int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
   Topology topology() const;
   void connect(const calibration::StepModel& model);
-  double slowest_factor(const calibration::WorkloadModel& workload, Bound bound) const;
+  double slowest_factor(const calibration::WorkloadModel& workload, const calibration::StepModel& model,
+                        Bound bound) const;
   Workers prepare_workers(Bound bound) const;
   std::vector<const calibration::StepModel*> model_of_each(const Workers& workers) const;
   SamplingOptions sampling_options(const Workers& workers) const;

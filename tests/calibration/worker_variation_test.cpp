@@ -42,7 +42,17 @@ TEST(DefaultWorkerVariation, DependsOnWhoRunsTheStep) {
   EXPECT_EQ(default_worker_variation({"PyTorch", "2.1", "cuda"}).central, kEagerVariation.central);
   EXPECT_EQ(default_worker_variation({"ganymede", "0.1", "roofline"}).central, kEagerVariation.central);
   EXPECT_EQ(default_worker_variation({"ganymede", "0.1", "cuda"}).central, kGraphVariation.central);
-  EXPECT_GT(kEagerVariation.central, kGraphVariation.central);
+  EXPECT_GT(kEagerVariation.seconds_per_byte, kGraphVariation.seconds_per_byte);
+}
+
+// A step of 100 ms that reduces 100 MB: 2 % times the expected slower of two, and 0.1 ns a byte are another 10 %.
+TEST(SynchronizationSlowdown, HasAPartOfTheStepAndAPartOfTheGradients) {
+  const WorkerVariation variation{0, 0.02, 0.1e-9};
+  EXPECT_EQ(synchronization_slowdown(variation, 1, 0, 1, 100e6, 0.1), 1);
+  EXPECT_NEAR(synchronization_slowdown(variation, 2, 0, 1, 100e6, 0.1), 1 + 0.02 * expected_slowest(2) + 0.1, 1e-12);
+  EXPECT_NEAR(synchronization_slowdown(variation, 2, 1, 1, 100e6, 0.1), 1.1, 1e-12);  // nobody waits for the slower one
+  // Over 4 steps between two reductions, a quarter of the work and half of the deviation remain.
+  EXPECT_NEAR(synchronization_slowdown(variation, 2, 0, 4, 100e6, 0.1), 1 + 0.01 * expected_slowest(2) + 0.025, 1e-12);
 }
 
 }  // namespace

@@ -1,0 +1,58 @@
+#include "studies/machine.hpp"
+
+#include <vector>
+
+#include "platforms/catalog.hpp"
+
+namespace ganymede::studies {
+
+std::string_view to_string(LinkEvidence evidence) {
+  switch (evidence) {
+    case LinkEvidence::measured:
+      return "measured link";
+    case LinkEvidence::fitted:
+      return "fitted log";
+    case LinkEvidence::datasheet:
+      return "datasheet link";
+    case LinkEvidence::assumed:
+      return "assumed network";
+  }
+  return "";
+}
+
+JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name) {
+  const std::string key = name.as_string();
+  std::vector<std::string> known;
+  if (root.value().contains(section))
+    for (const auto& [other, value] : root.child(section).as_map()) {
+      if (other == key) return value;
+      known.push_back(other);
+    }
+  return name.as_choice(known), root;  // throws
+}
+
+Machine read_machine(const JsonNode& node) {
+  Machine out;
+  JsonObject machine(node);
+  const JsonNode from = machine.one_of("catalog", "platform");
+  const bool own = from.is_object();
+  out.platform = std::make_shared<const platforms::Platform>(
+      own ? platforms::read_platform(from) : platforms::load_catalog(from.as_string(), from.directory(), &from));
+  out.evidence = own ? LinkEvidence::assumed : LinkEvidence::datasheet;
+  if (auto evidence = machine.optional("evidence")) {
+    const std::string word = evidence->as_choice({"measured", "fitted", "datasheet", "assumed"});
+    out.evidence = word == "measured"    ? LinkEvidence::measured
+                   : word == "fitted"    ? LinkEvidence::fitted
+                   : word == "datasheet" ? LinkEvidence::datasheet
+                                         : LinkEvidence::assumed;
+  }
+  const JsonNode type = machine.required("instance");
+  out.instance = type.as_string();
+  out.gpus_per_node = out.platform->instance(out.instance, &type).gpus;
+  if (auto per_node = machine.optional("gpus_per_node"))
+    out.gpus_per_node = static_cast<int>(per_node->as_integer(1, out.gpus_per_node));
+  machine.finish();
+  return out;
+}
+
+}  // namespace ganymede::studies

@@ -1,0 +1,32 @@
+#pragma once
+// The machine of a study's measurements, and what is known about its links.
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "common/json.hpp"
+#include "platforms/platform.hpp"
+
+namespace ganymede::studies {
+
+/// Where the bandwidths and latencies of a machine's links come from, best first.
+enum class LinkEvidence { measured, fitted, datasheet, assumed };
+std::string_view to_string(
+    LinkEvidence evidence);  ///< "measured link", "fitted log", "datasheet link", "assumed network"
+
+struct Machine {
+  std::shared_ptr<const platforms::Platform> platform;
+  std::string instance;
+  int gpus_per_node = 0;
+  LinkEvidence evidence = LinkEvidence::assumed;
+};
+
+/// The member of `root`'s `section` that `name` names. Throws ConfigError with the known names if there is none.
+JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name);
+
+/// Reads one entry of "machines". Without "evidence", links of a catalog count as from data sheets, and those of a
+/// platform that the study writes itself as assumed.
+Machine read_machine(const JsonNode& node);
+
+}  // namespace ganymede::studies

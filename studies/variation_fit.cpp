@@ -1,0 +1,133 @@
+#include "studies/variation_fit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "calibration/worker_variation.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+/// Cells with this tag are not fitted to; the study's README says why.
+constexpr const char* kNotFitted = "not fitted";
+/// No row counts more than this in the fit, so that rows with another bottleneck, such as a loader, do not decide it.
+constexpr double kLargestError = 0.1;
+
+bool belongs(const OrderedJson& cell) {
+  if (!cell.contains("parts") || cell.contains("alternative")) return false;
+  const std::string evidence = cell["evidence"];
+  if (evidence.find("one machine") == std::string::npos || evidence.find("measured batch") == std::string::npos)
+    return false;
+  return !cell.contains("tags") ||
+         std::find(cell["tags"].begin(), cell["tags"].end(), kNotFitted) == cell["tags"].end();
+}
+
+double predicted_s(const VariationRow& row, double deviation, double per_gigabyte) {
+  const calibration::WorkerVariation variation{deviation, deviation, per_gigabyte / 1e9};
+  return row.alone_s * calibration::synchronization_slowdown(variation, static_cast<std::size_t>(row.gpus), 0, 1,
+                                                             row.bytes, row.alone_s) +
+         row.collectives_s;
+}
+
+std::vector<VariationRow> select(const std::vector<VariationRow>& rows, bool eager) {
+  std::vector<VariationRow> out;
+  std::copy_if(rows.begin(), rows.end(), std::back_inserter(out), [&](const auto& row) { return row.eager == eager; });
+  return out;
+}
+
+/// Errors of a constant that was fitted to data of which the studies hold only a part, as its comment states them.
+struct RecordedError {
+  const char* constant;
+  const char* left_out;
+  double left_out_error;  ///< of the fit without them
+  double without;         ///< of what was assumed before
+};
+constexpr RecordedError kRecorded[] = {
+    // calibration/batch_step.hpp; before: the square root of the ratio of the batches.
+    {"a step's fixed time (batch)", "tensorflow_2017_single_machine", 0.02, 0.28},
+    {"a step's fixed time (batch)", "Gavel, ResNet-50", 0.07, 0.40},
+    {"a step's fixed time (batch)", "Gavel, ResNet-18", 0.26, 0.27},
+    {"a step's fixed time (batch)", "stylegan3_v100", 0.05, 0.34},
+};
+
+}  // namespace
+
+const std::vector<std::string>& variation_studies() {
+  static const std::vector<std::string> names = {"dgx1_weak_scaling", "dlperf_v100", "lambda_pytorch",
+                                                 "resnet50_nvidia", "resnet50_p3_placement"};
+  return names;
+}
+
+std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies) {
+  std::vector<VariationRow> rows;
+  for (const OrderedJson& study : studies) {
+    const auto& names = variation_studies();
+    if (std::find(names.begin(), names.end(), study["name"]) == names.end()) continue;
+    for (const OrderedJson& cell : study["cells"]) {
+      if (!belongs(cell)) continue;
+      const OrderedJson& parts = cell["parts"];
+      rows.push_back({study["name"], cell["executor"] == "eager", cell["gpus"], parts["alone_s"],
+                      parts["collectives_s"], parts["bytes"], parts["measured_s"]});
+    }
+  }
+  return rows;
+}
+
+double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte, double largest) {
+  std::map<std::string, std::pair<double, int>> by_study;
+  for (const VariationRow& row : rows) {
+    auto& [sum, count] = by_study[row.study];
+    sum += std::min(largest, std::abs(std::log(predicted_s(row, deviation, per_gigabyte) / row.measured_s)));
+    ++count;
+  }
+  double sum = 0;
+  for (const auto& [study, errors] : by_study) sum += errors.first / errors.second;
+  return sum / static_cast<double>(by_study.size());
+}
+
+VariationFit fit_variation(const std::vector<VariationRow>& rows) {
+  constexpr double kDeviationStep = 5e-4, kGigabyteStep = 2e-3;  // the fit is not known more closely than this
+  VariationFit best{0, 0, INFINITY};
+  for (int deviation = 0; deviation <= 80; ++deviation)
+    for (int work = 0; work <= 100; ++work) {
+      const double error = variation_error(rows, deviation * kDeviationStep, work * kGigabyteStep, kLargestError);
+      if (error < best.error) best = {deviation * kDeviationStep, work * kGigabyteStep, error};
+    }
+  return best;
+}
+
+OrderedJson leave_one_out(const std::vector<OrderedJson>& studies) {
+  OrderedJson out = OrderedJson::array();
+  const std::vector<VariationRow> all = variation_rows(studies);
+  for (const std::string& name : variation_studies())
+    if (std::none_of(all.begin(), all.end(), [&](const auto& row) { return row.study == name; })) return out;
+  for (const bool eager : {true, false}) {
+    const auto rows = select(all, eager);
+    const VariationFit full = fit_variation(rows);
+    for (const std::string& name : variation_studies()) {
+      std::vector<VariationRow> others, mine;
+      for (const VariationRow& row : rows) (row.study == name ? mine : others).push_back(row);
+      if (mine.empty() || others.empty()) continue;
+      const VariationFit fit = fit_variation(others);
+      out.push_back({{"constant", eager ? "workers of eager executors" : "workers of graph executors"},
+                     {"study", name},
+                     {"rows", mine.size()},
+                     {"error", variation_error(mine, full.deviation, full.per_gigabyte)},
+                     {"left_out_error", variation_error(mine, fit.deviation, fit.per_gigabyte)},
+                     {"without_it", variation_error(mine, 0, 0)},
+                     {"deviation", fit.deviation},
+                     {"per_gigabyte_s", fit.per_gigabyte}});
+    }
+  }
+  for (const RecordedError& row : kRecorded)
+    out.push_back({{"constant", row.constant},
+                   {"study", row.left_out},
+                   {"left_out_error", row.left_out_error},
+                   {"without_it", row.without}});
+  return out;
+}
+
+}  // namespace ganymede::studies
