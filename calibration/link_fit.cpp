@@ -52,18 +52,20 @@ std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
 
 }  // namespace
 
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict) {
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict,
+                  std::optional<BytesPerSecond> known) {
   assert(samples.size() >= 2);
   const CollectiveSample &small = samples.front(), &large = samples.back();
-  double latency = 0, bandwidth = static_cast<double>(large.bytes) / large.time.si;
+  double latency = 0, bandwidth = known ? known->si : static_cast<double>(large.bytes) / large.time.si;
   const auto time = [&](double l, double b, std::int64_t bytes) {
     return predict(Seconds{l}, BytesPerSecond{b}, bytes).si;
   };
   // Each fitted time depends a little on the other parameter, so both are solved in turn until neither changes.
   for (int i = 0; i < kMaxAlternations; ++i) {
     const double before_latency = latency, before_bandwidth = bandwidth;
-    bandwidth = 1 / solve(1 / kMaxBandwidth, 1 / kMinBandwidth, large.time.si,
-                          [&](double inverse) { return time(latency, 1 / inverse, large.bytes); });
+    if (!known)
+      bandwidth = 1 / solve(1 / kMaxBandwidth, 1 / kMinBandwidth, large.time.si,
+                            [&](double inverse) { return time(latency, 1 / inverse, large.bytes); });
     latency =
         time(0, bandwidth, small.bytes) >= small.time.si
             ? 0
@@ -78,7 +80,7 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
   if (no_cost > large.time.si * (1 + kMeetsWithin)) fit.predicted_at_no_cost = Seconds{no_cost};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
   for (const CollectiveSample& sample : samples) {
-    const bool fitted = &sample == &small || &sample == &large;
+    const bool fitted = &sample == &small || (!known && &sample == &large);
     const Seconds predicted = predict(fit.latency, fit.bandwidth, sample.bytes);
     const Seconds line{small.time.si + slope * static_cast<double>(sample.bytes - small.bytes)};
     fit.samples.push_back({sample, predicted, line, fitted});

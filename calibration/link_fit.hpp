@@ -49,8 +49,10 @@ struct LinkFit {
   std::vector<RangeError> errors;  ///< all three ranges
 };
 
-/// Fits both parameters to the first and the last sample. The model must not be faster with more latency or less
-/// bandwidth. Requires at least two samples of ascending sizes, with times above zero.
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict);
+/// Fits both parameters to the first and the last sample, or, if `known` states the bandwidth, the latency to the
+/// first. The model must not be faster with more latency or less bandwidth. Requires at least two samples of ascending
+/// sizes, with times above zero.
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict,
+                  std::optional<BytesPerSecond> known = std::nullopt);
 
 }  // namespace ganymede::calibration

@@ -279,6 +279,33 @@ Schedule switch_tree(const PlanRequest& request) {
   return pipelined_trees(request, {tree});
 }
 
+Schedule switch_channel_trees(const PlanRequest& request) {
+  if (is_trivial(request)) return empty_schedule(request);
+  const Topology& topology = request.topology;
+  const int nodes = topology.nodes();
+  std::vector<Tree> trees;
+  for (int head = 0; head < topology.gpus_per_node; ++head) {
+    for (const ParentNode& over_nodes : {first_of_two_trees(nodes), second_of_two_trees(nodes)}) {
+      Tree tree{std::vector<int>(static_cast<std::size_t>(topology.endpoints()), Tree::kNotInTree), 0, 0,
+                static_cast<int>(trees.size())};
+      const auto set_parent = [&](int endpoint, int parent) {
+        tree.parent[static_cast<std::size_t>(endpoint)] = parent;
+      };
+      for (int node = 0; node < nodes; ++node) {
+        const int first = topology.first_of(node), above = over_nodes(node), own_switch = topology.ranks + node;
+        for (int gpu = 0; gpu < topology.size_of(node); ++gpu) set_parent(first + gpu, own_switch);
+        set_parent(own_switch, first + head);
+        set_parent(first + head, above < 0 ? Tree::kRoot : topology.first_of(above) + head);
+      }
+      trees.push_back(std::move(tree));
+    }
+  }
+  const auto lanes = static_cast<int>(trees.size());
+  Schedule schedule = pipelined_trees(request, std::move(trees));
+  schedule.set_lanes(lanes);
+  return schedule;
+}
+
 // ---- exchanges between ranks whose numbers differ in one bit ----
 
 void append_surplus_round(int ranks, std::int64_t bytes, bool reduce, std::vector<Stage>& stages) {

@@ -38,6 +38,16 @@ TEST(LinkFit, RecoversWhatMadeTheSamples) {
     }
 }
 
+TEST(LinkFit, FitsTheLatencyAloneIfTheBandwidthIsKnown) {
+  const auto samples = samples_of(ring_of_four, Seconds{5e-6}, BytesPerSecond{10e9});
+  const LinkFit fit = fit_links(samples, ring_of_four, BytesPerSecond{20e9});
+  EXPECT_EQ(fit.bandwidth.si, 20e9);
+  EXPECT_NEAR(fit.latency.si / 5e-6, 1, 1e-3);
+  EXPECT_TRUE(fit.samples.front().fitted);
+  EXPECT_FALSE(fit.samples.back().fitted);
+  EXPECT_NEAR(fit.samples.back().predicted / fit.samples.back().measured.time, 0.5, 1e-3);
+}
+
 // The latency grows by steps, which the model knows and a straight line does not.
 TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
