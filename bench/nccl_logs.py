@@ -41,7 +41,7 @@ LOGS = {
     "h100_a3mega_16": ("used", 16, MACHINES, "a3-megagpu-8g", 2, "nccl", "lessizzmore/create-a3mega-ztan-fork ztan-NCCL-test-result @02dd8f455c43"),
     "p3dn_16_efa": ("used", 16, "aws", "p3dn.24xlarge", 2, "nccl:2.4.8/ring", "AWS, EC2 User Guide, EFA and NCCL, 2 x p3dn.24xlarge, NCCL_TREE_THRESHOLD=0"),
     "v100_4_pcie": ("seen", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.26.2", "a note on nccl-tests, host \"gdr116\", 4 x V100-SXM2 without NVLink in use"),
-    "gh200_8_slingshot": ("seen", 8, MACHINES, "4xGH200", 2, "nccl", "user documentation of CSCS, 2 nodes of 4 GH200 over Slingshot 11"),
+    "gh200_8_slingshot": ("used", 8, MACHINES, "4xGH200", 2, "nccl", "user documentation of CSCS, 2 nodes of 4 GH200 over Slingshot 11"),
     "p5_8": ("used", 8, "aws", "p5.48xlarge", 1, "nccl", "awslabs/awsome-distributed-training micro-benchmarks/nccl-tests/aws-batch/README.md @0edaf1526bc4"),
     "h200_8": ("used", 8, "aws", "p5en.48xlarge", 1, "nccl:2.27.7", "stas00/ml-engineering network/README.md @744d01e18b79; a program of PyTorch, whose launches it includes"),
     "p4d_16_efa_283": ("used", 16, "aws", "p4d.24xlarge", 2, "nccl:2.8.3/ring", "aws-samples/aws-efa-eks README.md @7809f1f2799d, NCCL_ALGO=RING"),

@@ -215,8 +215,9 @@ OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const
   const std::string source = fmt::format(
       "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
       log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
-  OrderedJson values = {{"bandwidth", fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9)},
-                        {"latency", fmt::format("{:.9g}us", fit.latency.si * 1e6)}};
+  OrderedJson values;
+  if (fit.bandwidth_fitted) values["bandwidth"] = fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9);
+  values["latency"] = fmt::format("{:.9g}us", fit.latency.si * 1e6);
   OrderedJson patch;
   const std::string_view name = setting.link.name;
   if (name == "gpu_links/staging") {
@@ -251,10 +252,10 @@ OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const
 
 std::string report_of(const Setting& setting, const calibration::LinkFit& fit, const std::vector<std::string>& notes) {
   std::string out = fmt::format(
-      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} the first and the last "
-      "size\n\n",
-      setting.nodes, setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency),
-      to_string(fit.bandwidth), setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to");
+      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} {}\n\n", setting.nodes,
+      setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency), to_string(fit.bandwidth),
+      setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to",
+      fit.bandwidth_fitted ? "the first and the last size" : "the first size; the bandwidth is the platform's");
   report::Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
   const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
   for (const calibration::FittedSample& sample : fit.samples)
@@ -285,7 +286,7 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
   const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return setting.predict(latency, bandwidth, bytes, false).time;
   };
-  calibration::LinkFit fit = calibration::fit_links(samples, predict);
+  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth()});
   if (fit.predicted_at_no_cost && *fit.predicted_at_no_cost / samples.back().time > kAnotherMachine)
     throw ConfigError(
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
@@ -302,7 +303,7 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
         log.rows.back().where, to_string(samples.back().time),
         to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(), bound.choice,
         to_string(*fit.predicted_at_no_cost), setting.link.what, bound.bottleneck));
-    fit = calibration::fit_links(samples, predict, setting.stated_bandwidth());
+    fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth(), true});
   }
   for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit)})
     notes.insert(notes.end(), more.begin(), more.end());

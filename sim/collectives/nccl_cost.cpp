@@ -96,6 +96,12 @@ BytesPerSecond line_rate(const Topology& topology, const NcclChoice& choice, dou
   return limited ? kLl128Inside * wire / lanes * machine.inside_bandwidth : kNoLimit;
 }
 
+/// What a hop between nodes of a ring takes if the tuner's factor applies. The network's rendezvous is no part of it.
+Seconds ring_hop(const Topology& topology, const NcclChoice& choice, double plateau) {
+  const Seconds rendezvous = choice.protocol == NcclProtocol::simple ? topology.nccl.rendezvous : Seconds{0};
+  return plateau * (nccl_between_hop(topology, choice.algorithm, choice.protocol) - rendezvous) + rendezvous;
+}
+
 /// What a hop between nodes adds to the platform's latency.
 Seconds beyond_network(const Topology& topology, Seconds hop) {
   return hop - topology.nccl.network_latency - topology.nccl.rendezvous;
@@ -131,7 +137,7 @@ ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice
   cost.wire = 1 / nccl_bandwidth_share(topology, algorithm, protocol, version);
   cost.inside = plateau * nccl_inside_hop(topology, algorithm, protocol) -
                 nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
-  cost.between = beyond_network(topology, plateau * nccl_between_hop(topology, algorithm, protocol));
+  cost.between = beyond_network(topology, ring_hop(topology, choice, plateau));
   cost.between += staging(topology, request.bytes, choice);
   cost.flow_inside = line_rate(topology, choice, cost.wire, lanes);
   cost.flow_between = payload_rate(topology, lanes);
