@@ -110,7 +110,7 @@ class FoldedSimulation::Implementation {
       me.round = round;
       if (index == 0) lead_entered_ = true;
       const QuotientStage& stage = stage_at(call, round);
-      const auto& mine = stage.of_class[index];
+      const std::span<const int> mine = stage.of(index);
       OpenRound& here = rounds_.enter(me.communicator, me.call, round);
       me.pending = static_cast<int>(mine.size());
       if (call.eager)
@@ -130,8 +130,8 @@ class FoldedSimulation::Implementation {
   void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, OpenRound& here) {
     Rank& me = ranks_[index];
     int sent = -1;
-    for (const int i : stage.of_class[index]) {
-      const QuotientTransfer& transfer = stage.transfers[static_cast<std::size_t>(i)];
+    for (const int i : stage.of(index)) {
+      const QuotientTransfer& transfer = quotient_.transfer(stage, i);
       if (transfer.source == static_cast<int>(index) && sent != i) {
         send(me, round, stage, i);
         sent = i;
@@ -142,7 +142,7 @@ class FoldedSimulation::Implementation {
   }
 
   void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
-    const auto& flows = stage.transfers[static_cast<std::size_t>(transfer)].flows;
+    const auto& flows = quotient_.transfer(stage, transfer).flows;
     for (std::size_t i = 0; i < flows.size(); ++i)
       events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[i].latency, 0, FlowEventKind::start_flow,
                     static_cast<int>(rank.call), rank.communicator, round, transfer, static_cast<int>(i), 0});
@@ -152,8 +152,7 @@ class FoldedSimulation::Implementation {
     ++flows_started_;
     const auto& call =
         quotient_.calls[static_cast<std::size_t>(event.communicator)][static_cast<std::size_t>(event.subject)];
-    const QuotientFlow& flow = stage_at(call, event.round)
-                                   .transfers[static_cast<std::size_t>(event.transfer)]
+    const QuotientFlow& flow = quotient_.transfer(stage_at(call, event.round), event.transfer)
                                    .flows[static_cast<std::size_t>(event.path_index)];
     const int slot = solver_.start(now_, flow.bytes, flow.limit, flow.uses);
     if (static_cast<std::size_t>(slot) >= active_.size()) active_.resize(static_cast<std::size_t>(slot) + 1);
@@ -186,7 +185,7 @@ class FoldedSimulation::Implementation {
     OpenRound& round = rounds_.at(active.communicator, active.call, active.round);
     const ActiveFlow flow = active;
     const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
-    const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
+    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, flow.round), flow.transfer);
     if (call.eager)
       events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, 0, FlowEventKind::arrive,
                     static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0, 0});
@@ -200,7 +199,7 @@ class FoldedSimulation::Implementation {
     OpenRound& round = rounds_.at(communicator, call_index, round_index);
     if (--round.arriving[static_cast<std::size_t>(index)] > 0) return;
     if (call.eager && ++round.ready[static_cast<std::size_t>(index)] < 2) return;
-    const QuotientTransfer& transfer = stage_at(call, round_index).transfers[static_cast<std::size_t>(index)];
+    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, round_index), index);
     if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
   }
 
@@ -279,7 +278,7 @@ class FoldedSimulation::Implementation {
         return state;
       }
       const auto& definition =
-          stage.transfers[static_cast<std::size_t>(flow.transfer)].flows[static_cast<std::size_t>(flow.path_index)];
+          quotient_.transfer(stage, flow.transfer).flows[static_cast<std::size_t>(flow.path_index)];
       const double rate = quotient_.link_bandwidths[static_cast<std::size_t>(definition.uses[0].link)];
       entries.push_back({{0, flow.round - state.round, flow.transfer, flow.path_index},
                          {solver_.remaining_bytes(now_, static_cast<int>(slot)), rate}});
