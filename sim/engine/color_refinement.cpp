@@ -27,7 +27,7 @@ class Refinement {
     colors_.resize(graph_.messages().size());
     for (std::size_t message = 0; message < colors_.size(); ++message) {
       colors_[message] = color_of(message);
-      sign(message, colors_[message], 1);
+      sign(message, colors_[message]);
     }
     for (split_classes(); !moved_.empty(); split_classes()) recolor();
     EquitablePartition result;
@@ -38,6 +38,16 @@ class Refinement {
   }
 
  private:
+  // Odd factors that keep apart what a token stands for in a sum.
+  static constexpr Color kOfSource = 0x9e3779b97f4a7c15ULL, kOfDestination = 0xc2b2ae3d27d4eb4fULL,
+                         kOfLink = 0x165667b19e3779f9ULL;
+
+  /// An item whose signature has changed.
+  struct Touched {
+    std::uint32_t of = 0, item = 0;  // its class; its number
+    Color signature = 0;
+  };
+
   void number_initial_classes() {
     std::unordered_map<Color, std::uint32_t> numbers;
     for (std::size_t item = 0; item < tokens_.size(); ++item) {
@@ -70,26 +80,27 @@ class Refinement {
                 [&](std::uint32_t item) { messages_of_[--first_[item]] = static_cast<std::uint32_t>(message); });
   }
 
+  // Tokens and colours are random numbers of 64 bits, so a sum in which each has an odd factor of its own tells them
+  // apart as well as a hash of each would, in less time.
   Color color_of(std::size_t index) const {
     const Message& message = graph_.messages()[index];
-    Color color =
-        with(tokens_[message.source] + 3 * mixed(tokens_[message.destination]), graph_.color_of_kind(message.kind));
+    Color color = kOfSource * tokens_[message.source] + kOfDestination * tokens_[message.destination] +
+                  graph_.color_of_kind(message.kind);
     graph_.each_path(index, [&](int /*number*/, std::size_t kind, std::span<const int> links) {
       Color path = graph_.color_of_path_kind(kind);
-      for (const int link : links) path = mixed(path + tokens_[members_ + static_cast<std::size_t>(link)]);
-      color += path;
+      for (const int link : links) path = kOfLink * path + tokens_[members_ + static_cast<std::size_t>(link)];
+      color += mixed(path);
     });
     return mixed(color);
   }
 
-  /// Adds a colour of a message to the signatures of its ends and links (`sign` 1), or takes it away (`sign` -1).
-  void sign(std::size_t index, Color color, int sign) {
+  /// Adds `change`, the difference of two colours of a message, to the signatures of its ends and links.
+  void sign(std::size_t index, Color change) {
     const Message& message = graph_.messages()[index];
-    const Color factor = sign > 0 ? 1 : ~Color{0};
-    signatures_[message.source] += factor * mixed(color ^ 0x5555U);
-    signatures_[message.destination] += factor * mixed(color ^ 0xaaaaU);
+    signatures_[message.source] += kOfSource * change;
+    signatures_[message.destination] += kOfDestination * change;
     graph_.each_path(index, [&](int number, std::size_t /*kind*/, std::span<const int> links) {
-      const Color on_path = factor * mixed(color + static_cast<Color>(number));
+      const Color on_path = (kOfLink + 2 * static_cast<Color>(number)) * change;
       for (const int link : links) signatures_[members_ + static_cast<std::size_t>(link)] += on_path;
     });
   }
@@ -101,8 +112,8 @@ class Refinement {
         const std::uint32_t message = messages_of_[at];
         const Color color = color_of(message);
         if (color == colors_[message]) continue;  // another moved item has been here before
-        sign(message, colors_[message], -1);
-        sign(message, colors_[message] = color, 1);
+        sign(message, color - colors_[message]);
+        colors_[message] = color;
         each_item(message, [&](std::uint32_t touched) {
           if (is_touched_[touched]) return;
           is_touched_[touched] = true;
@@ -115,24 +126,28 @@ class Refinement {
   /// largest part, keep the class; all others move to new ones.
   void split_classes() {
     moved_.clear();
-    std::sort(touched_.begin(), touched_.end(), [&](std::uint32_t a, std::uint32_t b) {
-      return class_of_[a] != class_of_[b] ? class_of_[a] < class_of_[b] : signatures_[a] < signatures_[b];
+    by_signature_.clear();
+    for (const std::uint32_t item : touched_) {
+      by_signature_.push_back({class_of_[item], item, signatures_[item]});
+      is_touched_[item] = false;
+    }
+    touched_.clear();
+    std::sort(by_signature_.begin(), by_signature_.end(), [](const Touched& a, const Touched& b) {
+      return a.of != b.of ? a.of < b.of : a.signature != b.signature ? a.signature < b.signature : a.item < b.item;
     });
-    for (auto first = touched_.begin(); first != touched_.end();) {
-      const std::uint32_t of = class_of_[*first];
-      const auto last = std::find_if(first, touched_.end(), [&](std::uint32_t item) { return class_of_[item] != of; });
-      split(of, {first, last});
+    for (auto first = by_signature_.begin(); first != by_signature_.end();) {
+      const auto last =
+          std::find_if(first, by_signature_.end(), [&](const Touched& one) { return one.of != first->of; });
+      split(first->of, {first, last});
       first = last;
     }
-    for (const std::uint32_t item : touched_) is_touched_[item] = false;
-    touched_.clear();
   }
 
   /// Splits one class; `touched` holds its touched items, sorted by signature.
-  void split(std::uint32_t of, std::span<const std::uint32_t> touched) {
+  void split(std::uint32_t of, std::span<const Touched> touched) {
     const auto part_end = [&](std::size_t begin) {
       std::size_t end = begin + 1;
-      while (end < touched.size() && signatures_[touched[end]] == signatures_[touched[begin]]) ++end;
+      while (end < touched.size() && touched[end].signature == touched[begin].signature) ++end;
       return end;
     };
     std::size_t keeps = touched.size();  // where the part begins that keeps the class
@@ -149,9 +164,9 @@ class Refinement {
         sizes_.push_back(size);
         sizes_[of] -= size;
         for (; begin < end; ++begin) {
-          class_of_[touched[begin]] = number;
-          tokens_[touched[begin]] = with(Color{3}, Color{number});
-          moved_.push_back(touched[begin]);
+          class_of_[touched[begin].item] = number;
+          tokens_[touched[begin].item] = with(Color{3}, Color{number});
+          moved_.push_back(touched[begin].item);
         }
       }
       begin = end;
@@ -181,7 +196,8 @@ class Refinement {
       messages_of_;                             // the messages of item i are messages_of_[first_[i]...first_[i + 1]]
   std::vector<Color> colors_;                   // of messages
   std::vector<std::uint32_t> touched_, moved_;  // items with new signatures; with new classes
-  std::vector<bool> is_touched_;
+  std::vector<char> is_touched_;
+  std::vector<Touched> by_signature_;  // scratch of split_classes()
 };
 
 }  // namespace
