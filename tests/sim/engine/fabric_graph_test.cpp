@@ -139,7 +139,7 @@ TEST(FabricGraph, AMeshUsesItsLinksAndFindsDisjointRings) {
   }
 }
 
-// Of five GPUs the fifth has links to GPU 0 only, so no ring closes. Then GPU 0 relays what is between it and the
+// The fifth of five GPUs has links to GPU 0 only, so no ring closes. Then GPU 0 relays what is between it and the
 // others, instead of the host.
 TEST(FabricGraph, AGpuRelaysWhereAMeshAllowsNoRing) {
   const platforms::Platform platform =
