@@ -1,28 +1,32 @@
 #!/usr/bin/env python3
-"""How far `nccl` is off on public nccl-tests logs.
+"""How far `nccl` is off on public nccl-tests logs and on curves of other programs.
 
-  bench/nccl_logs.py [--program build/release/bin/ganymede] [--log NAME] [--format table|json]
+  bench/nccl_logs.py [--program build/release/bin/ganymede] [--nothing-fitted] [--log NAME] [--format table|json]
 
 Of every log in bench/nccl_logs/curves.csv, `ganymede import nccl-tests` fits one latency and one bandwidth to the smallest
 and the largest size; printed is exp(mean |ln(predicted / measured)|) - 1 over all other sizes, in three ranges, beside a
-straight line through the same two points. --log prints all sizes of one.
+straight line through the same two points. With --nothing-fitted `ganymede allreduce` predicts all sizes from the
+description of the machine alone. Below the logs stand the geometric mean of 1 + error, less 1, and the median, from 1 MiB
+on, without the checks. --log prints all sizes of one.
 
-The logs of the first group were looked at while the model was made; none of its constants is fitted to them. Those of
-the second named a mechanism or gave a constant, as the code says where it uses them. The third were first predicted when
-the model stood.
+The logs of the group "seen" were looked at while the model was made; none of its constants is fitted to them. Those of
+"used" named a mechanism or gave a constant, as the code says where it uses them. Those of "check" are curves of other
+programs than nccl-tests; their sizes and settings are fewer.
 """
 
 import argparse
 import csv
 import json
+import math
 import os
+import statistics
 import subprocess
 import tempfile
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "nccl_logs")
 MACHINES = os.path.join(HERE, "machines.json")
 
-# name: group, ranks, catalog, instance, nodes, scheme, source
+# name: group, ranks, catalog, instance, nodes, scheme, source; all-reduces, except where COLLECTIVES says otherwise
 LOGS = {
     "v100_4_pcie_242": ("seen", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.4.2", "rcgsheffield/sheffield_hpc bessemer/software/libs/cuda.rst @f60c6e605e2b"),
     "gtx1080_2_pcie": ("seen", 2, MACHINES, "2xGTX 1080", 1, "nccl:2.5.7", "README of a macOS port of NCCL by llv22"),
@@ -34,59 +38,134 @@ LOGS = {
     "eks_2_efa": ("used", 2, MACHINES, "efa", 2, "nccl:any", "the same, EFA on; its plateau at LL's rate says that the plugin let LL pass"),
     "a100_8_mpi": ("used", 8, "aws", "p4d.24xlarge", 1, "nccl", "a note on nccl-tests, host \"thanos\", 8 x A100-SXM4-80GB, one process a GPU"),
     "g4dn_2_efa": ("used", 2, MACHINES, "g4dn.8xlarge", 2, "nccl:2.12.7", "terraform-aws-eks-blueprints, example with EFA; NCCL_PROTO=simple set by the plugin"),
-    "h100_a3mega_16": ("new", 16, MACHINES, "a3-megagpu-8g", 2, "nccl", "lessizzmore/create-a3mega-ztan-fork ztan-NCCL-test-result @02dd8f455c43"),
+    "h100_a3mega_16": ("used", 16, MACHINES, "a3-megagpu-8g", 2, "nccl", "lessizzmore/create-a3mega-ztan-fork ztan-NCCL-test-result @02dd8f455c43"),
     "p3dn_16_efa": ("used", 16, "aws", "p3dn.24xlarge", 2, "nccl:2.4.8/ring", "AWS, EC2 User Guide, EFA and NCCL, 2 x p3dn.24xlarge, NCCL_TREE_THRESHOLD=0"),
-    "v100_4_pcie": ("new", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.26.2", "a note on nccl-tests, host \"gdr116\", 4 x V100-SXM2 without NVLink in use"),
-    "gh200_8_slingshot": ("new", 8, MACHINES, "4xGH200", 2, "nccl", "user documentation of CSCS, 2 nodes of 4 GH200 over Slingshot 11"),
+    "v100_4_pcie": ("seen", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.26.2", "a note on nccl-tests, host \"gdr116\", 4 x V100-SXM2 without NVLink in use"),
+    "gh200_8_slingshot": ("used", 8, MACHINES, "4xGH200", 2, "nccl", "user documentation of CSCS, 2 nodes of 4 GH200 over Slingshot 11"),
+    "p5_8": ("used", 8, "aws", "p5.48xlarge", 1, "nccl", "awslabs/awsome-distributed-training micro-benchmarks/nccl-tests/aws-batch/README.md @0edaf1526bc4"),
+    "h200_8": ("used", 8, "aws", "p5en.48xlarge", 1, "nccl:2.27.7", "stas00/ml-engineering network/README.md @744d01e18b79; a program of PyTorch, whose launches it includes"),
+    "p4d_16_efa_283": ("used", 16, "aws", "p4d.24xlarge", 2, "nccl:2.8.3/ring", "aws-samples/aws-efa-eks README.md @7809f1f2799d, NCCL_ALGO=RING"),
+    "dgxa100_16_ib": ("used", 16, MACHINES, "DGX A100", 2, "nccl:2.9.9", "NVIDIA/deepops docs/k8s-cluster/nvidia-network-operator.md @3957a42fb9af; NCCL not stated, its columns are of 2021"),
+    "a3high_16_tcpx": ("used", 16, MACHINES, "a3-highgpu-8g", 2, "nccl:simple", "GoogleCloudPlatform/cluster-toolkit examples/gke-a3-highgpu/multi-node-test-plan.md @1047080375af; GPUDirect-TCPX runs with NCCL_PROTO=Simple"),
+    "v100_4_pcie_283": ("seen", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.8.3", "rcgsheffield/sheffield_hpc bessemer/software/libs/cuda.rst @f60c6e605e2b"),
+    "a40_2_no_p2p": ("seen", 2, MACHINES, "2xA40", 1, "nccl:2.16.2", "hardware notes of a blog, NCCL_P2P_DISABLE=1"),
+    "v100_2_vtrain": ("check", 2, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_3_vtrain": ("check", 3, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_4_vtrain": ("check", 4, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_5_vtrain": ("check", 5, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_6_vtrain": ("check", 6, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_7_vtrain": ("check", 7, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "v100_8_vtrain": ("check", 8, "aws", "p3.16xlarge", 1, "nccl:2.8.3", "VIA-Research/vTrain @f8dda8473a48, trace (MIT)"),
+    "a100_2_vidur": ("check", 2, "aws", "p4d.24xlarge", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "a100_4_vidur": ("check", 4, "aws", "p4d.24xlarge", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "a100_8_vidur": ("check", 8, "aws", "p4d.24xlarge", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "a100_2_pair_vidur": ("check", 2, MACHINES, "2xA100 pair", 1, "nccl", "microsoft/vidur @7d4751336344, data/profiling/network (MIT), medians, 16-bit"),
+    "gtx1080ti_2_deepbench": ("check", 2, MACHINES, "8xGTX 1080 Ti", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "gtx1080ti_4_deepbench": ("check", 4, MACHINES, "8xGTX 1080 Ti", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "gtx1080ti_8_deepbench": ("check", 8, MACHINES, "8xGTX 1080 Ti", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "p100_2_deepbench": ("check", 2, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "p100_4_deepbench": ("check", 4, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
+    "p100_8_deepbench": ("check", 8, MACHINES, "8xP100", 1, "nccl:2.3/ring", "baidu-research/DeepBench @da81ba782073, results/train/DeepBench_NV_*.xlsx (Apache-2.0); NCCL 2.0"),
 }
+COLLECTIVES = {"a3high_16_tcpx": "all_gather"}
+
+
+def samples(name):
+    """The rows of a log as (bytes, out of place, in place or ""), times in microseconds as they were printed."""
+    with open(os.path.join(HERE, "curves.csv")) as file:
+        return [(int(row["bytes"]), row["out_of_place_us"], row["in_place_us"])
+                for row in csv.DictReader(file) if row["log"] == name]
 
 
 def write_log(name, ranks, path):
     """The rows in the columns of nccl-tests; algbw and busbw follow from size and time."""
-    with open(os.path.join(HERE, "curves.csv")) as file, open(path, "w") as log:
-        log.write("# Collective test starting: all_reduce_perf\n")
-        for row in csv.DictReader(file):
-            if row["log"] != name:
-                continue
-            size, text = int(row["bytes"]), ""
-            for time in filter(None, (row["out_of_place_us"], row["in_place_us"])):
+    collective = COLLECTIVES.get(name, "all_reduce")
+    factor = (2 if collective == "all_reduce" else 1) * (ranks - 1) / ranks
+    with open(path, "w") as log:
+        log.write(f"# Collective test starting: {collective}_perf\n")
+        for size, out_of_place, in_place in samples(name):
+            text = ""
+            for time in filter(None, (out_of_place, in_place)):
                 algbw = size / float(time) / 1e3
-                text += f" {time} {algbw:.4f} {algbw * 2 * (ranks - 1) / ranks:.4f} 0"
+                text += f" {time} {algbw:.4f} {algbw * factor:.4f} 0"
             log.write(f"{size} {size // 4} float sum -1{text}\n")
+
+
+def run(command):
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(done.stderr)
+    return done
+
+
+def fitted(options, name, folder):
+    """The errors by range after a fit to two sizes, as the program states them."""
+    _, ranks, catalog, instance, nodes, scheme, _ = LOGS[name]
+    log = os.path.join(folder, name + ".log")
+    write_log(name, ranks, log)
+    done = run([options.program, "import", "nccl-tests", log, "--catalog", catalog, "--instance", instance, "--nodes",
+                str(nodes), "--gpus-per-node", str(ranks // nodes), "--scheme", scheme])
+    if options.log:
+        print(done.stderr)
+    fit = json.loads(done.stdout)["fit"]
+    return fit["errors"], fit["notes"]
+
+
+def from_catalog(options, name):
+    """The errors by range of times that the description of the machine alone predicts."""
+    _, ranks, catalog, instance, nodes, scheme, _ = LOGS[name]
+    rows = samples(name)
+    done = run([options.program, "allreduce", "--catalog", catalog, "--instance", instance, "--nodes", str(nodes),
+                "--gpus-per-node", str(ranks // nodes), "--scheme", scheme, "--collective",
+                COLLECTIVES.get(name, "all_reduce").replace("_", "-"), "--bytes", ",".join(str(r[0]) for r in rows),
+                "--format", "csv"])
+    times = {int(row["bytes"]): row for row in csv.DictReader(done.stdout.splitlines())}
+    off = []
+    for size, out_of_place, _ in rows:
+        ratio = float(times[size]["time_s"]) * 1e6 / float(out_of_place)
+        off.append((size, abs(math.log(ratio))))
+        if options.log:
+            print(f"{size:12} {out_of_place:>10} us {float(times[size]['time_s']) * 1e6:12.1f} us {100 * ratio - 100:+8.1f} %  "
+                  f"{times[size]['choice']}")
+    errors = []
+    for low, high in ((0, 65536), (65536, 1 << 20), (1 << 20, 1 << 62)):
+        chosen = [e for size, e in off if low <= size < high]
+        errors.append({"sizes": len(chosen), "error": math.expm1(sum(chosen) / len(chosen)) if chosen else 0, "line": 0})
+    return errors, []
+
+
+def print_table(rows, with_line):
+    print(f"{'':20} {'':5}   {'below 64 KiB':>15}   {'64 KiB - 1 MiB':>15}   {'from 1 MiB':>15}")
+    print(f"{'log':20} {'':5}  " + "  ".join(f"{'model':>7} {'line' if with_line else '':>8}" for _ in range(3)))
+    for row in rows:
+        line = lambda e: f"{100 * e['line']:7.1f}%" if with_line else f"{'':8}"
+        text = "  ".join(f"{100 * e['error']:6.1f}% {line(e)}" if e["sizes"] else f"{'-':>7} {'-' if with_line else '':>8}"
+                         for e in row["errors"])
+        print(f"{row['log']:20} {row['group']:5}  {text}")
+    large = sorted(row["errors"][2]["error"] for row in rows if row["group"] != "check" and row["errors"][2]["sizes"])
+    if large:
+        mean = math.expm1(sum(map(math.log1p, large)) / len(large))
+        print(f"from 1 MiB, {len(large)} logs: geometric mean {100 * mean:.1f}%, median {100 * statistics.median(large):.1f}%")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default="build/release/bin/ganymede")
+    parser.add_argument("--nothing-fitted", action="store_true")
     parser.add_argument("--log", choices=sorted(LOGS))
     parser.add_argument("--format", choices=("table", "json"), default="table")
     options = parser.parse_args()
     rows = []
     with tempfile.TemporaryDirectory() as folder:
-        for name, (group, ranks, catalog, instance, nodes, scheme, source) in LOGS.items():
+        for name, (group, _, _, _, _, scheme, source) in LOGS.items():
             if options.log not in (None, name):
                 continue
-            log = os.path.join(folder, name + ".log")
-            write_log(name, ranks, log)
-            done = subprocess.run(
-                [options.program, "import", "nccl-tests", log, "--catalog", catalog, "--instance", instance, "--nodes",
-                 str(nodes), "--scheme", scheme], capture_output=True, text=True)
-            if done.returncode != 0:
-                raise SystemExit(done.stderr)
-            if options.log:
-                print(done.stderr)
-            fit = json.loads(done.stdout)["fit"]
-            rows.append({"log": name, "group": group, "scheme": scheme, "source": source, "errors": fit["errors"],
-                         "notes": fit["notes"]})
+            errors, notes = from_catalog(options, name) if options.nothing_fitted else fitted(options, name, folder)
+            rows.append({"log": name, "group": group, "scheme": scheme, "source": source, "errors": errors, "notes": notes})
     if options.format == "json":
         print(json.dumps(rows, indent=2))
         return
-    print(f"{'':20} {'':5}   {'below 64 KiB':>15}   {'64 KiB - 1 MiB':>15}   {'from 1 MiB':>15}")
-    print(f"{'log':20} {'':5}  " + "  ".join(f"{'model':>7} {'line':>8}" for _ in range(3)))
-    for row in rows:
-        text = "  ".join(f"{100 * e['error']:6.1f}% {100 * e['line']:7.1f}%" if e["sizes"] else f"{'-':>7} {'-':>8}"
-                         for e in row["errors"])
-        print(f"{row['log']:20} {row['group']:5}  {text}")
+    print_table(rows, not options.nothing_fitted)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,21 @@ double solve(double low, double high, double target, const Function& rising) {
   return std::sqrt(low * high);
 }
 
+/// Finds a bandwidth near `stated` at which `time` is `target`: goes up or down from it in steps until the time has
+/// passed the target, and bisects the last step.
+template <class Function>
+double nearest_bandwidth(double stated, double target, const Function& time) {
+  constexpr double kStep = 1.25;
+  const bool up = time(stated) > target;
+  double from = stated, to = stated;
+  do {
+    from = to;
+    to = std::clamp(up ? to * kStep : to / kStep, kMinBandwidth, kMaxBandwidth);
+  } while (to > kMinBandwidth && to < kMaxBandwidth && (time(to) > target) == up);
+  return 1 / solve(1 / std::max(from, to), 1 / std::min(from, to), target,
+                   [&](double inverse) { return time(1 / inverse); });
+}
+
 std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
   constexpr std::int64_t kKiB = 1024, kMiB = 1024 * kKiB, kEnd = std::int64_t{1} << 62;
   struct Range {
@@ -52,18 +67,19 @@ std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
 
 }  // namespace
 
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict) {
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedBandwidth stated) {
   assert(samples.size() >= 2);
   const CollectiveSample &small = samples.front(), &large = samples.back();
-  double latency = 0, bandwidth = static_cast<double>(large.bytes) / large.time.si;
+  double latency = 0, bandwidth = stated.value.si;
   const auto time = [&](double l, double b, std::int64_t bytes) {
     return predict(Seconds{l}, BytesPerSecond{b}, bytes).si;
   };
   // Each fitted time depends a little on the other parameter, so both are solved in turn until neither changes.
   for (int i = 0; i < kMaxAlternations; ++i) {
     const double before_latency = latency, before_bandwidth = bandwidth;
-    bandwidth = 1 / solve(1 / kMaxBandwidth, 1 / kMinBandwidth, large.time.si,
-                          [&](double inverse) { return time(latency, 1 / inverse, large.bytes); });
+    if (!stated.keep)
+      bandwidth = nearest_bandwidth(stated.value.si, large.time.si,
+                                    [&](double candidate) { return time(latency, candidate, large.bytes); });
     latency =
         time(0, bandwidth, small.bytes) >= small.time.si
             ? 0
@@ -73,16 +89,18 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
       break;
   }
 
-  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, true, {}, {}, {}};
-  const double no_cost = time(0, kMaxBandwidth, large.bytes);
-  if (no_cost > large.time.si * (1 + kMeetsWithin)) fit.predicted_at_no_cost = Seconds{no_cost};
+  LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, !stated.keep, true, {}, {}, {}};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);
   for (const CollectiveSample& sample : samples) {
-    const bool fitted = &sample == &small || &sample == &large;
+    const bool fitted = &sample == &small || (!stated.keep && &sample == &large);
     const Seconds predicted = predict(fit.latency, fit.bandwidth, sample.bytes);
     const Seconds line{small.time.si + slope * static_cast<double>(sample.bytes - small.bytes)};
     fit.samples.push_back({sample, predicted, line, fitted});
     if (fitted && std::abs(predicted / sample.time - 1) > kMeetsWithin) fit.meets_ends = false;
+  }
+  if (fit.samples.back().predicted > large.time * (1 + kMeetsWithin)) {
+    const double no_cost = time(0, kMaxBandwidth, large.bytes);
+    if (no_cost > large.time.si * (1 + kMeetsWithin)) fit.predicted_at_no_cost = Seconds{no_cost};
   }
   fit.errors = errors_of(fit.samples);
   return fit;

@@ -41,16 +41,24 @@ struct RangeError {
 struct LinkFit {
   Seconds latency;
   BytesPerSecond bandwidth;
+  bool bandwidth_fitted = true;
   bool meets_ends = true;  ///< false: no latency and bandwidth give both fitted times within 2 %
-  /// The predicted time of the largest size without latency over links of unlimited bandwidth; set if even that is
-  /// longer than measured.
+  /// The predicted time of the largest size without latency over links of unlimited bandwidth; set if no bandwidth is
+  /// enough and even that is longer than measured.
   std::optional<Seconds> predicted_at_no_cost;
   std::vector<FittedSample> samples;
   std::vector<RangeError> errors;  ///< all three ranges
 };
 
-/// Fits both parameters to the first and the last sample. The model must not be faster with more latency or less
-/// bandwidth. Requires at least two samples of ascending sizes, with times above zero.
-LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict);
+/// What is known of the bandwidth before a fit.
+struct StatedBandwidth {
+  BytesPerSecond value;
+  bool keep = false;  ///< true: only the latency is fitted
+};
+
+/// Fits both parameters to the first and the last sample. The model must not be faster with more latency, and should
+/// not be with less bandwidth; where a model's choices make it so, the bandwidth nearest to the stated one that gives
+/// the time is taken. Requires at least two samples of ascending sizes, with times above zero.
+LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollective& predict, StatedBandwidth stated);
 
 }  // namespace ganymede::calibration

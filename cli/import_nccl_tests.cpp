@@ -29,6 +29,10 @@ using OrderedJson = nlohmann::ordered_json;
 /// A row has two times for the same work. If they differ by more than this factor, the measurement was disturbed.
 constexpr double kMaxTimeRatio = 2;
 
+/// If even a link of endless bandwidth leaves a model this many times slower than the log, the log is of another
+/// machine.
+constexpr double kAnotherMachine = 3;
+
 /// The link that bounds the log's collective, which is the one to fit.
 struct FittedLink {
   const char* name;  ///< the instance's member, or MEMBER/MEMBER inside it
@@ -78,13 +82,20 @@ class Setting {
     if (name.empty()) name = log.version.empty() ? "nccl" : "nccl:" + log.version;
     scheme = std::make_unique<sim::Scheme>(sim::parse_scheme(name));
     instance_ = static_cast<std::size_t>(&instance - platform_.instances.data());
+    stated_ = instance;
   }
 
   int ranks() const { return nodes * gpus_per_node; }
   const platforms::Platform& platform() const { return platform_; }
   const platforms::Instance& instance() const { return platform_.instances[instance_]; }
 
-  Seconds predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+  /// The predicted time of a size, NCCL's choice for it and what bounds it.
+  struct Prediction {
+    Seconds time;
+    std::string choice;
+    std::string bottleneck;  ///< only if `explain`
+  };
+  Prediction predict(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes, bool explain) {
     platforms::Instance& instance = platform_.instances[instance_];
     platforms::Link& fitted = link_of(instance, link);
     fitted.latency = latency;
@@ -95,10 +106,13 @@ class Setting {
     const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
     const sim::Schedule schedule = scheme->plan({fabric.topology(), bytes, static_cast<sim::Collective>(index), ""});
     const sim::Job job{{sim::Communicator{{}, {{&schedule, std::vector<Seconds>(static_cast<std::size_t>(ranks()))}}}}};
-    const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, false);
+    const sim::FoldedTimes times = sim::run_folded(fabric, {&job, 1}, explain);
     const auto& done = times.times[0][0][0].done;
-    return *std::max_element(done.begin(), done.end());
+    return {*std::max_element(done.begin(), done.end()), schedule.note(), times.bottleneck.what};
   }
+
+  /// The bandwidth of the link that the platform states.
+  BytesPerSecond stated_bandwidth() { return link_of(stated_, link).bandwidth; }
 
   int nodes = 1, gpus_per_node = 1;
   std::string collective;
@@ -128,6 +142,7 @@ class Setting {
   const traces::NcclLog& log_;
   platforms::Platform platform_;
   std::size_t instance_ = 0;
+  platforms::Instance stated_;
 };
 
 std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log, std::vector<std::string>& notes) {
@@ -145,6 +160,40 @@ std::vector<calibration::CollectiveSample> samples_of(const traces::NcclLog& log
     throw ConfigError(fmt::format("{}: found {} usable sizes, expected at least two to fit latency and bandwidth",
                                   log.file, samples.size()));
   return samples;
+}
+
+/// What the model does at the sizes that it predicts worst: a note for each run of neighbouring sizes that are off by
+/// more than a tenth in the same direction and have the same choice.
+std::vector<std::string> explanations(Setting& setting, const calibration::LinkFit& fit) {
+  constexpr double kWorthANote = 0.1;
+  struct Run {
+    std::string choice, bottleneck;
+    std::int64_t first = 0, last = 0;
+    double worst = 0;
+  };
+  std::vector<Run> runs;
+  bool joined = false;
+  for (const calibration::FittedSample& sample : fit.samples) {
+    const double off = sample.predicted / sample.measured.time - 1;
+    if (std::abs(off) < kWorthANote) {
+      joined = false;
+      continue;
+    }
+    const auto what = setting.predict(fit.latency, fit.bandwidth, sample.measured.bytes, true);
+    if (!joined || runs.back().choice != what.choice || runs.back().worst * off < 0)
+      runs.push_back({what.choice, what.bottleneck, sample.measured.bytes, 0, 0});
+    joined = true;
+    runs.back().last = sample.measured.bytes;
+    if (std::abs(off) > std::abs(runs.back().worst)) runs.back().worst = off, runs.back().bottleneck = what.bottleneck;
+  }
+  std::vector<std::string> out;
+  for (const Run& run : runs)
+    out.push_back(fmt::format(
+        "{}{}: predicted up to {:.0f} % too {}; {}bounded by {}", to_string(Bytes{static_cast<double>(run.first)}),
+        run.first == run.last ? "" : " to " + to_string(Bytes{static_cast<double>(run.last)}),
+        100 * std::abs(run.worst), run.worst > 0 ? "long" : "short", run.choice.empty() ? "" : run.choice + ", ",
+        run.bottleneck.empty() ? "nothing" : run.bottleneck));
+  return out;
 }
 
 /// Reasons to doubt the fit that are not reasons to refuse the log.
@@ -166,8 +215,9 @@ OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const
   const std::string source = fmt::format(
       "nccl-tests {}, {}{} ranks on {} x {}", std::filesystem::path(log.file).filename().string(),
       log.version.empty() ? "" : "NCCL " + log.version + ", ", setting.ranks(), setting.nodes, setting.instance().name);
-  OrderedJson values = {{"bandwidth", fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9)},
-                        {"latency", fmt::format("{:.9g}us", fit.latency.si * 1e6)}};
+  OrderedJson values;
+  if (fit.bandwidth_fitted) values["bandwidth"] = fmt::format("{:.9g}GB/s", fit.bandwidth.si / 1e9);
+  values["latency"] = fmt::format("{:.9g}us", fit.latency.si * 1e6);
   OrderedJson patch;
   const std::string_view name = setting.link.name;
   if (name == "gpu_links/staging") {
@@ -202,10 +252,10 @@ OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const
 
 std::string report_of(const Setting& setting, const calibration::LinkFit& fit, const std::vector<std::string>& notes) {
   std::string out = fmt::format(
-      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} the first and the last "
-      "size\n\n",
-      setting.nodes, setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency),
-      to_string(fit.bandwidth), setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to");
+      "{} x {}, {} GPUs: latency and bandwidth of the {} {} and {}, so that {} {} {}\n\n", setting.nodes,
+      setting.instance().name, setting.ranks(), setting.link.what, to_string(fit.latency), to_string(fit.bandwidth),
+      setting.scheme->name(), fit.meets_ends ? "meets" : "comes nearest to",
+      fit.bandwidth_fitted ? "the first and the last size" : "the first size; the bandwidth is the platform's");
   report::Table rows({">size", ">measured", ">predicted", ">off by", ">straight line", ">off by"});
   const auto percent = [](Seconds is, Seconds should) { return fmt::format("{:+.1f} %", 100 * (is / should - 1)); };
   for (const calibration::FittedSample& sample : fit.samples)
@@ -233,20 +283,31 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
   std::vector<std::string> notes = log.notes;
   const auto samples = samples_of(log, notes);
   auto waiting = show_elapsed(shared, "fitting");
-  const calibration::LinkFit fit =
-      calibration::fit_links(samples, [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
-        return setting.predict(latency, bandwidth, bytes);
-      });
-  waiting.reset();
-  if (fit.predicted_at_no_cost)
+  const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+    return setting.predict(latency, bandwidth, bytes, false).time;
+  };
+  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth()});
+  if (fit.predicted_at_no_cost && *fit.predicted_at_no_cost / samples.back().time > kAnotherMachine)
     throw ConfigError(
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
                     "--instance say otherwise",
                     log.file, log.rows.back().where, to_string(samples.back().time),
                     to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
                     to_string(*fit.predicted_at_no_cost)));
-  const auto more = doubts(log, setting, fit);
-  notes.insert(notes.end(), more.begin(), more.end());
+  if (fit.predicted_at_no_cost) {
+    // No bandwidth of this link explains the log, so the platform's stands, and only the latency is fitted.
+    const auto bound = setting.predict(Seconds{0}, fit.bandwidth, samples.back().bytes, true);
+    notes.push_back(fmt::format(
+        "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth, bounded by {}; the platform's bandwidth "
+        "was kept. Do --scheme, --nodes and --instance say what ran?",
+        log.rows.back().where, to_string(samples.back().time),
+        to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(), bound.choice,
+        to_string(*fit.predicted_at_no_cost), setting.link.what, bound.bottleneck));
+    fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth(), true});
+  }
+  for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit)})
+    notes.insert(notes.end(), more.begin(), more.end());
+  waiting.reset();
   remark(shared, report_of(setting, fit, notes));
   emit(shared, overlay_of(log, setting, fit, notes).dump(2) + "\n");
 }

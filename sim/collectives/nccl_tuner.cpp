@@ -19,7 +19,12 @@ constexpr PerProtocol kBaseTree{6.8, 14.0, 8.4}, kBaseRing{6.6, 14.0, 8.4};
 constexpr PerProtocol kNvlinkTree{0.6, 1.25, 4.0}, kNvlinkRing{0.6, 1.9, 3.4};
 constexpr PerProtocol kPcieTree{1.0, 1.9, 4.0}, kPcieRing{1.0, 2.5, 5.7};
 constexpr PerProtocol kNetTree{5.0, 8.5, 14.0}, kNetRing{2.7, 4.0, 14.0};
-constexpr double kNvlsHop = 25, kNvlsEfficiency = 0.85;
+constexpr double kNvlsHop = 25, kNetNvlsTree = 20.9;
+
+/// The share of a GPU's NVLink rate that reductions in the switches reach. Hopper's is fitted to all-reduces of 8 GiB
+/// on 5, 6, 7 and 8 of eight H200 (stas00/ml-engineering network/README.md: 311, 305, 307 and 304 GB/s of 370.8 in each
+/// direction). The tuner assumes 0.85, and 0.74 for Blackwell, whose share is lowered by the same factor.
+constexpr double kSwitchShareHopper = 0.827, kSwitchShareBlackwell = 0.827 * 0.74 / 0.85;
 
 /// The share of its bandwidth that a tree reaches at 2^(6 + i) bytes; a row for each protocol.
 constexpr std::array<std::array<double, 24>, 3> kTreeBySize{
@@ -31,6 +36,10 @@ constexpr std::array<std::array<double, 24>, 3> kTreeBySize{
       0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9}}};
 
 std::size_t index(NcclProtocol protocol) { return static_cast<std::size_t>(protocol); }
+
+bool is_reduced_by_switches(NcclAlgorithm algorithm) {
+  return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
+}
 
 bool has_nvlink(const NcclMachine& machine) {
   return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
@@ -55,6 +64,41 @@ double graph_bandwidth(const Topology& topology) {
   return topology.gpus_per_node == 1 || inside == 0 ? between : std::min(inside, between);
 }
 
+/// The bandwidth that the tuner gives to a tree. Its graph may use links inside the node at up to twice the rate of the
+/// NICs; over two nodes the tuner takes that rate (src/graph/search.cc and tuning.cc since 2.5), so it prefers trees
+/// there. Channels have limits, before 2.14 all of them together (tuning.cc of 2.8).
+double tree_bandwidth(const Topology& topology, NcclProtocol protocol, NcclVersion version) {
+  using Generation = NcclMachine::Generation;
+  constexpr double kTree = 0.92, kTreePattern = 0.85;
+  constexpr int kLimitsByChannelSinceMinor = 14;
+  constexpr std::array<std::array<double, 3>, 4> kOfChannel{
+      {{26.5, 18.5, 10.0}, {24.0, 23.6, 17.8}, {38.7, 41.4, 36.0}, {70.0, 42.8, 24.0}}};
+  const NcclMachine& machine = topology.nccl;
+  const int nodes = topology.nodes();
+  double bandwidth = graph_bandwidth(topology);
+  if (nodes == 2 && topology.gpus_per_node > 1)
+    bandwidth = std::min(machine.inside_bandwidth.si, 2 * machine.between_bandwidth.si);
+  bandwidth *= kTree;
+  const bool ampere = machine.generation == Generation::ampere;
+  if (version.minor < kLimitsByChannelSinceMinor && machine.generation < Generation::hopper) {
+    const bool wide = ampere && protocol == NcclProtocol::ll128;
+    if (topology.nodes() > 1)
+      bandwidth = std::min(bandwidth, kGiga * (nodes == 2 ? (wide ? 130 : 110) : wide ? 105 : 80));
+  } else {
+    const auto row = static_cast<std::size_t>(std::max(static_cast<int>(machine.generation) - 1, 0));
+    const std::size_t column = nodes == 1 ? 0 : nodes < 4 ? 1 : 2;
+    bandwidth = std::min(bandwidth, nccl_channels(topology) * kGiga * kOfChannel[row][column]);
+  }
+  if (protocol == NcclProtocol::ll) bandwidth = std::min(bandwidth / 3.8, kGiga * ll_ceiling(topology));
+  if (protocol == NcclProtocol::ll128) bandwidth *= nodes == 1 ? 7.0 / 9 : 120.0 / 128;
+  return bandwidth * (machine.generation >= Generation::hopper ? kTreePattern : 1);
+}
+
+/// The bandwidth of NVLSTree: the switches' or the NICs', which carry the bytes once between two nodes, else twice.
+double nvls_tree_bandwidth(const Topology& topology) {
+  return std::min(nccl_switch_rate(topology).si, topology.nccl.between_bandwidth.si / (topology.nodes() == 2 ? 1 : 2));
+}
+
 /// False for protocols that the network's plugin forbids by default. EFA does not keep the order that LL and LL128 rely
 /// on. Its plugin forbids them on instances before Hopper's; before it did, users were advised to do so
 /// (aws/aws-ofi-nccl issue 76, pull requests 280 and 850; doc/efa-env-var.md).
@@ -70,14 +114,19 @@ bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol pro
   if (protocol == NcclProtocol::ll128) {
     const bool volta = machine.generation >= NcclMachine::Generation::volta;
     const bool inside = topology.gpus_per_node == 1 || has_nvlink(machine);
-    const bool between = topology.nodes() == 1 || (machine.gpu_direct && !machine.sockets);
-    if (version.minor < 5 || !volta || !inside || !between || algorithm == NcclAlgorithm::nvls) return false;
+    // A network whose messages wait for their receiver keeps no order of 128 bytes either (Google's
+    // GPUDirect-TCPX and FasTrak).
+    const bool between =
+        topology.nodes() == 1 || (machine.gpu_direct && !machine.sockets && machine.rendezvous.si == 0);
+    if (version.minor < 5 || !volta || !inside || !between || is_reduced_by_switches(algorithm)) return false;
   }
   if (algorithm == NcclAlgorithm::tree) return version.minor >= 4;
-  if (algorithm != NcclAlgorithm::nvls) return true;
-  const bool switched = topology.node_switch && (topology.nodes() == 1 || topology.fabric_switch);
-  return switched && protocol == NcclProtocol::simple && version.minor >= 17 &&
-         machine.generation >= NcclMachine::Generation::hopper;
+  if (!is_reduced_by_switches(algorithm)) return true;
+  const bool whole_nodes = topology.node_sizes.empty() && topology.ranks % topology.gpus_per_node == 0;
+  const bool switches = topology.node_switch && whole_nodes && protocol == NcclProtocol::simple &&
+                        machine.generation >= NcclMachine::Generation::hopper;
+  if (algorithm == NcclAlgorithm::nvls_tree) return switches && topology.nodes() > 1 && version.minor >= 18;
+  return switches && (topology.nodes() == 1 || topology.fabric_switch) && version.minor >= 17;
 }
 
 Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol,
@@ -92,6 +141,7 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
   double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
+    bandwidth = tree_bandwidth(topology, protocol, version);
     const double size = static_cast<double>(bytes) / 64;
     const auto step = size < 1 ? -1 : static_cast<int>(std::log2(size));
     if (0 <= step && step < 24) bandwidth *= kTreeBySize[index(protocol)][static_cast<std::size_t>(step)];
@@ -102,9 +152,13 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
     latency += (2 * (n - 1) - 2 * (nodes - 1)) * std::max(inside, overhead) + 2 * (nodes - 1) * between;
     latency *= nccl_plateau(topology, bytes, algorithm, protocol);
     bandwidth *= n / (2 * (n - 1));
+  } else if (algorithm == NcclAlgorithm::nvls_tree) {
+    latency += inside + 2 * std::log2(nodes) * between;
+    bandwidth = nvls_tree_bandwidth(topology);
   } else {
     latency += inside + (nodes > 1 ? between : 0);
-    bandwidth *= n / (2 * (n - 1)) * 2;
+    bandwidth = nccl_switch_rate(topology).si;
+    if (nodes > 1) bandwidth = std::min(bandwidth, topology.nccl.between_bandwidth.si);
   }
   return Seconds{latency + static_cast<double>(bytes) / bandwidth};
 }
@@ -112,7 +166,7 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
 }  // namespace
 
 std::string_view to_string(NcclAlgorithm algorithm) {
-  constexpr std::string_view kNames[] = {"ring", "tree", "nvls"};
+  constexpr std::string_view kNames[] = {"ring", "tree", "nvls", "nvls-tree"};
   return kNames[static_cast<std::size_t>(algorithm)];
 }
 
@@ -132,6 +186,8 @@ std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
       options.algorithm = NcclAlgorithm::tree;
     else if (part == "nvls")
       options.algorithm = NcclAlgorithm::nvls;
+    else if (part == "nvls-tree")
+      options.algorithm = NcclAlgorithm::nvls_tree;
     else if (part == "any")
       options.any_protocol = true;
     else if (part == "ll")
@@ -160,12 +216,12 @@ std::string nccl_version_note(NcclVersion version) {
 }
 
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol) {
-  if (algorithm == NcclAlgorithm::nvls) return Seconds{0};
+  if (is_reduced_by_switches(algorithm)) return Seconds{0};
   return Seconds{kMicro * (algorithm == NcclAlgorithm::tree ? kBaseTree : kBaseRing)[index(protocol)]};
 }
 
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol) {
-  if (algorithm == NcclAlgorithm::nvls) return Seconds{kMicro * kNvlsHop};
+  if (is_reduced_by_switches(algorithm)) return Seconds{kMicro * kNvlsHop};
   const bool tree = algorithm == NcclAlgorithm::tree;
   const auto& hops = has_nvlink(topology.nccl) ? (tree ? kNvlinkTree : kNvlinkRing) : (tree ? kPcieTree : kPcieRing);
   return Seconds{kMicro * hops[index(protocol)]};
@@ -176,7 +232,9 @@ Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, Nccl
   // A platform states the latency of a small message, which NCCL sends by a ring with LL.
   const Seconds ring = Seconds{kMicro * (topology.gpus_per_node == 1 ? kNetTree : kNetRing)[0]};
   const Seconds nic = std::max(Seconds{0}, topology.nccl.network_latency - ring);
-  return Seconds{kMicro * hops[index(protocol)]} + (protocol == NcclProtocol::simple ? 2 : 1) * nic;
+  const double hop = algorithm == NcclAlgorithm::nvls_tree ? kNetNvlsTree : hops[index(protocol)];
+  if (protocol != NcclProtocol::simple) return Seconds{kMicro * hop} + nic;
+  return Seconds{kMicro * hop} + 2 * nic + topology.nccl.rendezvous;
 }
 
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
@@ -189,15 +247,26 @@ double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm 
 int nccl_channels(const Topology& topology) {
   constexpr int kMaxChannels = 32;
   const double nvlink = has_nvlink(topology.nccl) ? topology.nccl.inside_bandwidth.si / (10 * kGiga) : 0;
-  const int between = topology.nodes() > 1 ? 2 * topology.nccl.nics : kMaxChannels;
+  // On p3dn EFA's plugin showed NCCL four devices for the one NIC (the log of p3dn_16_efa says so).
+  const NcclMachine& machine = topology.nccl;
+  const bool four_devices = machine.efa && machine.generation == NcclMachine::Generation::volta && nvlink > 0;
+  // No device of NCCL is faster than 400 Gbit/s; a platform may state several as one.
+  const int devices = std::max(machine.nics, static_cast<int>(machine.between_bandwidth.si / (50 * kGiga)));
+  const int between = topology.nodes() > 1 ? 2 * (four_devices ? 4 : devices) : kMaxChannels;
   return std::clamp(nvlink > 0 ? static_cast<int>(nvlink) : 2, 2, std::min(kMaxChannels, std::max(between, 2)));
+}
+
+BytesPerSecond nccl_switch_rate(const Topology& topology) {
+  const bool blackwell = topology.nccl.generation >= NcclMachine::Generation::blackwell;
+  return (blackwell ? kSwitchShareBlackwell : kSwitchShareHopper) / (1 + 1.0 / topology.gpus_per_node) *
+         topology.nccl.inside_bandwidth;
 }
 
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
                             NcclVersion version) {
   const double graph = graph_bandwidth(topology);
   const double ceiling = graph > 0 ? ll_ceiling(topology) * kGiga / graph : 1;
-  if (algorithm == NcclAlgorithm::nvls) return kNvlsEfficiency;
+  if (is_reduced_by_switches(algorithm)) return 1;
   if (algorithm == NcclAlgorithm::tree) {
     constexpr double kTree = 0.92;
     if (protocol == NcclProtocol::ll) return std::min(kTree / 3.8, ceiling);
@@ -213,7 +282,8 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
 
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
   std::optional<NcclChoice> best;
-  for (const auto algorithm : {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls}) {
+  for (const auto algorithm :
+       {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree}) {
     for (const auto protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
       if (options.algorithm && *options.algorithm != algorithm) continue;
       if (options.protocol ? *options.protocol != protocol : !allowed_by_plugin(topology.nccl, protocol, options))

@@ -17,9 +17,9 @@ struct NcclVersion {
   bool operator==(const NcclVersion&) const = default;
 };
 
-enum class NcclAlgorithm { ring, tree, nvls };
+enum class NcclAlgorithm { ring, tree, nvls, nvls_tree };
 enum class NcclProtocol { ll, ll128, simple };
-std::string_view to_string(NcclAlgorithm algorithm);  ///< "ring", "tree", "nvls"
+std::string_view to_string(NcclAlgorithm algorithm);  ///< "ring", "tree", "nvls", "nvls-tree"
 std::string_view to_string(NcclProtocol protocol);    ///< "LL", "LL128", "Simple"
 
 /// The version of NCCL, and what a user forces as with NCCL_ALGO and NCCL_PROTO.
@@ -54,7 +54,7 @@ Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The latency of one hop inside a node.
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The latency of one hop between nodes, including the NIC's. Simple pays the NIC's latency twice, because the receiver
-/// first grants a buffer.
+/// first grants a buffer, and the network's rendezvous.
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The factor by which the tuner multiplies all latencies of a ring with Simple over several nodes, for sizes that fill
 /// its channels; else 1.
@@ -62,7 +62,12 @@ double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm 
 /// The number of channels that NCCL opens, roughly: one for each 10 GB/s of a GPU's NVLinks (its logs say 24 on a DGX
 /// A100 and 12 on a DGX-1), two on PCIe, and at most two for each NIC.
 int nccl_channels(const Topology& topology);
-/// The bus bandwidth of an algorithm and a protocol, as a share of a ring's with Simple.
+/// The bytes of each rank that a reduction in the switches of a node (NVLS) sums in a second, before losses by
+/// pipelining. A GPU sends its bytes to the switch and multicasts its part of the sum, and receives the same: 1 + 1/n
+/// times the bytes in each direction, at a share of its NVLinks' rate.
+BytesPerSecond nccl_switch_rate(const Topology& topology);
+/// The bus bandwidth of an algorithm and a protocol, as a share of a ring's with Simple. Reductions in switches have a
+/// rate of their own (nccl_switch_rate); their share is 1.
 double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol,
                             NcclVersion version);
 

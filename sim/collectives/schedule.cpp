@@ -24,14 +24,29 @@ void Schedule::round(std::int64_t index, std::vector<Transfer>& transfers) const
   stages_[stage].expand(index - first_[stage], transfers);
 }
 
-std::int64_t Schedule::messages() const {
-  std::int64_t messages = 0;
+void Schedule::visit_spans(const VisitSpan& visit) const {
   std::vector<Transfer> transfers;
-  for (const Stage& stage : stages_) {
+  for (int number = 0; number < static_cast<int>(stages_.size()); ++number) {
+    const Stage& stage = stages_[static_cast<std::size_t>(number)];
+    if (stage.series) {
+      if (stage.place == 0)
+        (*stage.series)(
+            [&](const Transfer& transfer, int first, int end) { visit(transfer, number + first, number + end); });
+      continue;
+    }
     transfers.clear();
     stage.expand(0, transfers);
-    messages += stage.rounds * static_cast<std::int64_t>(transfers.size());
+    for (const Transfer& transfer : transfers) visit(transfer, number, number + 1);
   }
+}
+
+std::int64_t Schedule::messages() const {
+  std::vector<std::int64_t> first = first_;
+  first.push_back(rounds_);
+  std::int64_t messages = 0;
+  visit_spans([&](const Transfer& /*transfer*/, int from, int to) {
+    messages += first[static_cast<std::size_t>(to)] - first[static_cast<std::size_t>(from)];
+  });
   return messages;
 }
 

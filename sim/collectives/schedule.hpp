@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,11 +30,21 @@ struct Transfer {
 /// Bytes of GPU memory traffic for each reduced byte: both operands are read and the sum is written.
 inline constexpr int kMemoryBytesPerReducedByte = 3;
 
+/// Called with a transfer and the stages [first, end) that it belongs to.
+using VisitSpan = std::function<void(const Transfer& transfer, int first, int end)>;
+
+/// Consecutive stages that share transfers, as those of a pipelined tree do. Calls its argument once for each transfer;
+/// stages count from the first one of the series.
+using StageSeries = std::function<void(const VisitSpan& visit)>;
+
 /// Consecutive rounds whose transfers differ only in their offsets. A simulation may therefore fold them.
 struct Stage {
   std::int64_t rounds = 1;  ///< above zero
   /// Appends the transfers of one round (0 <= round < rounds), in an order that is the same for all rounds.
   std::function<void(std::int64_t round, std::vector<Transfer>& transfers)> expand;
+  /// The series that the stage belongs to, and its place there; null: the stage shares no transfers with others.
+  std::shared_ptr<const StageSeries> series = nullptr;
+  int place = 0;
 };
 
 /// Costs that the protocol under a scheme adds to the fabric's. A negative latency shortens the fabric's, to zero at
@@ -91,6 +102,10 @@ class Schedule {
 
   /// Replaces `transfers` by those of round `index` (0 <= index < rounds()), in a fixed order; reuses its memory.
   void round(std::int64_t index, std::vector<Transfer>& transfers) const;
+
+  /// Visits the transfers of all stages. Those of a series are visited once for all of its stages. Offsets are those of
+  /// some round.
+  void visit_spans(const VisitSpan& visit) const;
 
   /// The number of transfers in all rounds.
   std::int64_t messages() const;

@@ -39,6 +39,22 @@ struct Forest {
         transfers.push_back({edge.parent, edge.child, tree.offset + chunk * tree.chunk, tree.chunk, false, tree.lane});
     }
   }
+
+  /// Visits each edge, up and down, with the stages in which it is busy; `starts` holds the first round of each stage.
+  void each_edge(const std::vector<std::int64_t>& starts, const VisitSpan& visit) const {
+    const auto stage_at = [&](std::int64_t round) {
+      return static_cast<int>(std::lower_bound(starts.begin(), starts.end(), round) - starts.begin());
+    };
+    for (const Edge& edge : edges) {
+      const Tree& tree = trees[edge.tree];
+      if (const std::int64_t from = up_start(edge); flow != TreeFlow::down)
+        visit({edge.child, edge.parent, tree.offset, tree.chunk, true, tree.lane}, stage_at(from),
+              stage_at(from + chunks));
+      if (const std::int64_t from = down_start(edge); flow != TreeFlow::up)
+        visit({edge.parent, edge.child, tree.offset, tree.chunk, false, tree.lane}, stage_at(from),
+              stage_at(from + chunks));
+    }
+  }
 };
 
 int depth_of(const std::vector<int>& parent, int endpoint) {
@@ -200,11 +216,16 @@ std::vector<Stage> tree_stages(std::vector<Tree> trees, std::int64_t chunks, Tre
     if (flow != TreeFlow::down) changes.insert({forest->up_start(edge), forest->up_start(edge) + chunks});
     if (flow != TreeFlow::up) changes.insert({forest->down_start(edge), forest->down_start(edge) + chunks});
   }
+  const auto series =
+      std::make_shared<const StageSeries>([forest, starts = std::vector<std::int64_t>(changes.begin(), changes.end())](
+                                              const VisitSpan& visit) { forest->each_edge(starts, visit); });
   std::vector<Stage> stages;
   for (auto first = changes.begin(), last = std::next(first); last != changes.end(); first = last++) {
-    stages.push_back({*last - *first, [forest, from = *first](std::int64_t round, std::vector<Transfer>& transfers) {
+    stages.push_back({*last - *first,
+                      [forest, from = *first](std::int64_t round, std::vector<Transfer>& transfers) {
                         forest->round(from + round, transfers);
-                      }});
+                      },
+                      series, static_cast<int>(stages.size())});
   }
   return stages;
 }
@@ -277,6 +298,33 @@ Schedule switch_tree(const PlanRequest& request) {
   }
   tree.parent[static_cast<std::size_t>(root)] = Tree::kRoot;
   return pipelined_trees(request, {tree});
+}
+
+Schedule switch_channel_trees(const PlanRequest& request) {
+  if (is_trivial(request)) return empty_schedule(request);
+  const Topology& topology = request.topology;
+  const int nodes = topology.nodes();
+  std::vector<Tree> trees;
+  for (int head = 0; head < topology.gpus_per_node; ++head) {
+    for (const ParentNode& over_nodes : {first_of_two_trees(nodes), second_of_two_trees(nodes)}) {
+      Tree tree{std::vector<int>(static_cast<std::size_t>(topology.endpoints()), Tree::kNotInTree), 0, 0,
+                static_cast<int>(trees.size())};
+      const auto set_parent = [&](int endpoint, int parent) {
+        tree.parent[static_cast<std::size_t>(endpoint)] = parent;
+      };
+      for (int node = 0; node < nodes; ++node) {
+        const int first = topology.first_of(node), above = over_nodes(node), own_switch = topology.ranks + node;
+        for (int gpu = 0; gpu < topology.size_of(node); ++gpu) set_parent(first + gpu, own_switch);
+        set_parent(own_switch, first + head);
+        set_parent(first + head, above < 0 ? Tree::kRoot : topology.first_of(above) + head);
+      }
+      trees.push_back(std::move(tree));
+    }
+  }
+  const auto lanes = static_cast<int>(trees.size());
+  Schedule schedule = pipelined_trees(request, std::move(trees));
+  schedule.set_lanes(lanes);
+  return schedule;
 }
 
 // ---- exchanges between ranks whose numbers differ in one bit ----

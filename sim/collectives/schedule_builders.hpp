@@ -87,6 +87,12 @@ Schedule channel_trees(const PlanRequest& request);
 /// the fabric, which multicasts the sum. The topology must have such switches.
 Schedule switch_tree(const PlanRequest& request);
 
+/// For each GPU of a node (a head, in NCCL's words) a double binary tree over the nodes, each tree in a lane of its
+/// own, on an equal share of the bytes: the other GPUs of the node send the share to the node's switch, which hands the
+/// sum to the head and multicasts the total (NVLSTree). Needs switches inside nodes that reduce, and several nodes of
+/// one size.
+Schedule switch_channel_trees(const PlanRequest& request);
+
 // ---- exchanges between ranks whose numbers differ in one bit ----
 
 /// The greatest power of two that is at most `ranks`.

@@ -25,6 +25,8 @@ struct NcclMachine {
   bool peer_to_peer = true;             ///< false: messages inside the node are staged through host memory
   bool sockets = false;                 ///< the network is TCP
   bool efa = false;                     ///< the network is AWS' EFA
+  Seconds inside_latency{0};            ///< of a message between two GPUs of a node
+  Seconds rendezvous{0};                ///< what only messages that wait for their receiver add between nodes
   bool operator==(const NcclMachine&) const = default;
 };
 

@@ -45,6 +45,14 @@ class FabricGraph::Builder {
 
   // ---- the nodes ----
 
+  /// The number of rails of a node. If a whole number of NICs above one belongs to each GPU, as on p5 with its 32 EFA
+  /// adapters, they are one rail of all their bandwidth: the network's plugin stripes each message over them
+  /// (aws/aws-ofi-nccl src/tuner/nccl_ofi_model.cpp counts four rails a GPU on p5, two on p5en).
+  static int rails_of(const platforms::Instance& instance) {
+    const int nics = instance.nic->count;
+    return nics > instance.gpus && nics % instance.gpus == 0 ? instance.gpus : nics;
+  }
+
   void add_group(const NodeGroup& group) {
     const platforms::Instance& instance = *group.instance;
     const bool over_nics = total_nodes_ > 1 && !is_torus();
@@ -53,7 +61,7 @@ class FabricGraph::Builder {
                                     instance.name, total_nodes_));
     Wiring wiring = wire_node(platform_, group, over_nics);
     if (over_nics)
-      for (int rail = 0; rail < instance.nic->count; ++rail) {
+      for (int rail = 0; rail < rails_of(instance); ++rail) {
         wiring.nic_up.push_back(2 * rail);
         wiring.nic_down.push_back(2 * rail + 1);
       }
@@ -76,9 +84,10 @@ class FabricGraph::Builder {
         node.first_nic = graph_.nodes_.back().first_nic;
       } else {
         node.first_nic = static_cast<int>(graph_.links_.size());
-        for (int rail = 0; rail < nic.count; ++rail)
-          add_duplex(nic.count == 1 ? fmt::format("nic.{}", number) : fmt::format("nic.{}.{}", number, rail),
-                     nic.bandwidth);
+        const int rails = rails_of(*group.instance);
+        for (int rail = 0; rail < rails; ++rail)
+          add_duplex(rails == 1 ? fmt::format("nic.{}", number) : fmt::format("nic.{}.{}", number, rail),
+                     nic.count / rails * nic.bandwidth);
       }
     }
     graph_.node_of_.insert(graph_.node_of_.end(), static_cast<std::size_t>(group.gpus_per_node), number);
@@ -182,14 +191,17 @@ class FabricGraph::Builder {
       if (instance.gpu_links) {
         const platforms::GpuLinks& links = *instance.gpu_links;
         machine.inside_bandwidth = links.bandwidth;
+        machine.inside_latency = links.latency;
         machine.peer_to_peer = !links.staging;
         if (links.kind == platforms::GpuLinks::Kind::mesh) machine.inside = NcclMachine::Inside::nvlink_mesh;
         if (links.kind == platforms::GpuLinks::Kind::nvswitch) machine.inside = NcclMachine::Inside::nvlink_switch;
         if (links.kind == platforms::GpuLinks::Kind::nvlink) machine.inside = NcclMachine::Inside::nvlink_switch;
         if (links.kind == platforms::GpuLinks::Kind::mesh)
-          machine.inside_bandwidth = 2 * static_cast<double>(graph_.topology_.rings.size()) * links.bandwidth;
+          machine.inside_bandwidth =
+              2 * std::max(1.0, static_cast<double>(graph_.topology_.rings.size())) * links.bandwidth;
       } else {
         machine.inside_bandwidth = instance.host_link->bandwidth;
+        machine.inside_latency = 2 * instance.host_link->latency;
         machine.peer_to_peer = false;
       }
     }
@@ -198,6 +210,7 @@ class FabricGraph::Builder {
       machine.between_bandwidth = instance.nic->count * instance.nic->bandwidth;
       machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
       if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
+      machine.rendezvous = instance.nic->rendezvous;
       machine.gpu_direct = instance.nic->gpu_direct;
       machine.sockets = instance.nic->transport == platforms::Nic::Transport::tcp;
       machine.efa = instance.nic->transport == platforms::Nic::Transport::efa;

@@ -16,20 +16,24 @@
 
 namespace ganymede::sim {
 
-/// A path from one endpoint to another. The rate of a flow on it is the flow's max-min fair share of all its links, and
-/// at most `flow_limit`.
-struct Path {
-  std::vector<int> links;  ///< indices into FabricGraph::links()
-  Seconds latency;         ///< the sum along the path
+/// What paths over different links may have in common.
+struct PathKind {
+  Seconds latency;  ///< the sum along the path
   BytesPerSecond flow_limit{
       std::numeric_limits<double>::infinity()};  ///< highest rate of one flow, such as a TCP connection
   double share = 1;                              ///< part of a message's bytes; the paths of a pair sum to 1
   bool between_nodes = false;
 };
 
+/// A path from one endpoint to another. The rate of a flow on it is the flow's max-min fair share of all its links, and
+/// at most `flow_limit`.
+struct Path : PathKind {
+  std::vector<int> links;  ///< indices into FabricGraph::links()
+};
+
 /// The latency of a message on a path, including the latency that the protocol adds (negative: takes away); at least
 /// zero.
-inline Seconds latency_of(const Path& path, const ProtocolCost& cost) {
+inline Seconds latency_of(const PathKind& path, const ProtocolCost& cost) {
   return std::max(Seconds{0}, path.latency + (path.between_nodes ? cost.between : cost.inside));
 }
 

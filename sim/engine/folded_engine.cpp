@@ -30,20 +30,14 @@ double span_of(const Quotient& quotient) {
 Quotient without_latency(Quotient quotient) {
   for (QuotientRank& rank : quotient.ranks) rank.launch = 0;
   for (auto& calls : quotient.calls)
-    for (QuotientCall& call : calls) {
-      call.start = 0;
-      for (QuotientStage& stage : call.stages)
-        for (QuotientTransfer& transfer : stage.transfers)
-          for (QuotientFlow& flow : transfer.flows) flow.latency = 0;
-    }
+    for (QuotientCall& call : calls) call.start = 0;
+  for (QuotientTransfer& transfer : quotient.transfers)
+    for (QuotientFlow& flow : transfer.flows) flow.latency = 0;
   return quotient;
 }
 
 Quotient without_reduction(Quotient quotient) {
-  for (auto& calls : quotient.calls)
-    for (QuotientCall& call : calls)
-      for (QuotientStage& stage : call.stages)
-        for (QuotientTransfer& transfer : stage.transfers) transfer.adding = 0;
+  for (QuotientTransfer& transfer : quotient.transfers) transfer.adding = 0;
   return quotient;
 }
 
@@ -55,26 +49,20 @@ Quotient with_wide(Quotient quotient, Widened what) {
   if (what != Widened::flows)
     for (double& bandwidth : quotient.link_bandwidths) bandwidth *= kFactor;
   if (what == Widened::links) return quotient;
-  for (auto& calls : quotient.calls)
-    for (QuotientCall& call : calls)
-      for (QuotientStage& stage : call.stages)
-        for (QuotientTransfer& transfer : stage.transfers)
-          for (QuotientFlow& flow : transfer.flows) flow.limit *= kFactor;
+  for (QuotientTransfer& transfer : quotient.transfers)
+    for (QuotientFlow& flow : transfer.flows) flow.limit *= kFactor;
   return quotient;
 }
 
 /// Says who limits the rate of single flows: "per_flow" for the platform, else "protocol" for the scheme; "": nobody.
 std::string flow_limit(const Quotient& quotient) {
   bool by_protocol = false;
-  for (const auto& calls : quotient.calls)
-    for (const QuotientCall& call : calls)
-      for (const QuotientStage& stage : call.stages)
-        for (const QuotientTransfer& transfer : stage.transfers)
-          for (const QuotientFlow& flow : transfer.flows) {
-            if (!std::isfinite(flow.limit)) continue;
-            if (!flow.limit_is_protocols) return "per_flow";
-            by_protocol = true;
-          }
+  for (const QuotientTransfer& transfer : quotient.transfers)
+    for (const QuotientFlow& flow : transfer.flows) {
+      if (!std::isfinite(flow.limit)) continue;
+      if (!flow.limit_is_protocols) return "per_flow";
+      by_protocol = true;
+    }
   return by_protocol ? "protocol" : "";
 }
 
@@ -98,8 +86,8 @@ std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   for (const auto& calls : quotient.calls)
     for (const QuotientCall& call : calls)
       for (const QuotientStage& stage : call.stages)
-        for (const QuotientTransfer& transfer : stage.transfers)
-          for (const QuotientFlow& flow : transfer.flows)
+        for (const int transfer : stage.transfers)
+          for (const QuotientFlow& flow : quotient.transfers[static_cast<std::size_t>(transfer)].flows)
             for (const LinkUse& use : flow.uses)
               seconds[static_cast<std::size_t>(use.link)] +=
                   static_cast<double>(stage.rounds) * flow.bytes * use.weight /
@@ -115,16 +103,23 @@ double adding_bound(const Quotient& quotient) {
     for (const QuotientCall& call : calls)
       for (const QuotientStage& stage : call.stages) {
         std::vector<double> of_rank(quotient.ranks.size());
-        for (const QuotientTransfer& transfer : stage.transfers)
+        for (const int number : stage.transfers) {
+          const QuotientTransfer& transfer = quotient.transfers[static_cast<std::size_t>(number)];
           of_rank[static_cast<std::size_t>(transfer.destination)] += transfer.adding;
+        }
         sum += static_cast<double>(stage.rounds) * *std::max_element(of_rank.begin(), of_rank.end());
       }
   return sum;
 }
 
+/// The largest simulation that is run again for each cost. Of a larger one the savings are estimated: at most those of
+/// the links by the time in which the busiest one transfers, at most those of the additions by their sum.
+constexpr std::int64_t kMaxFlowsToRepeat = 200'000;
+
 /// Finds the cost whose removal saves the most. The parts of the longest chain of events add up to its time, so a cost
-/// whose removal saves half of the time is the bottleneck, and the others need not be tried.
-Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, double all) {
+/// whose removal saves half of the time is the bottleneck, and the others need not be tried. `all` is the time with all
+/// costs, and `simulated` the number of flows of its simulation.
+Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, double all, std::int64_t simulated) {
   if (all <= 0) return {};
   const auto saved = [&](const Quotient& cheaper) { return 1 - span_of(cheaper) / all; };
   if (quotient.link_bandwidths.empty()) return {"latency", saved(without_latency(quotient))};
@@ -137,6 +132,12 @@ Bottleneck find_bottleneck(const FabricGraph& fabric, const Quotient& quotient, 
     return {flows_bind ? flows : link_kind(fabric.links()[quotient.link_of_class[link]].name), share};
   };
   constexpr double kHalf = 0.5;
+  if (simulated > kMaxFlowsToRepeat) {
+    const double bandwidth = std::min(busy / all, 1.0), reduction = std::min(adding_bound(quotient) / all, 1.0);
+    if (bandwidth >= kHalf && bandwidth >= reduction) return bandwidth_bottleneck(bandwidth);
+    if (reduction >= kHalf) return {"reduction", reduction};
+    return {"latency", 1 - std::max(bandwidth, reduction)};
+  }
   double bandwidth = -1, latency = -1;
   if (busy >= kHalf * all && (bandwidth = saved(with_wide(quotient, Widened::both))) >= kHalf)
     return bandwidth_bottleneck(bandwidth);
@@ -160,7 +161,7 @@ FoldedTimes run_folded(const FabricGraph& fabric, std::span<const Job> jobs, boo
   result.members = quotient.members;
   result.flows = simulation.flows();
   result.rounds_skipped = simulation.rounds_skipped();
-  if (explain) result.bottleneck = find_bottleneck(fabric, quotient, span_of(quotient, simulation));
+  if (explain) result.bottleneck = find_bottleneck(fabric, quotient, span_of(quotient, simulation), simulation.flows());
   std::size_t number = 0;
   for (const Job& job : jobs) {
     auto& communicators = result.times.emplace_back();
@@ -197,8 +198,8 @@ std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const 
   for (const QuotientStage& stage : quotient.calls[0][0].stages) {
     std::vector<double> load(quotient.link_bandwidths.size());
     if (stage.transfers.empty()) return std::nullopt;
-    for (const QuotientTransfer& transfer : stage.transfers)
-      for (const QuotientFlow& flow : transfer.flows)
+    for (const int transfer : stage.transfers)
+      for (const QuotientFlow& flow : quotient.transfers[static_cast<std::size_t>(transfer)].flows)
         for (const LinkUse& use : flow.uses) load[static_cast<std::size_t>(use.link)] += use.weight;
     if (*std::max_element(load.begin(), load.end()) > 1) return std::nullopt;
   }

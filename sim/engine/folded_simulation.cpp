@@ -34,9 +34,9 @@ class FoldedSimulation::Implementation {
     if (ranks_.empty()) return;
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) next_call(rank);
     while (!events_.empty()) {
-      now_ = events_.top().time;
+      now_ = events_.next_time();
       const double moment = now_ * (1 + kSameMoment);
-      while (!events_.empty() && events_.top().time <= moment) handle(events_.pop());
+      while (!events_.empty() && events_.next_time() <= moment) handle(events_.pop());
       solver_.update_rates(now_);
       for (const int slot : solver_.changed_flows()) schedule_end(slot);
       solver_.changed_flows().clear();
@@ -67,7 +67,7 @@ class FoldedSimulation::Implementation {
     std::int64_t round = 0;
     int transfer = 0;
     int path_index = 0;
-    std::int64_t version = 0;
+    int end = -1;  // the event of its end; -1: not yet known
     bool active = false;
   };
 
@@ -99,7 +99,7 @@ class FoldedSimulation::Implementation {
     const double issued = rank.issue[me.call];
     const double entry =
         issued < 0 ? now_ : std::max(issued - skipped_s_, now_) + rank.launch + calls_of(me)[me.call].start;
-    events_.push({entry, 0, FlowEventKind::enter, static_cast<int>(index), 0, 0, 0, 0, 0});
+    events_.push({entry, FlowEventKind::enter, static_cast<int>(index), 0, 0, 0, 0});
   }
 
   /// Enters `round`, and further rounds while there is nothing to wait for.
@@ -110,7 +110,7 @@ class FoldedSimulation::Implementation {
       me.round = round;
       if (index == 0) lead_entered_ = true;
       const QuotientStage& stage = stage_at(call, round);
-      const auto& mine = stage.of_class[index];
+      const std::span<const int> mine = stage.of(index);
       OpenRound& here = rounds_.enter(me.communicator, me.call, round);
       me.pending = static_cast<int>(mine.size());
       if (call.eager)
@@ -130,8 +130,8 @@ class FoldedSimulation::Implementation {
   void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, OpenRound& here) {
     Rank& me = ranks_[index];
     int sent = -1;
-    for (const int i : stage.of_class[index]) {
-      const QuotientTransfer& transfer = stage.transfers[static_cast<std::size_t>(i)];
+    for (const int i : stage.of(index)) {
+      const QuotientTransfer& transfer = quotient_.transfer(stage, i);
       if (transfer.source == static_cast<int>(index) && sent != i) {
         send(me, round, stage, i);
         sent = i;
@@ -142,18 +142,28 @@ class FoldedSimulation::Implementation {
   }
 
   void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
-    const auto& flows = stage.transfers[static_cast<std::size_t>(transfer)].flows;
-    for (std::size_t i = 0; i < flows.size(); ++i)
-      events_.push({calls_of(rank)[rank.call].eager ? now_ : now_ + flows[i].latency, 0, FlowEventKind::start_flow,
-                    static_cast<int>(rank.call), rank.communicator, round, transfer, static_cast<int>(i), 0});
+    const auto& flows = quotient_.transfer(stage, transfer).flows;
+    const bool eager = calls_of(rank)[rank.call].eager;
+    for (std::size_t i = 0; i < flows.size(); ++i) {
+      const FlowEvent start{now_ + (eager ? 0 : flows[i].latency),
+                            FlowEventKind::start_flow,
+                            static_cast<int>(rank.call),
+                            rank.communicator,
+                            round,
+                            transfer,
+                            static_cast<int>(i)};
+      if (eager)
+        start_flow(start);
+      else
+        events_.push(start);
+    }
   }
 
   void start_flow(const FlowEvent& event) {
     ++flows_started_;
     const auto& call =
         quotient_.calls[static_cast<std::size_t>(event.communicator)][static_cast<std::size_t>(event.subject)];
-    const QuotientFlow& flow = stage_at(call, event.round)
-                                   .transfers[static_cast<std::size_t>(event.transfer)]
+    const QuotientFlow& flow = quotient_.transfer(stage_at(call, event.round), event.transfer)
                                    .flows[static_cast<std::size_t>(event.path_index)];
     const int slot = solver_.start(now_, flow.bytes, flow.limit, flow.uses);
     if (static_cast<std::size_t>(slot) >= active_.size()) active_.resize(static_cast<std::size_t>(slot) + 1);
@@ -163,33 +173,31 @@ class FoldedSimulation::Implementation {
               event.round,
               event.transfer,
               event.path_index,
-              active.version + 1,
+              -1,
               true};
   }
 
   void schedule_end(int slot) {
     ActiveFlow& active = active_[static_cast<std::size_t>(slot)];
     if (!active.active) return;
-    FlowEvent event;
-    event.time = std::max(now_, solver_.end_time(slot));
-    event.kind = FlowEventKind::end_flow;
-    event.subject = slot;
-    event.version = ++active.version;
-    events_.push(event);
+    const double end = std::max(now_, solver_.end_time(slot));
+    if (active.end < 0)
+      active.end = events_.push({end, FlowEventKind::end_flow, slot, 0, 0, 0, 0});
+    else
+      events_.move(active.end, end);
   }
 
   void end_flow(const FlowEvent& event) {
     ActiveFlow& active = active_[static_cast<std::size_t>(event.subject)];
-    if (!active.active || active.version != event.version) return;
     active.active = false;
     solver_.finish(now_, event.subject);
     OpenRound& round = rounds_.at(active.communicator, active.call, active.round);
     const ActiveFlow flow = active;
     const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
-    const QuotientTransfer& transfer = stage_at(call, flow.round).transfers[static_cast<std::size_t>(flow.transfer)];
+    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, flow.round), flow.transfer);
     if (call.eager)
-      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, 0, FlowEventKind::arrive,
-                    static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0, 0});
+      events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, FlowEventKind::arrive,
+                    static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0});
     if (--round.leaving[static_cast<std::size_t>(flow.transfer)] == 0)
       done_with_one(static_cast<std::size_t>(transfer.source));
     if (!call.eager) arrive(flow.communicator, flow.call, flow.round, flow.transfer);
@@ -200,7 +208,7 @@ class FoldedSimulation::Implementation {
     OpenRound& round = rounds_.at(communicator, call_index, round_index);
     if (--round.arriving[static_cast<std::size_t>(index)] > 0) return;
     if (call.eager && ++round.ready[static_cast<std::size_t>(index)] < 2) return;
-    const QuotientTransfer& transfer = stage_at(call, round_index).transfers[static_cast<std::size_t>(index)];
+    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, round_index), index);
     if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
   }
 
@@ -279,17 +287,17 @@ class FoldedSimulation::Implementation {
         return state;
       }
       const auto& definition =
-          stage.transfers[static_cast<std::size_t>(flow.transfer)].flows[static_cast<std::size_t>(flow.path_index)];
+          quotient_.transfer(stage, flow.transfer).flows[static_cast<std::size_t>(flow.path_index)];
       const double rate = quotient_.link_bandwidths[static_cast<std::size_t>(definition.uses[0].link)];
       entries.push_back({{0, flow.round - state.round, flow.transfer, flow.path_index},
                          {solver_.remaining_bytes(now_, static_cast<int>(slot)), rate}});
     }
-    for (const FlowEvent& event : events_.events()) {
-      if (event.kind == FlowEventKind::end_flow) continue;  // determined by the flows
+    events_.each([&](const FlowEvent& event) {
+      if (event.kind == FlowEventKind::end_flow) return;  // determined by the flows
       entries.push_back({{1 + static_cast<int>(event.kind), event.subject,
                           has_round(event) ? event.round - state.round : 0, event.transfer, event.path_index},
                          {event.time - now_, 1}});
-    }
+    });
     // Bytes that have come before their destination entered the round.
     for (const auto& [index, round] : rounds_.of_call(0, ranks_[0].call))
       for (std::size_t i = 0; i < round.arriving.size(); ++i)
@@ -311,8 +319,9 @@ class FoldedSimulation::Implementation {
     for (Rank& rank : ranks_) rank.round += rounds;
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
-    for (FlowEvent& event : events_.events())
+    events_.each([&](FlowEvent& event) {
       if (has_round(event)) event.round += rounds;
+    });
   }
 
   const Quotient& quotient_;

@@ -35,7 +35,7 @@ OpenRound& OpenRounds::enter(int communicator, std::size_t call, std::int64_t ro
   open.ready.assign(stage.transfers.size(), 0);
   open.arriving.resize(stage.transfers.size());
   for (std::size_t i = 0; i < stage.transfers.size(); ++i)
-    open.arriving[i] = static_cast<std::uint8_t>(stage.transfers[i].flows.size());
+    open.arriving[i] = static_cast<std::uint8_t>(quotient_.transfer(stage, static_cast<int>(i)).flows.size());
   open.leaving = open.arriving;
   open.classes_left = class_counts_[number][call];
   return open;

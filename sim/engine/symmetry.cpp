@@ -1,270 +1,195 @@
 #include "sim/engine/symmetry.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <cassert>
 #include <unordered_map>
+
+#include "sim/engine/color_refinement.hpp"
+#include "sim/engine/message_graph.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-using Color = std::uint64_t;
-
-/// A permutation of 64 bits in which each input bit affects all output bits (the finaliser of splitmix64).
-Color mixed(Color x) {
-  x += 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9ULL;
-  x = (x ^ (x >> 27U)) * 0x94d049bb133111ebULL;
-  return x ^ (x >> 31U);
-}
-/// The colour of something that had `color` and now also differs by `more`.
-Color with(Color color, Color more) { return mixed(color ^ mixed(more)); }
-Color with(Color color, double more) { return with(color, std::bit_cast<Color>(more)); }
-
-std::size_t count_distinct(std::vector<Color> colors) {
-  std::sort(colors.begin(), colors.end());
-  return static_cast<std::size_t>(std::unique(colors.begin(), colors.end()) - colors.begin());
-}
-
-/// One stage of one call, which every pass of the refinement walks.
-struct StageRef {
-  int communicator = 0;
-  std::size_t call = 0, stage = 0;
-  const Schedule* schedule = nullptr;
-};
-
-/// Colour refinement: members (endpoints of communicators, in lanes) and links start with colours by their own
-/// properties. Each pass mixes into a colour those of all messages that a member takes part in, or that a link carries.
-/// Colours are classes once a pass splits none.
-class ColorRefinement {
+/// Builds the quotient from the classes.
+class QuotientBuilder {
  public:
-  ColorRefinement(const FabricGraph& fabric, std::span<const Job> jobs) : fabric_(fabric) {
-    for (const Job& job : jobs)
-      for (const Communicator& communicator : job.communicators) add_communicator(communicator);
-    for (const DirectedLink& link : fabric.links()) links_.push_back(with(Color{1}, link.bandwidth.si));
-  }
+  QuotientBuilder(const FabricGraph& fabric, std::span<const Job> jobs)
+      : fabric_(fabric), graph_(fabric, jobs), partition_(refine(graph_, member_colors(), link_colors())) {}
 
-  Quotient run() {
-    std::size_t classes = 0;
-    for (std::size_t found = count_distinct(members_) + count_distinct(links_); found != classes;) {
-      classes = found;
-      refine_once();
-      found = count_distinct(members_) + count_distinct(links_);
-    }
-    return build();
+  Quotient build() {
+    quotient_.members = static_cast<std::int64_t>(graph_.members());
+    for (const std::size_t link : partition_.first_link)
+      quotient_.link_bandwidths.push_back(fabric_.links()[link].bandwidth.si);
+    quotient_.link_of_class = partition_.first_link;
+    for (std::size_t number = 0; number < graph_.communicators().size(); ++number) add_communicator(number);
+    add_transfers();
+    for (auto& calls : quotient_.calls)
+      for (QuotientCall& call : calls)
+        for (QuotientStage& stage : call.stages) list_by_class(stage);
+    return std::move(quotient_);
   }
 
  private:
-  void add_communicator(const Communicator& communicator) {
-    const int number = static_cast<int>(communicators_.size());
-    communicators_.push_back(&communicator);
-    first_.push_back(members_.size());
-    const int endpoints = communicator.calls.empty() ? 0 : communicator.calls[0].schedule->endpoints();
-    int lanes = 1;
-    for (const CollectiveCall& call : communicator.calls) lanes = std::max(lanes, call.schedule->lanes());
-    for (int member = 0; member < lanes * endpoints; ++member) {
-      const int lane = member / endpoints, endpoint = member % endpoints;
-      const Endpoint& properties =
-          fabric_.endpoints()[static_cast<std::size_t>(fabric_endpoint(communicator, endpoint))];
-      Color color =
-          with(with(with(Color{2}, static_cast<Color>(number)), properties.memory_bandwidth.si), properties.launch.si);
-      for (const CollectiveCall& call : communicator.calls) {
-        const bool is_rank = static_cast<std::size_t>(endpoint) < call.arrivals.size();
-        color = is_rank ? with(color, call.arrivals[static_cast<std::size_t>(endpoint)].si) : with(color, Color{3});
-        color = with(color, Color{lane < call.schedule->lanes() ? 0U : 1U});
+  const Endpoint& endpoint(const Communicator& communicator, int number) const {
+    return fabric_.endpoints()[static_cast<std::size_t>(MessageGraph::fabric_endpoint(communicator, number))];
+  }
+
+  /// What distinguishes members apart from their messages.
+  std::vector<Color> member_colors() const {
+    std::vector<Color> colors;
+    for (std::size_t number = 0; number < graph_.communicators().size(); ++number) {
+      const Communicator& communicator = *graph_.communicators()[number];
+      const int count = static_cast<int>(graph_.first_member(number + 1) - graph_.first_member(number));
+      for (int member = 0; member < count; ++member) {
+        const int endpoints = communicator.calls[0].schedule->endpoints();
+        const int lane = member / endpoints, at = member % endpoints;
+        const Endpoint& properties = endpoint(communicator, at);
+        Color color = with(with(with(Color{2}, static_cast<Color>(number)), properties.memory_bandwidth.si),
+                           properties.launch.si);
+        for (const CollectiveCall& call : communicator.calls) {
+          const bool is_rank = static_cast<std::size_t>(at) < call.arrivals.size();
+          color = is_rank ? with(color, call.arrivals[static_cast<std::size_t>(at)].si) : with(color, Color{3});
+          color = with(color, Color{lane < call.schedule->lanes() ? 0U : 1U});
+        }
+        colors.push_back(color);
       }
-      members_.push_back(color);
     }
-    for (std::size_t call = 0; call < communicator.calls.size(); ++call) {
-      const Schedule& schedule = *communicator.calls[call].schedule;
-      for (std::size_t stage = 0; stage < schedule.stages().size(); ++stage)
-        stages_.push_back({number, call, stage, &schedule});
-    }
+    return colors;
   }
 
-  /// The fabric's endpoint of a communicator's endpoint.
-  static int fabric_endpoint(const Communicator& communicator, int endpoint) {
-    return communicator.members.empty() ? endpoint : communicator.members[static_cast<std::size_t>(endpoint)];
+  std::vector<Color> link_colors() const {
+    std::vector<Color> colors;
+    for (const DirectedLink& link : fabric_.links()) colors.push_back(with(Color{1}, link.bandwidth.si));
+    return colors;
   }
 
-  /// Calls `visit(transfer, source member, destination member, colour of the transfer)` for each transfer of one round,
-  /// with the transfer's paths in paths_.
-  template <class Visit>
-  void walk(const StageRef& ref, std::size_t number, Visit visit) {
-    const Communicator& communicator = *communicators_[static_cast<std::size_t>(ref.communicator)];
-    const std::size_t first = first_[static_cast<std::size_t>(ref.communicator)];
-    transfers_.clear();
-    ref.schedule->stages()[ref.stage].expand(0, transfers_);
-    for (const Transfer& transfer : transfers_) {
-      fabric_.paths(fabric_endpoint(communicator, transfer.source), fabric_endpoint(communicator, transfer.destination),
-                    paths_);
-      const std::size_t lane =
-          first + static_cast<std::size_t>(transfer.lane) * static_cast<std::size_t>(ref.schedule->endpoints());
-      const std::size_t source = lane + static_cast<std::size_t>(transfer.source);
-      const std::size_t destination = lane + static_cast<std::size_t>(transfer.destination);
-      Color color = with(
-          members_[source] + 3 * mixed(members_[destination]),
-          static_cast<Color>(transfer.length) * 2 + (transfer.reduce ? 1 : 0) + (static_cast<Color>(number) << 44U));
-      for (const Path& path : paths_) {
-        Color path_color = with(std::bit_cast<Color>(path.latency.si) ^ (path.between_nodes ? 5U : 0U),
-                                std::bit_cast<Color>(path.flow_limit.si) + std::bit_cast<Color>(path.share));
-        for (const int link : path.links) path_color = mixed(path_color + links_[static_cast<std::size_t>(link)]);
-        color += path_color;
+  void add_communicator(std::size_t number) {
+    const Communicator& communicator = *graph_.communicators()[number];
+    auto& calls = quotient_.calls.emplace_back(communicator.calls.size());
+    for (std::size_t index = 0; index < calls.size(); ++index) {
+      const Schedule& schedule = *communicator.calls[index].schedule;
+      QuotientCall& call = calls[index];
+      call.start = schedule.cost().start.si;
+      call.eager = schedule.cost().eager;
+      for (const Stage& stage : schedule.stages()) {
+        call.stages.push_back({call.rounds, stage.rounds, {}, {}, {}});
+        call.rounds += stage.rounds;
       }
-      visit(transfer, source, destination, mixed(color));
     }
-  }
-
-  void refine_once() {
-    std::vector<Color> members(members_.size()), links(links_.size());
-    for (std::size_t number = 0; number < stages_.size(); ++number) {
-      walk(stages_[number], number,
-           [&](const Transfer& /*transfer*/, std::size_t source, std::size_t destination, Color color) {
-             members[source] += mixed(color ^ 0x5555U);
-             members[destination] += mixed(color ^ 0xaaaaU);
-             for (std::size_t i = 0; i < paths_.size(); ++i)
-               for (const int link : paths_[i].links) links[static_cast<std::size_t>(link)] += mixed(color + i);
-           });
-    }
-    for (std::size_t i = 0; i < members.size(); ++i) members_[i] = with(members_[i], members[i]);
-    for (std::size_t i = 0; i < links.size(); ++i) links_[i] = with(links_[i], links[i]);
-  }
-
-  /// Numbers classes in the order of their first members, and collects these as their representatives.
-  static std::vector<int> numbered(const std::vector<Color>& colors, std::vector<std::size_t>& representatives) {
-    std::unordered_map<Color, int> numbers_by_color;
-    std::vector<int> numbers(colors.size());
-    for (std::size_t i = 0; i < colors.size(); ++i) {
-      const auto [at, is_new] = numbers_by_color.try_emplace(colors[i], static_cast<int>(numbers_by_color.size()));
-      if (is_new) representatives.push_back(i);
-      numbers[i] = at->second;
-    }
-    return numbers;
-  }
-
-  Quotient build() {
-    std::vector<std::size_t> member_of_class, link_of_class;
-    const std::vector<int> member_class = numbered(members_, member_of_class);
-    const std::vector<int> link_class = numbered(links_, link_of_class);
-    Quotient quotient;
-    quotient.members = static_cast<std::int64_t>(members_.size());
-    for (const std::size_t link : link_of_class) quotient.link_bandwidths.push_back(fabric_.links()[link].bandwidth.si);
-    quotient.link_of_class = link_of_class;
-    for (std::size_t number = 0; number < communicators_.size(); ++number) add_ranks(number, member_class, quotient);
-    for (std::size_t number = 0; number < stages_.size(); ++number) {
-      const StageRef& ref = stages_[number];
-      auto& calls = quotient.calls[static_cast<std::size_t>(ref.communicator)];
-      calls[ref.call].stages.push_back(
-          stage_of(number, member_class, link_class, member_of_class, link_of_class, quotient.ranks.size()));
-      QuotientStage& stage = calls[ref.call].stages.back();
-      stage.first_round = calls[ref.call].rounds;
-      calls[ref.call].rounds += stage.rounds;
-    }
-    return quotient;
-  }
-
-  void add_ranks(std::size_t number, const std::vector<int>& member_class, Quotient& quotient) {
-    const Communicator& communicator = *communicators_[number];
-    auto& calls = quotient.calls.emplace_back(communicator.calls.size());
-    for (std::size_t call = 0; call < calls.size(); ++call) {
-      const ProtocolCost& cost = communicator.calls[call].schedule->cost();
-      calls[call].start = cost.start.si;
-      calls[call].eager = cost.eager;
-    }
-    auto& classes = quotient.class_of.emplace_back();
-    const std::size_t last = number + 1 < first_.size() ? first_[number + 1] : members_.size();
-    for (std::size_t member = first_[number]; member < last; ++member) {
-      classes.push_back(member_class[member]);
-      if (member_class[member] < static_cast<int>(quotient.ranks.size())) continue;
+    auto& classes = quotient_.class_of.emplace_back();
+    for (std::size_t member = graph_.first_member(number); member < graph_.first_member(number + 1); ++member) {
+      classes.push_back(partition_.class_of_member[member]);
+      if (classes.back() < static_cast<int>(quotient_.ranks.size())) continue;
       const int endpoints = communicator.calls[0].schedule->endpoints();
-      const int endpoint = static_cast<int>(member - first_[number]) % endpoints;
-      const int lane = static_cast<int>(member - first_[number]) / endpoints;
+      const int place = static_cast<int>(member - graph_.first_member(number));
+      const int at = place % endpoints, lane = place / endpoints;
       QuotientRank rank;
       rank.communicator = static_cast<int>(number);
-      const Endpoint& properties =
-          fabric_.endpoints()[static_cast<std::size_t>(fabric_endpoint(communicator, endpoint))];
       for (const CollectiveCall& call : communicator.calls) {
-        const bool is_rank = endpoint < call.schedule->ranks();
+        const bool is_rank = at < call.schedule->ranks();
         rank.takes_part.push_back(lane < call.schedule->lanes());
-        rank.issue.push_back(is_rank ? call.arrivals[static_cast<std::size_t>(endpoint)].si : -1);
+        rank.issue.push_back(is_rank ? call.arrivals[static_cast<std::size_t>(at)].si : -1);
       }
-      rank.launch = properties.launch.si;
-      quotient.ranks.push_back(std::move(rank));
+      rank.launch = endpoint(communicator, at).launch.si;
+      quotient_.ranks.push_back(std::move(rank));
     }
   }
 
-  QuotientStage stage_of(std::size_t number, const std::vector<int>& member_class, const std::vector<int>& link_class,
-                         const std::vector<std::size_t>& member_of_class, const std::vector<std::size_t>& link_of_class,
-                         std::size_t classes) {
-    const StageRef& ref = stages_[number];
-    const ProtocolCost& cost = ref.schedule->cost();
-    QuotientStage stage;
-    stage.rounds = ref.schedule->stages()[ref.stage].rounds;
-    stage.of_class.resize(classes);
+  const ProtocolCost& cost_of(const MessageKind& kind) const {
+    return graph_.communicators()[static_cast<std::size_t>(kind.communicator)]->calls[kind.call].schedule->cost();
+  }
+
+  void add_transfers() {
     std::unordered_map<Color, std::size_t> numbers_by_color;
-    walk(ref, number, [&](const Transfer& transfer, std::size_t source, std::size_t destination, Color color) {
-      const auto [at, is_new] = numbers_by_color.try_emplace(color, stage.transfers.size());
-      const int from = member_class[source], to = member_class[destination];
-      if (is_new) stage.transfers.push_back(new_class(transfer, from, to, cost, link_class));
-      QuotientTransfer& same_class = stage.transfers[at->second];
-      if (transfer.reduce && !cost.reduction_is_free && member_of_class[static_cast<std::size_t>(to)] == destination) {
-        const Communicator& communicator = *communicators_[static_cast<std::size_t>(ref.communicator)];
-        const auto& endpoint =
-            fabric_.endpoints()[static_cast<std::size_t>(fabric_endpoint(communicator, transfer.destination))];
-        same_class.adding +=
-            static_cast<double>(transfer.length) * kMemoryBytesPerReducedByte / endpoint.memory_bandwidth.si;
+    for (std::size_t i = 0; i < graph_.messages().size(); ++i) {
+      const Message& message = graph_.messages()[i];
+      const MessageKind& kind = graph_.kinds()[message.kind];
+      const auto [at, is_new] = numbers_by_color.try_emplace(partition_.message_colors[i], quotient_.transfers.size());
+      if (is_new) {
+        auto& stages = quotient_.calls[static_cast<std::size_t>(kind.communicator)][kind.call].stages;
+        for (int stage = kind.first_stage; stage < kind.end_stage; ++stage)
+          stages[static_cast<std::size_t>(stage)].transfers.push_back(static_cast<int>(at->second));
+        quotient_.transfers.push_back(new_class(i));
       }
-      for (std::size_t i = 0; i < paths_.size(); ++i) {
-        for (const int link : paths_[i].links) {
-          const int of = link_class[static_cast<std::size_t>(link)];
-          if (link_of_class[static_cast<std::size_t>(of)] != static_cast<std::size_t>(link)) continue;
-          for (LinkUse& use : same_class.flows[i].uses)
-            if (use.link == of) use.weight += 1;
-        }
-      }
-    });
-    for (std::size_t i = 0; i < stage.transfers.size(); ++i) {
-      stage.of_class[static_cast<std::size_t>(stage.transfers[i].source)].push_back(static_cast<int>(i));
-      stage.of_class[static_cast<std::size_t>(stage.transfers[i].destination)].push_back(static_cast<int>(i));
+      count(i, quotient_.transfers[at->second]);
     }
-    return stage;
   }
 
-  /// The class of transfers that begins with this one. Its links have no weights yet: stage_of() counts the messages of
-  /// the class on the representative of each class of links.
-  QuotientTransfer new_class(const Transfer& transfer, int from, int to, const ProtocolCost& cost,
-                             const std::vector<int>& link_class) const {
-    QuotientTransfer same_class{from, to, 0, {}};
-    for (const Path& path : paths_) {
+  /// The class of messages that begins with this one. Its links have no weights yet.
+  QuotientTransfer new_class(std::size_t index) const {
+    const Message& message = graph_.messages()[index];
+    const MessageKind& kind = graph_.kinds()[message.kind];
+    const ProtocolCost& cost = cost_of(kind);
+    QuotientTransfer same_class{
+        partition_.class_of_member[message.source], partition_.class_of_member[message.destination], 0, {}};
+    graph_.each_path(index, [&](int /*number*/, std::size_t path_kind, std::span<const int> links) {
+      const PathKind& path = graph_.path_kinds()[path_kind];
       QuotientFlow flow;
-      flow.bytes = static_cast<double>(transfer.length) * path.share * cost.wire;
+      flow.bytes = static_cast<double>(kind.length) * path.share * cost.wire;
       flow.latency = latency_of(path, cost).si;
       const BytesPerSecond protocols = path.between_nodes ? cost.flow_between : cost.flow_inside;
       flow.limit = std::min(path.flow_limit, protocols).si;
       flow.limit_is_protocols = protocols < path.flow_limit;
-      for (const int link : path.links) {
-        const int of = link_class[static_cast<std::size_t>(link)];
+      for (const int link : links) {
+        const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
         if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == of; }))
           flow.uses.push_back({of, 0});
       }
       same_class.flows.push_back(std::move(flow));
-    }
+    });
     return same_class;
   }
 
+  /// Counts a message of a class where it crosses the first link of a class of links, and where it reaches the first
+  /// member of a class of ranks.
+  void count(std::size_t index, QuotientTransfer& same_class) const {
+    const Message& message = graph_.messages()[index];
+    const MessageKind& kind = graph_.kinds()[message.kind];
+    const auto to = static_cast<std::size_t>(same_class.destination);
+    if (kind.reduce && !cost_of(kind).reduction_is_free && partition_.first_member[to] == message.destination) {
+      const auto number = static_cast<std::size_t>(kind.communicator);
+      const Communicator& communicator = *graph_.communicators()[number];
+      const auto endpoints = static_cast<std::size_t>(communicator.calls[kind.call].schedule->endpoints());
+      const auto at = static_cast<int>((message.destination - graph_.first_member(number)) % endpoints);
+      same_class.adding += static_cast<double>(kind.length) * kMemoryBytesPerReducedByte /
+                           endpoint(communicator, at).memory_bandwidth.si;
+    }
+    graph_.each_path(index, [&](int number, std::size_t /*kind*/, std::span<const int> links) {
+      for (const int link : links) {
+        const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
+        if (partition_.first_link[static_cast<std::size_t>(of)] != static_cast<std::size_t>(link)) continue;
+        for (LinkUse& use : same_class.flows[static_cast<std::size_t>(number)].uses)
+          if (use.link == of) use.weight += 1;
+      }
+    });
+  }
+
+  void list_by_class(QuotientStage& stage) const {
+    stage.first_of_class.assign(quotient_.ranks.size() + 1, 0);
+    const auto each_end = [&](auto visit) {
+      for (int place = 0; place < static_cast<int>(stage.transfers.size()); ++place) {
+        const QuotientTransfer& transfer = quotient_.transfer(stage, place);
+        visit(static_cast<std::size_t>(transfer.source), place);
+        visit(static_cast<std::size_t>(transfer.destination), place);
+      }
+    };
+    each_end([&](std::size_t of, int /*place*/) { ++stage.first_of_class[of + 1]; });
+    for (std::size_t i = 1; i < stage.first_of_class.size(); ++i)
+      stage.first_of_class[i] += stage.first_of_class[i - 1];
+    std::vector<int> next(stage.first_of_class.begin(), stage.first_of_class.end() - 1);
+    stage.of_class.resize(2 * stage.transfers.size());
+    each_end([&](std::size_t of, int place) { stage.of_class[static_cast<std::size_t>(next[of]++)] = place; });
+  }
+
   const FabricGraph& fabric_;
-  std::vector<const Communicator*> communicators_;
-  std::vector<std::size_t> first_;  // by communicator: its first member
-  std::vector<StageRef> stages_;
-  std::vector<Color> members_, links_;
-  std::vector<Transfer> transfers_;
-  std::vector<Path> paths_;
+  MessageGraph graph_;
+  EquitablePartition partition_;
+  Quotient quotient_;
 };
 
 }  // namespace
 
 Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs) {
-  return ColorRefinement(fabric, jobs).run();
+  return QuotientBuilder(fabric, jobs).build();
 }
 
 }  // namespace ganymede::sim

@@ -36,10 +36,14 @@ struct QuotientTransfer {
 /// A stage of a schedule. Its rounds are alike.
 struct QuotientStage {
   std::int64_t first_round = 0, rounds = 0;
-  std::vector<QuotientTransfer> transfers;
-  /// For each class of ranks the indices of its transfers; an index is listed twice if the class is both source and
-  /// destination.
-  std::vector<std::vector<int>> of_class;
+  std::vector<int> transfers;  ///< indices into Quotient::transfers
+  /// The places in `transfers` of those of class c are of_class[first_of_class[c]] ... of_class[first_of_class[c + 1] -
+  /// 1]; a place is listed twice in a row if the class is both source and destination.
+  std::vector<int> first_of_class, of_class;
+
+  std::span<const int> of(std::size_t rank_class) const {
+    return {of_class.data() + first_of_class[rank_class], of_class.data() + first_of_class[rank_class + 1]};
+  }
 };
 
 struct QuotientCall {
@@ -61,13 +65,18 @@ struct Quotient {
   std::vector<double> link_bandwidths;           ///< by class of links, bytes per second
   std::vector<std::size_t> link_of_class;        ///< the link that represents each class of links
   std::vector<QuotientRank> ranks;               ///< classes of ranks, in the order of their first members
+  std::vector<QuotientTransfer> transfers;       ///< classes of messages
   std::vector<std::vector<QuotientCall>> calls;  ///< by communicator and call
   /// For each communicator the classes of its endpoints, lane after lane.
   std::vector<std::vector<int>> class_of;
   std::int64_t members = 0;  ///< endpoints x lanes, of all communicators
+
+  const QuotientTransfer& transfer(const QuotientStage& stage, int place) const {
+    return transfers[static_cast<std::size_t>(stage.transfers[static_cast<std::size_t>(place)])];
+  }
 };
 
-/// Finds the classes by colour refinement over one round of every stage.
+/// Finds the classes by colour refinement (color_refinement.hpp).
 Quotient quotient_of(const FabricGraph& fabric, std::span<const Job> jobs);
 
 }  // namespace ganymede::sim

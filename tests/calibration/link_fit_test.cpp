@@ -9,6 +9,8 @@
 namespace ganymede::calibration {
 namespace {
 
+constexpr StatedBandwidth kStated{BytesPerSecond{50e9}};
+
 /// The model of a ring of four: six rounds, each of a latency and a quarter of the bytes.
 Seconds ring_of_four(Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
   return 6 * latency + 1.5 * (Bytes{static_cast<double>(bytes)} / bandwidth);
@@ -25,7 +27,7 @@ TEST(LinkFit, RecoversWhatMadeTheSamples) {
   for (const double latency : {1e-6, 50e-6})
     for (const double bandwidth : {1e9, 200e9}) {
       const auto samples = samples_of(ring_of_four, Seconds{latency}, BytesPerSecond{bandwidth});
-      const LinkFit fit = fit_links(samples, ring_of_four);
+      const LinkFit fit = fit_links(samples, ring_of_four, kStated);
       EXPECT_NEAR(fit.latency.si / latency, 1, 1e-5);
       EXPECT_NEAR(fit.bandwidth.si / bandwidth, 1, 1e-5);
       EXPECT_TRUE(fit.meets_ends);
@@ -38,6 +40,28 @@ TEST(LinkFit, RecoversWhatMadeTheSamples) {
     }
 }
 
+// A scheme that needs half of the bandwidth where links are slow takes the same time at 10 and at 20 GB/s. The stated
+// bandwidth says which it was.
+TEST(LinkFit, TakesTheBandwidthNearestToTheStatedOne) {
+  const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
+    return ring_of_four(latency, bandwidth.si < 15e9 ? 2 * bandwidth : bandwidth, bytes);
+  };
+  const auto samples = samples_of(ring_of_four, Seconds{1e-6}, BytesPerSecond{20e9});
+  EXPECT_NEAR(fit_links(samples, model, {BytesPerSecond{18e9}}).bandwidth.si, 20e9, 1e4);
+  EXPECT_NEAR(fit_links(samples, model, {BytesPerSecond{9e9}}).bandwidth.si, 10e9, 1e4);
+}
+
+TEST(LinkFit, FitsTheLatencyAloneIfTheBandwidthIsKnown) {
+  const auto samples = samples_of(ring_of_four, Seconds{5e-6}, BytesPerSecond{10e9});
+  const LinkFit fit = fit_links(samples, ring_of_four, {BytesPerSecond{20e9}, true});
+  EXPECT_EQ(fit.bandwidth.si, 20e9);
+  EXPECT_FALSE(fit.bandwidth_fitted);
+  EXPECT_NEAR(fit.latency.si / 5e-6, 1, 1e-3);
+  EXPECT_TRUE(fit.samples.front().fitted);
+  EXPECT_FALSE(fit.samples.back().fitted);
+  EXPECT_NEAR(fit.samples.back().predicted / fit.samples.back().measured.time, 0.5, 1e-3);
+}
+
 // The latency grows by steps, which the model knows and a straight line does not.
 TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
   const PredictCollective model = [](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
@@ -48,7 +72,7 @@ TEST(LinkFit, TellsTheErrorOfEachRangeOverWhatWasNotFitted) {
     samples.push_back({bytes, ring_of_four(Seconds{1e-6}, BytesPerSecond{1e9}, bytes)});
   samples[1].time = 1.1 * samples[1].time;
   samples[4].time = samples[4].time / 1.2;
-  const LinkFit fit = fit_links(samples, model);
+  const LinkFit fit = fit_links(samples, model, kStated);
   ASSERT_EQ(fit.errors.size(), 3U);
   EXPECT_EQ(fit.errors[0].samples, 1);  // 8 bytes were fitted
   EXPECT_EQ(fit.errors[1].samples, 2);
@@ -65,13 +89,13 @@ TEST(LinkFit, SaysWhenNoLinkMeetsBothEnds) {
     return Seconds{100e-6} + ring_of_four(latency, bandwidth, bytes);
   };
   const std::vector<CollectiveSample> samples = {{8, Seconds{20e-6}}, {1 << 20, Seconds{2e-3}}};
-  const LinkFit fit = fit_links(samples, model);
+  const LinkFit fit = fit_links(samples, model, kStated);
   EXPECT_FALSE(fit.meets_ends);
   EXPECT_EQ(fit.latency, Seconds{0});
   EXPECT_NEAR(fit.samples[1].predicted.si, 2e-3, 1e-7);
   EXPECT_FALSE(fit.predicted_at_no_cost);
   const std::vector<CollectiveSample> too_fast = {{8, Seconds{20e-6}}, {1 << 20, Seconds{50e-6}}};
-  EXPECT_NEAR(fit_links(too_fast, model).predicted_at_no_cost.value().si, 100e-6, 1e-8);
+  EXPECT_NEAR(fit_links(too_fast, model, kStated).predicted_at_no_cost.value().si, 100e-6, 1e-8);
 }
 
 }  // namespace

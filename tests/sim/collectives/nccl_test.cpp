@@ -34,7 +34,8 @@ TEST(Nccl, TakesLowLatencyForSmallAndBandwidthForLarge) {
   for (const int nodes : {1, 2, 4}) {
     EXPECT_EQ(choice(a100(nodes), 8).protocol, NcclProtocol::ll);
     EXPECT_EQ(choice(a100(nodes), std::int64_t{1} << 32).protocol, NcclProtocol::simple);
-    EXPECT_EQ(choice(a100(nodes), std::int64_t{1} << 32).algorithm, NcclAlgorithm::ring);
+    EXPECT_EQ(choice(a100(nodes), std::int64_t{1} << 32).algorithm,
+              nodes == 2 ? NcclAlgorithm::tree : NcclAlgorithm::ring);
     EXPECT_EQ(choice(a100(nodes), 4 << 20).protocol, NcclProtocol::ll128);
   }
   EXPECT_EQ(choice(a100(64), 8).algorithm, NcclAlgorithm::tree);  // 1,024 hops against 20
@@ -133,16 +134,117 @@ TEST(Nccl, EfaSendsShortMessagesInPackets) {
   const auto limit = [&](std::int64_t bytes) {
     return planned(topology, bytes, "2.9.9/ring/simple").cost().flow_between.si;
   };
-  EXPECT_EQ(limit(std::int64_t{256} << 20), std::numeric_limits<double>::infinity());
-  EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (1.2e-6 + 1048576 / 6.9e9), 1e6);
-  EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 6.9e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
+  EXPECT_NEAR(limit(std::int64_t{256} << 20), 0.88 * 12.5e9, 1);  // the payload of one NIC
+  // A message takes 1.2 us of libfabric, 3 us of NCCL's proxy, and its packets.
+  EXPECT_NEAR(limit((std::int64_t{256} << 20) - 16), 1048576 / (4.2e-6 + 1048576 / 6.9e9), 1e6);
+  EXPECT_NEAR(limit(16 << 20), 65536 / (4.2e-6 + 65536 / 6.9e9), 1e3);  // 16 MiB / 16 ranks / 8 channels / 2 slices
   EXPECT_EQ(limit(8), limit(1024));
+  topology.nccl.gpu_direct = false;  // nothing is flushed
+  EXPECT_NEAR(limit(16 << 20), 65536 / (1.2e-6 + 65536 / 6.9e9), 1e3);
   // Other networks have no packets, and neither have Hopper's instances, which write by RDMA.
   for (const bool efa : {false, true}) {
     topology.nccl.efa = efa;
     if (efa) topology.nccl.generation = NcclMachine::Generation::hopper;
-    EXPECT_EQ(limit(16 << 20), std::numeric_limits<double>::infinity());
+    EXPECT_NEAR(limit(16 << 20), (efa ? 0.88 : 0.94) * 12.5e9, 1);
   }
+}
+
+// ---- trees and switches ----
+
+/// Eight Hopper GPUs behind reducing switches in each node.
+Topology hopper(int nodes) {
+  Topology topology = clustered(8 * nodes, 8);
+  topology.rails = 8;
+  topology.node_switch = true;
+  topology.nccl = {
+      NcclMachine::Generation::hopper, NcclMachine::Inside::nvlink_switch, 370.8_GB_per_s, 400_GB_per_s, 8, 15_us};
+  topology.nccl.inside_latency = 3.4_us;
+  return topology;
+}
+
+// A rank sends a chunk to the switch in each round, and gets one from it: chunks + 1 rounds, of which each pays what
+// remains of a hop's latency. Their sum must be the latency of one way up and down, 25 us by the tuner's table.
+TEST(Nccl, LatencyIsPaidByDepthAndNotByChunk) {
+  for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64} << 20, std::int64_t{8} << 30}) {
+    const Schedule nvls = planned(hopper(1), bytes, "nvls");
+    const double hop = nvls.cost().inside.si + 3.4e-6 / 2;  // the platform's latency to the switch is half of a pair's
+    EXPECT_NEAR(static_cast<double>(nvls.rounds()) * hop, 25e-6, 1e-9) << bytes;
+  }
+  // Trees: the hops of the longest way up and down. Seven of 4 us (the platform's 3.4 and 0.6 of the table) on one
+  // node.
+  const Schedule tree = planned(a100(1), 64 << 20, "tree/simple");
+  const double chunks = static_cast<double>(tree.rounds()) - 13;
+  EXPECT_NEAR(tree.cost().inside.si * (14 + chunks - 1), 14 * 0.6e-6, 1e-9);
+}
+
+// Each GPU sends its bytes to the switch and an eighth to all others, and receives as much.
+TEST(Nccl, SwitchesCarryTheBytesOnceAndAShareAgain) {
+  for (const int gpus : {4, 8}) {
+    Topology topology = hopper(1);
+    topology.ranks = topology.gpus_per_node = gpus;
+    EXPECT_NEAR(nccl_switch_rate(topology).si, 0.827 * 370.8e9 / (1 + 1.0 / gpus), 1);
+  }
+  EXPECT_NEAR(planned(hopper(1), 1 << 30, "nvls").cost().flow_inside.si, nccl_switch_rate(hopper(1)).si, 1);
+  // What NCCL 2.27 chose for 8 GiB on 4 to 8 of eight H200 (stas00/ml-engineering network/README.md).
+  for (int gpus = 4; gpus <= 8; ++gpus) {
+    Topology topology = hopper(1);
+    topology.ranks = topology.gpus_per_node = gpus;
+    EXPECT_EQ(choice(topology, std::int64_t{8} << 30, "2.27.7").algorithm,
+              gpus == 4 ? NcclAlgorithm::ring : NcclAlgorithm::nvls)
+        << gpus;
+  }
+}
+
+// NVLSTree: each GPU is the head of two trees on a sixteenth of the bytes, so all NICs work, and both of two nodes send
+// all bytes once.
+TEST(Nccl, TreesOverSwitchesUseTheNicOfEachGpu) {
+  for (const int nodes : {2, 3, 4}) {
+    const Schedule schedule = planned(hopper(nodes), 1 << 20, "nvls-tree");
+    EXPECT_EQ(schedule.lanes(), 16);
+    EXPECT_TRUE(is_complete(schedule, Collective::all_reduce)) << nodes;
+  }
+  const Topology two = hopper(2);
+  const Schedule schedule = planned(two, 1 << 20, "nvls-tree");
+  std::vector<std::int64_t> sent(16);
+  std::vector<Transfer> transfers;
+  for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+    schedule.round(round, transfers);
+    for (const Transfer& transfer : transfers)
+      if (transfer.source < 16 && transfer.destination < 16)
+        sent[static_cast<std::size_t>(transfer.source)] += transfer.length;
+  }
+  EXPECT_THAT(sent, testing::Each(schedule.bytes() / 8));
+  EXPECT_EQ(choice(two, std::int64_t{8} << 30).algorithm, NcclAlgorithm::nvls_tree);
+  EXPECT_FALSE(choose_nccl(two, 1 << 30, *parse_nccl_options("2.17.1/nvls-tree")));
+  EXPECT_FALSE(choose_nccl(hopper(1), 1 << 30, *parse_nccl_options("nvls-tree")));
+}
+
+// Between two nodes a tree's NVLinks may carry twice what its NICs carry, so the tuner counts 0.92 x 100 / 2 GB/s, and
+// 16/30 of 50 GB/s for a ring.
+TEST(Nccl, TreesWinBetweenTwoNodes) {
+  const Seconds tree = choice(a100(2), std::int64_t{1} << 36, "tree/simple").estimate;
+  EXPECT_NEAR((std::int64_t{1} << 36) / tree.si, 0.92 * 100e9 / 2, 1e9);
+  EXPECT_EQ(choice(a100(2), std::int64_t{1} << 36).algorithm, NcclAlgorithm::tree);
+  EXPECT_EQ(choice(a100(4), std::int64_t{1} << 36).algorithm, NcclAlgorithm::ring);
+}
+
+TEST(Nccl, LinesOf128BytesAreSlowerThanNvlinksBeforeHopper) {
+  const double rate = planned(a100(1), 8 << 20, "ring/ll128").cost().flow_inside.si;
+  EXPECT_NEAR(rate, 0.74 / 0.92 * 240e9 / 2, 1e3);  // payload times wire, on two lanes
+  Topology topology = a100(1);
+  topology.nccl.generation = NcclMachine::Generation::hopper;
+  EXPECT_EQ(planned(topology, 8 << 20, "ring/ll128").cost().flow_inside.si, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(planned(a100(1), 8 << 20, "ring/simple").cost().flow_inside.si, std::numeric_limits<double>::infinity());
+}
+
+TEST(Nccl, OnlySimpleWaitsForTheReceiver) {
+  Topology topology = hopper(2);
+  const auto between = [&](const char* variant) { return planned(topology, 1 << 20, variant).cost().between; };
+  const Seconds ll = between("ring/ll"), simple = between("ring/simple");
+  topology.nccl.rendezvous = 400_us;  // which is part of the path
+  EXPECT_NEAR((between("ring/ll") - ll).si, -400e-6, 1e-12);
+  EXPECT_NEAR((between("ring/simple") - simple).si, 0, 1e-12);
+  EXPECT_FALSE(choose_nccl(topology, 1 << 20, *parse_nccl_options("ll128")));
 }
 
 TEST(Nccl, LlGoesInPassesOfItsBuffer) {

@@ -97,5 +97,26 @@ TEST(CollectiveBenchmark, RefusesWhatTheSchemeCannotServe) {
               HasSubstr("reduces"));
 }
 
+// Eight Hopper GPUs behind switches that reduce. A reduction in the switches moves 9/8 of the bytes at 0.827 of the
+// NVLinks' rate, and its latency is paid once, not for each of its chunks; it takes no longer than a ring.
+TEST(CollectiveBenchmark, ReductionInSwitchesPaysItsLatencyOnce) {
+  platforms::Platform platform = platform_of(R"("gpus": 8, "gpu_links": {"kind": "nvswitch", "bandwidth": "370.8GB/s",
+      "latency": "3.4us", "reduces": true})");
+  platform.gpus[0].family = "H100";
+  const FabricGraph fabric(platform, platform.instance("node"), 1, 8);
+  const auto time = [&](const char* scheme, std::int64_t bytes) {
+    return CollectiveBenchmark(fabric, request(scheme, bytes)).run(CollectiveFidelity::folded).time.si;
+  };
+  const double rate = 0.827 * 370.8e9 * 8 / 9;
+  for (const double mebibytes : {32, 256, 2048}) {
+    const auto bytes = static_cast<std::int64_t>(mebibytes * 1048576);
+    // Chunks of 16 channels and eight heads: 32, 64 and 128 KiB each. One fills the pipeline, one the buffer.
+    const double chunks = 16 * 8 * (mebibytes == 32 ? 32 : mebibytes == 256 ? 64 : 128) * 1024;
+    const double expected = 25e-6 + (static_cast<double>(bytes) + 2 * chunks) / rate;
+    EXPECT_NEAR(time("nccl:nvls", bytes) / expected, 1, 0.02) << mebibytes;
+    EXPECT_LT(time("nccl", bytes), 1.01 * time("nccl:ring", bytes)) << mebibytes;
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::sim

@@ -139,6 +139,19 @@ TEST(FabricGraph, AMeshUsesItsLinksAndFindsDisjointRings) {
   }
 }
 
+// The fifth of five GPUs has links to GPU 0 only, so no ring closes. Then GPU 0 relays what is between it and the
+// others, instead of the host.
+TEST(FabricGraph, AGpuRelaysWhereAMeshAllowsNoRing) {
+  const platforms::Platform platform =
+      platform_of(std::string(kCubeMesh) + R"(, "host_link": {"bandwidth": "12GB/s", "latency": "1us"})");
+  const FabricGraph five(platform, platform.instance("node"), 1, 5), six(platform, platform.instance("node"), 1, 6);
+  EXPECT_TRUE(five.topology().rings.empty());
+  EXPECT_EQ(names(five, 3, 4), (Names{"gpu_link.0-3.down@0", "gpu_link.0-4.up@0"}));
+  EXPECT_EQ(five.topology().nccl.inside_bandwidth, 50_GB_per_s);  // one ring in both directions
+  EXPECT_FALSE(six.topology().rings.empty());
+  EXPECT_EQ(names(six, 3, 4), (Names{"host_link.3.up@0", "host_link.4.down@0"}));
+}
+
 TEST(FabricGraph, AMeshInPiecesIsRefused) {
   const platforms::Platform platform = platform_of(
       R"("gpus": 3, "gpu_links": {"kind": "mesh", "bandwidth": "25GB/s", "latency": "1us", "links": [[0, 1, 1]]})");
@@ -155,6 +168,20 @@ TEST(FabricGraph, RailsGiveEachGpuItsNic) {
   EXPECT_EQ(names(graph, 1, 7), (Names{"nic.0.0.up", "nic.1.1.down"}));
   EXPECT_EQ(path(graph, 0, 4).flow_limit, 4_GB_per_s);
   EXPECT_EQ(graph.topology().rails, 2);
+}
+
+// A GPU that owns several adapters stripes its messages over all of them, as on p5 with 32 adapters for eight GPUs.
+TEST(FabricGraph, AGpuUsesAllItsAdapters) {
+  const platforms::Platform platform =
+      platform_of(R"("gpus": 2, "gpu_links": {"kind": "nvswitch", "bandwidth": "300GB/s",
+      "latency": "1us"}, "nic": {"bandwidth": "12.5GB/s", "latency": "5us", "count": 8})");
+  const FabricGraph graph(platform, platform.instance("node"), 2, 2);
+  EXPECT_EQ(names(graph, 1, 2), (Names{"nic.0.1.up", "nic.1.0.down"}));
+  EXPECT_EQ(graph.links()[static_cast<std::size_t>(path(graph, 1, 2).links[0])].bandwidth, 50_GB_per_s);
+  EXPECT_EQ(graph.topology().rails, 2);
+  EXPECT_EQ(graph.topology().nccl.between_bandwidth, 100_GB_per_s);
+  const FabricGraph alone(platform, platform.instance("node"), 2, 1);  // the other GPU's adapters stay idle
+  EXPECT_EQ(alone.links()[static_cast<std::size_t>(path(alone, 0, 1).links[0])].bandwidth, 50_GB_per_s);
 }
 
 TEST(FabricGraph, MachinesShareAPhysicalNic) {

@@ -43,9 +43,9 @@ TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
   EXPECT_EQ(ring.calls[0][0].rounds, 6);
   const QuotientStage& reduce_scatter = ring.calls[0][0].stages[0];
   EXPECT_EQ(reduce_scatter.rounds, 3);
-  EXPECT_THAT(reduce_scatter.of_class, ElementsAre(ElementsAre(0, 0)));  // at both ends of the only class of messages
+  EXPECT_THAT(reduce_scatter.of(0), ElementsAre(0, 0));  // at both ends of the only class of messages
   ASSERT_EQ(reduce_scatter.transfers.size(), 1U);
-  const QuotientTransfer& message = reduce_scatter.transfers[0];
+  const QuotientTransfer& message = ring.transfer(reduce_scatter, 0);
   EXPECT_DOUBLE_EQ(message.adding, 3 * 1e6 / 900e9);
   ASSERT_EQ(message.flows.size(), 1U);
   EXPECT_EQ(message.flows[0].bytes, 1e6);
@@ -64,11 +64,12 @@ TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
   EXPECT_THAT(link_names(fabric, one), ElementsAre("nic.0.up", "nic.0.down", "nic.1.up", "nic.1.down"));
   const QuotientStage& gather = one.calls[0][0].stages[0];
   ASSERT_EQ(gather.transfers.size(), 1U);
-  EXPECT_EQ(gather.transfers[0].source, 1);
-  EXPECT_EQ(gather.transfers[0].destination, 0);
-  EXPECT_THAT(gather.transfers[0].adding, DoubleNear(3 * (3 * 1e6 / 900e9), 1e-15));  // three buffers
+  const QuotientTransfer& message = one.transfer(gather, 0);
+  EXPECT_EQ(message.source, 1);
+  EXPECT_EQ(message.destination, 0);
+  EXPECT_THAT(message.adding, DoubleNear(3 * (3 * 1e6 / 900e9), 1e-15));  // three buffers
   std::vector<std::pair<int, double>> uses;
-  for (const LinkUse& use : gather.transfers[0].flows[0].uses) uses.emplace_back(use.link, use.weight);
+  for (const LinkUse& use : message.flows[0].uses) uses.emplace_back(use.link, use.weight);
   EXPECT_THAT(uses, ElementsAre(std::pair(2, 1.0), std::pair(1, 3.0)));  // nic.1.up once, nic.0.down three times
 }
 

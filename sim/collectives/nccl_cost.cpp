@@ -1,0 +1,175 @@
+#include "sim/collectives/nccl_cost.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace ganymede::sim {
+namespace {
+
+constexpr BytesPerSecond kNoLimit{std::numeric_limits<double>::infinity()};
+
+/// Simple cuts each channel's part into chunks of half its buffer: NCCL_BUFFSIZE's default over NCCL_STEPS, times
+/// ALLREDUCE_CHUNKSTEPS (NVIDIA/nccl src/init.cc, src/include/collectives.h).
+constexpr double kMaxChunkBytesSimple = 4.0 * 1024 * 1024 / 2;
+
+/// Share of a chunk's time on NVLink that its last copy, out of the buffer, adds once where SMs copy hardly faster than
+/// the links behind an NVSwitch. On PCIe and on the links of a mesh nothing shows (vTrain's all-reduces on 2 to 8 V100
+/// of a DGX-1-like machine exceed their bandwidth by 20 to 40 us from 16 MiB on). Fitted to the excess over bandwidth
+/// of an nccl-tests all-reduce on 8 x A100-SXM4-80GB (one process a GPU, 2 x 16 MiB .. 4 GiB: 88 us at 16 MiB, 177 us
+/// at 128 MiB, 220 us from 256 MiB on), published in a note of "thanos": a100_8_mpi in bench/nccl_logs.py, which counts
+/// it as used for that.
+constexpr double kLastCopy = 0.65;
+
+/// Share of the NVLinks' rate that a ring with LL128 reaches before Hopper; the tuner assumes 0.92. Fitted to the slope
+/// of the middle sizes of a100_8_mpi (8 to 32 MiB: 178 of 235 GB/s of bus bandwidth) and of vTrain's V100 (63 of 85
+/// GB/s on 4 GPUs, 67 of 87 on 7, 83 of 134 on 8).
+constexpr double kLl128Inside = 0.74;
+
+/// Shares of the NICs' rate that payload reaches in large messages: EFA 87.6 of 100 Gbit/s (p4d_16_efa at 4 GiB),
+/// InfiniBand 188.5 of 200 GB/s (dgxa100_16_ib at 4 GiB), both by nccl-tests on two nodes of eight GPUs.
+constexpr double kEfaPayload = 0.88, kRdmaPayload = 0.94;
+
+bool has_nvlink(const NcclMachine& machine) {
+  return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
+}
+
+bool is_ring_with_simple(const NcclChoice& choice) {
+  return choice.algorithm == NcclAlgorithm::ring && choice.protocol == NcclProtocol::simple;
+}
+
+/// The time that the last copy out of the buffer adds to the start of a collective; kLastCopy has the measurement.
+Seconds last_copy(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  const NcclMachine& machine = topology.nccl;
+  if (machine.inside != NcclMachine::Inside::nvlink_switch || !is_ring_with_simple(choice)) return Seconds{0};
+  const Bytes chunk{
+      std::min(static_cast<double>(bytes) / topology.ranks, kMaxChunkBytesSimple * nccl_channels(topology))};
+  return kLastCopy * (chunk / machine.inside_bandwidth);
+}
+
+/// The number of channels that share a ring over one NIC.
+int channels_of_ring(const Topology& topology) {
+  return std::max(1, nccl_channels(topology) / std::max(1, topology.rails));
+}
+
+/// The bytes of one slice of all channels of a ring: Simple sends a chunk in two slices (ALLREDUCE_SLICESTEPS).
+Bytes slices_of_ring(const Topology& topology, std::int64_t bytes) {
+  const double chunk = static_cast<double>(bytes) / topology.ranks / std::max(1, topology.rails);
+  return Bytes{std::min(chunk, kMaxChunkBytesSimple * channels_of_ring(topology)) / 2};
+}
+
+/// The latency that staging through host memory adds: the first slice is copied there before anything leaves, and the
+/// last slice into the GPU after everything has come.
+Seconds staging(const Topology& topology, std::int64_t bytes, const NcclChoice& choice) {
+  const NcclMachine& machine = topology.nccl;
+  if (machine.staging_bandwidth.si <= 0 || !is_ring_with_simple(choice)) return Seconds{0};
+  return 2 * (slices_of_ring(topology, bytes) / machine.staging_bandwidth);
+}
+
+/// The rate that one EFA endpoint reaches before Hopper's instances; infinite elsewhere. The NIC itself reads messages
+/// from 1 MiB up (FI_EFA_INTER_MIN_READ_MESSAGE_SIZE, ofiwg/libfabric pull request 6048); a CPU posts shorter ones
+/// packet by packet: 1.78, 10.59 and 152 us for 4 KiB, 64 KiB and 1 MiB through one endpoint (ofiwg/libfabric issue
+/// 5694: fi_rdm_tagged_bw between two c5n.18xlarge). With GPUDirect NCCL's proxy also flushes each slice; the tuner
+/// counts 3 us for posting, completing and flushing (src/graph/tuning.cc, getNetOverhead, Intel). A ring has one
+/// endpoint a NIC, and so have both trees over a NIC together.
+BytesPerSecond endpoint_rate(const NcclMachine& machine, Bytes message) {
+  constexpr Bytes kMinMessage{480 * 8}, kReadFrom{1024 * 1024};  // at least 8 bytes a thread (prims_simple.h)
+  constexpr Seconds kPerMessage{1.2e-6}, kProxy{3e-6};
+  constexpr BytesPerSecond kPacketRate{6.9e9};
+  message = std::max(kMinMessage, message);
+  if (!machine.efa || machine.generation >= NcclMachine::Generation::hopper || message >= kReadFrom) return kNoLimit;
+  const Seconds posting = kPerMessage + (machine.gpu_direct ? kProxy : Seconds{0});
+  return message / (posting + message / kPacketRate);
+}
+
+/// The share of all NICs of a node that one of `lanes` lanes may fill with payload.
+BytesPerSecond payload_rate(const Topology& topology, int lanes) {
+  const NcclMachine& machine = topology.nccl;
+  if (topology.nodes() == 1 || machine.sockets || machine.between_bandwidth.si <= 0) return kNoLimit;
+  return (machine.efa ? kEfaPayload : kRdmaPayload) / lanes * machine.between_bandwidth;
+}
+
+/// The rate of a ring's lane with LL128 over NVLinks, in bytes on the wire.
+BytesPerSecond line_rate(const Topology& topology, const NcclChoice& choice, double wire, int lanes) {
+  const NcclMachine& machine = topology.nccl;
+  const bool limited = choice.protocol == NcclProtocol::ll128 && has_nvlink(machine) &&
+                       machine.generation < NcclMachine::Generation::hopper;
+  return limited ? kLl128Inside * wire / lanes * machine.inside_bandwidth : kNoLimit;
+}
+
+/// What a hop between nodes of a ring takes if the tuner's factor applies. The network's rendezvous is no part of it.
+Seconds ring_hop(const Topology& topology, const NcclChoice& choice, double plateau) {
+  const Seconds rendezvous = choice.protocol == NcclProtocol::simple ? topology.nccl.rendezvous : Seconds{0};
+  return plateau * (nccl_between_hop(topology, choice.algorithm, choice.protocol) - rendezvous) + rendezvous;
+}
+
+/// What a hop between nodes adds to the platform's latency.
+Seconds beyond_network(const Topology& topology, Seconds hop) {
+  return hop - topology.nccl.network_latency - topology.nccl.rendezvous;
+}
+
+ProtocolCost of_kernel() {
+  ProtocolCost cost;
+  cost.reduction_is_free = true;  // the kernel adds while it forwards; its bandwidth includes that
+  cost.eager = true;              // the kernel, or the proxy of a NIC, writes into the next GPU's buffer
+  return cost;
+}
+
+}  // namespace
+
+// LL's buffer takes 32 KiB of a channel and rank (NCCL_LL_LINES_PER_THREAD x NCCL_LL_MAX_NTHREADS lines of 8 bytes);
+// more goes in passes, each of which pays the latencies. Between two GPUs over EFA a pass is 128 KiB, as a log shows
+// (aws-samples/aws-do-eks: 185, 363, 719 us for 128, 256, 512 KiB).
+std::int64_t nccl_passes(const PlanRequest& request, const NcclChoice& choice) {
+  constexpr std::int64_t kLlBuffer = 32'768, kMaxPasses = 64;
+  if (choice.protocol != NcclProtocol::ll) return 1;
+  const std::int64_t pass = kLlBuffer * request.topology.ranks * nccl_channels(request.topology);
+  return std::clamp<std::int64_t>((request.bytes + pass - 1) / pass, 1, kMaxPasses);
+}
+
+ProtocolCost nccl_ring_cost(const PlanRequest& request, const NcclChoice& choice, NcclVersion version, int lanes) {
+  const Topology& topology = request.topology;
+  const auto [algorithm, protocol, estimate] = choice;
+  // The tuner's factor applies to rings through nodes of several GPUs. With one GPU a node it does not show in logs
+  // over TCP (aws-samples/aws-do-eks) and EFA (2 x g4dn.8xlarge, terraform-aws-eks-blueprints).
+  const double plateau = topology.gpus_per_node > 1 ? nccl_plateau(topology, request.bytes, algorithm, protocol) : 1;
+  ProtocolCost cost = of_kernel();
+  cost.start = plateau * nccl_base_latency(algorithm, protocol) + last_copy(topology, request.bytes, choice);
+  cost.wire = 1 / nccl_bandwidth_share(topology, algorithm, protocol, version);
+  cost.inside = plateau * nccl_inside_hop(topology, algorithm, protocol) -
+                nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple);
+  cost.between = beyond_network(topology, ring_hop(topology, choice, plateau));
+  cost.between += staging(topology, request.bytes, choice);
+  cost.flow_inside = line_rate(topology, choice, cost.wire, lanes);
+  cost.flow_between = payload_rate(topology, lanes);
+  if (is_ring_with_simple(choice)) {
+    const Bytes slice = slices_of_ring(topology, request.bytes) / channels_of_ring(topology);
+    cost.flow_between = std::min(cost.flow_between, endpoint_rate(topology.nccl, slice));
+  }
+  return cost;
+}
+
+ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice, NcclVersion version,
+                            const NcclPipeline& pipeline, int lanes) {
+  const Topology& topology = request.topology;
+  const bool switches = choice.algorithm != NcclAlgorithm::tree;
+  ProtocolCost cost = of_kernel();
+  cost.start = nccl_base_latency(choice.algorithm, choice.protocol);
+  cost.wire = pipeline.byte_factor() / nccl_bandwidth_share(topology, choice.algorithm, choice.protocol, version);
+  // A hop to the switch of a node takes half of the latency between two GPUs.
+  cost.inside = pipeline.latency_share * pipeline.inside - (switches ? 0.5 : 1) * topology.nccl.inside_latency;
+  cost.between = beyond_network(topology, pipeline.latency_share * pipeline.between);
+  cost.flow_between = payload_rate(topology, lanes);
+  if (choice.protocol == NcclProtocol::simple) {
+    const double chunk = static_cast<double>(request.bytes) / pipeline.real_chunks / nccl_channels(topology);
+    cost.flow_between = std::min(cost.flow_between, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));
+  }
+  if (switches) {
+    const BytesPerSecond rate = nccl_switch_rate(topology);
+    cost.flow_inside = rate / lanes;
+    // The first chunk is copied into a buffer that the switches know, and the last one out of it.
+    cost.start += Bytes{static_cast<double>(request.bytes) / pipeline.real_chunks} / rate;
+  }
+  return cost;
+}
+
+}  // namespace ganymede::sim

@@ -1,0 +1,92 @@
+#include "sim/collectives/nccl_pipeline.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace ganymede::sim {
+namespace {
+
+constexpr std::int64_t kMaxPlannedChunks = 64;
+constexpr std::int64_t kLineChunk = 4096;  ///< planned for protocols that forward each line as it comes
+constexpr int kSwitchChannels = 16;        ///< enough for NVLS at its peak (NVIDIA/nccl src/graph/search.cc)
+
+/// The hops between nodes from a leaf to the root: those of a tree, or the one to the fabric's switch.
+int levels_between(const Topology& topology, NcclAlgorithm algorithm) {
+  if (topology.nodes() == 1) return 0;
+  return algorithm == NcclAlgorithm::nvls ? 1 : static_cast<int>(std::ceil(std::log2(topology.nodes())));
+}
+
+/// The bytes of one chunk of a tree with Simple: an eighth of the buffer, halved while too few chunks would fill the
+/// depth of the tree (NVIDIA/nccl src/enqueue.cc, calcCollChunking).
+double tree_chunk(double bytes_of_channel, int depth) {
+  double chunk = 512.0 * 1024;
+  while (bytes_of_channel / chunk < 8 * depth && chunk > 128.0 * 1024) chunk /= 2;
+  while (bytes_of_channel / chunk < 4 * depth && chunk > 64.0 * 1024) chunk /= 2;
+  while (bytes_of_channel / chunk < depth && chunk > 32.0 * 1024) chunk /= 2;
+  return chunk;
+}
+
+/// The bytes that all channels and heads of NVLS or NVLSTree send as one chunk (the same source).
+double switch_chunks(const Topology& topology, double bytes, NcclAlgorithm algorithm) {
+  const double heads = kSwitchChannels * static_cast<double>(topology.gpus_per_node);
+  constexpr double kKiB = 1024;
+  double chunk = 128 * kKiB;
+  if (algorithm == NcclAlgorithm::nvls) {
+    if (bytes < 64 * heads * chunk) chunk = 64 * kKiB;
+    if (bytes < 8 * heads * chunk) chunk = std::min(chunk, 32 * kKiB);
+    if (bytes < 2 * heads * chunk) chunk = std::min(chunk, 16 * kKiB);
+  } else {
+    if (topology.nodes() >= 4) chunk = 64 * kKiB;
+    if (bytes < 4 * heads * chunk) chunk = std::min(chunk, 64 * kKiB);
+    if (bytes < heads * chunk) chunk = std::min(chunk, 32 * kKiB);
+  }
+  return heads * chunk;
+}
+
+/// The latency of a hop inside a node: the platform's for a ring with Simple, and what the tables add for the choice.
+Seconds inside_hop(const Topology& topology, const NcclChoice& choice) {
+  return std::max(Seconds{0}, topology.nccl.inside_latency +
+                                  nccl_inside_hop(topology, choice.algorithm, choice.protocol) -
+                                  nccl_inside_hop(topology, NcclAlgorithm::ring, NcclProtocol::simple));
+}
+
+}  // namespace
+
+double NcclPipeline::byte_factor() const {
+  return (1 + filling / real_chunks) / (1 + filling / static_cast<double>(chunks));
+}
+
+NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice) {
+  const Topology& topology = request.topology;
+  const auto bytes = static_cast<double>(request.bytes);
+  const int levels = levels_between(topology, choice.algorithm);
+  NcclPipeline pipeline;
+  int hops = 0;  // inside a node, from a leaf to the root
+  if (choice.algorithm == NcclAlgorithm::tree) {
+    hops = topology.gpus_per_node - 1;
+    const double of_channel = bytes / nccl_channels(topology);
+    pipeline.real_chunks = choice.protocol == NcclProtocol::simple
+                               ? of_channel / tree_chunk(of_channel, std::max(1, hops + levels))
+                               : std::numeric_limits<double>::infinity();
+  } else {
+    // A GPU hands its bytes to the switch of its node, and, between nodes, the switch hands the sum to the GPU that
+    // sends it on. The table's latency is that of the way up and down.
+    hops = choice.algorithm == NcclAlgorithm::nvls ? 1 : 2;
+    pipeline.real_chunks = bytes / switch_chunks(topology, bytes, choice.algorithm);
+  }
+  const bool switches = choice.algorithm != NcclAlgorithm::tree;
+  pipeline.real_chunks = std::max(1.0, pipeline.real_chunks);
+  const double planned = std::isinf(pipeline.real_chunks) ? bytes / kLineChunk : pipeline.real_chunks;
+  pipeline.chunks = static_cast<std::int64_t>(std::clamp(std::ceil(planned), 1.0, double{kMaxPlannedChunks}));
+  pipeline.inside = (switches ? 0.5 / hops : 1) * inside_hop(topology, choice);
+  pipeline.between = nccl_between_hop(topology, choice.algorithm, choice.protocol);
+  pipeline.filling = std::max(0, 2 * (hops + levels) - 1);
+  const Seconds way = 2 * (hops * pipeline.inside + levels * pipeline.between);
+  const Seconds slowest = levels > 0 ? std::max(pipeline.inside, pipeline.between) : pipeline.inside;
+  const Seconds rounds = way + static_cast<double>(pipeline.chunks - 1) * slowest;
+  pipeline.latency_share = rounds.si > 0 ? way / rounds : 1;
+  return pipeline;
+}
+
+}  // namespace ganymede::sim

@@ -1,0 +1,30 @@
+#pragma once
+// The chunks in which NCCL sends bytes through trees and switches, and what they cost. Chunks are in flight together: a
+// latency is paid once for each hop of the longest way, not for each chunk, and the bytes once for each chunk that
+// passes the busiest link, plus those of the chunks that fill the pipeline.
+//
+// A schedule plans a limited number of chunks. An endpoint meets its neighbours in every round, so the rounds of a
+// schedule would pay a latency for each chunk; latencies are therefore scaled so that their sum is that of the way. The
+// bytes are scaled so that a limited number of chunks takes as long as the real number.
+
+#include <cstdint>
+
+#include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/nccl_tuner.hpp"
+
+namespace ganymede::sim {
+
+struct NcclPipeline {
+  std::int64_t chunks = 1;     ///< planned by the schedule
+  double real_chunks = 1;      ///< sent by NCCL; infinite for protocols that forward each line as it comes
+  double filling = 0;          ///< chunks that fill the pipeline: the hops of the longest way, up and down, less one
+  double latency_share = 1;    ///< the share of a hop's latency that a round of the schedule pays
+  Seconds inside{0};           ///< whole latency of a hop inside a node
+  Seconds between{0};          ///< whole latency of a hop between nodes
+  double byte_factor() const;  ///< time of the real chunks over that of the planned ones
+};
+
+/// The pipeline of a tree, NVLS or NVLSTree. Precondition: the algorithm is no ring.
+NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice);
+
+}  // namespace ganymede::sim

@@ -1,0 +1,86 @@
+#pragma once
+// The messages of jobs on a fabric as a graph: which members and which links each message joins. Members are the
+// endpoints of communicators, once for each lane.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "sim/engine/collective_jobs.hpp"
+#include "sim/engine/color.hpp"
+#include "sim/engine/fabric_graph.hpp"
+
+namespace ganymede::sim {
+
+/// A message of some consecutive stages of one call. Its two ends are members.
+struct Message {
+  std::uint32_t source = 0, destination = 0;
+  std::uint32_t kind = 0;   ///< index into MessageGraph::kinds
+  std::uint32_t route = 0;  ///< where its paths begin in MessageGraph::routes
+};
+
+/// What messages of the same stages have in common.
+struct MessageKind {
+  int communicator = 0;
+  std::size_t call = 0;
+  int first_stage = 0, end_stage = 0;  ///< stages [first_stage, end_stage) of the call's schedule
+  std::int64_t length = 0;             ///< bytes
+  bool reduce = false;
+};
+
+class MessageGraph {
+ public:
+  MessageGraph(const FabricGraph& fabric, std::span<const Job> jobs);
+
+  const std::vector<const Communicator*>& communicators() const { return communicators_; }
+  /// The first member of a communicator; for the number of communicators, the number of members.
+  std::size_t first_member(std::size_t communicator) const { return first_[communicator]; }
+  std::size_t members() const { return first_.back(); }
+  const std::vector<Message>& messages() const { return messages_; }
+  const std::vector<MessageKind>& kinds() const { return kinds_; }
+  const std::vector<PathKind>& path_kinds() const { return path_kinds_; }
+  Color color_of_kind(std::size_t kind) const { return kind_colors_[kind]; }
+  Color color_of_path_kind(std::size_t kind) const { return path_kind_colors_[kind]; }
+
+  /// Calls `visit(number, kind of the path, its links)` for each path of a message.
+  template <class Visit>
+  void each_path(std::size_t message, Visit visit) const {
+    const std::size_t end =
+        message + 1 < messages_.size() ? messages_[message + 1].route : static_cast<std::uint32_t>(routes_.size());
+    int number = 0;
+    for (std::size_t at = messages_[message].route; at < end; ++number) {
+      const auto links = static_cast<std::size_t>(routes_[at + 1]);
+      visit(number, static_cast<std::size_t>(routes_[at]), std::span<const int>(&routes_[at + 2], links));
+      at += 2 + links;
+    }
+  }
+
+  /// The number of links that all paths of all messages cross.
+  std::size_t crossings() const { return crossings_; }
+
+  /// The fabric's endpoint of an endpoint of a communicator.
+  static int fabric_endpoint(const Communicator& communicator, int endpoint) {
+    return communicator.members.empty() ? endpoint : communicator.members[static_cast<std::size_t>(endpoint)];
+  }
+
+ private:
+  void add_call(int communicator, std::size_t call);
+  std::uint32_t number_of(const MessageKind& kind);
+  int number_of(const PathKind& kind);
+  void add_route(const std::vector<Path>& paths);
+
+  const FabricGraph& fabric_;
+  std::vector<const Communicator*> communicators_;
+  std::vector<std::size_t> first_;
+  std::vector<Message> messages_;
+  std::vector<MessageKind> kinds_;
+  std::vector<PathKind> path_kinds_;
+  std::vector<Color> kind_colors_, path_kind_colors_;
+  std::unordered_map<Color, int> numbers_by_color_;  // of kinds of both sorts
+  std::vector<int> routes_;                          // of each path: its kind, its number of links, its links
+  std::size_t crossings_ = 0;
+};
+
+}  // namespace ganymede::sim
