@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sim/collectives/host_paths.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
@@ -146,6 +147,7 @@ Schedule plan_nccl(const PlanRequest& request) {
   Schedule schedule(plan.ranks(), plan.endpoints(), plan.bytes(), plan.stages(),
                     protocol_cost(request, choice, options.version));
   schedule.set_lanes(plan.lanes());
+  schedule.set_cost(with_host_limits(request.topology, schedule.lanes(), schedule.cost()));
   const std::string note = nccl_version_note(options.version);
   schedule.set_note(fmt::format("{}, {}{}", to_string(choice.algorithm), to_string(choice.protocol),
                                 note.empty() ? "" : "; " + note));

@@ -1,4 +1,4 @@
-// Tests how a folded simulation skips rounds: it compares its states and tracks which rounds are open.
+// Tests how a folded simulation skips rounds: it compares its states and tracks which messages are open.
 
 #include "sim/engine/steady_state.hpp"
 
@@ -7,15 +7,15 @@
 
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/engine/open_rounds.hpp"
+#include "sim/engine/open_messages.hpp"
 #include "test_platform.hpp"
 
 namespace ganymede::sim {
 namespace {
 
-using testing::ElementsAre;
 using testing::IsEmpty;
-using testing::Key;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 /// A state with one remaining time of 1 us and 1000 bytes on a link of 1 GB/s.
 StateSnapshot snapshot(double time, std::int64_t round) {
@@ -42,31 +42,34 @@ TEST(SteadyState, TheToleranceIsAShareOfTheTimeBetween) {
   EXPECT_FALSE(repeats(snapshot(1, 5), later));
 }
 
-// In reduce-to-one the root and the others are two classes; a round is open until both have left it.
-TEST(OpenRounds, AreOpenFromTheFirstEntryToTheLastLeave) {
+// In reduce-to-one the root and the others are two classes, and each of the two rounds has one class of messages.
+TEST(OpenMessages, KeepTheProgressOfAMessageUntilItIsClosed) {
   const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
   const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
   const Schedule schedule = parse_scheme("reduce-to-one").plan({fabric.topology(), 8, Collective::all_reduce, ""});
   const Job job = job_of(schedule);
   const Quotient quotient = quotient_of(fabric, {&job, 1});
-  OpenRounds rounds(quotient);
-  OpenRound& first = rounds.enter(0, 0, 0);
-  EXPECT_THAT(first.ready, ElementsAre(0));  // one class of messages, of one path each
-  EXPECT_THAT(first.arriving, ElementsAre(1));
-  EXPECT_THAT(first.leaving, ElementsAre(1));
-  first.ready[0] = 1;
-  EXPECT_EQ(&rounds.enter(0, 0, 0), &first);
-  EXPECT_EQ(first.ready[0], 1) << "the second class to enter must not reset the round";
-  rounds.leave(0, 0, 0);
-  rounds.enter(0, 0, 1);
-  EXPECT_THAT(rounds.of_call(0, 0), testing::UnorderedElementsAre(Key(0), Key(1)));
-  rounds.leave(0, 0, 0);
-  EXPECT_THAT(rounds.of_call(0, 0), ElementsAre(Key(1)));
-  rounds.advance(0, 0, 10);
-  EXPECT_THAT(rounds.of_call(0, 0), ElementsAre(Key(11)));
-  rounds.leave(0, 0, 11);
-  rounds.leave(0, 0, 11);
-  EXPECT_THAT(rounds.of_call(0, 0), IsEmpty());
+  OpenMessages messages(quotient);
+  const auto open = [&] {
+    std::vector<std::pair<int, std::int64_t>> keys;
+    messages.each(
+        [&](int transfer, std::int64_t round, const OpenMessage& /*message*/) { keys.emplace_back(transfer, round); });
+    return keys;
+  };
+  OpenMessage& first = messages.open(0, 0);
+  EXPECT_EQ(first.ready, 0);
+  EXPECT_EQ(first.arriving, 1);  // of one path
+  EXPECT_EQ(first.leaving, 1);
+  first.ready = 1;
+  EXPECT_EQ(messages.open(0, 0).ready, 1) << "the second end to enter must not reset the message";
+  messages.open(1, 1);
+  EXPECT_THAT(open(), UnorderedElementsAre(Pair(0, 0), Pair(1, 1)));
+  messages.advance(10);
+  EXPECT_THAT(open(), UnorderedElementsAre(Pair(0, 10), Pair(1, 11)));
+  EXPECT_EQ(messages.open(0, 10).ready, 1);
+  messages.close(0, 10);
+  messages.close(1, 11);
+  EXPECT_THAT(open(), IsEmpty());
 }
 
 }  // namespace
