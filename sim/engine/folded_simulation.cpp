@@ -5,8 +5,8 @@
 
 #include "common/errors.hpp"
 #include "sim/engine/flow_events.hpp"
-#include "sim/engine/open_messages.hpp"
 #include "sim/engine/steady_state.hpp"
+#include "sim/engine/transfer_progress.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -31,7 +31,7 @@ const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round) {
 class FoldedSimulation::Implementation {
  public:
   explicit Implementation(const Quotient& quotient)
-      : quotient_(quotient), solver_(quotient.link_bandwidths), open_(quotient) {
+      : quotient_(quotient), solver_(quotient.link_bandwidths), progress_(quotient) {
     ranks_.resize(quotient.ranks.size());
     done_.resize(quotient.ranks.size());
   }
@@ -93,7 +93,7 @@ class FoldedSimulation::Implementation {
       case FlowEventKind::end_flow:
         return end_flow(event);
       case FlowEventKind::arrive:
-        return arrive(event.subject, event.round);
+        return arrive(event.subject, event.path_index);
       case FlowEventKind::added:
         return done_with_one(static_cast<std::size_t>(event.subject));
     }
@@ -120,11 +120,7 @@ class FoldedSimulation::Implementation {
       if (index == 0) lead_entered_ = true;
       me.pending = 0;
       for (const int transfer : quotient_.transfers_of(index, me.call)) me.pending += is_busy(transfer, round) ? 1 : 0;
-      if (call.eager)
-        enter_eagerly(index, round);
-      else
-        for (const int transfer : quotient_.transfers_of(index, me.call))
-          if (is_busy(transfer, round) && ++open_.open(transfer, round).ready == 2) send(transfer, round);
+      begin_round(index, round);
       if (me.pending > 0) return;
     }
     done_[index].push_back(now_ + skipped_s_);
@@ -136,19 +132,22 @@ class FoldedSimulation::Implementation {
     return transfer_at(transfer).first_round <= round && round < transfer_at(transfer).end_round;
   }
 
-  /// Enters a round of an eager protocol. A class at both ends of a transfer meets it twice in a row: first it sends.
-  void enter_eagerly(std::size_t index, std::int64_t round) {
+  /// Sends what can be sent in a round, and receives what has come. A class at both ends of a transfer meets it twice
+  /// in a row: first it is the source.
+  void begin_round(std::size_t index, std::int64_t round) {
     Rank& me = ranks_[index];
+    const bool eager = calls_of(me)[me.call].eager;
     int sent = -1;
     for (const int i : quotient_.transfers_of(index, me.call)) {
       if (!is_busy(i, round)) continue;
-      const QuotientTransfer& transfer = transfer_at(i);
-      if (transfer.source == static_cast<int>(index) && sent != i) {
+      const bool is_source = transfer_at(i).source == static_cast<int>(index) && sent != i;
+      if (is_source) sent = i;
+      if (!eager) {
+        if (is_source ? progress_.offer(i) : progress_.accept(i)) send(i, round);
+      } else if (is_source) {
         send(i, round);
-        sent = i;
-      } else if (++open_.open(i, round).ready == 2) {
-        open_.close(i, round);
-        if (receive(transfer)) --me.pending;
+      } else if (progress_.accept(i) && receive(transfer_at(i))) {
+        --me.pending;
       }
     }
   }
@@ -156,6 +155,7 @@ class FoldedSimulation::Implementation {
   void send(int index, std::int64_t round) {
     const QuotientTransfer& transfer = transfer_at(index);
     const bool eager = is_eager(transfer);
+    progress_.start(index);
     for (std::size_t i = 0; i < transfer.flows.size(); ++i) {
       const double before = eager ? 0 : transfer.flows[i].latency;
       const FlowEvent start{now_ + before, FlowEventKind::start_flow, index, round, static_cast<int>(i)};
@@ -193,17 +193,15 @@ class FoldedSimulation::Implementation {
     const bool eager = is_eager(transfer);
     if (eager)
       events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, FlowEventKind::arrive,
-                    flow.transfer, flow.round, 0});
-    if (--open_.open(flow.transfer, flow.round).leaving == 0) done_with_one(static_cast<std::size_t>(transfer.source));
-    if (!eager) arrive(flow.transfer, flow.round);
+                    flow.transfer, flow.round, flow.path_index});
+    if (progress_.leave(flow.transfer)) done_with_one(static_cast<std::size_t>(transfer.source));
+    if (!eager) arrive(flow.transfer, flow.path_index);
   }
 
-  void arrive(int index, std::int64_t round) {
+  void arrive(int index, int path) {
     const QuotientTransfer& transfer = transfer_at(index);
-    OpenMessage& message = open_.open(index, round);
-    if (--message.arriving > 0) return;
-    if (is_eager(transfer) && ++message.ready < 2) return;
-    open_.close(index, round);
+    if (!progress_.arrive(index, path)) return;
+    if (is_eager(transfer) && !progress_.offer(index)) return;
     if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
   }
 
@@ -290,10 +288,14 @@ class FoldedSimulation::Implementation {
                           has_round(event) ? event.round - state.round : 0, event.path_index},
                          {event.time - now_, 1}});
     });
-    // Bytes that have come before their destination entered the round.
-    open_.each([&](int transfer, std::int64_t round, const OpenMessage& message) {
-      if (message.arriving == 0 && message.ready == 1) entries.push_back({{-1, round - state.round, transfer}, {0, 1}});
-    });
+    // Messages that have come before their destination entered the round, and parts of messages that have come.
+    for (int transfer = 0; transfer < static_cast<int>(quotient_.transfers.size()); ++transfer) {
+      if (const auto waiting = progress_.waiting(transfer); waiting != 0)
+        entries.push_back({{-1, transfer, waiting}, {0, 1}});
+      const int paths = static_cast<int>(transfer_at(transfer).flows.size());
+      for (int path = 0; paths > 1 && path < paths; ++path)
+        entries.push_back({{-2, transfer, path, progress_.ahead(transfer, path)}, {0, 1}});
+    }
     std::sort(entries.begin(), entries.end());
     for (const auto& [what, value] : entries) {
       state.exact.insert(state.exact.end(), what.begin(), what.end());
@@ -306,7 +308,6 @@ class FoldedSimulation::Implementation {
   void skip_repetitions(std::int64_t rounds, double seconds) {
     skipped_s_ += seconds;
     rounds_skipped_ += rounds * static_cast<std::int64_t>(ranks_.size());
-    open_.advance(rounds);
     for (Rank& rank : ranks_) rank.round += rounds;
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
@@ -319,7 +320,7 @@ class FoldedSimulation::Implementation {
   MaxMinSolver solver_;
   FlowEventQueue events_;
   std::vector<Rank> ranks_;
-  OpenMessages open_;
+  TransferProgress progress_;
   std::vector<ActiveFlow> active_;         // by number of the flow in the solver
   std::vector<std::vector<double>> done_;  // by class: when each of its calls ended
   std::deque<StateSnapshot> snapshots_;
