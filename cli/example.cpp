@@ -165,7 +165,9 @@ constexpr const char* kPlatform = R"({
       "memory": "256GiB",
       "gpu_links": { "kind": "nvlink", "bandwidth": "150GB/s", "latency": "1us", "label": "datasheet" },
       "host_link": { "bandwidth": "12GB/s", "latency": "1us" },
-      "nic": { "count": 1, "bandwidth": "25Gbit/s", "latency": "20us", "transport": "tcp", "gpu_direct": false },
+      // tcp: what one connection gets, and over how many NCCL splits a message; without it only the bandwidth limits TCP.
+      "nic": { "count": 1, "bandwidth": "25Gbit/s", "latency": "20us", "transport": "tcp", "gpu_direct": false,
+               "tcp": { "per_flow": "10Gbit/s", "sockets": 4 } },
       "prices": [
         { "region": "room-1", "market": "on-demand", "per_hour": "1.50USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
       ]

@@ -100,7 +100,12 @@ class Setting {
     platforms::Link& fitted = link_of(instance, link);
     fitted.latency = latency;
     fitted.bandwidth = bandwidth;
-    if (instance.nic && nodes > 1) instance.nic->per_flow.reset();  // the measured bandwidth includes that limit
+    if (nodes == 1)
+      (instance.gpu_links ? static_cast<platforms::Link&>(*instance.gpu_links) : fitted).label = "measured";
+    if (instance.nic && nodes > 1) {  // the measured bandwidth includes these limits
+      instance.nic->per_flow.reset();
+      instance.nic->tcp.reset();
+    }
     const sim::FabricGraph fabric(platform_, instance, nodes, gpus_per_node);
     const auto names = sim::collective_names();
     const auto index = std::find(names.begin(), names.end(), collective) - names.begin();
@@ -226,7 +231,7 @@ OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const
   } else {
     values["label"] = "measured";
     values["source"] = source;
-    if (name == "nic") values["per_flow"] = nullptr;
+    if (name == "nic") values["per_flow"] = values["tcp"] = nullptr;
     patch[setting.link.name] = values;
   }
   OrderedJson rows = OrderedJson::array(), errors = OrderedJson::array();

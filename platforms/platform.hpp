@@ -82,8 +82,14 @@ struct Nic : Link {
   Transport transport = Transport::rdma;
   Seconds rendezvous{0};                   ///< added to a message whose receiver must agree before it is sent
   bool gpu_direct = true;                  ///< false: messages between nodes cross the host links of both ends too
-  std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message, for example of one TCP connection
-  int shared_by = 1;                       ///< nodes (VMs) of the allocation that share one physical NIC
+  std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message
+  /// Limits of TCP over this NIC, which hold if `transport` is tcp.
+  struct Tcp {
+    std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one connection
+    int sockets = 1;                         ///< connections over which NCCL splits a message
+  };
+  std::optional<Tcp> tcp;  ///< absent: only the bandwidth limits it
+  int shared_by = 1;       ///< nodes (VMs) of the allocation that share one physical NIC
 };
 
 enum class Market { on_demand, spot, reserved_1y, reserved_3y };

@@ -13,6 +13,7 @@ namespace {
 // The upper limits catch typing errors; they are far above anything that is sold.
 constexpr int kMaxLinks = 1024;
 constexpr int kMaxNics = 1024;
+constexpr int kMaxSockets = 64;  // of NCCL (src/transport/net_socket.cc, MAX_SOCKETS)
 constexpr double kMaxOversubscription = 1e6;
 constexpr std::size_t kMaxDimensions = 3;
 
@@ -113,6 +114,15 @@ Zones read_zones(const JsonNode& node) {
   return zones;
 }
 
+Nic::Tcp read_tcp(const JsonNode& node) {
+  JsonObject in(node);
+  Nic::Tcp tcp;
+  tcp.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
+  tcp.sockets = integer_or(in, "sockets", 1, kMaxSockets);
+  in.finish();
+  return tcp;
+}
+
 }  // namespace
 
 Link read_host_link(const JsonNode& node) {
@@ -155,6 +165,7 @@ Nic read_nic(const JsonNode& node) {
   nic.rendezvous = seconds_or(in, "rendezvous", Seconds{0});
   if (const auto direct = in.optional("gpu_direct")) nic.gpu_direct = direct->as_bool();
   nic.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
+  if (const auto tcp = in.optional("tcp")) nic.tcp = read_tcp(*tcp);
   nic.shared_by = integer_or(in, "shared_by", 1, kMaxNodes);
   in.finish();
   return nic;

@@ -57,6 +57,7 @@ struct ProtocolCost {
   /// The highest rate of one message inside a node and between nodes, in bytes on the wire.
   BytesPerSecond flow_inside{std::numeric_limits<double>::infinity()};
   BytesPerSecond flow_between{std::numeric_limits<double>::infinity()};
+  int connections = 1;             ///< of a transport that limits single connections, over which a message is split
   bool reduction_is_free = false;  ///< true: the protocol's rate includes the reduction
   bool eager = false;              ///< true: a source does not wait for its destination (see Schedule)
 };
@@ -92,6 +93,7 @@ class Schedule {
   std::int64_t rounds() const { return rounds_; }
   const std::vector<Stage>& stages() const { return stages_; }
   const ProtocolCost& cost() const { return cost_; }
+  void set_cost(const ProtocolCost& cost) { cost_ = cost; }
 
   /// The choice of a scheme that adapts to the machine, for example "ring, LL128"; else empty.
   const std::string& note() const { return note_; }

@@ -23,7 +23,9 @@ struct NcclMachine {
   bool gpu_direct = true;               ///< false: messages between nodes are staged through host memory
   BytesPerSecond staging_bandwidth{0};  ///< rate of a GPU's host link, where messages are staged
   bool peer_to_peer = true;             ///< false: messages inside the node are staged through host memory
+  bool inside_measured = false;         ///< the bandwidth inside was measured with NCCL, so hosts limit it no further
   bool sockets = false;                 ///< the network is TCP
+  int socket_connections = 0;           ///< over which NCCL splits a message over TCP; 0: hosts do not limit it
   bool efa = false;                     ///< the network is AWS' EFA
   Seconds inside_latency{0};            ///< of a message between two GPUs of a node
   Seconds rendezvous{0};                ///< what only messages that wait for their receiver add between nodes

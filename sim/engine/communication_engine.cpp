@@ -105,13 +105,17 @@ class CommunicationEngine::Implementation {
 
   /// The number of different limits that the protocols of the jobs set on flows, plus four for the jobs of later runs
   /// if there are any. An endpoint needs a host for each limit.
-  static int count_limits(std::span<const Job> jobs) {
+  int count_limits(std::span<const Job> jobs) const {
     constexpr int kForLaterRuns = 4;
     std::set<double> limits = {std::numeric_limits<double>::infinity()};
     for (const Job& job : jobs)
       for (const Communicator& communicator : job.communicators)
-        for (const CollectiveCall& call : communicator.calls)
-          limits.insert({call.schedule->cost().flow_inside.si, call.schedule->cost().flow_between.si});
+        for (const CollectiveCall& call : communicator.calls) {
+          const ProtocolCost& cost = call.schedule->cost();
+          limits.insert({cost.flow_inside.si, cost.flow_between.si});
+          for (const BytesPerSecond limit : fabric_.connection_limits())
+            limits.insert(std::min(cost.flow_between, cost.connections * limit).si);
+        }
     return static_cast<int>(limits.size()) + (limits.size() > 1 ? kForLaterRuns : 0);
   }
 
@@ -216,7 +220,8 @@ class CommunicationEngine::Implementation {
     for (std::size_t i = 0; i < paths_.size(); ++i) {
       const Path& path = paths_[i];
       const Seconds latency = latency_of(path, cost);
-      const BytesPerSecond limit = path.between_nodes ? cost.flow_between : cost.flow_inside;
+      const BytesPerSecond limit =
+          std::min(cost.connections * path.connection_limit, path.between_nodes ? cost.flow_between : cost.flow_inside);
       const SimGridFlow flow{source, destination, static_cast<int>(i), bytes * path.share, limit.si};
       // With an eager protocol bytes leave at once; the message arrives one latency after its last byte has left.
       const Seconds before = cost.eager ? Seconds{0} : latency, after = latency - before;

@@ -193,6 +193,7 @@ class FabricGraph::Builder {
         machine.inside_bandwidth = links.bandwidth;
         machine.inside_latency = links.latency;
         machine.peer_to_peer = !links.staging;
+        machine.inside_measured = links.label == "measured";
         if (links.kind == platforms::GpuLinks::Kind::mesh) machine.inside = NcclMachine::Inside::nvlink_mesh;
         if (links.kind == platforms::GpuLinks::Kind::nvswitch) machine.inside = NcclMachine::Inside::nvlink_switch;
         if (links.kind == platforms::GpuLinks::Kind::nvlink) machine.inside = NcclMachine::Inside::nvlink_switch;
@@ -203,6 +204,7 @@ class FabricGraph::Builder {
         machine.inside_bandwidth = instance.host_link->bandwidth;
         machine.inside_latency = 2 * instance.host_link->latency;
         machine.peer_to_peer = false;
+        machine.inside_measured = instance.host_link->label == "measured";
       }
     }
     if (total_nodes_ > 1 && instance.nic) {
@@ -213,6 +215,7 @@ class FabricGraph::Builder {
       machine.rendezvous = instance.nic->rendezvous;
       machine.gpu_direct = instance.nic->gpu_direct;
       machine.sockets = instance.nic->transport == platforms::Nic::Transport::tcp;
+      if (instance.nic->tcp) machine.socket_connections = instance.nic->tcp->sockets;
       machine.efa = instance.nic->transport == platforms::Nic::Transport::efa;
       if (!machine.gpu_direct && instance.host_link) machine.staging_bandwidth = instance.host_link->bandwidth;
     }

@@ -11,6 +11,10 @@ BytesPerSecond narrower(BytesPerSecond limit, const std::optional<BytesPerSecond
   return other ? std::min(limit, *other) : limit;
 }
 
+std::optional<BytesPerSecond> connection_limit_of(const platforms::Nic& nic) {
+  return nic.tcp && nic.transport == platforms::Nic::Transport::tcp ? nic.tcp->per_flow : std::nullopt;
+}
+
 /// Returns the next element to fill, reset; beyond `count` the memory of earlier elements is reused.
 Path& next_path(std::vector<Path>& paths, std::size_t& count) {
   if (count == paths.size()) paths.emplace_back();
@@ -18,6 +22,7 @@ Path& next_path(std::vector<Path>& paths, std::size_t& count) {
   path.links.clear();
   path.latency = Seconds{0};
   path.flow_limit = BytesPerSecond{std::numeric_limits<double>::infinity()};
+  path.connection_limit = path.flow_limit;
   path.share = 1;
   path.between_nodes = false;
   return path;
@@ -32,6 +37,14 @@ int FabricGraph::max_paths() const {
     if (topology_.node_switch && topology_.fabric_switch) largest = std::max(largest, wiring.nic_up.size());
   }
   return static_cast<int>(largest);
+}
+
+std::vector<BytesPerSecond> FabricGraph::connection_limits() const {
+  std::vector<BytesPerSecond> limits;
+  for (const Wiring& wiring : wirings_)
+    if (wiring.instance->nic)
+      if (const auto limit = connection_limit_of(*wiring.instance->nic)) limits.push_back(*limit);
+  return limits;
 }
 
 int FabricGraph::rail_of(const Wiring& wiring, int gpu) const {
@@ -150,6 +163,7 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
   const platforms::Nic& in = *receiver.instance->nic;
   path.latency = out.latency + in.latency + std::max(out.rendezvous, in.rendezvous);
   path.flow_limit = narrower(narrower(path.flow_limit, out.per_flow), in.per_flow);
+  path.connection_limit = narrower(narrower(path.connection_limit, connection_limit_of(out)), connection_limit_of(in));
   if (!sender.host_up.empty()) {
     path.links.push_back(from.first_link + sender.host_up[static_cast<std::size_t>(source_gpu)]);
     path.latency += sender.instance->host_link->latency;

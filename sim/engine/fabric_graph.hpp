@@ -21,12 +21,17 @@ struct PathKind {
   Seconds latency;  ///< the sum along the path
   BytesPerSecond flow_limit{
       std::numeric_limits<double>::infinity()};  ///< highest rate of one flow, such as a TCP connection
-  double share = 1;                              ///< part of a message's bytes; the paths of a pair sum to 1
+  /// Highest rate of one of the connections over which a protocol splits a message (ProtocolCost::connections).
+  BytesPerSecond connection_limit{std::numeric_limits<double>::infinity()};
+  double share = 1;  ///< part of a message's bytes; the paths of a pair sum to 1
   bool between_nodes = false;
+
+  /// The highest rate of one message.
+  BytesPerSecond limit(int connections = 1) const { return std::min(flow_limit, connections * connection_limit); }
 };
 
 /// A path from one endpoint to another. The rate of a flow on it is the flow's max-min fair share of all its links, and
-/// at most `flow_limit`.
+/// at most limit().
 struct Path : PathKind {
   std::vector<int> links;  ///< indices into FabricGraph::links()
 };
@@ -59,6 +64,9 @@ class FabricGraph {
 
   /// The largest number of paths between two endpoints.
   int max_paths() const;
+
+  /// The different limits of connections that paths may have.
+  std::vector<BytesPerSecond> connection_limits() const;
 
   /// Replaces `paths` by those from one endpoint to another, which must differ; reuses its memory. There are several
   /// paths, which share a message, if links of different kinds are used together. Takes O(length) time.

@@ -13,12 +13,9 @@ enum class FlowEventKind { enter, start_flow, end_flow, arrive, added };
 struct FlowEvent {
   double time = 0;  ///< seconds
   FlowEventKind kind = FlowEventKind::enter;
-  int subject = 0;  ///< enter, added: a class of ranks; start_flow, arrive: a call; end_flow: a flow of the solver
-  // The next four members are set only for start_flow and arrive.
-  int communicator = 0;
-  std::int64_t round = 0;
-  int transfer = 0;  ///< index in its stage
-  int path_index = 0;
+  int subject = 0;  ///< enter, added: a class of ranks; start_flow, arrive: a transfer; end_flow: a flow of the solver
+  std::int64_t round = 0;  ///< of start_flow and arrive
+  int path_index = 0;      ///< of start_flow
 };
 inline bool has_round(const FlowEvent& event) {
   return event.kind == FlowEventKind::start_flow || event.kind == FlowEventKind::arrive;

@@ -83,32 +83,34 @@ std::string link_kind(const std::string& name) {
 /// Returns the class of links that needs the most time for the bytes that cross it, and that time in seconds.
 std::pair<std::size_t, double> busiest_link(const Quotient& quotient) {
   std::vector<double> seconds(quotient.link_bandwidths.size());
-  for (const auto& calls : quotient.calls)
-    for (const QuotientCall& call : calls)
-      for (const QuotientStage& stage : call.stages)
-        for (const int transfer : stage.transfers)
-          for (const QuotientFlow& flow : quotient.transfers[static_cast<std::size_t>(transfer)].flows)
-            for (const LinkUse& use : flow.uses)
-              seconds[static_cast<std::size_t>(use.link)] +=
-                  static_cast<double>(stage.rounds) * flow.bytes * use.weight /
-                  quotient.link_bandwidths[static_cast<std::size_t>(use.link)];
+  for (const QuotientTransfer& transfer : quotient.transfers)
+    for (const QuotientFlow& flow : transfer.flows)
+      for (const LinkUse& use : flow.uses)
+        seconds[static_cast<std::size_t>(use.link)] += static_cast<double>(transfer.end_round - transfer.first_round) *
+                                                       flow.bytes * use.weight /
+                                                       quotient.link_bandwidths[static_cast<std::size_t>(use.link)];
   const auto most = std::max_element(seconds.begin(), seconds.end());
   return {static_cast<std::size_t>(most - seconds.begin()), *most};
 }
 
+/// The seconds that the class of ranks with most to add adds in a round of a stage.
+double longest_adding(const Quotient& quotient, int communicator, std::size_t call, const QuotientStage& stage) {
+  std::vector<double> of_rank(quotient.ranks.size());
+  for (const QuotientTransfer& transfer : quotient.transfers)
+    if (transfer.adding > 0 && transfer.communicator == communicator && transfer.call == call &&
+        transfer.first_round <= stage.first_round && stage.first_round < transfer.end_round)
+      of_rank[static_cast<std::size_t>(transfer.destination)] += transfer.adding;
+  return *std::max_element(of_rank.begin(), of_rank.end());
+}
+
 /// An upper bound on the time of adding, in seconds: the longest additions of every round, one after the other.
 double adding_bound(const Quotient& quotient) {
+  // Adding begins or ends to be needed only where a stage does, so the sum goes over stages.
   double sum = 0;
-  for (const auto& calls : quotient.calls)
-    for (const QuotientCall& call : calls)
-      for (const QuotientStage& stage : call.stages) {
-        std::vector<double> of_rank(quotient.ranks.size());
-        for (const int number : stage.transfers) {
-          const QuotientTransfer& transfer = quotient.transfers[static_cast<std::size_t>(number)];
-          of_rank[static_cast<std::size_t>(transfer.destination)] += transfer.adding;
-        }
-        sum += static_cast<double>(stage.rounds) * *std::max_element(of_rank.begin(), of_rank.end());
-      }
+  for (std::size_t number = 0; number < quotient.calls.size(); ++number)
+    for (std::size_t call = 0; call < quotient.calls[number].size(); ++call)
+      for (const QuotientStage& stage : quotient.calls[number][call].stages)
+        sum += static_cast<double>(stage.rounds) * longest_adding(quotient, static_cast<int>(number), call, stage);
   return sum;
 }
 
@@ -197,11 +199,14 @@ std::optional<Seconds> time_after_last_arrival(const FabricGraph& fabric, const 
   if (quotient.ranks.size() != 1) return std::nullopt;
   for (const QuotientStage& stage : quotient.calls[0][0].stages) {
     std::vector<double> load(quotient.link_bandwidths.size());
-    if (stage.transfers.empty()) return std::nullopt;
-    for (const int transfer : stage.transfers)
-      for (const QuotientFlow& flow : quotient.transfers[static_cast<std::size_t>(transfer)].flows)
+    bool sends = false;
+    for (const QuotientTransfer& transfer : quotient.transfers) {
+      if (stage.first_round < transfer.first_round || stage.first_round >= transfer.end_round) continue;
+      sends = true;
+      for (const QuotientFlow& flow : transfer.flows)
         for (const LinkUse& use : flow.uses) load[static_cast<std::size_t>(use.link)] += use.weight;
-    if (*std::max_element(load.begin(), load.end()) > 1) return std::nullopt;
+    }
+    if (!sends || *std::max_element(load.begin(), load.end()) > 1) return std::nullopt;
   }
   const FoldedSimulation simulation(quotient);
   return Seconds{simulation.done(0)[0]};

@@ -5,8 +5,8 @@
 
 #include "common/errors.hpp"
 #include "sim/engine/flow_events.hpp"
-#include "sim/engine/open_rounds.hpp"
 #include "sim/engine/steady_state.hpp"
+#include "sim/engine/transfer_progress.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -19,12 +19,19 @@ constexpr std::int64_t kMinRoundsToFold = 8;
 /// The longest period that is found, in rounds of the lead.
 constexpr std::size_t kMaxPeriod = 16;
 
+/// The stage of a call to which a round belongs.
+const QuotientStage& stage_at(const QuotientCall& call, std::int64_t round) {
+  const auto next = std::upper_bound(call.stages.begin(), call.stages.end(), round,
+                                     [](std::int64_t r, const QuotientStage& stage) { return r < stage.first_round; });
+  return *std::prev(next);
+}
+
 }  // namespace
 
 class FoldedSimulation::Implementation {
  public:
   explicit Implementation(const Quotient& quotient)
-      : quotient_(quotient), solver_(quotient.link_bandwidths), rounds_(quotient) {
+      : quotient_(quotient), solver_(quotient.link_bandwidths), progress_(quotient) {
     ranks_.resize(quotient.ranks.size());
     done_.resize(quotient.ranks.size());
   }
@@ -62,15 +69,17 @@ class FoldedSimulation::Implementation {
 
   /// A flow of the solver.
   struct ActiveFlow {
-    int communicator = 0;
-    std::size_t call = 0;
-    std::int64_t round = 0;
     int transfer = 0;
+    std::int64_t round = 0;
     int path_index = 0;
     int end = -1;  // the event of its end; -1: not yet known
     bool active = false;
   };
 
+  const QuotientTransfer& transfer_at(int index) const { return quotient_.transfers[static_cast<std::size_t>(index)]; }
+  bool is_eager(const QuotientTransfer& transfer) const {
+    return quotient_.calls[static_cast<std::size_t>(transfer.communicator)][transfer.call].eager;
+  }
   const std::vector<QuotientCall>& calls_of(const Rank& rank) const {
     return quotient_.calls[static_cast<std::size_t>(rank.communicator)];
   }
@@ -84,7 +93,7 @@ class FoldedSimulation::Implementation {
       case FlowEventKind::end_flow:
         return end_flow(event);
       case FlowEventKind::arrive:
-        return arrive(event.communicator, static_cast<std::size_t>(event.subject), event.round, event.transfer);
+        return arrive(event.subject, event.path_index);
       case FlowEventKind::added:
         return done_with_one(static_cast<std::size_t>(event.subject));
     }
@@ -99,7 +108,7 @@ class FoldedSimulation::Implementation {
     const double issued = rank.issue[me.call];
     const double entry =
         issued < 0 ? now_ : std::max(issued - skipped_s_, now_) + rank.launch + calls_of(me)[me.call].start;
-    events_.push({entry, FlowEventKind::enter, static_cast<int>(index), 0, 0, 0, 0});
+    events_.push({entry, FlowEventKind::enter, static_cast<int>(index), 0, 0});
   }
 
   /// Enters `round`, and further rounds while there is nothing to wait for.
@@ -109,49 +118,47 @@ class FoldedSimulation::Implementation {
     for (; quotient_.ranks[index].takes_part[me.call] && round < call.rounds; ++round) {
       me.round = round;
       if (index == 0) lead_entered_ = true;
-      const QuotientStage& stage = stage_at(call, round);
-      const std::span<const int> mine = stage.of(index);
-      OpenRound& here = rounds_.enter(me.communicator, me.call, round);
-      me.pending = static_cast<int>(mine.size());
-      if (call.eager)
-        enter_eagerly(index, round, stage, here);
-      else
-        for (const int transfer : mine)
-          if (++here.ready[static_cast<std::size_t>(transfer)] == 2) send(me, round, stage, transfer);
+      me.pending = 0;
+      for (const int transfer : quotient_.transfers_of(index, me.call)) me.pending += is_busy(transfer, round) ? 1 : 0;
+      begin_round(index, round);
       if (me.pending > 0) return;
-      rounds_.leave(me.communicator, me.call, round);
     }
     done_[index].push_back(now_ + skipped_s_);
     ++me.call;
     next_call(index);
   }
 
-  /// Enters a round of an eager protocol. A class at both ends of a transfer meets it twice in a row: first it sends.
-  void enter_eagerly(std::size_t index, std::int64_t round, const QuotientStage& stage, OpenRound& here) {
+  bool is_busy(int transfer, std::int64_t round) const {
+    return transfer_at(transfer).first_round <= round && round < transfer_at(transfer).end_round;
+  }
+
+  /// Sends what can be sent in a round, and receives what has come. A class at both ends of a transfer meets it twice
+  /// in a row: first it is the source.
+  void begin_round(std::size_t index, std::int64_t round) {
     Rank& me = ranks_[index];
+    const bool eager = calls_of(me)[me.call].eager;
     int sent = -1;
-    for (const int i : stage.of(index)) {
-      const QuotientTransfer& transfer = quotient_.transfer(stage, i);
-      if (transfer.source == static_cast<int>(index) && sent != i) {
-        send(me, round, stage, i);
-        sent = i;
-      } else if (++here.ready[static_cast<std::size_t>(i)] == 2 && receive(transfer)) {
+    for (const int i : quotient_.transfers_of(index, me.call)) {
+      if (!is_busy(i, round)) continue;
+      const bool is_source = transfer_at(i).source == static_cast<int>(index) && sent != i;
+      if (is_source) sent = i;
+      if (!eager) {
+        if (is_source ? progress_.offer(i) : progress_.accept(i)) send(i, round);
+      } else if (is_source) {
+        send(i, round);
+      } else if (progress_.accept(i) && receive(transfer_at(i))) {
         --me.pending;
       }
     }
   }
 
-  void send(const Rank& rank, std::int64_t round, const QuotientStage& stage, int transfer) {
-    const auto& flows = quotient_.transfer(stage, transfer).flows;
-    const bool eager = calls_of(rank)[rank.call].eager;
-    for (std::size_t i = 0; i < flows.size(); ++i) {
-      const FlowEvent start{now_ + (eager ? 0 : flows[i].latency),
-                            FlowEventKind::start_flow,
-                            static_cast<int>(rank.call),
-                            rank.communicator,
-                            round,
-                            transfer,
-                            static_cast<int>(i)};
+  void send(int index, std::int64_t round) {
+    const QuotientTransfer& transfer = transfer_at(index);
+    const bool eager = is_eager(transfer);
+    progress_.start(index);
+    for (std::size_t i = 0; i < transfer.flows.size(); ++i) {
+      const double before = eager ? 0 : transfer.flows[i].latency;
+      const FlowEvent start{now_ + before, FlowEventKind::start_flow, index, round, static_cast<int>(i)};
       if (eager)
         start_flow(start);
       else
@@ -161,20 +168,10 @@ class FoldedSimulation::Implementation {
 
   void start_flow(const FlowEvent& event) {
     ++flows_started_;
-    const auto& call =
-        quotient_.calls[static_cast<std::size_t>(event.communicator)][static_cast<std::size_t>(event.subject)];
-    const QuotientFlow& flow = quotient_.transfer(stage_at(call, event.round), event.transfer)
-                                   .flows[static_cast<std::size_t>(event.path_index)];
+    const QuotientFlow& flow = transfer_at(event.subject).flows[static_cast<std::size_t>(event.path_index)];
     const int slot = solver_.start(now_, flow.bytes, flow.limit, flow.uses);
     if (static_cast<std::size_t>(slot) >= active_.size()) active_.resize(static_cast<std::size_t>(slot) + 1);
-    ActiveFlow& active = active_[static_cast<std::size_t>(slot)];
-    active = {event.communicator,
-              static_cast<std::size_t>(event.subject),
-              event.round,
-              event.transfer,
-              event.path_index,
-              -1,
-              true};
+    active_[static_cast<std::size_t>(slot)] = {event.subject, event.round, event.path_index, -1, true};
   }
 
   void schedule_end(int slot) {
@@ -182,7 +179,7 @@ class FoldedSimulation::Implementation {
     if (!active.active) return;
     const double end = std::max(now_, solver_.end_time(slot));
     if (active.end < 0)
-      active.end = events_.push({end, FlowEventKind::end_flow, slot, 0, 0, 0, 0});
+      active.end = events_.push({end, FlowEventKind::end_flow, slot, 0, 0});
     else
       events_.move(active.end, end);
   }
@@ -191,24 +188,20 @@ class FoldedSimulation::Implementation {
     ActiveFlow& active = active_[static_cast<std::size_t>(event.subject)];
     active.active = false;
     solver_.finish(now_, event.subject);
-    OpenRound& round = rounds_.at(active.communicator, active.call, active.round);
     const ActiveFlow flow = active;
-    const auto& call = quotient_.calls[static_cast<std::size_t>(flow.communicator)][flow.call];
-    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, flow.round), flow.transfer);
-    if (call.eager)
+    const QuotientTransfer& transfer = transfer_at(flow.transfer);
+    const bool eager = is_eager(transfer);
+    if (eager)
       events_.push({now_ + transfer.flows[static_cast<std::size_t>(flow.path_index)].latency, FlowEventKind::arrive,
-                    static_cast<int>(flow.call), flow.communicator, flow.round, flow.transfer, 0});
-    if (--round.leaving[static_cast<std::size_t>(flow.transfer)] == 0)
-      done_with_one(static_cast<std::size_t>(transfer.source));
-    if (!call.eager) arrive(flow.communicator, flow.call, flow.round, flow.transfer);
+                    flow.transfer, flow.round, flow.path_index});
+    if (progress_.leave(flow.transfer)) done_with_one(static_cast<std::size_t>(transfer.source));
+    if (!eager) arrive(flow.transfer, flow.path_index);
   }
 
-  void arrive(int communicator, std::size_t call_index, std::int64_t round_index, int index) {
-    const auto& call = quotient_.calls[static_cast<std::size_t>(communicator)][call_index];
-    OpenRound& round = rounds_.at(communicator, call_index, round_index);
-    if (--round.arriving[static_cast<std::size_t>(index)] > 0) return;
-    if (call.eager && ++round.ready[static_cast<std::size_t>(index)] < 2) return;
-    const QuotientTransfer& transfer = quotient_.transfer(stage_at(call, round_index), index);
+  void arrive(int index, int path) {
+    const QuotientTransfer& transfer = transfer_at(index);
+    if (!progress_.arrive(index, path)) return;
+    if (is_eager(transfer) && !progress_.offer(index)) return;
     if (receive(transfer)) done_with_one(static_cast<std::size_t>(transfer.destination));
   }
 
@@ -228,9 +221,7 @@ class FoldedSimulation::Implementation {
   void done_with_one(std::size_t index) {
     Rank& me = ranks_[index];
     if (--me.pending > 0) return;
-    const std::int64_t finished = me.round;
-    rounds_.leave(me.communicator, me.call, finished);
-    enter(index, finished + 1);
+    enter(index, me.round + 1);
   }
 
   // ---- rounds that repeat ----
@@ -281,13 +272,12 @@ class FoldedSimulation::Implementation {
     for (std::size_t slot = 0; slot < active_.size(); ++slot) {
       const ActiveFlow& flow = active_[slot];
       if (!flow.active) continue;
-      if (flow.call != ranks_[0].call || flow.round < stage.first_round ||
+      if (transfer_at(flow.transfer).call != ranks_[0].call || flow.round < stage.first_round ||
           flow.round >= stage.first_round + stage.rounds) {  // a flow of another stage is still active
         state.earliest_round = -1;
         return state;
       }
-      const auto& definition =
-          quotient_.transfer(stage, flow.transfer).flows[static_cast<std::size_t>(flow.path_index)];
+      const auto& definition = transfer_at(flow.transfer).flows[static_cast<std::size_t>(flow.path_index)];
       const double rate = quotient_.link_bandwidths[static_cast<std::size_t>(definition.uses[0].link)];
       entries.push_back({{0, flow.round - state.round, flow.transfer, flow.path_index},
                          {solver_.remaining_bytes(now_, static_cast<int>(slot)), rate}});
@@ -295,14 +285,17 @@ class FoldedSimulation::Implementation {
     events_.each([&](const FlowEvent& event) {
       if (event.kind == FlowEventKind::end_flow) return;  // determined by the flows
       entries.push_back({{1 + static_cast<int>(event.kind), event.subject,
-                          has_round(event) ? event.round - state.round : 0, event.transfer, event.path_index},
+                          has_round(event) ? event.round - state.round : 0, event.path_index},
                          {event.time - now_, 1}});
     });
-    // Bytes that have come before their destination entered the round.
-    for (const auto& [index, round] : rounds_.of_call(0, ranks_[0].call))
-      for (std::size_t i = 0; i < round.arriving.size(); ++i)
-        if (round.arriving[i] == 0 && round.ready[i] == 1)
-          entries.push_back({{-1, index - state.round, static_cast<int>(i), 0}, {0, 1}});
+    // Messages that have come before their destination entered the round, and parts of messages that have come.
+    for (int transfer = 0; transfer < static_cast<int>(quotient_.transfers.size()); ++transfer) {
+      if (const auto waiting = progress_.waiting(transfer); waiting != 0)
+        entries.push_back({{-1, transfer, waiting}, {0, 1}});
+      const int paths = static_cast<int>(transfer_at(transfer).flows.size());
+      for (int path = 0; paths > 1 && path < paths; ++path)
+        entries.push_back({{-2, transfer, path, progress_.ahead(transfer, path)}, {0, 1}});
+    }
     std::sort(entries.begin(), entries.end());
     for (const auto& [what, value] : entries) {
       state.exact.insert(state.exact.end(), what.begin(), what.end());
@@ -315,7 +308,6 @@ class FoldedSimulation::Implementation {
   void skip_repetitions(std::int64_t rounds, double seconds) {
     skipped_s_ += seconds;
     rounds_skipped_ += rounds * static_cast<std::int64_t>(ranks_.size());
-    rounds_.advance(0, ranks_[0].call, rounds);
     for (Rank& rank : ranks_) rank.round += rounds;
     for (ActiveFlow& flow : active_)
       if (flow.active) flow.round += rounds;
@@ -328,7 +320,7 @@ class FoldedSimulation::Implementation {
   MaxMinSolver solver_;
   FlowEventQueue events_;
   std::vector<Rank> ranks_;
-  OpenRounds rounds_;
+  TransferProgress progress_;
   std::vector<ActiveFlow> active_;         // by number of the flow in the solver
   std::vector<std::vector<double>> done_;  // by class: when each of its calls ended
   std::deque<StateSnapshot> snapshots_;

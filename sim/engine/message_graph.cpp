@@ -62,7 +62,7 @@ std::uint32_t MessageGraph::number_of(const MessageKind& kind) {
 
 int MessageGraph::number_of(const PathKind& kind) {
   Color color = with(with(Color{kind.between_nodes ? 3U : 2U}, kind.latency.si), kind.flow_limit.si);
-  color = with(color, kind.share);
+  color = with(with(color, kind.connection_limit.si), kind.share);
   const auto [at, is_new] = numbers_by_color_.try_emplace(color, static_cast<int>(path_kinds_.size()));
   if (is_new) {
     path_kinds_.push_back(kind);

@@ -22,9 +22,7 @@ class QuotientBuilder {
     quotient_.link_of_class = partition_.first_link;
     for (std::size_t number = 0; number < graph_.communicators().size(); ++number) add_communicator(number);
     add_transfers();
-    for (auto& calls : quotient_.calls)
-      for (QuotientCall& call : calls)
-        for (QuotientStage& stage : call.stages) list_by_class(stage);
+    list_transfers();
     return std::move(quotient_);
   }
 
@@ -71,7 +69,7 @@ class QuotientBuilder {
       call.start = schedule.cost().start.si;
       call.eager = schedule.cost().eager;
       for (const Stage& stage : schedule.stages()) {
-        call.stages.push_back({call.rounds, stage.rounds, {}, {}, {}});
+        call.stages.push_back({call.rounds, stage.rounds});
         call.rounds += stage.rounds;
       }
     }
@@ -101,15 +99,8 @@ class QuotientBuilder {
   void add_transfers() {
     std::unordered_map<Color, std::size_t> numbers_by_color;
     for (std::size_t i = 0; i < graph_.messages().size(); ++i) {
-      const Message& message = graph_.messages()[i];
-      const MessageKind& kind = graph_.kinds()[message.kind];
       const auto [at, is_new] = numbers_by_color.try_emplace(partition_.message_colors[i], quotient_.transfers.size());
-      if (is_new) {
-        auto& stages = quotient_.calls[static_cast<std::size_t>(kind.communicator)][kind.call].stages;
-        for (int stage = kind.first_stage; stage < kind.end_stage; ++stage)
-          stages[static_cast<std::size_t>(stage)].transfers.push_back(static_cast<int>(at->second));
-        quotient_.transfers.push_back(new_class(i));
-      }
+      if (is_new) quotient_.transfers.push_back(new_class(i));
       count(i, quotient_.transfers[at->second]);
     }
   }
@@ -119,16 +110,23 @@ class QuotientBuilder {
     const Message& message = graph_.messages()[index];
     const MessageKind& kind = graph_.kinds()[message.kind];
     const ProtocolCost& cost = cost_of(kind);
-    QuotientTransfer same_class{
-        partition_.class_of_member[message.source], partition_.class_of_member[message.destination], 0, {}};
+    const auto& stages = quotient_.calls[static_cast<std::size_t>(kind.communicator)][kind.call].stages;
+    const QuotientStage& last = stages[static_cast<std::size_t>(kind.end_stage) - 1];
+    QuotientTransfer same_class;
+    same_class.communicator = kind.communicator;
+    same_class.call = kind.call;
+    same_class.first_round = stages[static_cast<std::size_t>(kind.first_stage)].first_round;
+    same_class.end_round = last.first_round + last.rounds;
+    same_class.source = partition_.class_of_member[message.source];
+    same_class.destination = partition_.class_of_member[message.destination];
     graph_.each_path(index, [&](int /*number*/, std::size_t path_kind, std::span<const int> links) {
       const PathKind& path = graph_.path_kinds()[path_kind];
       QuotientFlow flow;
       flow.bytes = static_cast<double>(kind.length) * path.share * cost.wire;
       flow.latency = latency_of(path, cost).si;
       const BytesPerSecond protocols = path.between_nodes ? cost.flow_between : cost.flow_inside;
-      flow.limit = std::min(path.flow_limit, protocols).si;
-      flow.limit_is_protocols = protocols < path.flow_limit;
+      flow.limit = std::min(path.limit(cost.connections), protocols).si;
+      flow.limit_is_protocols = protocols < path.limit(cost.connections);
       for (const int link : links) {
         const int of = partition_.class_of_link[static_cast<std::size_t>(link)];
         if (std::none_of(flow.uses.begin(), flow.uses.end(), [&](const LinkUse& use) { return use.link == of; }))
@@ -163,21 +161,26 @@ class QuotientBuilder {
     });
   }
 
-  void list_by_class(QuotientStage& stage) const {
-    stage.first_of_class.assign(quotient_.ranks.size() + 1, 0);
+  void list_transfers() {
+    std::size_t lists = 0;
+    for (const QuotientRank& rank : quotient_.ranks) {
+      quotient_.first_list_of_rank.push_back(lists);
+      lists += rank.issue.size();
+    }
+    auto& first = quotient_.first_of_list;
+    first.assign(lists + 1, 0);
     const auto each_end = [&](auto visit) {
-      for (int place = 0; place < static_cast<int>(stage.transfers.size()); ++place) {
-        const QuotientTransfer& transfer = quotient_.transfer(stage, place);
-        visit(static_cast<std::size_t>(transfer.source), place);
-        visit(static_cast<std::size_t>(transfer.destination), place);
+      for (std::size_t i = 0; i < quotient_.transfers.size(); ++i) {
+        const QuotientTransfer& transfer = quotient_.transfers[i];
+        for (const int end : {transfer.source, transfer.destination})
+          visit(quotient_.first_list_of_rank[static_cast<std::size_t>(end)] + transfer.call, static_cast<int>(i));
       }
     };
-    each_end([&](std::size_t of, int /*place*/) { ++stage.first_of_class[of + 1]; });
-    for (std::size_t i = 1; i < stage.first_of_class.size(); ++i)
-      stage.first_of_class[i] += stage.first_of_class[i - 1];
-    std::vector<int> next(stage.first_of_class.begin(), stage.first_of_class.end() - 1);
-    stage.of_class.resize(2 * stage.transfers.size());
-    each_end([&](std::size_t of, int place) { stage.of_class[static_cast<std::size_t>(next[of]++)] = place; });
+    each_end([&](std::size_t list, int /*transfer*/) { ++first[list + 1]; });
+    for (std::size_t i = 1; i < first.size(); ++i) first[i] += first[i - 1];
+    std::vector<std::size_t> next(first.begin(), first.end() - 1);
+    quotient_.transfer_lists.resize(2 * quotient_.transfers.size());
+    each_end([&](std::size_t list, int transfer) { quotient_.transfer_lists[next[list]++] = transfer; });
   }
 
   const FabricGraph& fabric_;

@@ -26,24 +26,19 @@ struct QuotientFlow {
   std::vector<LinkUse> uses;        ///< classes of links
 };
 
-/// A class of messages.
+/// A class of messages, one in each of some consecutive rounds of a call.
 struct QuotientTransfer {
-  int source = 0, destination = 0;  ///< classes of ranks
-  double adding = 0;                ///< seconds in which one destination adds all messages of the class that it gets
+  int communicator = 0;
+  std::size_t call = 0;
+  std::int64_t first_round = 0, end_round = 0;  ///< rounds [first_round, end_round) of the call
+  int source = 0, destination = 0;              ///< classes of ranks
+  double adding = 0;  ///< seconds in which one destination adds all messages of the class that it gets in a round
   std::vector<QuotientFlow> flows;
 };
 
 /// A stage of a schedule. Its rounds are alike.
 struct QuotientStage {
   std::int64_t first_round = 0, rounds = 0;
-  std::vector<int> transfers;  ///< indices into Quotient::transfers
-  /// The places in `transfers` of those of class c are of_class[first_of_class[c]] ... of_class[first_of_class[c + 1] -
-  /// 1]; a place is listed twice in a row if the class is both source and destination.
-  std::vector<int> first_of_class, of_class;
-
-  std::span<const int> of(std::size_t rank_class) const {
-    return {of_class.data() + first_of_class[rank_class], of_class.data() + first_of_class[rank_class + 1]};
-  }
 };
 
 struct QuotientCall {
@@ -71,9 +66,15 @@ struct Quotient {
   std::vector<std::vector<int>> class_of;
   std::int64_t members = 0;  ///< endpoints x lanes, of all communicators
 
-  const QuotientTransfer& transfer(const QuotientStage& stage, int place) const {
-    return transfers[static_cast<std::size_t>(stage.transfers[static_cast<std::size_t>(place)])];
+  /// The transfers of a class of ranks in one call, of all rounds. A transfer is listed twice in a row if the class is
+  /// both its source and its destination.
+  std::span<const int> transfers_of(std::size_t rank_class, std::size_t call) const {
+    const std::size_t place = first_list_of_rank[rank_class] + call;
+    return {transfer_lists.data() + first_of_list[place], transfer_lists.data() + first_of_list[place + 1]};
   }
+  // The lists of transfers_of(), one after the other.
+  std::vector<std::size_t> first_list_of_rank, first_of_list;
+  std::vector<int> transfer_lists;
 };
 
 /// Finds the classes by colour refinement (color_refinement.hpp).

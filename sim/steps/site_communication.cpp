@@ -100,7 +100,7 @@ Seconds SiteCommunication::to_next(Bytes bytes, int stride) const {
   for (int rank = 0; rank + 1 < fabric_.ranks(); rank += stride) {
     fabric_.paths(rank, rank + 1, paths);
     for (const Path& path : paths) {
-      BytesPerSecond rate = path.flow_limit;
+      BytesPerSecond rate = path.limit();
       for (const int link : path.links)
         rate = std::min(rate, fabric_.links()[static_cast<std::size_t>(link)].bandwidth);
       worst = std::max(worst, path.latency + path.share * bytes / rate);
@@ -188,7 +188,7 @@ void SiteCommunication::add_transfer(int from, int to, Bytes bytes, std::size_t 
       const auto index = static_cast<std::size_t>(link);
       transfer.uses.push_back({first_link + index, part / fabric_.links()[index].bandwidth});
     }
-    transfer.alone = std::max(transfer.alone, part / path.flow_limit);
+    transfer.alone = std::max(transfer.alone, part / path.limit());
     transfer.latency = std::max(transfer.latency, path.latency);
   }
 }

@@ -19,6 +19,7 @@ std::shared_ptr<const platforms::Platform> with_slower_network(
     if (instance.nic) {
       instance.nic->bandwidth *= share;
       if (instance.nic->per_flow) *instance.nic->per_flow *= share;
+      if (instance.nic->tcp && instance.nic->tcp->per_flow) *instance.nic->tcp->per_flow *= share;
     }
   copy->fabric.bandwidth *= share;
   return copy;

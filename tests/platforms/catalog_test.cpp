@@ -154,6 +154,32 @@ TEST(Catalog, TcpHopsTakeWhatWasMeasured) {
   EXPECT_NEAR(modelled / hop, 1, 0.01);
 }
 
+// A NIC that is laid over with "transport": "tcp" must not lose its limits.
+TEST(Catalog, StatesWhatTcpReachesOnEveryNicThatCanUseIt) {
+  for (const char* name : {"aws", "azure", "gcp", "ibm"})
+    for (const Instance& instance : catalog(name).instances) {
+      if (!instance.nic || instance.nic->transport == Nic::Transport::rdma) continue;
+      ASSERT_TRUE(instance.nic->tcp) << instance.name;
+      EXPECT_EQ(instance.nic->tcp->per_flow.has_value(), std::string_view(name) == "aws") << instance.name;
+    }
+}
+
+// One adapter a GPU, four for each, one for two.
+TEST(Catalog, CountsTheAdaptersOfANode) {
+  const auto adapters = [](const char* name, const char* instance) {
+    const Nic& nic = *catalog(name).instance(instance).nic;
+    return std::pair(nic.count, nic.count * nic.bandwidth);
+  };
+  EXPECT_EQ(adapters("aws", "p4d.24xlarge"), std::pair(4, 400_Gbit_per_s));
+  EXPECT_EQ(adapters("aws", "p5.48xlarge"), std::pair(32, 3200_Gbit_per_s));
+  EXPECT_EQ(adapters("aws", "p5en.48xlarge"), std::pair(16, 3200_Gbit_per_s));
+  EXPECT_EQ(adapters("aws", "p6-b200.48xlarge"), std::pair(8, 3200_Gbit_per_s));
+  EXPECT_EQ(adapters("azure", "Standard_ND96asr_v4"), std::pair(8, 1600_Gbit_per_s));
+  EXPECT_EQ(adapters("azure", "Standard_ND96isr_H200_v5"), std::pair(8, 3200_Gbit_per_s));
+  EXPECT_EQ(adapters("gcp", "a3-megagpu-8g"), std::pair(8, 1600_Gbit_per_s));
+  EXPECT_EQ(adapters("gcp", "a3-ultragpu-8g"), std::pair(8, 3200_Gbit_per_s));
+}
+
 constexpr double kGib = 1073741824;
 
 // Providers write GB and mean 2^30 bytes where they sell storage: 500 GiB of gp3 in Ireland are 44 USD a month.

@@ -99,6 +99,17 @@ TEST(Platform, ANicIsGpuDirectWithoutRendezvousUnlessItSaysOtherwise) {
   EXPECT_EQ(slow.rendezvous, 7_us);
 }
 
+TEST(Platform, ReadsTheLimitsOfTcp) {
+  const auto nic = [](const std::string& more) {
+    return *parse(replaced(kLab, R"("latency": "5us")", R"("latency": "5us")" + more)).instance("node").nic;
+  };
+  EXPECT_FALSE(nic("").tcp);
+  const Nic::Tcp tcp = *nic(R"(, "tcp": {"per_flow": "10Gbit/s", "sockets": 16})").tcp;
+  EXPECT_EQ(tcp.per_flow, 10_Gbit_per_s);
+  EXPECT_EQ(tcp.sockets, 16);
+  EXPECT_EQ(nic(R"(, "tcp": {})").tcp->sockets, 1);
+}
+
 TEST(Platform, KeepsMoneyExactToTheMicroDollar) {
   const Platform lab = parse(replaced(replaced(kLab, "2.00USD/h", "0.000001USD/h"), "\"0USD\"", "\"0.023USD\""));
   EXPECT_EQ(lab.price(lab.instance("node"), "room-1", Market::on_demand).per_hour.value, 1);
@@ -128,6 +139,10 @@ constexpr Bad kBad[] = {
     {R"("latency": "5us")", R"("latency": "-5us")", "/instances/node/nic/latency", ""},
     {R"("latency": "5us")", R"("latency": "5us", "gpu_direct": "no")", "/instances/node/nic/gpu_direct",
      "true or false"},
+    {R"("latency": "5us")", R"("latency": "5us", "tcp": {"sockets": 65})", "/instances/node/nic/tcp/sockets",
+     "from 1 to 64"},
+    {R"("latency": "5us")", R"("latency": "5us", "tcp": {"socket": 4})", "/instances/node/nic/tcp/socket",
+     R"(did you mean "sockets")"},
     {R"("2.00USD/h")", R"("-2USD/h")", "/instances/node/prices/0/per_hour", ""},
     {R"("2.00USD/h")", R"(2.00)", "/instances/node/prices/0/per_hour", "bare number"},
     {R"("2.00USD/h")", R"("2.0000001USD/h")", "/instances/node/prices/0/per_hour", ""},

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "sim/collectives/host_paths.hpp"
 #include "sim/collectives/nccl_cost.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
@@ -58,6 +59,7 @@ Schedule plan_nccl(const PlanRequest& request) {
   const NcclChoice choice = *choose_nccl(request.topology, request.bytes, options);
   Schedule schedule = choice.algorithm == NcclAlgorithm::ring ? ring_of(request, choice, options.version)
                                                               : tree_of(request, choice, options.version);
+  schedule.set_cost(with_host_limits(request.topology, schedule.lanes(), schedule.cost()));
   const std::string note = nccl_version_note(options.version);
   schedule.set_note(fmt::format("{}, {}{}", to_string(choice.algorithm), to_string(choice.protocol),
                                 note.empty() ? "" : "; " + note));

@@ -70,6 +70,38 @@ TEST(Schemes, RepeatTheSameTransfersWithinAStage) {
   }
 }
 
+// The engine reads the spans instead of the stages, since a pipelined tree has many stages with the same transfers.
+TEST(Schemes, VisitEachTransferOfEveryStage) {
+  using Seen = std::tuple<int, int, int, std::int64_t, bool, int>;
+  for (const Case& item : all_cases()) {
+    const Schedule schedule = item.schedule();
+    std::vector<Seen> expanded, visited;
+    std::vector<Transfer> transfers;
+    for (int stage = 0; stage < static_cast<int>(schedule.stages().size()); ++stage) {
+      transfers.clear();
+      schedule.stages()[static_cast<std::size_t>(stage)].expand(0, transfers);
+      for (const Transfer& t : transfers)
+        expanded.emplace_back(stage, t.source, t.destination, t.length, t.reduce, t.lane);
+    }
+    schedule.visit_spans([&](const Transfer& t, int first, int end) {
+      for (int stage = first; stage < end; ++stage)
+        visited.emplace_back(stage, t.source, t.destination, t.length, t.reduce, t.lane);
+    });
+    std::sort(expanded.begin(), expanded.end());
+    std::sort(visited.begin(), visited.end());
+    EXPECT_EQ(visited, expanded) << item.name();
+  }
+}
+
+// A pipelined tree over thousands of ranks has hundreds of stages; the work must not be their product.
+TEST(Schemes, ATreeVisitsEachEdgeOnce) {
+  const Schedule tree = parse_scheme("tree:64").plan({clustered(1024, 64), 1 << 26, Collective::all_reduce, ""});
+  std::int64_t visits = 0;
+  tree.visit_spans([&](const Transfer& /*transfer*/, int /*first*/, int /*end*/) { ++visits; });
+  EXPECT_EQ(visits, 2 * 1023);  // each rank but the root sends up and receives from above
+  EXPECT_GT(tree.stages().size(), 100U);
+}
+
 TEST(Schemes, StagesStayFewAtManyRanks) {
   for (const AllReduceScheme& scheme : allreduce_schemes()) {
     Topology topology = clustered(4096, 8);

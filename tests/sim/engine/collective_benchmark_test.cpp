@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "engines.hpp"
+#include "platforms/catalog.hpp"
 #include "support/errors.hpp"
 #include "test_platform.hpp"
 
@@ -17,6 +18,23 @@ using testing::HasSubstr;
 
 BenchmarkRequest request(const char* scheme, std::int64_t bytes) {
   return {.scheme = parse_scheme(scheme), .bytes = bytes};
+}
+
+// EFA avoids the host, so the same adapters are not faster over TCP.
+TEST(CollectiveBenchmark, TcpIsNotFasterThanEfa) {
+  platforms::Platform platform = platforms::load_catalog("aws", ".");
+  for (const char* name : {"p3dn.24xlarge", "p4d.24xlarge", "p5.48xlarge", "p5en.48xlarge"})
+    for (const std::int64_t bytes : {1 << 20, 1 << 25, 1 << 30}) {
+      platforms::Instance instance = platform.instance(name);
+      const auto seconds = [&](platforms::Nic::Transport transport) {
+        instance.nic->transport = transport;
+        instance.nic->gpu_direct = transport == platforms::Nic::Transport::efa && instance.nic->gpu_direct;
+        const FabricGraph fabric(platform, instance, 2, 8);
+        return CollectiveBenchmark(fabric, request("nccl", bytes)).run(CollectiveFidelity::folded).time;
+      };
+      const Seconds efa = seconds(platforms::Nic::Transport::efa);
+      EXPECT_GE(seconds(platforms::Nic::Transport::tcp), efa) << name << ", " << bytes << " bytes";
+    }
 }
 
 // 2(n-1) rounds of S/n bytes at 12.5 GB/s and 11 us; adding is free.

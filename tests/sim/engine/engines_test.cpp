@@ -132,6 +132,26 @@ TEST_P(Engines, LimitAFlowToWhatOneConnectionReaches) {
   EXPECT_NEAR(time(fabric, one), 1, 1e-9);
 }
 
+// TCP limits a connection, and a protocol may split a message over several; other transports have no connections.
+TEST_P(Engines, SplitAMessageOverTheConnectionsOfItsProtocol) {
+  const auto seconds = [&](const char* transport, int connections) {
+    const platforms::Platform platform =
+        platform_of(fmt::format(R"("gpus": 1, "nic": {{"bandwidth": "10GB/s", "latency": "0us", "transport": "{}",
+            "tcp": {{"per_flow": "1GB/s"}}}})",
+                                transport));
+    const FabricGraph fabric(platform, platform.instance("node"), 3, 1);
+    Schedule one = round_of(3, 1'000'000'000, {{0, 2, 0, 1'000'000'000, false}});
+    ProtocolCost cost = one.cost();
+    cost.connections = connections;
+    one.set_cost(cost);
+    return time(fabric, one);
+  };
+  EXPECT_NEAR(seconds("tcp", 1), 1, 1e-9);
+  EXPECT_NEAR(seconds("tcp", 4), 1.0 / 4, 1e-9);
+  EXPECT_NEAR(seconds("tcp", 16), 1.0 / 10, 1e-9);  // the NIC
+  EXPECT_NEAR(seconds("rdma", 1), 1.0 / 10, 1e-9);
+}
+
 TEST_P(Engines, SplitAMessageOverUnlikeLinks) {
   const platforms::Platform platform = platform_of(
       R"("gpus": 2, "host_link": {"bandwidth": "10GB/s", "latency": "0us"},

@@ -1,21 +1,16 @@
-// Tests how a folded simulation skips rounds: it compares its states and tracks which rounds are open.
+// Tests how a folded simulation skips rounds: it compares its states and counts messages.
 
 #include "sim/engine/steady_state.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "engines.hpp"
 #include "sim/collectives/allreduce.hpp"
-#include "sim/engine/open_rounds.hpp"
+#include "sim/engine/transfer_progress.hpp"
 #include "test_platform.hpp"
 
 namespace ganymede::sim {
 namespace {
-
-using testing::ElementsAre;
-using testing::IsEmpty;
-using testing::Key;
 
 /// A state with one remaining time of 1 us and 1000 bytes on a link of 1 GB/s.
 StateSnapshot snapshot(double time, std::int64_t round) {
@@ -42,31 +37,36 @@ TEST(SteadyState, TheToleranceIsAShareOfTheTimeBetween) {
   EXPECT_FALSE(repeats(snapshot(1, 5), later));
 }
 
-// In reduce-to-one the root and the others are two classes; a round is open until both have left it.
-TEST(OpenRounds, AreOpenFromTheFirstEntryToTheLastLeave) {
-  const platforms::Platform platform = star_platform("12.5GB/s", "5us", "1us");
-  const FabricGraph fabric(platform, platform.instance("one"), 4, 1);
-  const Schedule schedule = parse_scheme("reduce-to-one").plan({fabric.topology(), 8, Collective::all_reduce, ""});
+// Two GPUs with links of two kinds: each message takes two paths. The source may be ahead of the destination.
+TEST(TransferProgress, CountsMessagesAndTheirParts) {
+  const platforms::Platform platform = platform_of(
+      R"("gpus": 2, "host_link": {"bandwidth": "10GB/s", "latency": "0us"},
+         "gpu_links": {"kind": "nvlink", "bandwidth": "30GB/s", "latency": "0us", "with_host_link": true})");
+  const FabricGraph fabric(platform, platform.instance("node"), 1, 2);
+  const Schedule schedule = parse_scheme("ring").plan({fabric.topology(), 8, Collective::all_reduce, ""});
   const Job job = job_of(schedule);
   const Quotient quotient = quotient_of(fabric, {&job, 1});
-  OpenRounds rounds(quotient);
-  OpenRound& first = rounds.enter(0, 0, 0);
-  EXPECT_THAT(first.ready, ElementsAre(0));  // one class of messages, of one path each
-  EXPECT_THAT(first.arriving, ElementsAre(1));
-  EXPECT_THAT(first.leaving, ElementsAre(1));
-  first.ready[0] = 1;
-  EXPECT_EQ(&rounds.enter(0, 0, 0), &first);
-  EXPECT_EQ(first.ready[0], 1) << "the second class to enter must not reset the round";
-  rounds.leave(0, 0, 0);
-  rounds.enter(0, 0, 1);
-  EXPECT_THAT(rounds.of_call(0, 0), testing::UnorderedElementsAre(Key(0), Key(1)));
-  rounds.leave(0, 0, 0);
-  EXPECT_THAT(rounds.of_call(0, 0), ElementsAre(Key(1)));
-  rounds.advance(0, 0, 10);
-  EXPECT_THAT(rounds.of_call(0, 0), ElementsAre(Key(11)));
-  rounds.leave(0, 0, 11);
-  rounds.leave(0, 0, 11);
-  EXPECT_THAT(rounds.of_call(0, 0), IsEmpty());
+  ASSERT_EQ(quotient.transfers[0].flows.size(), 2U);
+  TransferProgress progress(quotient);
+  EXPECT_FALSE(progress.offer(0));
+  EXPECT_FALSE(progress.offer(0));
+  EXPECT_EQ(progress.waiting(0), 2);
+  EXPECT_TRUE(progress.accept(0));
+  EXPECT_TRUE(progress.accept(0));
+  EXPECT_FALSE(progress.accept(0));
+  EXPECT_EQ(progress.waiting(0), -1);
+  EXPECT_TRUE(progress.offer(0));
+  progress.start(0);
+  EXPECT_FALSE(progress.leave(0));
+  EXPECT_TRUE(progress.leave(0));
+  // The faster path may deliver its part of the next message before the slower one delivers that of the first.
+  EXPECT_FALSE(progress.arrive(0, 0));
+  EXPECT_FALSE(progress.arrive(0, 0));
+  EXPECT_EQ(progress.ahead(0, 0), 2);
+  EXPECT_TRUE(progress.arrive(0, 1));
+  EXPECT_TRUE(progress.arrive(0, 1));
+  EXPECT_EQ(progress.ahead(0, 0), 0);
+  EXPECT_EQ(progress.waiting(1), 0) << "transfers are counted apart";
 }
 
 }  // namespace

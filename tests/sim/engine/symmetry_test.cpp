@@ -43,9 +43,12 @@ TEST(Symmetry, RanksAndLinksOfARingAreAlike) {
   EXPECT_EQ(ring.calls[0][0].rounds, 6);
   const QuotientStage& reduce_scatter = ring.calls[0][0].stages[0];
   EXPECT_EQ(reduce_scatter.rounds, 3);
-  EXPECT_THAT(reduce_scatter.of(0), ElementsAre(0, 0));  // at both ends of the only class of messages
-  ASSERT_EQ(reduce_scatter.transfers.size(), 1U);
-  const QuotientTransfer& message = ring.transfer(reduce_scatter, 0);
+  // The ranks are at both ends of the only class of messages of each stage.
+  EXPECT_THAT(ring.transfers_of(0, 0), ElementsAre(0, 0, 1, 1));
+  ASSERT_EQ(ring.transfers.size(), 2U);
+  const QuotientTransfer& message = ring.transfers[0];
+  EXPECT_EQ(message.first_round, 0);
+  EXPECT_EQ(message.end_round, 3);
   EXPECT_DOUBLE_EQ(message.adding, 3 * 1e6 / 900e9);
   ASSERT_EQ(message.flows.size(), 1U);
   EXPECT_EQ(message.flows[0].bytes, 1e6);
@@ -62,9 +65,8 @@ TEST(Symmetry, TheRootOfReduceToOneIsAClassByItself) {
   const Quotient one = quotient(fabric, "reduce-to-one", 1'000'000);
   EXPECT_THAT(one.class_of, ElementsAre(ElementsAre(0, 1, 1, 1)));
   EXPECT_THAT(link_names(fabric, one), ElementsAre("nic.0.up", "nic.0.down", "nic.1.up", "nic.1.down"));
-  const QuotientStage& gather = one.calls[0][0].stages[0];
-  ASSERT_EQ(gather.transfers.size(), 1U);
-  const QuotientTransfer& message = one.transfer(gather, 0);
+  ASSERT_EQ(one.transfers.size(), 2U);  // there and back
+  const QuotientTransfer& message = one.transfers[0];
   EXPECT_EQ(message.source, 1);
   EXPECT_EQ(message.destination, 0);
   EXPECT_THAT(message.adding, DoubleNear(3 * (3 * 1e6 / 900e9), 1e-15));  // three buffers

@@ -1,0 +1,21 @@
+#pragma once
+// Limits of messages that pass through a host: its memory where GPUs have no peer access, its sockets where the network
+// is TCP. NCCL's threads and copies are slower there than the wire.
+
+#include "sim/collectives/schedule.hpp"
+#include "sim/collectives/topology.hpp"
+
+namespace ganymede::sim {
+
+/// The rate in one direction at which one GPU sends to another one through host memory: the sender's kernel writes a
+/// buffer there, and the receiver's reads it.
+BytesPerSecond nccl_rate_through_host();
+
+/// The rate in one direction that NCCL's sockets reach over one NIC.
+BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus);
+
+/// `cost` with these limits, for a schedule of `lanes` lanes, and with the connections over which sockets split a
+/// message.
+ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost);
+
+}  // namespace ganymede::sim

@@ -1,0 +1,70 @@
+#pragma once
+// How far the transfers of a folded simulation are.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "sim/engine/symmetry.hpp"
+
+namespace ganymede::sim {
+
+/// A transfer sends one message a round, and the messages of a path arrive in the order of their rounds, because a
+/// source leaves a round when its message has left. So numbers of messages say all, and none need be kept open.
+class TransferProgress {
+ public:
+  /// `quotient` must outlive the object.
+  explicit TransferProgress(const Quotient& quotient) : quotient_(quotient) {
+    transfers_.resize(quotient.transfers.size());
+    std::uint32_t flows = 0;
+    for (std::size_t i = 0; i < transfers_.size(); ++i) {
+      transfers_[i].first_flow = flows;
+      flows += static_cast<std::uint32_t>(quotient.transfers[i].flows.size());
+    }
+    arrived_.resize(flows);
+  }
+
+  /// One more message is ready for the destination: its source has entered the round or, with an eager protocol, it has
+  /// arrived. True if the destination is already in the round.
+  bool offer(int transfer) { return ++at(transfer).offered <= at(transfer).accepted; }
+  /// The destination has entered one more round. True if the message is already ready for it.
+  bool accept(int transfer) { return ++at(transfer).accepted <= at(transfer).offered; }
+  /// The number of messages that are ready and wait for their destination; negative: rounds that wait for a message.
+  std::int32_t waiting(int transfer) const {
+    const Transfer& progress = transfers_[static_cast<std::size_t>(transfer)];
+    return progress.offered - progress.accepted;
+  }
+
+  void start(int transfer) { at(transfer).leaving = static_cast<std::int32_t>(flows_of(transfer)); }
+  /// One flow of the message has left the source. True if all have.
+  bool leave(int transfer) { return --at(transfer).leaving == 0; }
+  /// One flow has arrived. True if the message to which it belongs is complete with it.
+  bool arrive(int transfer, int path) {
+    const auto first = arrived_.begin() + at(transfer).first_flow, last = first + static_cast<int>(flows_of(transfer));
+    const std::int32_t before = *std::min_element(first, last);
+    ++*(first + path);
+    return *std::min_element(first, last) > before;
+  }
+  /// Flows of this path that have arrived beyond those of the path that is furthest behind.
+  std::int32_t ahead(int transfer, int path) const {
+    const auto first = arrived_.begin() + transfers_[static_cast<std::size_t>(transfer)].first_flow;
+    return *(first + path) - *std::min_element(first, first + static_cast<int>(flows_of(transfer)));
+  }
+
+ private:
+  struct Transfer {
+    std::int32_t offered = 0, accepted = 0;  // messages
+    std::int32_t leaving = 0;                // flows of the present message that have not left the source
+    std::uint32_t first_flow = 0;            // in arrived_
+  };
+  Transfer& at(int transfer) { return transfers_[static_cast<std::size_t>(transfer)]; }
+  std::size_t flows_of(int transfer) const {
+    return quotient_.transfers[static_cast<std::size_t>(transfer)].flows.size();
+  }
+
+  const Quotient& quotient_;
+  std::vector<Transfer> transfers_;
+  std::vector<std::int32_t> arrived_;  // by transfer and path: flows that have arrived
+};
+
+}  // namespace ganymede::sim
