@@ -39,6 +39,7 @@ constexpr const char* kScenario = R"({
 
   // "storage": { "dataset": "gp3", "checkpoint": "s3" }, // without it the data is local and nothing is checkpointed
   // "checkpoint": { "every": "10min" }, // or "1epoch", or "daly"
+  // "evaluation": { "every": "4000 steps", "fixed": "60s", "parallel": "900s" }, // on n GPUs: 60s + 900s / n
   // "faults": { "crash": { "every": "500h" }, "events": [ { "at": "2h", "kind": "interruption" } ] },
   // "deadline": "12h", "budget": "100USD", // missed: exit code 4
   "policy": { "name": "fixed" }, // `ganymede list policies`; docs/policies.md has their settings
@@ -72,7 +73,8 @@ constexpr const char* kStudy = R"({
   "schemes": ["ring", "reduce-to-one"],
   "overlap": true,
   // "policies": ["fixed", "spot-first", { "name": "predictive", "usd_per_hour_waited": 20 }],
-  // Also "synchronization", "storage", "checkpoint", "provisioning", "faults", "deadline", "budget" as in a scenario.
+  // Also "synchronization", "storage", "checkpoint", "evaluation", "provisioning", "faults", "deadline", "budget" as in
+  // a scenario.
   "seeds": [1] // or { "first": 1, "count": 100 }
 }
 )";
@@ -110,7 +112,8 @@ constexpr const char* kRequest = R"({
     "sure": false // true: with the upper ends of their intervals, that hold all stated error
   },
 
-  // Also "storage", "provisioning", "faults", "billing", "power_cap", "synchronization" as in a scenario.
+  // Also "storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "synchronization" as in a
+  // scenario.
   "seed": 1
 }
 )";

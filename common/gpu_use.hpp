@@ -13,13 +13,15 @@ enum class GpuUse : std::size_t {
   straggler,              ///< waiting for a slower worker to arrive at a collective
   input_stall,            ///< waiting for the next batch
   checkpoint,             ///< waiting for a checkpoint to be written or read
+  evaluation,             ///< measuring the quality of the model while training waits
   provisioning,           ///< rented, not yet training: boot, start of the framework, staging of data
   lost,                   ///< work that had to be done again
   idle,                   ///< all other time, for example of GPUs of a rented instance that the run does not use
 };
 
 /// The names in a result's `gpu_seconds`, in the order of GpuUse.
-inline constexpr std::array<std::string_view, 8> kGpuUseNames = {
-    "compute", "exposed_communication", "straggler", "input_stall", "checkpoint", "provisioning", "lost", "idle"};
+inline constexpr std::array<std::string_view, 9> kGpuUseNames = {
+    "compute",    "exposed_communication", "straggler", "input_stall", "checkpoint",
+    "evaluation", "provisioning",          "lost",      "idle"};
 
 }  // namespace ganymede

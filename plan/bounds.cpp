@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "calibration/workload_model.hpp"
+#include "sim/steps/gradient_passes.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -67,10 +68,10 @@ double least_paid_share(const Request& request, const PlanCandidate& candidate) 
 
 // Proof. A worker's simulated step takes the times of its phases, drawn together from one recorded step of its model,
 // and may then wait (for its input, its gradients, the slowest worker, a checkpoint). It is never shorter than the
-// fastest recorded step, in which the worker trains `batch` images. If nodes train together step by step, each of them
-// needs the sum of all gradients before a step ends. Whatever the scheme, each node receives at least one number for
-// each gradient, a sum or a part of one, over its NICs. So a step takes at least the bytes of the gradients divided by
-// the NICs' rate.
+// fastest recorded step (of as many passes as the request states), in which the worker trains a batch. If nodes train
+// together step by step, each of them needs the sum of all gradients before a step ends. Whatever the scheme, each node
+// receives at least one number for each gradient, a sum or a part of one, over its NICs. So a step takes at least the
+// bytes of the gradients divided by the NICs' rate.
 LeastWork least_work(const Request& request, const Request::Batch& choice, const platforms::Platform& platform,
                      const platforms::Instance& instance) {
   const platforms::Gpu& gpu = platform.gpu_of(instance);
@@ -79,14 +80,14 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
     const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
     const calibration::WorkloadModel workload =
         calibration::workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
-    double fastest = workload.central.step_s(0);
-    for (std::size_t sample = 1; sample < workload.central.samples; ++sample)
-      fastest = std::min(fastest, workload.central.step_s(sample));
+    const calibration::StepModel step = sim::accumulate(workload.central, request.accumulation_steps);
+    double fastest = step.step_s(0);
+    for (std::size_t sample = 1; sample < step.samples; ++sample) fastest = std::min(fastest, step.step_s(sample));
     double bytes = 0;
     for (const traces::TraceBucket& bucket : batch.buckets) bytes += static_cast<double>(bucket.bytes);
     const bool exchanges_each_step = !request.common.contains("synchronization") && instance.nic;
     const double exchange = exchanges_each_step ? bytes / (instance.nic->bandwidth.si * instance.nic->count) : 0;
-    const double images = request.stage_shares[i] * least_stage_length(request) / batch.batch;
+    const double images = request.stage_shares[i] * least_stage_length(request) / choice.per_gpu;
     work.alone_s += images * fastest;
     work.joined_s += images * std::max(fastest, exchange);
   }

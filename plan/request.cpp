@@ -20,6 +20,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxGpus = 65536;
+constexpr int kMaxPasses = 1024;
 constexpr std::int64_t kMaxImages = 1'000'000'000'000;
 /// Variation of stage lengths if the request states none; the same default as for scenarios.
 constexpr double kStageVariation = 0.25;
@@ -100,11 +101,14 @@ void read_images(JsonObject& in, const JsonNode& workload_node, Request& request
   workload["epochs"] = count;
 }
 
-/// Reads the batch sizes, one or a list; if there are none, takes all that the trace has recorded.
+/// Reads the batch sizes, one or a list; if there are none, takes all that the trace has recorded. Each pass of a step
+/// trains a recorded number of images.
 void read_batches(const std::optional<JsonNode>& node, const std::string& trace, Request& request) {
+  const int passes = request.accumulation_steps;
   std::map<int, std::vector<std::size_t>> recorded;
   std::string names;
-  for (std::size_t i = 0; i < request.trace.batches.size(); ++i) recorded[request.trace.batches[i].batch].push_back(i);
+  for (std::size_t i = 0; i < request.trace.batches.size(); ++i)
+    recorded[request.trace.batches[i].batch * passes].push_back(i);
   for (const auto& [batch, stages] : recorded) names += (names.empty() ? "" : ", ") + std::to_string(batch);
   std::set<int> wanted;
   if (!node) {
@@ -117,7 +121,8 @@ void read_batches(const std::optional<JsonNode>& node, const std::string& trace,
     for (const JsonNode& entry : node->value().is_array() ? node->as_array() : std::vector<JsonNode>{*node}) {
       const auto batch = static_cast<int>(entry.as_integer(1, 1 << 24));
       if (!recorded.contains(batch))
-        entry.expected(fmt::format("a batch size that {} has recorded ({})", trace, names));
+        entry.expected(fmt::format("a batch size that {} has recorded{} ({})", trace,
+                                   passes == 1 ? "" : fmt::format(", times {} passes", passes), names));
       if (recorded[batch].size() != recorded[wanted.empty() ? batch : *wanted.begin()].size())
         entry.expected("batch sizes that were recorded in the same number of stages");
       wanted.insert(batch);
@@ -146,6 +151,10 @@ void read_workload(const JsonNode& node, Request& request) {
   if (trace && model && model->as_string() != request.trace.model)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
+  if (const auto passes = in.optional("accumulation_steps")) {
+    request.accumulation_steps = static_cast<int>(passes->as_integer(1, kMaxPasses));
+    workload["accumulation_steps"] = request.accumulation_steps;
+  }
   read_batches(in.optional("batch_per_gpu"), picked, request);
   read_stages(in, request, workload);
   read_images(in, node, request, workload);
@@ -334,7 +343,8 @@ Request read_request(const JsonNode& node, const std::string& now) {
     request.objective = what == "cost" ? Objective::cost : what == "time" ? Objective::time : Objective::carbon;
   }
   read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request);
-  for (const char* key : {"storage", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
+  for (const char* key :
+       {"storage", "evaluation", "provisioning", "faults", "billing", "power_cap", "fidelity", "synchronization"})
     if (const auto member = in.optional(key)) request.common[key] = member->value();
   const auto seed = in.optional("seed");
   request.seed = seed ? seed->as_seed() : 1;

@@ -35,6 +35,7 @@ struct Request {
     std::vector<std::size_t> stages;  ///< indices into trace.batches; one entry unless the model grows
   };
   std::vector<Batch> batches;        ///< ascending
+  int accumulation_steps = 1;        ///< passes of a step; each trains per_gpu / accumulation_steps images
   std::vector<double> stage_shares;  ///< share of the images that each stage trains; sums to 1
   double stage_variation = 0;        ///< largest relative change of a stage's length with the seed
   std::int64_t images = 0;           ///< number of images to train in total

@@ -158,12 +158,17 @@ std::string life_text(const Json& run, std::size_t width) {
 }
 
 /// What the instance-hours of a bill were spent on: heading and name in the JSON, in the order of the table.
-constexpr std::pair<const char*, const char*> kUses[] = {
-    {"compute", "compute"},        {"exposed communication", "exposed_communication"},
-    {"stragglers", "straggler"},   {"input stalls", "input_stall"},
-    {"checkpoints", "checkpoint"}, {"provisioning", "provisioning"},
-    {"lost work", "lost"},         {"idle GPUs", "idle"},
-    {"idle tail", "idle_tail"},    {"minimum charge and rounding", "minimum_and_rounding"}};
+constexpr std::pair<const char*, const char*> kUses[] = {{"compute", "compute"},
+                                                         {"exposed communication", "exposed_communication"},
+                                                         {"stragglers", "straggler"},
+                                                         {"input stalls", "input_stall"},
+                                                         {"checkpoints", "checkpoint"},
+                                                         {"evaluations", "evaluation"},
+                                                         {"provisioning", "provisioning"},
+                                                         {"lost work", "lost"},
+                                                         {"idle GPUs", "idle"},
+                                                         {"idle tail", "idle_tail"},
+                                                         {"minimum charge and rounding", "minimum_and_rounding"}};
 
 std::string heading_of(const Json& run) {
   std::string out = fmt::format("{}, {}: {} x {}, scheme {}", text(run, "/run/platform"), text(run, "/run/allocation"),

@@ -177,7 +177,8 @@ nlohmann::json read_common(JsonObject& in) {
   if (auto sync = in.optional("synchronization")) common["synchronization"] = sync->value();
   auto overlap = in.optional("overlap");
   if (overlap) common["synchronization"]["overlap"] = overlap->as_bool();
-  for (const char* key : {"storage", "checkpoint", "provisioning", "faults", "deadline", "budget", "fidelity"})
+  for (const char* key :
+       {"storage", "checkpoint", "evaluation", "provisioning", "faults", "deadline", "budget", "fidelity"})
     if (auto node = in.optional(key)) common[key] = node->value();
   return common;
 }

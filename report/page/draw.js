@@ -3,7 +3,7 @@
 // Okabe and Ito's colours, which the colour-blind tell apart, and some between.
 const palette = ["#0072b2", "#e69f00", "#009e73", "#d55e00", "#56b4e9", "#cc79a7", "#8c8c3c", "#7a6fbe", "#b58863", "#5f9ea0"];
 const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", straggler: "#cc79a7", input_stall: "#e69f00",
-  checkpoint: "#56b4e9", provisioning: "#7a6fbe", lost: "#b02418", idle: "#9aa7b5" };
+  checkpoint: "#56b4e9", evaluation: "#8c8c3c", provisioning: "#7a6fbe", lost: "#b02418", idle: "#9aa7b5" };
 
 // On paper: dark on white, and no wider than a page, before the style of print is in force.
 let printing = false;

@@ -82,7 +82,8 @@ void follow_decision(const RunContext& context, RunState& state, Actions& action
   const bool share_changes =
       std::tie(decision.cpus, decision.memory) != std::tie(state.decision.cpus, state.decision.memory);
   state.decision = decision;
-  if (state.phase == RunPhase::saving) return;  // followed when the checkpoint is written
+  // Followed when the checkpoint is written, or the evaluation has ended.
+  if (state.phase == RunPhase::saving || state.phase == RunPhase::evaluating) return;
   const NodeChanges changes = request_missing(context, state, actions);
   const bool members_go = changes.members_go > 0, members_stay = changes.members_stay > 0;
   if (members_go && state.phase == RunPhase::training) {

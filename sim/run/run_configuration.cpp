@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "sim/run/hazards.hpp"
 #include "sim/steps/dataset_cache.hpp"
 
 namespace ganymede::sim {
 namespace {
+
+/// Part of a step or of an interval that counts as rounding.
+constexpr double kRounding = 1e-9;
 
 /// Share of the storage's rate that slowdowns leave.
 double storage_share(const RunState& state) {
@@ -56,7 +60,7 @@ double target_rounding(const RunContext& context, const RunState& state) {
   constexpr double kShareOfStep = 1e-5;
   if (context.scenario.target == Target::steps) return kShareOfStep;
   const double workers = 1 + worker_count(context.scenario, state.fleet.members());
-  return kShareOfStep * context.scenario.batch().batch * workers;
+  return kShareOfStep * static_cast<double>(context.scenario.batch_per_gpu()) * workers;
 }
 
 std::size_t stage_at(const RunContext& context, const RunState& state, double done) {
@@ -122,6 +126,26 @@ double steps_between_checkpoints(const RunContext& context, const RunState& stat
       break;
   }
   return std::max(1.0, std::round(seconds / steps.mean.si));
+}
+
+double steps_to_evaluation(const RunContext& context, const RunState& state, const StepDistribution& steps) {
+  const Scenario& scenario = context.scenario;
+  if (!scenario.evaluation) return std::numeric_limits<double>::infinity();
+  const Evaluation& evaluation = *scenario.evaluation;
+  // Progress in the evaluation's unit: now, of one step, and from one evaluation to the next.
+  const double trained = state.training.steps();
+  double now = trained, step = 1, every = evaluation.count;
+  if (evaluation.every == Evaluation::Every::images) {
+    now = state.training.images();
+    step = steps.images;
+  } else if (evaluation.every == Evaluation::Every::epochs) {
+    every *= std::ceil(static_cast<double>(scenario.dataset.images) / steps.images - kRounding);
+  } else if (evaluation.every == Evaluation::Every::interval) {
+    every = std::max(1.0, std::round(evaluation.interval / steps.mean));
+  }
+  every = std::max(every, step);
+  const double next = (std::floor(now / every + kRounding) + 1) * every;
+  return std::ceil(trained + (next - now) / step - 1e-6) - trained;
 }
 
 double usd_to_enter(const RunContext& context, const RunState& state, std::size_t pool) {

@@ -50,7 +50,7 @@ LaunchRequest launch_request(const Scenario& scenario) {
   LaunchRequest launch{scenario.trace.model,
                        scenario.trace.precision,
                        scenario.dataset.name,
-                       scenario.batch().batch,
+                       static_cast<int>(scenario.batch_per_gpu()),
                        scenario.images_a_step(scenario.workers()),
                        {}};
   for (const auto& pool : scenario.pools)

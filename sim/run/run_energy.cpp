@@ -47,7 +47,9 @@ bool add_pool_energy(RunEnergy& all, Energy& sum, const ScenarioPool& pool, cons
   const Seconds held{to_seconds(account.held).si / 3600 * 3600};
   const Meter meter{held, region ? region->pue.value_or(1) : 1, GramsPerKwh{carbon.value_or(0)}};
   const Watts peak = power_cap ? std::min(*gpu.peak, *power_cap) : *gpu.peak;
-  const double busy = std::min(1.0, record.device_s[account.pool] / account.gpu_seconds.total_seconds());
+  // GPUs that evaluate the model work as hard as those that train it.
+  const double busy_s = record.device_s[account.pool] + account.gpu_seconds.seconds(GpuUse::evaluation);
+  const double busy = std::min(1.0, busy_s / account.gpu_seconds.total_seconds());
   const Energy gpus = meter.energy({*gpu.idle, peak}, busy, instance.gpus);
   all.gpu_kwh += gpus.kwh;
   Energy whole = gpus;

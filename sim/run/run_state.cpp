@@ -78,6 +78,7 @@ void advance_clock(const RunContext& context, RunState& state, Nanoseconds to) {
       ledger.add(GpuUse::provisioning, members * (time - loading));
       ledger.add(GpuUse::checkpoint, members * loading);
     }
+    if (state.phase == RunPhase::evaluating) ledger.add(GpuUse::evaluation, members * time);
     if (state.phase == RunPhase::saving) ledger.add(GpuUse::checkpoint, members * time);
   }
   state.accounted_until = to;

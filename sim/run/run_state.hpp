@@ -36,10 +36,11 @@ struct RunContext {
 std::vector<double> draw_stage_ends(const Scenario& scenario, double target);
 
 enum class RunPhase {
-  idle,      ///< nothing trains
-  starting,  ///< the training program starts, or loads a checkpoint
-  training,  ///< a segment is under way
-  saving,    ///< a checkpoint is written while nothing trains, before all nodes go or at the end
+  idle,        ///< nothing trains
+  starting,    ///< the training program starts, or loads a checkpoint
+  training,    ///< a segment is under way
+  evaluating,  ///< the model's quality is measured while nothing trains
+  saving,      ///< a checkpoint is written while nothing trains, before all nodes go or at the end
 };
 
 /// A slowdown that lasts until a time.
@@ -90,9 +91,10 @@ struct RunState {
   std::vector<PoolState> pools;
   TrainingProgress training;
   std::size_t stage = 0;
-  bool must_load = false;    ///< the next start reads the last checkpoint
-  bool has_trained = false;  ///< training has begun at least once
-  bool restoring = false;    ///< nodes were lost since training last began
+  bool evaluation_due = false;  ///< the segment under way ends with an evaluation
+  bool must_load = false;       ///< the next start reads the last checkpoint
+  bool has_trained = false;     ///< training has begun at least once
+  bool restoring = false;       ///< nodes were lost since training last began
 
   std::vector<ActiveSlowdown> slowdowns = {};
   bool burst_credits_left = true;
@@ -122,7 +124,8 @@ void log_event(Actions& actions, const RunState& state, std::string what, std::s
                std::string detail = "", std::int64_t times = 1);
 
 /// Moves the clock to `to`. Adds to the ledgers how nodes that did not train spent the time since the last event: new
-/// nodes, starts and checkpoints. The time of a segment is added when it ends; time that is never added is idle.
+/// nodes, starts, evaluations and checkpoints. The time of a segment is added when it ends; time that is never added is
+/// idle.
 void advance_clock(const RunContext& context, RunState& state, Nanoseconds to);
 
 /// Throws Infeasible: the run would never finish, because of `why`.

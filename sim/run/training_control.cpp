@@ -21,6 +21,8 @@ namespace {
 constexpr std::int64_t kMaxFruitlessStarts = 2000;
 /// Longest run in seconds: its clock counts 292 years.
 constexpr double kMaxRun_s = 9e9;
+/// Most evaluations of a run: each is an event, and this many take some seconds.
+constexpr double kMaxEvaluations = 1e6;
 /// Burst credits that last longer, in seconds, are taken to last for ever.
 constexpr double kMaxBurst_s = 8e9;
 
@@ -57,6 +59,15 @@ void check_length(const RunContext& context, const RunState& state, const Segmen
   if (!(to_seconds(state.now).si + length_s < kMaxRun_s))
     throw ConfigError(fmt::format("{}: the run would take {}, longer than can be accounted for", context.scenario.file,
                                   to_string(steps * segment.steps->mean)));
+}
+
+/// Throws ConfigError if the rest of a segment, `steps`, would pause for more evaluations than can be simulated.
+void check_evaluations(const RunContext& context, double steps, double to_evaluation) {
+  if (steps / std::max(1.0, to_evaluation) > kMaxEvaluations)
+    throw ConfigError(
+        fmt::format("{}: /evaluation/every: the run would pause for more than {:.0f} evaluations; "
+                    "expected a longer time between them",
+                    context.scenario.file, kMaxEvaluations));
 }
 
 /// Schedules the moment at which the burst credits of the dataset's storage are used up.
@@ -131,8 +142,12 @@ void begin_segment(const RunContext& context, RunState& state, Actions& actions,
   const double done = state.training.done(state.now);
   const double so_far = state.training.steps();
   const double target = segment_target(context, state, segment, done);
-  const double left = std::max(1e-9, std::ceil(so_far + (target - done) / segment.per_step - 1e-6) - so_far);
+  double left = std::max(1e-9, std::ceil(so_far + (target - done) / segment.per_step - 1e-6) - so_far);
   check_length(context, state, segment, left);
+  const double to_evaluation = steps_to_evaluation(context, state, *segment.steps);
+  check_evaluations(context, left, to_evaluation);
+  state.evaluation_due = to_evaluation <= left;
+  left = std::min(left, to_evaluation);
   state.training.begin_segment(segment, same_workers);
   ++state.phase_number;
   actions.schedule.push_back({state.training.segment().time_of(left), SegmentCompleted{}, state.phase_number});
@@ -210,7 +225,9 @@ std::vector<std::size_t> choose_workers(const RunState& state) {
 }
 
 void adapt_training(const RunContext& context, RunState& state, Actions& actions) {
-  if (state.finished || state.phase == RunPhase::saving || state.phase == RunPhase::starting) return;
+  if (state.finished || state.phase == RunPhase::saving || state.phase == RunPhase::evaluating ||
+      state.phase == RunPhase::starting)
+    return;
   const bool on_the_way = state.fleet.on_the_way() > 0;
   const std::vector<std::size_t> chosen = choose_workers(state);
   if (state.phase == RunPhase::training) {

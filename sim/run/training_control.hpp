@@ -18,7 +18,7 @@ void end_segment(const RunContext& context, RunState& state, Actions& actions, b
 /// way.
 void change_pace(const RunContext& context, RunState& state, Actions& actions);
 
-/// Begins a pause of `length` in which nothing trains; `phase` is starting or saving.
+/// Begins a pause of `length` in which nothing trains; `phase` is starting, evaluating or saving.
 void begin_pause(RunState& state, Actions& actions, RunPhase phase, Nanoseconds length);
 
 /// Starts the training program on the nodes of choose_workers(), which must return at least one. `load`: they read the

@@ -100,14 +100,14 @@ Actions transition(const RunContext& context, RunState& state, const NoticeGiven
 
 Actions transition(const RunContext& context, RunState& state, const FinalCheckpointDue&) {
   Actions actions;
-  if (state.phase != RunPhase::training) return actions;
+  if (state.phase != RunPhase::training && state.phase != RunPhase::evaluating) return actions;
   bool some_stay = false, some_go = false;
   for (const std::size_t index : state.fleet.alive())
     if (const Node& node = state.fleet[index]; node.member) (node.noticed ? some_go : some_stay) = true;
   // Nothing needs saving if no member goes, or if the members that stay hold the weights and the run may go on with
   // fewer.
   if (!some_go || (some_stay && state.decision.elastic)) return actions;
-  end_segment(context, state, actions, false);
+  if (state.phase == RunPhase::training) end_segment(context, state, actions, false);  // else an evaluation is given up
   begin_pause(state, actions, RunPhase::saving, checkpoint_write_time(context, state));
   return actions;
 }

@@ -12,12 +12,37 @@ bool target_reached(const RunContext& context, const RunState& state) {
   return state.training.done(state.now) >= context.target - target_rounding(context, state);
 }
 
+/// Goes on after a segment and the evaluation at its end: trains, writes the last checkpoint, or finishes the run.
+void go_on_after_segment(const RunContext& context, RunState& state, Actions& actions) {
+  if (!target_reached(context, state)) {
+    begin_segment(context, state, actions, true);
+  } else if (context.scenario.checkpoints.every != Checkpoints::Every::never) {
+    begin_pause(state, actions, RunPhase::saving, checkpoint_write_time(context, state));
+  } else {
+    state.training.finish();
+    finish_run(state, actions);
+  }
+}
+
+void end_evaluation(const RunContext& context, RunState& state, Actions& actions) {
+  log_event(actions, state, "evaluated");
+  go_on_after_segment(context, state, actions);
+  if (state.phase != RunPhase::training) return;
+  // A decision of the policy, or a node that became ready, may have waited for the evaluation.
+  follow_decision(context, state, actions, state.decision);
+  adapt_training(context, state, actions);
+}
+
 }  // namespace
 
 Actions transition(const RunContext& context, RunState& state, const PauseEnded&) {
   Actions actions;
   if (state.phase == RunPhase::starting) {
     begin_training(context, state, actions);
+    return actions;
+  }
+  if (state.phase == RunPhase::evaluating) {
+    end_evaluation(context, state, actions);
     return actions;
   }
   state.training.save();
@@ -35,15 +60,12 @@ Actions transition(const RunContext& context, RunState& state, const PauseEnded&
 
 Actions transition(const RunContext& context, RunState& state, const SegmentCompleted&) {
   Actions actions;
+  const int gpus = state.training.segment().steps->workers;
   end_segment(context, state, actions, false);
-  if (!target_reached(context, state)) {
-    begin_segment(context, state, actions, true);
-  } else if (context.scenario.checkpoints.every != Checkpoints::Every::never) {
-    begin_pause(state, actions, RunPhase::saving, checkpoint_write_time(context, state));
-  } else {
-    state.training.finish();
-    finish_run(state, actions);
-  }
+  if (state.evaluation_due)
+    begin_pause(state, actions, RunPhase::evaluating, to_nanoseconds(context.scenario.evaluation->pause(gpus)));
+  else
+    go_on_after_segment(context, state, actions);
   return actions;
 }
 

@@ -123,6 +123,8 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.policy.policy = &policies::default_policy();
   if (auto policy = in.optional("policy")) read_policy(*policy, scenario, fingerprint);
   add_policy_pools(scenario);
+  if (auto evaluation = in.optional("evaluation"))
+    scenario.evaluation = read_evaluation(*evaluation, scenario.dataset.images > 0);
   if (auto faults = in.optional("faults")) read_faults(*faults, scenario);
   if (auto billing = in.optional("billing")) read_charges(*billing, scenario);
   if (auto cap = in.optional("power_cap")) read_power_cap(*cap, scenario);
@@ -134,7 +136,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.hash_without_seed = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
   scenario.step_fingerprint =
-      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "billing",
+      fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "evaluation", "billing",
                                 "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});
   check_memory(scenario);
   if (scenario.synchronization.placement == Placement::component_split && scenario.dataset.bytes_per_image <= 0)

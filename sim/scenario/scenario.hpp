@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 #include "policies/policy.hpp"
+#include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/faults.hpp"
 #include "sim/scenario/input_cache.hpp"
 #include "sim/scenario/pool.hpp"
@@ -70,6 +71,8 @@ struct Scenario {
   std::vector<std::size_t> stages;   ///< Entries of trace.batches, one for each stage of a growing model; else one.
   std::vector<double> stage_shares;  ///< Share of the target that each stage takes; they sum to 1.
   double stage_variation = 0;        ///< Each stage's length varies with the seed by up to this share.
+  /// Passes of a worker in a step, of `batch().batch` images each. Gradients are reduced after the last one.
+  int accumulation_steps = 1;
   Dataset dataset;
   Target target = Target::steps;
   std::int64_t steps = 0;   ///< Steps of the whole run on the nodes that the scenario asks for.
@@ -82,6 +85,7 @@ struct Scenario {
   ServerNodes servers;
   InputPath input;
   Checkpoints checkpoints;
+  std::optional<Evaluation> evaluation;  ///< None: training never pauses for an evaluation.
   platforms::Provisioning provisioning;  ///< Delays of the first pool's platform, unless the scenario states others.
   bool boot_given = false;               ///< The scenario states "boot", which replaces an instance's own boot time.
   Faults faults;
@@ -96,14 +100,14 @@ struct Scenario {
   int shown_steps = 0;                ///< Steps whose spans the result keeps; set by the caller, not by the file.
   std::vector<std::string> warnings;  ///< What the results leave out, and assumptions that were made.
 
-  /// The trace entry of the last stage.
+  /// The trace entry of the last stage: what a worker does in one pass.
   const traces::TraceBatch& batch() const { return trace.batches[stages.back()]; }
   /// GPUs that the scenario asks for.
   int workers() const;
+  /// Images that a worker trains in a step, in all of its passes.
+  std::int64_t batch_per_gpu() const { return std::int64_t{batch().batch} * accumulation_steps; }
   /// Images that a step on `workers` workers trains.
-  std::int64_t images_a_step(int workers) const {
-    return std::int64_t{batch().batch} * batches_a_step(synchronization, workers);
-  }
+  std::int64_t images_a_step(int workers) const { return batch_per_gpu() * batches_a_step(synchronization, workers); }
 };
 
 /// Reads a scenario. Traces and hashes that `cache` already holds are not read again; without a cache, everything is

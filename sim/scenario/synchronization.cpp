@@ -87,6 +87,14 @@ Mode read_mode(const JsonNode& node) {
                                             : Mode::gossip;
 }
 
+void read_reduction(const JsonNode& node, const std::optional<JsonNode>& overlap, Synchronization& sync) {
+  sync.flat_reduction = node.as_choice({"bucketed", "flat"}) == "flat";
+  if (!sync.flat_reduction) return;
+  if (sync.mode != Mode::all_reduce) node.fail("a flat reduction needs the mode \"all-reduce\"");
+  if (overlap && sync.overlap)
+    overlap->fail("a flat reduction begins when the backward pass has ended, so nothing overlaps");
+}
+
 Placement read_placement(const JsonNode& node, const Scenario& scenario) {
   if (node.as_choice({"data-parallel", "component-split"}) == "data-parallel") return Placement::data_parallel;
   if (scenario.workers() % 2 != 0)
@@ -120,6 +128,7 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
   if (auto mode = in.optional("mode")) sync.mode = read_mode(*mode);
   sync.scheme = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) sync.overlap = overlap->as_bool();
+  if (auto reduction = in.optional("reduction")) read_reduction(*reduction, in.optional("overlap"), sync);
   if (auto compression = in.optional("compression")) compression->as_choice({"none"});
   if (auto placement = in.optional("placement")) sync.placement = read_placement(*placement, scenario);
   if (sync.mode == Mode::async_parameter_server) scenario.servers = choose_servers(in.required("scheme"), scenario);

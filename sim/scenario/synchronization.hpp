@@ -19,7 +19,9 @@ struct Synchronization {
   Mode mode = Mode::all_reduce;
   Placement placement = Placement::data_parallel;
   Scheme scheme;
-  bool overlap = true;           ///< Gradients are reduced while the backward pass goes on.
+  bool overlap = true;  ///< Gradients are reduced while the backward pass goes on.
+  /// True: all gradients of a network go into one all-reduce after the backward pass has ended; `overlap` is ignored.
+  bool flat_reduction = false;
   std::optional<double> jitter;  ///< Relative standard deviation of workers' steps; unset: that of the workload.
   int backup_workers = 0;        ///< All-reduce: number of slowest workers that a step does not wait for.
   int local_steps = 1;           ///< Local SGD: steps between two averagings.

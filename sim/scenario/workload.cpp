@@ -117,10 +117,20 @@ void read_stages(JsonObject& in, Scenario& scenario) {
   stages.finish();
 }
 
-/// Chooses the trace entries of that batch size: one for each stage of a growing model, in the order of the trace. If
-/// the size was not recorded, entries are derived from the recorded sizes.
-void choose_entries(const JsonNode& node, Scenario& scenario) {
-  const auto batch = static_cast<int>(node.as_integer(1, kMaxBatch));
+/// Reads into how many passes a worker divides its batch. Returns the images of one pass.
+int read_pass(const JsonNode& batch_per_gpu, const std::optional<JsonNode>& accumulation_steps, Scenario& scenario) {
+  const std::int64_t images = batch_per_gpu.as_integer(1, kMaxBatch);
+  if (!accumulation_steps) return static_cast<int>(images);
+  const std::int64_t passes = accumulation_steps->as_integer(1, kMaxBatch);
+  if (images % passes != 0)
+    accumulation_steps->expected(fmt::format("a number that divides \"batch_per_gpu\", which is {}", images));
+  scenario.accumulation_steps = static_cast<int>(passes);
+  return static_cast<int>(images / passes);
+}
+
+/// Chooses the trace entries of `batch` images, those of one pass: one for each stage of a growing model, in the order
+/// of the trace. If the size was not recorded, entries are derived from the recorded sizes.
+void choose_entries(const JsonNode& node, int batch, Scenario& scenario) {
   std::vector<std::string> stages;
   for (std::size_t i = 0; i < scenario.trace.batches.size(); ++i) {
     const traces::TraceBatch& entry = scenario.trace.batches[i];
@@ -144,7 +154,8 @@ void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& finger
   scenario.trace = trace;
   fingerprint.replace("/workload/trace", hash);
 
-  choose_entries(in.required("batch_per_gpu"), scenario);
+  const JsonNode batch_per_gpu = in.required("batch_per_gpu");
+  choose_entries(batch_per_gpu, read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario), scenario);
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
   read_target(in, scenario, fingerprint);

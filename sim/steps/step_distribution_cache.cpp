@@ -6,6 +6,7 @@
 
 #include "common/process.hpp"
 #include "common/random.hpp"
+#include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_simulator.hpp"
 
 namespace ganymede::sim {
@@ -55,11 +56,12 @@ StepDistributionCache::Workload StepDistributionCache::workload(const std::strin
 }
 
 calibration::WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t stage) const {
-  if (given_) return *given_;
+  if (given_) return in_passes(*given_, scenario_);
   const ScenarioPool& where = scenario_.pools[pool];
   const platforms::Instance& instance = where.instance();
-  return calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
-                                  instance.host_link ? &*instance.host_link : nullptr);
+  return in_passes(calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]],
+                                            where.gpu(), instance.host_link ? &*instance.host_link : nullptr),
+                   scenario_);
 }
 
 const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t stage) {

@@ -131,8 +131,9 @@ std::unique_ptr<StepProcess> StepSimulator::make_component_split(
   std::vector<Seconds> reduce(models.front()->buckets.size(), Seconds{0});
   if (models.size() > 2)
     for (std::size_t bucket = 0; bucket < reduce.size(); ++bucket) reduce[bucket] = communication_->time(bucket);
-  const Bytes images{workers.models.batch[layout_.pool_of.front()] * std::max(1.0, scenario_.dataset.bytes_per_image) *
-                     kBytesPerValue};
+  // The images of one pass cross at a time.
+  const Bytes images{workers.models.batch[layout_.pool_of.front()] / scenario_.accumulation_steps *
+                     std::max(1.0, scenario_.dataset.bytes_per_image) * kBytesPerValue};
   return std::make_unique<ComponentSplit>(models, scenario_.input.prefetch, communication_->across_pairs(images),
                                           std::move(reduce));
 }
@@ -162,7 +163,7 @@ std::unique_ptr<StepProcess> StepSimulator::make_synchronous(const std::vector<c
     reduce = [this, remember](std::span<const Reduction> r) { return communication_->reduce(r, remember); };
   return std::make_unique<SynchronousStep>(
       models, topology(),
-      SynchronousOptions{.overlap = sync.overlap,
+      SynchronousOptions{.overlap = sync.overlap && !sync.flat_reduction,
                          .prefetch_depth = scenario_.input.prefetch,
                          .backup_workers = std::min<int>(sync.backup_workers, static_cast<int>(models.size()) - 1)},
       reduce);

@@ -116,7 +116,8 @@ WorkerModels models_of(const Scenario& scenario, const Configuration& configurat
   WorkerModels models;
   const std::size_t pools = scenario.pools.size();
   models.by_pool.resize(pools);
-  const auto recorded = static_cast<double>(scenario.trace.batches[scenario.stages[configuration.stage]].batch);
+  const double recorded =
+      1.0 * scenario.trace.batches[scenario.stages[configuration.stage]].batch * scenario.accumulation_steps;
   models.batch.assign(pools, recorded);
   double speed_sum = 0;
   double workers = 0;

@@ -48,9 +48,9 @@ TEST_F(ScenarioErrors, MissingKeys) {
 TEST_F(ScenarioErrors, UnknownKeys) {
   EXPECT_EQ(with("/synchronization/sheme", "ring"), "/synchronization/sheme: unknown key; did you mean \"scheme\"?");
   EXPECT_EQ(with("/platform/node", 2), "/platform/node: unknown key; did you mean \"nodes\"?");
-  EXPECT_EQ(with("/workload/batch", 2),
-            "/workload/batch: unknown key; known here: " +
-                list_of({"trace", "batch_per_gpu", "dataset", "stages", "steps", "epochs", "images", "quality"}));
+  EXPECT_EQ(with("/workload/batch", 2), "/workload/batch: unknown key; known here: " +
+                                            list_of({"trace", "batch_per_gpu", "accumulation_steps", "dataset",
+                                                     "stages", "steps", "epochs", "images", "quality"}));
   EXPECT_THAT(with("/workload/dataset/image", 2), StartsWith("/workload/dataset/image: unknown key"));
 }
 
@@ -85,6 +85,28 @@ TEST_F(ScenarioErrors, Counts) {
   EXPECT_THAT(with("/seed", -1), StartsWith("/seed: found -1"));
   EXPECT_THAT(with("/seed", "1"), StartsWith("/seed: found \"1\""));
   EXPECT_THAT(with("/synchronization/overlap", "yes"), StartsWith("/synchronization/overlap: found \"yes\""));
+}
+
+TEST_F(ScenarioErrors, Passes) {
+  EXPECT_THAT(with("/workload/accumulation_steps", 3), AllOf(StartsWith("/workload/accumulation_steps: found 3"),
+                                                             HasSubstr("divides \"batch_per_gpu\", which is 64")));
+  EXPECT_THAT(with("/workload/accumulation_steps", 2),
+              AllOf(StartsWith("/workload/batch_per_gpu: found 32"), HasSubstr("(64)")));
+  EXPECT_THAT(with("/synchronization", Json{{"scheme", "ring"}, {"reduction", "flat"}, {"overlap", true}}),
+              StartsWith("/synchronization/overlap: a flat reduction begins"));
+  EXPECT_THAT(with("/synchronization", Json{{"scheme", "ring"}, {"mode", "gossip"}, {"reduction", "flat"}}),
+              StartsWith("/synchronization/reduction: a flat reduction needs"));
+}
+
+TEST_F(ScenarioErrors, Evaluations) {
+  EXPECT_THAT(with("/evaluation", Json{{"every", "1000 steps"}}), StartsWith("/evaluation: "));
+  for (const char* bad : {"0 steps", "-5 steps", "steps", "1.5 images", "2e3 images"})
+    EXPECT_THAT(with("/evaluation", Json{{"every", bad}, {"fixed", "60s"}}),
+                AllOf(StartsWith("/evaluation/every: "), HasSubstr("whole number from 1")))
+        << bad;
+  EXPECT_THAT(with("/evaluation", Json{{"every", "ten"}, {"fixed", "60s"}}), StartsWith("/evaluation/every: "));
+  EXPECT_THAT(with("/evaluation", Json{{"every", "1h"}, {"fixed", "60s"}, {"paralel", "1s"}}),
+              AllOf(StartsWith("/evaluation/paralel: unknown key"), HasSubstr("\"parallel\"")));
 }
 
 TEST_F(ScenarioErrors, Targets) {

@@ -1,0 +1,60 @@
+#include "sim/scenario/evaluation.hpp"
+
+#include <charconv>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ganymede::sim {
+namespace {
+
+/// The number in "1000 steps" or "2epoch" for the units "steps" and "epoch"; 0 if the text has another unit or form.
+double count_of(std::string_view text, std::string_view unit) {
+  if (!text.ends_with(unit)) return 0;
+  text.remove_suffix(unit.size());
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  constexpr double kMaxCount = 1e15;
+  std::int64_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const bool valid = error == std::errc() && end == text.data() + text.size() && count >= 1;
+  return valid && static_cast<double>(count) <= kMaxCount ? static_cast<double>(count) : 0;
+}
+
+void read_every(const JsonNode& node, bool has_dataset, Evaluation& evaluation) {
+  const std::string text = node.as_string();
+  struct Unit {
+    std::string_view name;
+    Evaluation::Every every;
+  };
+  for (const Unit& unit : {Unit{"steps", Evaluation::Every::steps}, Unit{"step", Evaluation::Every::steps},
+                           Unit{"images", Evaluation::Every::images}, Unit{"epochs", Evaluation::Every::epochs},
+                           Unit{"epoch", Evaluation::Every::epochs}}) {
+    if (!text.ends_with(unit.name)) continue;
+    evaluation.every = unit.every;
+    evaluation.count = count_of(text, unit.name);
+    if (evaluation.count == 0)
+      node.expected("a whole number from 1 before the unit, such as \"1000 steps\", \"200000 images\" or \"1epoch\"");
+    if (unit.every == Evaluation::Every::epochs && !has_dataset)
+      node.fail("epochs need \"dataset\" in \"workload\", to know how long one is");
+    return;
+  }
+  evaluation.every = Evaluation::Every::interval;
+  evaluation.interval = node.as_positive<Seconds>();
+}
+
+}  // namespace
+
+Evaluation read_evaluation(const JsonNode& node, bool has_dataset) {
+  JsonObject in(node);
+  Evaluation evaluation;
+  read_every(in.required("every"), has_dataset, evaluation);
+  const auto fixed = in.optional("fixed");
+  const auto parallel = in.optional("parallel");
+  if (fixed) evaluation.fixed = fixed->as_quantity<Seconds>();
+  if (parallel) evaluation.parallel = parallel->as_quantity<Seconds>();
+  in.finish();
+  if (!(evaluation.pause(1).si > 0)) node.expected("a time above 0 as \"fixed\", \"parallel\" or both");
+  return evaluation;
+}
+
+}  // namespace ganymede::sim
