@@ -7,6 +7,7 @@
 #include <cmath>
 #include <set>
 
+#include "calibration/gpu_transfer.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/random.hpp"
@@ -33,18 +34,6 @@ constexpr RooflineShares kLow{1, 1, 1, false};
 // Poor shares, which are assumptions. A launch that is waited for costs 9.6 us where a back-to-back one costs 3.8 us
 // (V100; Gray, "Getting Started with CUDA Graphs", NVIDIA technical blog, 2019).
 constexpr RooflineShares kHigh{0.15, 0.4, 9.6 / 3.8, true};
-
-// The shares of a data sheet's limits that large matrix products and copies reach. The limits of a trace's device are
-// measured with such products and copies: 90 % is an assumption (about 14 of a V100's 15.7 TFLOP/s); the bandwidth is
-// from Jia et al. as above.
-constexpr RooflineShares kAttainable{0.9, 750.0 / 900.0, 1, false};
-// The relative error of a phase's efficiency on another GPU, for each factor of e between the limits of the two
-// devices. Fitted to rates of one model on two GPUs: a K80 takes 4.2 times as long as a P100 for ResNet-50 in
-// TensorFlow, where the limits predict 2.6 to 3.1; with AMP in PyTorch an A100 reaches 2.1 times the rate of a V100,
-// where the limits predict 2.3 to 2.5 (the studies tensorflow_2017_single_machine and resnet50_nvidia, in which these
-// cells are fitted too).
-constexpr double kErrorPerEFold = 0.45;
-constexpr double kMinError = 0.05;  // even for a GPU with the same limits; as large as kRunDrift
 
 /// True if hardly any of the phase's time (5 %) overlaps phases of the compute stream.
 bool is_inline(const traces::TracePhase& phase, const traces::TraceBatch& batch) {
@@ -146,23 +135,41 @@ StepModel roofline_model(const traces::StepTrace& trace, const traces::TraceBatc
   return model;
 }
 
-/// The model for another GPU: each phase reaches the share of the limits that it reached on the recording GPU.
-StepModel efficient_model(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
-                          const platforms::Link* host_link) {
-  StepModel model = roofline_model(trace, batch, target, host_link, kAttainable);
-  platforms::Gpu source;
-  source.fp32 = trace.device.fp32;  // measured in the trace's precision
-  source.memory_bandwidth = trace.device.memory_bandwidth;
-  source.launch = trace.device.launch.value_or(target.launch);
+/// The model for another device of the same kind: each phase's measured time, carried over by the limits of both.
+StepModel carried_model(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
+                        const platforms::Link* host_link, const TrainingLimits& from, const TrainingLimits& to) {
+  StepModel model = roofline_model(trace, batch, target, host_link, kLow);
+  const double source_launch = trace.device.launch.value_or(target.launch).si;
   for (const traces::TracePhase& phase : batch.phases) {
     if (phase.stream != "compute") continue;
     const double measured = mean(phase.seconds);
-    const double limit = roofline_s(phase, source, source.fp32, kLow);
-    if (measured <= 0 || limit <= 0) continue;
+    const auto launches = static_cast<double>(phase.launches);
+    const double work = phase.flops / from.flops + (phase.bytes_read + phase.bytes_written) / from.bytes;
+    // A phase that launching binds does not get faster with the GPU.
+    const bool launch_bound = source_launch > 0 && launches * source_launch > std::max(work, 0.5 * measured);
+    const double time = launch_bound ? measured * (target.launch.si > 0 ? target.launch.si / source_launch : 1)
+                                     : std::max(carried_s(phase, measured, from, to), launches * target.launch.si);
     for (StepPhase& out : model.phases)
-      if (out.name == phase.name && out.stream == Stream::compute) out.device_s[0] *= std::max(1.0, measured / limit);
+      if (out.name == phase.name && out.stream == Stream::compute) out.device_s[0] = time;
   }
   return model;
+}
+
+/// Adds a warning for phases that were faster than the device's stated limits allow. Their times are believed: Winograd
+/// convolutions do less arithmetic than is counted, and caches save traffic.
+void warn_of_impossible_times(WorkloadModel& workload, const traces::StepTrace& trace,
+                              const traces::TraceBatch& batch) {
+  platforms::Gpu source;
+  source.memory_bandwidth = trace.device.memory_bandwidth;
+  std::string names;
+  for (const traces::TracePhase& phase : batch.phases)
+    if (phase.stream == "compute" && mean(phase.seconds) < 0.9 * roofline_s(phase, source, trace.device.fp32, kLow))
+      names += (names.empty() ? "" : ", ") + phase.name;
+  if (!names.empty())
+    workload.warnings.push_back(fmt::format(
+        "faster in the trace than the stated limits of {} ({}, {}) allow: {}; the times are believed, so the limits or "
+        "the counted work may be wrong",
+        trace.device.name, to_string(trace.device.fp32), to_string(trace.device.memory_bandwidth), names));
 }
 
 /// The model with all times of the compute stream multiplied by a factor.
@@ -172,13 +179,6 @@ StepModel scaled(StepModel model, double factor) {
       for (auto* times : {&phase.device_s, &phase.host_s})
         for (double& time : *times) time *= factor;
   return model;
-}
-
-/// The mean absolute logarithm of the ratios of two GPUs' limits: 0 for equal limits, 1 for a factor of e in both.
-double limit_distance(const traces::StepTrace& trace, const platforms::Gpu& target) {
-  const auto apart = [](double a, double b) { return std::abs(portable_log(a / b)); };
-  return 0.5 * (apart(peak_rate(trace, target).si * kAttainable.flops, trace.device.fp32.si) +
-                apart(target.memory_bandwidth.si * kAttainable.bandwidth, trace.device.memory_bandwidth.si));
 }
 
 }  // namespace
@@ -243,11 +243,6 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
   const bool work = std::any_of(batch.phases.begin(), batch.phases.end(), [](const traces::TracePhase& phase) {
     return phase.stream == "compute" && phase.flops > 0;
   });
-  if (!work && trace.software.backend == traces::kProfilerBackend)
-    throw ConfigError(
-        fmt::format("the trace of {} has no FLOPs, so it predicts {} alone, not {}; `ganymede import "
-                    "profiler --layers` gives them",
-                    trace.model, trace.device.name, target.name));
   WorkloadModel workload;
   const bool counted = trace.software.backend == traces::kRooflineBackend;
   workload.provenance = counted ? Provenance::datasheet : Provenance::transferred;
@@ -255,17 +250,23 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
                                   : fmt::format("transferred from {} to {}", trace.device.name, target.name);
   const bool alike =
       target.kind == (trace.device.kind == "cpu" ? platforms::Gpu::Kind::cpu : platforms::Gpu::Kind::gpu);
+  if (!alike && !work && trace.software.backend == traces::kProfilerBackend)
+    throw ConfigError(
+        fmt::format("the trace of {} has no FLOPs, so it predicts {} alone, not {}; `ganymede import "
+                    "profiler --layers` gives them",
+                    trace.model, trace.device.name, target.name));
   if (alike && !counted) {
-    const double error = 1 + kMinError + kErrorPerEFold * limit_distance(trace, target);
-    workload.central = efficient_model(trace, batch, target, host_link);
+    const TrainingLimits from = recorded_limits(trace), to = training_limits(trace, target);
+    const double error = portable_exp(transfer_error(from, to, work));
+    workload.central = carried_model(trace, batch, target, host_link, from, to);
     workload.low = scaled(workload.central, 1 / error);
     workload.high = scaled(workload.central, error);
-    workload.rule = fmt::format(
-        "{} at each phase's share of the measured limits, {} and {} being attainable of {} and "
-        "{}; within a factor of {:.2f}",
-        how, to_string(peak_rate(trace, target) * kAttainable.flops),
-        to_string(target.memory_bandwidth * kAttainable.bandwidth), to_string(peak_rate(trace, target)),
-        to_string(target.memory_bandwidth), error);
+    workload.rule =
+        fmt::format("{} by what trainings reach of both: {} and {} there, {} and {} here{}; within a factor of {:.2f}",
+                    how, to_string(FlopsPerSecond{from.flops}), to_string(BytesPerSecond{from.bytes}),
+                    to_string(FlopsPerSecond{to.flops}), to_string(BytesPerSecond{to.bytes}),
+                    work ? "" : ", taking a usual mix of the two, as the trace counts no FLOPs", error);
+    warn_of_impossible_times(workload, trace, batch);
   } else {
     workload.central = roofline_model(trace, batch, target, host_link, kCentral);
     workload.low = roofline_model(trace, batch, target, host_link, kLow);
@@ -284,7 +285,7 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
                             target.name, trace.device.name, 100 * workload.worker_variation.central));
   add_batch_fit(workload, batch);
   check_bucket_bytes(workload, trace, batch);
-  if (trace.precision != "fp32" && !target.tensor)
+  if (trace.precision != "fp32" && !target.tensor && !(alike && !counted && has_tensor_cores(target.name)))
     workload.warnings.push_back(fmt::format(
         "the platform gives no tensor-core rate for {}: {} is taken at its fp32 rate", target.name, trace.precision));
   if (target.launch.si == 0)

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <set>
 
+#include "calibration/batch_step.hpp"
 #include "calibration/statistics.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
@@ -33,6 +35,7 @@ sim::Synchronization ScalingSeries::synchronization(int gpus) const {
   sim::Synchronization out;
   out.scheme = scheme_;
   out.overlap = overlap_;
+  out.flat_reduction = flat_;
   if (component_split_ && gpus % 2 == 0) out.placement = sim::Placement::component_split;
   return out;
 }
@@ -41,18 +44,20 @@ double ScalingSeries::images_of(const ScalingCell& cell) const {
   return static_cast<double>(sim::batches_a_step(synchronization(cell.gpus), cell.gpus)) * cell.batch;
 }
 
+double ScalingSeries::pause_s_per_image(int gpus) const { return pause_ ? pause_->pause(gpus).si / pause_->count : 0; }
+
 /// Seconds of a step without its share of the pauses.
 double ScalingSeries::step_seconds(const ScalingCell& cell, double value) const {
   const double images = images_of(cell);
   const double with_pauses = unit_ == Unit::images_per_second  ? images / value
                              : unit_ == Unit::seconds_per_kimg ? value * images / 1000
                                                                : value / steps_;
-  return with_pauses - images * pause_.seconds_per_image(cell.gpus);
+  return with_pauses - images * pause_s_per_image(cell.gpus);
 }
 
 double ScalingSeries::in_unit(const ScalingCell& cell, double step_s) const {
   const double images = images_of(cell);
-  const double with_pauses = step_s + images * pause_.seconds_per_image(cell.gpus);
+  const double with_pauses = step_s + images * pause_s_per_image(cell.gpus);
   if (unit_ == Unit::images_per_second) return images / with_pauses;
   return unit_ == Unit::seconds_per_kimg ? with_pauses * 1000 / images : with_pauses * steps_;
 }
@@ -85,26 +90,23 @@ double ScalingSeries::gradient_bytes() const {
   return sum;
 }
 
-/// The gradients of a step. With accumulation they become ready in the last pass. A flat reduction sends all gradients
-/// of a network in one piece, and the step goes on when they are there.
+/// Number of networks that are trained.
+int ScalingSeries::networks() const {
+  std::set<std::string> names;
+  for (const auto& bucket : shape_.buckets) names.insert(bucket.network);
+  return static_cast<int>(names.size());
+}
+
+/// The gradients of a step. With accumulation they become ready in the last pass.
 std::vector<calibration::StepBucket> ScalingSeries::buckets(const ScalingCell& cell, double bytes_factor) const {
   std::vector<calibration::StepBucket> out;
   for (const auto& bucket : shape_.buckets) {
     const auto after = std::find_if(shape_.phases.begin(), shape_.phases.end(),
                                     [&](const auto& phase) { return phase.name == bucket.after; });
-    const auto phase = static_cast<std::size_t>(after - shape_.phases.begin());
     const auto bytes = std::llround(bucket.bytes * bytes_factor / links_);
-    if (bytes <= 0) continue;
-    const auto same = std::find_if(out.begin(), out.end(), [&](const auto& b) { return b.network == bucket.network; });
-    if (flat_ && same != out.end()) {
-      same->bytes += bytes;
-      same->phase = std::max(same->phase, phase);
-      same->needed_by = same->phase + 1;
-    } else if (flat_) {
-      out.push_back({bucket.network, bytes, phase, 1, phase + 1});
-    } else {
-      out.push_back({bucket.network, bytes, phase, 1 - (1 - bucket.ready) / cell.accumulation});
-    }
+    if (bytes > 0)
+      out.push_back({bucket.network, bytes, static_cast<std::size_t>(after - shape_.phases.begin()),
+                     1 - (1 - bucket.ready) / cell.accumulation});
   }
   return out;
 }
@@ -132,15 +134,13 @@ ScalingSeries::StepTime ScalingSeries::simulate(const ScalingCell& cell, double 
                                                 bool alike) const {
   const ScalingCell& from = reference_cell(cell);
   const int per_node = std::min(cell.gpus, machine_.gpus_per_node);
-  // If only another batch size was measured, the step time lies between two limits: if launches decide, it does not
-  // change; if images decide, it changes in proportion. The central model takes the geometric mean.
-  const double ratio = static_cast<double>(cell.pass()) / from.pass();
-  const double same_pass_s = alone_s(from) / from.accumulation * cell.accumulation;
+  const calibration::StepAtBatch pass = calibration::step_at_batch(
+      alone_s(from) / from.accumulation, static_cast<double>(cell.pass()) / from.pass(), networks(), shape_.launch_s);
   calibration::WorkloadModel workload;
   workload.provenance = calibration::Provenance::transferred;
-  workload.central = model(cell, same_pass_s * std::sqrt(ratio), bytes_factor, serial_host_s);
-  workload.low = model(cell, same_pass_s * std::min(1.0, ratio), bytes_factor, serial_host_s);
-  workload.high = model(cell, same_pass_s * std::max(1.0, ratio), bytes_factor, serial_host_s);
+  workload.central = model(cell, pass.central_s * cell.accumulation, bytes_factor, serial_host_s);
+  workload.low = model(cell, pass.low_s * cell.accumulation, bytes_factor, serial_host_s);
+  workload.high = model(cell, pass.high_s * cell.accumulation, bytes_factor, serial_host_s);
   if (!alike) workload.worker_variation = spread_;
   traces::StepTrace trace;
   trace.batches.resize(1);
@@ -159,7 +159,7 @@ ScalingSeries::StepTime ScalingSeries::simulate(const ScalingCell& cell, double 
 std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
   const ScalingCell& one = reference_cell(cell);
   // Ideal scaling divides pauses among the GPUs like all other time.
-  const auto pause_s = [&](const ScalingCell& c) { return images_of(c) * pause_.seconds_per_image(c.gpus); };
+  const auto pause_s = [&](const ScalingCell& c) { return images_of(c) * pause_s_per_image(c.gpus); };
   const double ideal_s = (step_seconds(one, one.measured) + pause_s(one)) * cell.batch / one.batch - pause_s(cell);
   std::vector<Baseline> out = {{"no communication", in_unit(cell, ideal_s)}};
   for (const ScalingCell& second : cells_) {

@@ -12,6 +12,7 @@
 #include "common/json.hpp"
 #include "platforms/platform.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/scenario/evaluation.hpp"
 #include "sim/scenario/synchronization.hpp"
 #include "studies/machine.hpp"
 
@@ -32,6 +33,7 @@ struct StepShape {
   };
   std::vector<Phase> phases;
   std::vector<Bucket> buckets;
+  double launch_s = 0;  ///< least time of a step: that of launching its kernels; 0: unknown
 };
 
 /// One published measurement.
@@ -66,13 +68,6 @@ struct CellPrediction {
   std::string evidence;      ///< the class of the evidence that the interval rests on
   StepParts parts;
   std::vector<Baseline> baselines;
-};
-
-/// A pause of training: a fixed time and one that the GPUs share.
-struct Pause {
-  double images = 0;  ///< images between two pauses
-  double fixed_s = 0, parallel_s = 0;
-  double seconds_per_image(int gpus) const { return images > 0 ? (fixed_s + parallel_s / gpus) / images : 0; }
 };
 
 struct ComputeFraction {
@@ -131,6 +126,8 @@ class ScalingSeries {
   void fit_links();
   std::vector<Baseline> baselines(const ScalingCell& cell) const;
   double gradient_bytes() const;
+  double pause_s_per_image(int gpus) const;
+  int networks() const;
   std::string evidence_of(const ScalingCell& cell) const;
 
   std::string name_;
@@ -140,7 +137,7 @@ class ScalingSeries {
   bool overlap_ = true;
   bool flat_ = false;  // one all-reduce of a network's gradients after its last pass, which nothing overlaps
   bool eager_ = false;
-  Pause pause_;
+  std::optional<sim::Evaluation> pause_;  // its unit is images
   bool alternative_ = false;
   bool component_split_ = false;  // generator and discriminator on GPUs of their own
   double image_bytes_ = 0;        // bytes of an image that is sent between them

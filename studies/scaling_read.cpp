@@ -37,28 +37,17 @@ StepShape read_shape(const JsonNode& node) {
     if (auto ready = bucket.optional("ready")) out.ready = ready->as_number(0, 1);
     bucket.finish();
   }
+  if (auto launch = in.optional("launch")) shape.launch_s = launch->as_positive<Seconds>().si;
   in.finish();
   return shape;
 }
 
-/// Reads "40000 images" or "200 steps" of `images_a_step` images as a number of images.
-double read_every(const JsonNode& node, double images_a_step) {
-  const std::string text = node.as_string();
-  char* end = nullptr;
-  const double count = std::strtod(text.c_str(), &end);
-  const std::string unit = end;
-  if (!(count > 0) || (unit != " images" && unit != " steps"))
-    node.expected("a number of images or steps, for example \"40000 images\"");
-  return unit == " images" ? count : count * images_a_step;
-}
-
-Pause read_pause(const JsonNode& node, double images_a_step) {
-  JsonObject in(node);
-  Pause out;
-  out.images = read_every(in.required("every"), images_a_step);
-  if (auto fixed = in.optional("fixed")) out.fixed_s = fixed->as_quantity<Seconds>().si;
-  if (auto parallel = in.optional("parallel")) out.parallel_s = parallel->as_quantity<Seconds>().si;
-  in.finish();
+/// Reads pauses and counts the images between two of them. They must not be a time, which depends on the prediction.
+sim::Evaluation read_pause(const JsonNode& node, double images_a_step) {
+  sim::Evaluation out = sim::read_evaluation(node, false);
+  if (out.every == sim::Evaluation::Every::interval)
+    node.child("every").expected("a number of images or steps, for example \"40000 images\"");
+  if (out.every == sim::Evaluation::Every::steps) out.count *= images_a_step;
   return out;
 }
 
@@ -95,8 +84,7 @@ ScalingSeries::ScalingSeries(const JsonNode& node, const JsonNode& root) {
   spread_ = eager_ ? calibration::kEagerVariation : calibration::kGraphVariation;
   read_options(in);
   read_cells(in.required("cells"));
-  if (auto pause = in.optional("evaluation"))
-    pause_ = read_pause(*pause, images_of(cells_.front()) * cells_.front().gpus);
+  if (auto pause = in.optional("evaluation")) pause_ = read_pause(*pause, images_of(cells_.front()));
   in.finish();
 }
 

@@ -11,9 +11,10 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-/// A study of the fit may hold rows that say nothing about workers, for example because a loader falls behind; such
-/// rows have this tag.
-constexpr const char* kNotFitted = "input bound";
+/// Cells with this tag are not fitted to; the study's README says why.
+constexpr const char* kNotFitted = "not fitted";
+/// No row counts more than this in the fit, so that rows with another bottleneck, such as a loader, do not decide it.
+constexpr double kLargestError = 0.1;
 
 bool belongs(const OrderedJson& cell) {
   if (!cell.contains("parts") || cell.contains("alternative")) return false;
@@ -60,11 +61,11 @@ std::vector<VariationRow> variation_rows(const std::vector<OrderedJson>& studies
   return rows;
 }
 
-double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte) {
+double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte, double largest) {
   std::map<std::string, std::pair<double, int>> by_study;
   for (const VariationRow& row : rows) {
     auto& [sum, count] = by_study[row.study];
-    sum += std::abs(std::log(predicted_s(row, deviation, per_gigabyte) / row.measured_s));
+    sum += std::min(largest, std::abs(std::log(predicted_s(row, deviation, per_gigabyte) / row.measured_s)));
     ++count;
   }
   double sum = 0;
@@ -77,7 +78,7 @@ VariationFit fit_variation(const std::vector<VariationRow>& rows) {
   VariationFit best{0, 0, INFINITY};
   for (int deviation = 0; deviation <= 80; ++deviation)
     for (int work = 0; work <= 100; ++work) {
-      const double error = variation_error(rows, deviation * kDeviationStep, work * kGigabyteStep);
+      const double error = variation_error(rows, deviation * kDeviationStep, work * kGigabyteStep, kLargestError);
       if (error < best.error) best = {deviation * kDeviationStep, work * kGigabyteStep, error};
     }
   return best;

@@ -2,6 +2,7 @@
 // Fits how much longer a step of several workers takes (calibration/worker_variation.hpp) to published weak scaling,
 // and finds how well the fit predicts a study that it has not seen.
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ struct VariationRow {
 struct VariationFit {
   double deviation = 0;     ///< WorkerVariation::central
   double per_gigabyte = 0;  ///< seconds for 1e9 bytes of gradients
-  double error = 0;         ///< mean absolute error of logarithms, each study counting the same
+  double error = 0;         ///< variation_error() of it, where no error counts more than a tenth
 };
 
 /// Names of the studies that the defaults are fitted to. None is a GAN's.
@@ -34,8 +35,9 @@ std::vector<VariationRow> variation_rows(const std::vector<nlohmann::ordered_jso
 
 /// The fit with the least error. `rows` must not be empty.
 VariationFit fit_variation(const std::vector<VariationRow>& rows);
-/// The error of other constants on `rows`.
-double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte);
+/// The mean absolute error of logarithms, each study counting the same, where no error counts more than `largest`.
+double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte,
+                       double largest = INFINITY);
 
 /// For each executor and each study: the fit without it and its error then: entries of "leave_one_out" in a
 /// `ganymede.validation-result/1`. Empty if one of the studies is not among `studies`.

@@ -280,7 +280,7 @@ ProfilerBreakdown mean_breakdown(const std::vector<Step>& steps) {
 void add_notes(ProfilerImport& out, const ProfilerOptions& options, bool no_annotations) {
   if (!options.layers)
     out.notes.emplace_back(
-        "a profiler trace has no FLOPs: it predicts the GPU that it was recorded on, no other (--layers gives them)");
+        "a profiler trace has no FLOPs: on other GPUs its work is taken as a usual mix (--layers counts it)");
   if (no_annotations)
     out.notes.emplace_back("no annotations (record_function) in it: the step is one phase");
   else if (out.mean.unattributed > 0.05)

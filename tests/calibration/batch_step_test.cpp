@@ -1,0 +1,54 @@
+#include "calibration/batch_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace ganymede::calibration {
+namespace {
+
+TEST(StepAtBatch, OfTheMeasuredSizeIsTheMeasuredTime) {
+  const StepAtBatch step = step_at_batch(0.5, 1, 2);
+  EXPECT_EQ(step.central_s, 0.5);
+  EXPECT_EQ(step.low_s, 0.5);
+  EXPECT_EQ(step.high_s, 0.5);
+}
+
+// Two networks: 0.12 s do not depend on the batch, which is 0.12 / (0.12 + 1.08) = a tenth of 1.08 s.
+TEST(StepAtBatch, HasAFixedPartAndAPartForEachImage) {
+  EXPECT_NEAR(step_at_batch(1.08, 0.5, 2).central_s, 1.08 * (0.1 + 0.9 * 0.5), 1e-12);
+  EXPECT_NEAR(step_at_batch(1.08, 2, 2).central_s, 1.08 * (0.1 + 0.9 * 2), 1e-12);
+  const StepAtBatch step = step_at_batch(1.08, 0.5, 2);
+  EXPECT_NEAR(step.low_s, 1.08 * (0.03 / 1.11 + 1.08 / 1.11 * 0.5) / 1.05, 1e-12);
+  EXPECT_NEAR(step.high_s, 1.08 * (0.72 / 1.8 + 1.08 / 1.8 * 0.5) * 1.05, 1e-12);
+}
+
+TEST(StepAtBatch, LiesBetweenUnchangedAndInProportion) {
+  for (const double measured_s : {1e-3, 0.03, 0.3, 3.0, 100.0})
+    for (const double ratio : {0.01, 0.25, 0.5, 0.99, 1.5, 4.0, 100.0}) {
+      const StepAtBatch step = step_at_batch(measured_s, ratio, 1);
+      EXPECT_GE(step.central_s, measured_s * std::min(1.0, ratio));
+      EXPECT_LE(step.central_s, measured_s * std::max(1.0, ratio));
+      EXPECT_LE(step.low_s, step.central_s);
+      EXPECT_GE(step.high_s, step.central_s);
+    }
+}
+
+TEST(StepAtBatch, IsNeverShorterThanLaunching) {
+  EXPECT_EQ(step_at_batch(0.47, 0.25, 2, 0.26).central_s, 0.26);
+  EXPECT_LE(step_at_batch(0.1, 0.25, 2, 0.26).central_s, 0.1);  // the measured step shows that launching is faster
+}
+
+// Published steps, in seconds, by images in a pass. StyleGAN3-T on V100 includes the communication of 2, 4 and 8 GPUs
+// (NVlabs/stylegan3, docs/configs.md @c233a919a6fa: 37.30, 20.66 and 11.31 s for 1,000 images at 128 px); ResNet-50
+// on P100 in TensorFlow (219 and 195 images/s at batch 64 and 32, benchmarks.md @62da04c02d67).
+TEST(StepAtBatch, PredictsPublishedSteps) {
+  const double stylegan16_s = 0.03730 * 32, stylegan8_s = 0.02066 * 32, stylegan4_s = 0.01131 * 32;
+  EXPECT_NEAR(std::log(step_at_batch(stylegan16_s, 8.0 / 16, 2).central_s / stylegan8_s), 0, 0.05);
+  EXPECT_NEAR(std::log(step_at_batch(stylegan16_s, 4.0 / 16, 2).central_s / stylegan4_s), 0, 0.08);
+  EXPECT_NEAR(std::log(step_at_batch(64 / 219.0, 0.5, 1).central_s / (32 / 195.0)), 0, 0.05);
+}
+
+}  // namespace
+}  // namespace ganymede::calibration
