@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
+#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 
@@ -32,6 +35,8 @@ std::string CollectiveCurve::evidence() const {
   return fmt::format("collective, {}, {}", to_string(machine_.evidence),
                      nodes_ > 1 ? "several machines" : "one machine");
 }
+
+double CollectiveCurve::interval() const { return std::exp(half_width_of_collective(machine_.evidence, nodes_ > 1)); }
 
 std::vector<double> CollectiveCurve::predict() const {
   const sim::FabricGraph fabric(*machine_.platform,

@@ -27,7 +27,9 @@ class CollectiveCurve {
   int gpus() const { return nodes_ * gpus_per_node_; }
   /// The class of the evidence that a prediction rests on.
   std::string evidence() const;
-  /// Microseconds of a call, by cell. The interval is that of evidence().
+  /// The 90 % interval of a prediction, as a factor in either direction.
+  double interval() const;
+  /// Microseconds of a call, by cell.
   std::vector<double> predict() const;
 
  private:

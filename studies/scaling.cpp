@@ -7,18 +7,13 @@
 #include <cmath>
 #include <set>
 
-#include "calibration/batch_step.hpp"
 #include "calibration/statistics.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
+#include "studies/interval_classes.hpp"
 
 namespace ganymede::studies {
 namespace {
-
-// Relative error of a simulated collective of large messages: the middle of the errors for messages from 1 MiB on in
-// the table of docs/model.md.
-constexpr double kCommunicationError = 0.1;
-constexpr double kNormal90 = 1.6449;  // 95 % quantile of the standard normal distribution: half-width of 90 %
 
 calibration::StepPhase phase_of(const std::string& name, const std::string& network, calibration::Stream stream,
                                 double device_s, double host_s) {
@@ -129,18 +124,18 @@ calibration::StepModel ScalingSeries::model(const ScalingCell& cell, double step
   return model;
 }
 
-/// `alike`: workers do not differ.
-ScalingSeries::StepTime ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s,
-                                                bool alike) const {
+/// One pass, of which only another number of images may have been measured.
+calibration::StepAtBatch ScalingSeries::pass_s(const ScalingCell& cell) const {
   const ScalingCell& from = reference_cell(cell);
+  return calibration::step_at_batch(alone_s(from) / from.accumulation, static_cast<double>(cell.pass()) / from.pass(),
+                                    networks(), shape_.launch_s);
+}
+
+/// Seconds of a step. `alike`: workers do not differ.
+double ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike) const {
   const int per_node = std::min(cell.gpus, machine_.gpus_per_node);
-  const calibration::StepAtBatch pass = calibration::step_at_batch(
-      alone_s(from) / from.accumulation, static_cast<double>(cell.pass()) / from.pass(), networks(), shape_.launch_s);
-  calibration::WorkloadModel workload;
-  workload.provenance = calibration::Provenance::transferred;
-  workload.central = model(cell, pass.central_s * cell.accumulation, bytes_factor, serial_host_s);
-  workload.low = model(cell, pass.low_s * cell.accumulation, bytes_factor, serial_host_s);
-  workload.high = model(cell, pass.high_s * cell.accumulation, bytes_factor, serial_host_s);
+  calibration::WorkloadModel workload;  // its bounds are not used
+  workload.central = model(cell, pass_s(cell).central_s * cell.accumulation, bytes_factor, serial_host_s);
   if (!alike) workload.worker_variation = spread_;
   traces::StepTrace trace;
   trace.batches.resize(1);
@@ -152,8 +147,7 @@ ScalingSeries::StepTime ScalingSeries::simulate(const ScalingCell& cell, double 
   sim::ScenarioSteps times(scenario, workload);
   sim::Configuration configuration;
   configuration.nodes = {cell.gpus / per_node};
-  const sim::StepDistribution& steps = times.distribution(configuration);
-  return {steps.mean.si, steps.low.si, steps.high.si};
+  return times.distribution(configuration).mean.si;
 }
 
 std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
@@ -177,33 +171,41 @@ std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
 }
 
 std::string ScalingSeries::evidence_of(const ScalingCell& cell) const {
-  if (fits_links_ || fits_serial_host_ || !links_as_.empty()) return "fitted to several GPUs";
-  return fmt::format("{}, {}, {}", to_string(machine_.evidence),
+  if (fits_several()) return "fitted to several GPUs";
+  return fmt::format("{}, {}, {}, {}", to_string(machine_.evidence),
                      cell.gpus > machine_.gpus_per_node ? "several machines" : "one machine",
-                     measured_batch(cell) ? "measured batch" : "other batch");
+                     measured_batch(cell) ? "measured batch" : "other batch", eager_ ? "eager" : "graph");
 }
 
 CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
-  const StepTime step = simulate(cell, 1, serial_host_s_);
-  const double without_communication = simulate(cell, 0, serial_host_s_).mean;
-  const double slow = simulate(cell, 1 / slowest_link_, serial_host_slow_s_).mean;
-  const double fast = simulate(cell, 1 / fastest_link_, serial_host_fast_s_).mean;
-  const double model_error = calibration::in_quadrature(kNormal90 * std::sqrt(2.0) * repeat_ * step.mean,
-                                                        kCommunicationError * (step.mean - without_communication));
+  const double step = simulate(cell, 1, serial_host_s_);
+  const double slow = simulate(cell, 1 / slowest_link_, serial_host_slow_s_);
+  const double fast = simulate(cell, 1 / fastest_link_, serial_host_fast_s_);
+  const double alike = simulate(cell, 1, serial_host_s_, true);
+  const double alone = simulate(cell, 0, serial_host_s_, true);
+  const double pause = images_of(cell) * pause_s_per_image(cell.gpus);
+  const double width = half_width({.link = fits_several() ? LinkEvidence::fitted : machine_.evidence,
+                                   .eager = eager_,
+                                   .several_machines = cell.gpus > machine_.gpus_per_node,
+                                   .collectives = (alike - alone) / step,
+                                   .workers = (step - alike) / step,
+                                   .pauses = pause / (step + pause),
+                                   .repeat = repeat_});
   // Slower links need not make a slower step, because a fitted parameter may compensate for them.
+  const calibration::StepAtBatch pass = pass_s(cell);
   const double below =
-      calibration::in_quadrature(step.mean - step.low, std::max(0.0, step.mean - std::min(slow, fast)));
+      calibration::in_quadrature(calibration::in_quadrature(width, std::log(pass.central_s / pass.low_s)),
+                                 std::log(step / std::min({step, slow, fast})));
   const double above =
-      calibration::in_quadrature(step.high - step.mean, std::max(0.0, std::max(slow, fast) - step.mean));
+      calibration::in_quadrature(calibration::in_quadrature(width, std::log(pass.high_s / pass.central_s)),
+                                 std::log(std::max({step, slow, fast}) / step));
   CellPrediction out;
-  out.value = in_unit(cell, step.mean);
-  out.low = in_unit(cell, std::max(1e-12, step.mean - calibration::in_quadrature(below, model_error)));
-  out.high = in_unit(cell, step.mean + calibration::in_quadrature(above, model_error));
+  out.value = in_unit(cell, step);
+  out.low = in_unit(cell, step * std::exp(-below));
+  out.high = in_unit(cell, step * std::exp(above));
   if (out.low > out.high) std::swap(out.low, out.high);
   out.evidence = evidence_of(cell);
-  const double alike = simulate(cell, 1, serial_host_s_, true).mean;
-  const double alone = simulate(cell, 0, serial_host_s_, true).mean;
-  out.parts = {alone, alike - alone, step_seconds(cell, cell.measured), gradient_bytes()};
+  out.parts = {alone, alike - alone, step, step_seconds(cell, cell.measured), pause, gradient_bytes()};
   out.baselines = baselines(cell);
   return out;
 }
@@ -216,8 +218,7 @@ std::vector<ComputeFraction> ScalingSeries::compute_fractions(const std::vector<
       ScalingCell cell = cells_.front();
       cell.gpus = count;
       out.push_back(
-          {count, size,
-           simulate(cell, 0, serial_host_s_).mean / simulate(cell, size / gradient_bytes(), serial_host_s_).mean});
+          {count, size, simulate(cell, 0, serial_host_s_) / simulate(cell, size / gradient_bytes(), serial_host_s_)});
     }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "calibration/batch_step.hpp"
 #include "calibration/step_model.hpp"
 #include "calibration/worker_variation.hpp"
 #include "common/json.hpp"
@@ -57,7 +58,9 @@ struct Baseline {
 struct StepParts {
   double alone_s = 0;        ///< one worker's step
   double collectives_s = 0;  ///< the simulated step of workers that do not differ, less `alone_s`
+  double step_s = 0;         ///< the predicted step without pauses
   double measured_s = 0;     ///< the measured step without pauses
+  double pause_s = 0;        ///< a step's share of the pauses
   double bytes = 0;          ///< gradients of a step
 };
 
@@ -92,6 +95,8 @@ class ScalingSeries {
   bool alternative() const { return alternative_; }
   /// True for eager executors (PyTorch), false for graph executors (TensorFlow, MXNet).
   bool eager() const { return eager_; }
+  /// Standard deviation of a published figure, relative.
+  double repeat() const { return repeat_; }
   /// Workers differ like this instead of as the executor's do. Call it before fit().
   void set_variation(const calibration::WorkerVariation& variation) { spread_ = variation; }
   /// Fits the series to its fit cells and returns the results as sentences for people. `before` are series that were
@@ -104,9 +109,6 @@ class ScalingSeries {
   std::vector<ComputeFraction> compute_fractions(const std::vector<int>& gpus, const std::vector<double>& bytes) const;
 
  private:
-  struct StepTime {
-    double mean, low, high;  // seconds
-  };
   void read_options(JsonObject& in);
   void read_cells(const JsonNode& cells);
   bool measured_batch(const ScalingCell& cell) const { return reference_cell(cell).pass() == cell.pass(); }
@@ -121,13 +123,15 @@ class ScalingSeries {
   double in_unit(const ScalingCell& cell, double step_s) const;      // converts from seconds of a step
   std::vector<calibration::StepBucket> buckets(const ScalingCell& cell, double bytes_factor) const;
   calibration::StepModel model(const ScalingCell& cell, double step_s, double bytes_factor, double serial_host_s) const;
-  StepTime simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike = false) const;
+  calibration::StepAtBatch pass_s(const ScalingCell& cell) const;
+  double simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike = false) const;
   double fit_serial_host(double bytes_factor) const;
   void fit_links();
   std::vector<Baseline> baselines(const ScalingCell& cell) const;
   double gradient_bytes() const;
   double pause_s_per_image(int gpus) const;
   int networks() const;
+  bool fits_several() const { return fits_links_ || fits_serial_host_ || !links_as_.empty(); }
   std::string evidence_of(const ScalingCell& cell) const;
 
   std::string name_;

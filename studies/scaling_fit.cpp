@@ -24,7 +24,7 @@ void ScalingSeries::find_step_of_one_gpu() {
     double low = measured_s / 10, high = measured_s;
     for (int k = 0; k < 30; ++k) {
       one_gpu_s_[i] = (low + high) / 2;
-      (simulate(cell, 1, 0).mean > measured_s ? high : low) = one_gpu_s_[i];
+      (simulate(cell, 1, 0) > measured_s ? high : low) = one_gpu_s_[i];
     }
   }
 }
@@ -44,7 +44,7 @@ double ScalingSeries::fit_serial_host(double bytes_factor) const {
   double low = 0, high = alone_s(reference_cell(cell));
   for (int i = 0; i < 40; ++i) {
     const double middle = (low + high) / 2;
-    (simulate(cell, bytes_factor, middle).mean < target_s ? low : high) = middle;
+    (simulate(cell, bytes_factor, middle) < target_s ? low : high) = middle;
   }
   return low;
 }
@@ -57,7 +57,7 @@ void ScalingSeries::fit_links() {
   double low = 1e-4, high = 1e4;
   for (int i = 0; i < 60; ++i) {
     const double middle = std::sqrt(low * high);
-    (simulate(cell, 1 / middle, 0).mean > target_s ? low : high) = middle;
+    (simulate(cell, 1 / middle, 0) > target_s ? low : high) = middle;
   }
   links_ = high;
 }
@@ -75,7 +75,7 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
   if (fits_links_) {
     fit_links();
     const ScalingCell& cell = multi_gpu_fit_cell();
-    const double least_s = simulate(cell, 0, 0).mean;
+    const double least_s = simulate(cell, 0, 0);
     if (const double measured_s = step_seconds(cell, cell.measured); least_s > measured_s)
       return {fmt::format(
           "{}: no bandwidth of the links explains its cell of several GPUs: a step of {} without any bytes is longer "
@@ -90,7 +90,7 @@ std::vector<std::string> ScalingSeries::fit(const std::vector<ScalingSeries>& be
   // Links are ruled out if they are so slow that a step takes longer than the fit cell's even without serial host time.
   const ScalingCell& cell = multi_gpu_fit_cell();
   const double measured_s = step_seconds(cell, cell.measured);
-  const auto refuted = [&](double link) { return simulate(cell, 1 / link, 0).mean > measured_s; };
+  const auto refuted = [&](double link) { return simulate(cell, 1 / link, 0) > measured_s; };
   if (refuted(slowest_link_) && !refuted(1)) {
     double low = slowest_link_, high = 1;
     for (int i = 0; i < 40; ++i) (refuted((low + high) / 2) ? low : high) = (low + high) / 2;

@@ -105,7 +105,7 @@ void read_variation(const JsonNode& node, std::vector<ScalingSeries>& series) {
     calibration::WorkerVariation variation = eager ? calibration::kEagerVariation : calibration::kGraphVariation;
     JsonObject of(*executor);
     variation.central = of.required("deviation").as_number(0, 1);
-    variation.seconds_per_byte = of.required("per_gigabyte").as_positive<Seconds>().si / 1e9;
+    variation.seconds_per_byte = of.required("per_gigabyte").as_quantity<Seconds>().si / 1e9;
     of.finish();
     for (ScalingSeries& one : series)
       if (one.eager() == eager) one.set_variation(variation);

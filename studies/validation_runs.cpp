@@ -76,10 +76,10 @@ void predict_series(Validation& validation, OrderedJson& out) {
         add_prediction(row, prediction.value, prediction.low, prediction.high, prediction.baselines);
         row["evidence"] = prediction.evidence;
         row["executor"] = series.eager() ? "eager" : "graph";
-        row["parts"] = {{"alone_s", prediction.parts.alone_s},
-                        {"collectives_s", prediction.parts.collectives_s},
-                        {"measured_s", prediction.parts.measured_s},
-                        {"bytes", prediction.parts.bytes}};
+        row["repeat"] = series.repeat();
+        row["parts"] = {{"alone_s", prediction.parts.alone_s}, {"collectives_s", prediction.parts.collectives_s},
+                        {"step_s", prediction.parts.step_s},   {"measured_s", prediction.parts.measured_s},
+                        {"pause_s", prediction.parts.pause_s}, {"bytes", prediction.parts.bytes}};
       }
       out["cells"].push_back(std::move(row));
     }
@@ -95,7 +95,7 @@ void predict_curves(const Validation& validation, OrderedJson& out) {
       OrderedJson row =
           cell_json(curve.name(), to_string(Bytes{static_cast<double>(cell.bytes)}), "us", cell.measured_us, false, {});
       row["gpus"] = curve.gpus();
-      add_prediction(row, times[i], times[i] / 1.5, times[i] * 1.5, {});
+      add_prediction(row, times[i], times[i] / curve.interval(), times[i] * curve.interval(), {});
       row["evidence"] = curve.evidence();
       out["cells"].push_back(std::move(row));
     }

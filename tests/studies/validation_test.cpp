@@ -161,7 +161,7 @@ TEST(Validation, TotalsLeaveOutStudiesThatKnowTheirCells) {
   const OrderedJson both = validation_result({honest, informed});
   EXPECT_EQ(both["summary"]["cells"], 1);
   ASSERT_EQ(both["coverage"].size(), 1U);
-  EXPECT_EQ(both["coverage"][0]["evidence"], "assumed network, one machine, measured batch");
+  EXPECT_EQ(both["coverage"][0]["evidence"], "assumed network, one machine, measured batch, graph");
   EXPECT_EQ(both["coverage"][0]["cells"], 1);
 }
 

@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Fits the widths of `validate`'s intervals (studies/interval_classes.cpp) to the published studies.
+
+    ganymede validate --format json > validation.json && python3 bench/interval_widths.py validation.json
+
+The half-width of a step's interval, as a logarithm, is the root of the sum of squares of: what a published figure
+repeats within, a factor on the share of workers that differ, a factor on the share of collectives, and a floor. The
+program prints the narrowest widths that hold 90 % of the cells whose batch was measured, by class, and how many cells of a study the widths hold that are fitted to all other studies. For curves of collectives it prints
+the 90 % quantile of the error.
+"""
+import json
+import math
+import sys
+
+FACTORS = [0.1 * i for i in range(0, 31)]
+FLOORS = [0.005 * i for i in range(0, 51)]
+
+
+def rows_of(result):
+    rows = []
+    for study in result["studies"]:
+        if not study["in_totals"]:
+            continue
+        for cell in study["cells"]:
+            if "parts" not in cell or "alternative" in cell or "other batch" in cell["evidence"]:
+                continue
+            parts = cell["parts"]
+            step = parts["step_s"]
+            kind = "several machines" if "several machines" in cell["evidence"] else f"one machine, {cell['executor']}"
+            rows.append({"study": study["name"], "class": kind,
+                         "error": abs(math.log(step / parts["measured_s"])),
+                         "fixed": 1.6449 * math.sqrt(2) * cell["repeat"],
+                         "pauses": 0.5 * parts["pause_s"] / (step + parts["pause_s"]),
+                         "collectives": parts["collectives_s"] / step,
+                         "workers": (step - parts["alone_s"] - parts["collectives_s"]) / step})
+    return rows
+
+
+def width(row, workers, collectives, floor):
+    return math.sqrt(row["fixed"] ** 2 + row["pauses"] ** 2 + (workers * row["workers"]) ** 2
+                     + (collectives * row["collectives"]) ** 2 + floor ** 2)
+
+
+def held(rows, *widths):
+    return sum(row["error"] <= width(row, *widths) for row in rows) / len(rows)
+
+
+def narrowest(rows, collectives=1.0, share=0.9):
+    found = [(sum(width(row, workers, collectives, floor) for row in rows) / len(rows), workers, floor)
+             for workers in FACTORS for floor in FLOORS if held(rows, workers, collectives, floor) >= share]
+    return min(found) if found else (math.nan, FACTORS[-1], FLOORS[-1])
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        result = json.load(file)
+    rows = rows_of(result)
+    for kind in sorted({row["class"] for row in rows}):
+        mine = [row for row in rows if row["class"] == kind]
+        mean, workers, floor = narrowest(mine)
+        print(f"{kind}: {len(mine)} cells, factor on workers {workers:.1f}, "
+              f"floor {floor:.3f}, mean half-width {100 * mean:.1f} %")
+        kept = 0
+        for study in sorted({row["study"] for row in mine}):
+            others = [row for row in mine if row["study"] != study]
+            own = [row for row in mine if row["study"] == study]
+            if not others:
+                continue
+            _, workers, floor = narrowest(others)
+            kept += held(own, workers, 1.0, floor) * len(own)
+            print(f"    without {study}: factor {workers:.1f}, floor {floor:.3f}; holds {100 * held(own, workers, 1.0, floor):.0f} % "
+                  f"of its {len(own)} cells")
+        print(f"    held by widths that have not seen the study: {100 * kept / len(mine):.0f} %")
+    for several in ("one machine", "several machines"):
+        errors = sorted(abs(math.log(cell["predicted"] / cell["measured"])) for study in result["studies"]
+                        for cell in study["cells"] if cell.get("evidence", "").startswith("collective")
+                        and several in cell["evidence"])
+        if errors:
+            print(f"collectives, {several}: 90 % of {len(errors)} within a factor of "
+                  f"{math.exp(errors[min(len(errors) - 1, int(0.9 * len(errors)))]):.2f}")
+
+
+if __name__ == "__main__":
+    main()

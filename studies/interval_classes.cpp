@@ -1,0 +1,43 @@
+#include "studies/interval_classes.hpp"
+
+#include <cmath>
+
+#include "calibration/statistics.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+constexpr double kNormal90 = 1.6449;  // 95 % quantile of the standard normal distribution: half-width of 90 %
+
+// The widths are the narrowest of their form that hold 90 % of the cells of a class in the published studies;
+// `python3 bench/interval_widths.py` fits them again and leaves out each study in turn. What is left with little
+// communication is wider for graph executors, whose constants rest on two studies only.
+constexpr double kWorkers = 1.2;  // on the share of workers that differ
+constexpr double kEagerOneMachine = 0.02;
+constexpr double kGraphOneMachine = 0.085;
+constexpr double kSeveralMachines = 0.165;
+constexpr double kPauses = 0.5;  // an assumption: pauses are known for evaluations, not for trainings
+
+// On the share of collectives. bench/nccl_logs: a curve that is fitted to two sizes of a log is 5 to 30 % off between
+// them; a curve from data sheets alone, or of a network that somebody assumes, is off by a factor of 2 as often as not.
+double collectives_error(LinkEvidence link) {
+  return link == LinkEvidence::measured || link == LinkEvidence::fitted ? 0.3 : 1.0;
+}
+
+}  // namespace
+
+double half_width(const StepEvidence& evidence) {
+  return calibration::in_quadrature(
+      calibration::in_quadrature(kNormal90 * std::sqrt(2.0) * evidence.repeat, kPauses * evidence.pauses),
+      calibration::in_quadrature(calibration::in_quadrature(kWorkers * evidence.workers,
+                                                            collectives_error(evidence.link) * evidence.collectives),
+                                 evidence.several_machines ? kSeveralMachines
+                                 : evidence.eager          ? kEagerOneMachine
+                                                           : kGraphOneMachine));
+}
+
+double half_width_of_collective(LinkEvidence link, bool several_machines) {
+  return collectives_error(link) * (several_machines ? 0.7 : 0.5);
+}
+
+}  // namespace ganymede::studies
