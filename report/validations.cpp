@@ -120,9 +120,10 @@ std::string coverage_text(const OrderedJson& coverage, std::size_t width) {
 std::string leave_one_out_text(const OrderedJson& rows, std::size_t width) {
   Table table({"fitted constants", "left out", ">rows", ">error", ">fitted without it", ">without the constants"});
   for (const OrderedJson& row : rows)
-    table.add({row.at("constant"), row.at("study"), std::to_string(row.at("rows").get<int>()),
-               plain_percent(row.at("error")), plain_percent(row.at("left_out_error")),
-               plain_percent(row.at("without_it"))});
+    table.add({row.at("constant"), row.at("study"),
+               row.contains("rows") ? std::to_string(row.at("rows").get<int>()) : "",
+               row.contains("error") ? plain_percent(row.at("error")) : "recorded",
+               plain_percent(row.at("left_out_error")), plain_percent(row.at("without_it"))});
   return table.text(width);
 }
 

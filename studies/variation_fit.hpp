@@ -39,8 +39,9 @@ VariationFit fit_variation(const std::vector<VariationRow>& rows);
 double variation_error(const std::vector<VariationRow>& rows, double deviation, double per_gigabyte,
                        double largest = INFINITY);
 
-/// For each executor and each study: the fit without it and its error then: entries of "leave_one_out" in a
-/// `ganymede.validation-result/1`. Empty if one of the studies is not among `studies`.
+/// For each executor and each study: the fit without it and its error then, and what was recorded about constants that
+/// the studies do not suffice to fit again: entries of "leave_one_out" in a `ganymede.validation-result/1`. Empty if
+/// one of the studies is not among `studies`.
 nlohmann::ordered_json leave_one_out(const std::vector<nlohmann::ordered_json>& studies);
 
 }  // namespace ganymede::studies

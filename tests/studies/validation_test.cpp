@@ -221,6 +221,9 @@ std::string with_noise(const std::string& name) {
   };
   if (study.contains("series"))
     for (OrderedJson& series : study["series"]) spoil(series["cells"]);
+  if (study.contains("collectives"))
+    for (OrderedJson& curve : study["collectives"])
+      for (OrderedJson& time : curve["measured_us"]) time = time.get<double>() * (0.2 + 3 * random.uniform());
   if (study.contains("cells")) spoil(study["cells"]);
   return study.dump();
 }
@@ -291,6 +294,7 @@ TEST(DefaultSpreads, KeepWhatBertPreTrainingKeeps) {
 // Each study of the fit is predicted with constants that have not seen it.
 TEST(DefaultSpreads, StudiesOfTheFitUseTheFitWithoutThem) {
   for (const OrderedJson& row : leave_one_out(variation_results())) {
+    if (!row.contains("deviation")) continue;  // recorded, not fitted again
     const std::string name = row["study"];
     const OrderedJson study = OrderedJson::parse(embedded_validation(name));
     const OrderedJson& used =
