@@ -19,11 +19,11 @@ struct WorkerVariation {
   double low = 1, high = 1;     ///< 5 % and 95 % quantile of what was published, over what this predicts
 };
 
-// Fitted to weak scaling on one machine, from the studies of kVariationStudies, none of which is a GAN's: the slow-down
-// from 1 to n GPUs less the simulated collectives is `central` times the expected slowest of n normal variates plus
-// `seconds_per_byte` times the gradients over the step's time. The fit has the least mean absolute error of logarithms,
-// of which none counts more than a tenth, and each study counts the same. `ganymede validate` repeats it without each
-// study in turn; a test repeats it in full.
+// Fitted to weak scaling on one machine, from the studies that variation_studies() of studies/variation_fit.hpp names:
+// the slow-down from 1 to n GPUs less the simulated collectives is `central` times the expected slowest of n normal
+// variates plus `seconds_per_byte` times the gradients over the step's time. The fit has the least mean absolute error
+// of logarithms, of which none counts more than a tenth, and each study counts the same. `ganymede validate` repeats it
+// without each study in turn; a test repeats it in full.
 //
 // `between` is the median of 4 rows of BERT pre-training, which reduces gradients only once in hundreds of steps.
 // Graph executors are MXNet and TensorFlow, eager ones PyTorch.

@@ -136,7 +136,11 @@ double ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, dou
   const int per_node = std::min(cell.gpus, machine_.gpus_per_node);
   calibration::WorkloadModel workload;  // its bounds are not used
   workload.central = model(cell, pass_s(cell).central_s * cell.accumulation, bytes_factor, serial_host_s);
-  if (!alike) workload.worker_variation = spread_;
+  if (!alike) {
+    // Slower links are simulated as more bytes, which are no more work for the workers.
+    workload.worker_variation = spread_;
+    if (bytes_factor > 0) workload.worker_variation.seconds_per_byte *= links_ / bytes_factor;
+  }
   traces::StepTrace trace;
   trace.batches.resize(1);
   trace.batches.front().batch = cell.batch;
@@ -213,13 +217,15 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
 std::vector<ComputeFraction> ScalingSeries::compute_fractions(const std::vector<int>& gpus,
                                                               const std::vector<double>& bytes) const {
   std::vector<ComputeFraction> out;
-  for (const double size : bytes)
+  for (const double size : bytes) {
+    ScalingSeries scaled = *this;
+    for (auto& bucket : scaled.shape_.buckets) bucket.bytes *= size / gradient_bytes();
     for (const int count : gpus) {
       ScalingCell cell = cells_.front();
       cell.gpus = count;
-      out.push_back(
-          {count, size, simulate(cell, 0, serial_host_s_) / simulate(cell, size / gradient_bytes(), serial_host_s_)});
+      out.push_back({count, size, scaled.simulate(cell, 0, serial_host_s_) / scaled.simulate(cell, 1, serial_host_s_)});
     }
+  }
   return out;
 }
 
