@@ -7,7 +7,8 @@
 namespace ganymede::sim {
 namespace {
 
-constexpr std::int64_t kMaxPlannedChunks = 64;
+/// More chunks cost time to simulate and change nothing: latencies and bytes are scaled to those of the real chunks.
+constexpr std::int64_t kMaxPlannedChunks = 16;
 constexpr std::int64_t kLineChunk = 4096;  ///< planned for protocols that forward each line as it comes
 constexpr int kSwitchChannels = 16;        ///< enough for NVLS at its peak (NVIDIA/nccl src/graph/search.cc)
 
