@@ -27,8 +27,8 @@ struct WorkerVariation {
 //
 // `between` is the median of 4 rows of BERT pre-training, which reduces gradients only once in hundreds of steps.
 // Graph executors are MXNet and TensorFlow, eager ones PyTorch.
-inline constexpr WorkerVariation kGraphVariation{0.0115, 0.0155, 0.042e-9, 0.4, 2.4};
-inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0105, 0.086e-9, 0.26, 2.7};
+inline constexpr WorkerVariation kGraphVariation{0.0115, 0.0135, 0.036e-9, 0.4, 2.4};
+inline constexpr WorkerVariation kEagerVariation{0.0115, 0.0080, 0.082e-9, 0.26, 2.7};
 
 /// The variation for the software that recorded a trace: eager for PyTorch, and for lists of layers, which do not say
 /// what software runs them; graph for the project's own kernel.

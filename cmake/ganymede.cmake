@@ -57,6 +57,7 @@ function(ganymede_precompile target)
       target_precompile_headers(${from} PRIVATE <gtest/gtest.h> <gmock/gmock.h>)
     endif()
   endif()
+  target_link_libraries(${target} PRIVATE fmt::fmt nlohmann_json::nlohmann_json)  # which define macros
   target_precompile_headers(${target} REUSE_FROM ${from})
 endfunction()
 

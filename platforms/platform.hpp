@@ -83,6 +83,9 @@ struct Nic : Link {
   Seconds rendezvous{0};                   ///< added to a message whose receiver must agree before it is sent
   bool gpu_direct = true;                  ///< false: messages between nodes cross the host links of both ends too
   std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message
+  /// Bandwidth until the credits of the instance are spent, after minutes; `bandwidth` is what it sustains. Trainings
+  /// are simulated at `bandwidth`.
+  std::optional<BytesPerSecond> burst;
   /// Limits of TCP over this NIC, which hold if `transport` is tcp.
   struct Tcp {
     std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one connection

@@ -165,6 +165,12 @@ Nic read_nic(const JsonNode& node) {
   nic.rendezvous = seconds_or(in, "rendezvous", Seconds{0});
   if (const auto direct = in.optional("gpu_direct")) nic.gpu_direct = direct->as_bool();
   nic.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
+  if (const auto burst = in.optional("burst")) {
+    nic.burst = burst->as_quantity<BytesPerSecond>();
+    if (!(*nic.burst > nic.bandwidth))
+      burst->fail(fmt::format("found {}, expected more than the bandwidth of {}, which is sustained",
+                              to_string(*nic.burst), to_string(nic.bandwidth)));
+  }
   if (const auto tcp = in.optional("tcp")) nic.tcp = read_tcp(*tcp);
   nic.shared_by = integer_or(in, "shared_by", 1, kMaxNodes);
   in.finish();

@@ -31,13 +31,27 @@ JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& n
   return name.as_choice(known), root;  // throws
 }
 
+namespace {
+
+platforms::Platform in_burst(platforms::Platform platform) {
+  for (platforms::Instance& instance : platform.instances)
+    if (instance.nic && instance.nic->burst) instance.nic->bandwidth = *instance.nic->burst;
+  return platform;
+}
+
+}  // namespace
+
 Machine read_machine(const JsonNode& node) {
   Machine out;
   JsonObject machine(node);
   const JsonNode from = machine.one_of("catalog", "platform");
   const bool own = from.is_object();
-  out.platform = std::make_shared<const platforms::Platform>(
-      own ? platforms::read_platform(from) : platforms::load_catalog(from.as_string(), from.directory(), &from));
+  platforms::Platform platform =
+      own ? platforms::read_platform(from) : platforms::load_catalog(from.as_string(), from.directory(), &from);
+  const auto network = machine.optional("network");
+  const bool sustained = network && network->as_choice({"burst", "sustained"}) == "sustained";
+  out.platform =
+      std::make_shared<const platforms::Platform>(sustained ? std::move(platform) : in_burst(std::move(platform)));
   out.evidence = own ? LinkEvidence::assumed : LinkEvidence::datasheet;
   if (auto evidence = machine.optional("evidence")) {
     const std::string word = evidence->as_choice({"measured", "fitted", "datasheet", "assumed"});

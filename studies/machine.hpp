@@ -26,7 +26,8 @@ struct Machine {
 JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& name);
 
 /// Reads one entry of "machines". Without "evidence", links of a catalog count as from data sheets, and those of a
-/// platform that the study writes itself as assumed.
+/// platform that the study writes itself as assumed. NICs have their burst rate, because benchmarks take minutes,
+/// unless "network" is "sustained".
 Machine read_machine(const JsonNode& node);
 
 }  // namespace ganymede::studies

@@ -99,6 +99,11 @@ TEST(Platform, ANicIsGpuDirectWithoutRendezvousUnlessItSaysOtherwise) {
   EXPECT_EQ(slow.rendezvous, 7_us);
 }
 
+TEST(Platform, ANicMayBurst) {
+  const Platform lab = parse(replaced(kLab, R"("latency": "5us")", R"("latency": "5us", "burst": "400Gbit/s")"));
+  EXPECT_EQ(lab.instance("node").nic->burst, 400_Gbit_per_s);
+}
+
 TEST(Platform, ReadsTheLimitsOfTcp) {
   const auto nic = [](const std::string& more) {
     return *parse(replaced(kLab, R"("latency": "5us")", R"("latency": "5us")" + more)).instance("node").nic;
@@ -136,6 +141,8 @@ constexpr Bad kBad[] = {
     {R"("vcpus": 16)", R"("vcpu": 16)", "/instances/node/vcpu", R"(did you mean "vcpus")"},
     {R"("kind": "nvlink")", R"("kind": "nvlnk")", "/instances/node/gpu_links/kind", R"(did you mean "nvlink")"},
     {R"("bandwidth": "100Gbit/s")", R"("bandwidth": "0Gbit/s")", "/instances/node/nic/bandwidth", "above zero"},
+    {R"("latency": "5us")", R"("latency": "5us", "burst": "1Gbit/s")", "/instances/node/nic/burst",
+     "expected more than the bandwidth"},
     {R"("latency": "5us")", R"("latency": "-5us")", "/instances/node/nic/latency", ""},
     {R"("latency": "5us")", R"("latency": "5us", "gpu_direct": "no")", "/instances/node/nic/gpu_direct",
      "true or false"},

@@ -153,6 +153,22 @@ TEST(Validation, ACurveOfACollectiveIsPredictedFromItsMachine) {
   EXPECT_EQ(cell(result, 2)["evidence"], "collective, assumed network, one machine");
 }
 
+// 100 MB between two nodes of a GPU each, at the sustained 1 GB/s or at the burst of 10 GB/s.
+TEST(Validation, BenchmarksGetTheBurstOfNicsUnlessAMachineIsSustained) {
+  const auto predicted = [](const std::string& network) {
+    std::string text = small_study(kCells);
+    const std::string node = R"("gpu": "G", "gpus": 4, )";
+    text.replace(text.find(node), node.size(),
+                 R"("gpu": "G", "gpus": 1, "nic": { "bandwidth": "1GB/s", "burst": "10GB/s", "latency": "0us" }, )");
+    const std::string machine = R"("instance": "node",)";
+    text.replace(text.find(machine), machine.size(), machine + network);
+    return cell(run_validation(read(text)), 1)["predicted"].get<double>();
+  };
+  const double other = 0.1 + waiting(2) + 3 * 50e6 / 3000e9;
+  EXPECT_NEAR(predicted(""), other + 0.01, 1e-6);
+  EXPECT_NEAR(predicted(R"( "network": "sustained",)"), other + 0.1, 1e-6);
+}
+
 TEST(Validation, TotalsLeaveOutStudiesThatKnowTheirCells) {
   const OrderedJson honest = run_validation(read(small_study(kCells)));
   const OrderedJson informed =
