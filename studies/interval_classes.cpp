@@ -12,16 +12,23 @@ constexpr double kNormal90 = 1.6449;  // 95 % quantile of the standard normal di
 // The widths are the narrowest of their form that hold 90 % of the cells of a class in the published studies;
 // `python3 bench/interval_widths.py` fits them again and leaves out each study in turn. What is left with little
 // communication is wider for graph executors, whose constants rest on two studies only.
-constexpr double kWorkers = 1.2;  // on the share of workers that differ
+constexpr double kWorkers = 1.3;  // on the share of workers that differ
 constexpr double kEagerOneMachine = 0.02;
-constexpr double kGraphOneMachine = 0.085;
-constexpr double kSeveralMachines = 0.165;
+constexpr double kGraphOneMachine = 0.09;
+constexpr double kEagerSeveralMachines = 0.165;
+// MXNet on four machines takes tens of milliseconds a step beyond its port, which nothing explains yet.
+constexpr double kGraphSeveralMachines = 0.25;
 constexpr double kPauses = 0.5;  // an assumption: pauses are known for evaluations, not for trainings
 
 // On the share of collectives. bench/nccl_logs: a curve that is fitted to two sizes of a log is 5 to 30 % off between
 // them; a curve from data sheets alone, or of a network that somebody assumes, is off by a factor of 2 as often as not.
 double collectives_error(LinkEvidence link) {
   return link == LinkEvidence::measured || link == LinkEvidence::fitted ? 0.3 : 1.0;
+}
+
+double floor_of(const StepEvidence& evidence) {
+  if (evidence.several_machines) return evidence.eager ? kEagerSeveralMachines : kGraphSeveralMachines;
+  return evidence.eager ? kEagerOneMachine : kGraphOneMachine;
 }
 
 }  // namespace
@@ -31,9 +38,7 @@ double half_width(const StepEvidence& evidence) {
       calibration::in_quadrature(kNormal90 * std::sqrt(2.0) * evidence.repeat, kPauses * evidence.pauses),
       calibration::in_quadrature(calibration::in_quadrature(kWorkers * evidence.workers,
                                                             collectives_error(evidence.link) * evidence.collectives),
-                                 evidence.several_machines ? kSeveralMachines
-                                 : evidence.eager          ? kEagerOneMachine
-                                                           : kGraphOneMachine));
+                                 floor_of(evidence)));
 }
 
 double half_width_of_collective(LinkEvidence link, bool several_machines) {
