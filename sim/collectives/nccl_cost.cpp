@@ -158,7 +158,11 @@ ProtocolCost nccl_tree_cost(const PlanRequest& request, const NcclChoice& choice
   // A hop to the switch of a node takes half of the latency between two GPUs.
   cost.inside = pipeline.latency_share * pipeline.inside - (switches ? 0.5 : 1) * topology.nccl.inside_latency;
   cost.between = beyond_network(topology, pipeline.latency_share * pipeline.between);
-  cost.flow_between = payload_rate(topology, lanes);
+  // The factor on the bytes holds if all hops are as slow as the slowest. Where that is the network, only the hops
+  // between nodes fill the pipeline, and all bytes must pass a NIC at its real rate.
+  const NcclMachine& machine = topology.nccl;
+  cost.flow_between = pipeline.byte_factor() / pipeline.byte_factor_between() *
+                      (machine.sockets ? machine.between_bandwidth / lanes : payload_rate(topology, lanes));
   if (choice.protocol == NcclProtocol::simple) {
     const double chunk = static_cast<double>(request.bytes) / pipeline.real_chunks / nccl_channels(topology);
     cost.flow_between = std::min(cost.flow_between, 0.5 * endpoint_rate(topology.nccl, Bytes{chunk}));

@@ -58,6 +58,10 @@ double NcclPipeline::byte_factor() const {
   return (1 + filling / real_chunks) / (1 + filling / static_cast<double>(chunks));
 }
 
+double NcclPipeline::byte_factor_between() const {
+  return (1 + filling_between / real_chunks) / (1 + filling_between / static_cast<double>(chunks));
+}
+
 NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice) {
   const Topology& topology = request.topology;
   const auto bytes = static_cast<double>(request.bytes);
@@ -83,6 +87,7 @@ NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice)
   pipeline.inside = (switches ? 0.5 / hops : 1) * inside_hop(topology, choice);
   pipeline.between = nccl_between_hop(topology, choice.algorithm, choice.protocol);
   pipeline.filling = std::max(0, 2 * (hops + levels) - 1);
+  pipeline.filling_between = std::max(0, 2 * levels - 1);
   const Seconds way = 2 * (hops * pipeline.inside + levels * pipeline.between);
   const Seconds slowest = levels > 0 ? std::max(pipeline.inside, pipeline.between) : pipeline.inside;
   const Seconds rounds = way + static_cast<double>(pipeline.chunks - 1) * slowest;

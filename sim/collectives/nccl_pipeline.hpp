@@ -21,7 +21,9 @@ struct NcclPipeline {
   double latency_share = 1;    ///< the share of a hop's latency that a round of the schedule pays
   Seconds inside{0};           ///< whole latency of a hop inside a node
   Seconds between{0};          ///< whole latency of a hop between nodes
-  double byte_factor() const;  ///< time of the real chunks over that of the planned ones
+  double filling_between = 0;  ///< of them those between nodes: those hops, up and down, less one
+  double byte_factor() const;  ///< time of the real chunks over that of the planned ones, if all hops are alike
+  double byte_factor_between() const;  ///< the same, if the hops inside nodes take no time
 };
 
 /// The pipeline of a tree, NVLS or NVLSTree. Precondition: the algorithm is no ring.

@@ -144,7 +144,9 @@ double steps_to_evaluation(const RunContext& context, const RunState& state, con
     every = std::max(1.0, std::round(evaluation.interval / steps.mean));
   }
   every = std::max(every, step);
-  const double next = (std::floor(now / every + kRounding) + 1) * every;
+  // Steps that have been trained are known from times in whole nanoseconds, so a step may lack some millionths.
+  constexpr double kWholeStep = 1e-3;
+  const double next = (std::floor((now + kWholeStep * step) / every) + 1) * every;
   return std::ceil(trained + (next - now) / step - 1e-6) - trained;
 }
 

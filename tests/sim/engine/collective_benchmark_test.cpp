@@ -136,5 +136,22 @@ TEST(CollectiveBenchmark, ReductionInSwitchesPaysItsLatencyOnce) {
   }
 }
 
+// Between two nodes each NIC sends all bytes once, whatever the algorithm, so the bandwidth of the algorithm is at most
+// that of a node's NICs; a tree comes near it.
+TEST(CollectiveBenchmark, TwoNodesSendNoMoreThanTheirNics) {
+  const platforms::Platform platform = platforms::load_catalog("azure", ".");
+  for (const char* name : {"Standard_ND40rs_v2", "Standard_ND96asr_v4"}) {
+    const platforms::Instance& instance = platform.instance(name);
+    const FabricGraph fabric(platform, instance, 2, instance.gpus);
+    const double nics = instance.nic->count * instance.nic->bandwidth.si / 1e9;
+    for (const char* scheme : {"nccl", "nccl:tree/simple", "nccl:tree/ll128"}) {
+      const auto result =
+          CollectiveBenchmark(fabric, request(scheme, std::int64_t{4} << 30)).run(CollectiveFidelity::folded);
+      EXPECT_LT(result.algorithm_GB_per_s, nics) << name << " " << scheme;
+      EXPECT_GT(result.algorithm_GB_per_s, nics / 2) << name << " " << scheme;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::sim

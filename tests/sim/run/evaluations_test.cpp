@@ -50,6 +50,15 @@ TEST(Evaluations, PauseTrainingOnAllGpus) {
   EXPECT_DOUBLE_EQ(ledger.close().seconds(GpuUse::evaluation), 2 * 7);
 }
 
+// The clock counts whole nanoseconds, so a segment may end a nanosecond before its last step: the third of three here.
+TEST(Evaluations, AreNotRepeatedBecauseOfRounding) {
+  EvaluatingRun run(evaluating_scenario(Evaluation::Every::steps, 3));
+  advance_clock(run.context, run.state, 30'000'000 - 1);
+  transition(run.context, run.state, SegmentCompleted{});
+  const Actions after = transition(run.context, run.state, PauseEnded{});
+  EXPECT_NEAR(static_cast<double>(scheduled<SegmentCompleted>(after).at - run.state.now), 30e6, 10);
+}
+
 TEST(Evaluations, AtTheTargetComeBeforeTheEnd) {
   EvaluatingRun run(evaluating_scenario(Evaluation::Every::steps, 1000));
   advance_clock(run.context, run.state, 10 * kSecond);
