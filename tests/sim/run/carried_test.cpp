@@ -32,8 +32,7 @@ TEST(WorkersThatDiffer, WaitForTheSlowest) {
   const double compute = number(alike, "/gpu_seconds/compute");
   // Both networks' gradients are 16 MB; `alike` says how long a worker's step is on the new device.
   const double step_s = compute / number(alike, "/time/steps") / 2;
-  const double waiting =
-      calibration::synchronization_slowdown(calibration::kGraphVariation, 2, 0, 1, 16e6, step_s) - 1;
+  const double waiting = calibration::synchronization_slowdown(calibration::kGraphVariation, 2, 0, 1, 16e6, step_s) - 1;
   EXPECT_NEAR(number(differ, "/gpu_seconds/straggler") / compute, waiting, 1e-6);
   EXPECT_NEAR(number(differ, "/gpu_seconds/compute") / compute, 1, 1e-9);  // each still does its own work
   EXPECT_GT(number(differ, "/time/step_mean_s"), number(alike, "/time/step_mean_s"));
