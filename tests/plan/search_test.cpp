@@ -165,7 +165,8 @@ TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
   content["search"].erase("seeds");
   content["search"]["markets"] = {"on-demand", "spot"};
   prices("one")[1]["interrupted_per_month"] = 0.25;
-  for (const Json& row : planned()["simulated"])
+  const Json plan = planned();
+  for (const Json& row : plan["simulated"])
     EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
 }
 
