@@ -166,8 +166,7 @@ TEST_F(SearchedPlans, WhatMayBeLostIsRunWithMoreSeeds) {
   content["search"]["markets"] = {"on-demand", "spot"};
   prices("one")[1]["interrupted_per_month"] = 0.25;
   const Json plan = planned();
-  for (const Json& row : plan["simulated"])
-    EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
+  for (const Json& row : plan["simulated"]) EXPECT_EQ(row["seeds"], row["market"] == "spot" ? 20 : 5) << row.dump();
 }
 
 // A step with 128 images takes 1.5 times as long as one with 64, so it trains 4/3 of the images a second.
