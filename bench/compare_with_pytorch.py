@@ -40,7 +40,7 @@ def arguments():
     parser.add_argument("--library-path", default="", help="put before LD_LIBRARY_PATH for PyTorch")
     parser.add_argument("--threads", default="1", help="comma-separated")
     parser.add_argument("--model", default="mlp:64", help="MODEL:BATCH, comma-separated")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=5, help="on a CPU; on a GPU ours is run once beside each form")
     parser.add_argument("--min-time", type=float, default=3.0, help="seconds for each program and round")
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu")
     parser.add_argument("--precision", default="tf32,bf16", help="on a GPU: fp32, tf32, bf16, comma-separated")
@@ -95,13 +95,13 @@ def compare_on_gpu(args, env, precision, model, batch):
     torch = [args.torch_python, args.torch_bench, "--device", "cuda", "--model", model, "--freeze-d", "--channels-last",
              "--adam", "fused", *PRECISION[precision], *common]
     ours = [args.kernel_step, "--model", OURS[model], "--backend", "cuda", "--precision", precision, *common]
-    times = {}
+    times, mine = {}, []
     for form, flags in FORMS.items():
+        mine.append(median_ms(ours, env))  # in turn with each form, so that a drift of the GPU's clock shows
         try:
             times[form] = median_ms(torch + flags, env)
         except SystemExit as error:  # a form that this PyTorch cannot do
             print(f"  {form}: {error}", flush=True)
-    mine = [median_ms(ours, env) for _ in range(args.rounds)]
     best = min(times, key=times.get)
     print(f"{model}, batch {batch}, {precision}: ours {statistics.median(mine):.3f} ms [{min(mine):.3f}-{max(mine):.3f}]; "
           + ", ".join(f"{form} {ms:.3f} ms ({ms / statistics.median(mine):.2f}x)" for form, ms in times.items())

@@ -1,6 +1,7 @@
 // Times whole GAN steps, including the preparation of batches. Prints one line of JSON for each configuration.
 //   kernel_step --batch 16,64,256 --threads 1,2
 //   kernel_step --model dcgan-64 --batch 128 --backend cuda --precision bf16
+//   kernel_step --model dcgan-64 --batch 16,64,256 --backend cuda --record dcgan-64.json
 
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <optional>
 #include <thread>
 
 #include "common/file.hpp"
@@ -30,8 +32,10 @@ struct Arguments {
   std::vector<int> threads{1};
   double min_time = 3;
   bool trace = false;
-  std::string trace_to;
+  std::string trace_to, record;
+  bool limits = false;
   TrainOptions options;
+  std::optional<traces::StepTrace> recorded;  // what --record has recorded so far
 };
 
 /// The quantile of sorted values at `share`, from 0 to 1; 0.5 gives the median.
@@ -73,15 +77,44 @@ FlopsPerSecond fma_peak(int threads) {
   return Flops{best} / Seconds{1};
 }
 
-void measure(const Arguments& arguments, int batch, int threads) {
+/// The limits of the device as JSON.
+void print_limits(const TrainOptions& options) {
+  const auto backend = make_backend(options);
+  traces::TraceDevice device = measure_device(*backend);
+  measure_details(*backend->ops, device);
+  const nlohmann::ordered_json line = {{"device", device.name},
+                                       {"precision", backend->info.precision},
+                                       {"products_gflops", device.fp32.si / 1e9},
+                                       {"copy_gb_per_s", device.memory_bandwidth.si / 1e9},
+                                       {"convolution_gflops", device.convolution->si / 1e9},
+                                       {"launch_us", device.launch->si * 1e6},
+                                       {"host_copy_gb_per_s", device.host_copy->si / 1e9},
+                                       {"memory_gb", device.memory.si / 1e9}};
+  fmt::print("{}\n", line.dump());
+}
+
+/// Adds the trainer's steps to those of other batch sizes.
+void add_record(Arguments& arguments, Trainer& trainer) {
+  traces::StepTrace trace = trainer.trace(kWarmup);
+  if (arguments.recorded) {
+    arguments.recorded->batches.push_back(std::move(trace.batches.front()));
+  } else {
+    measure_details(trainer.ops(), trace.device);
+    arguments.recorded = std::move(trace);
+  }
+  write_file(arguments.record, traces::write_step_trace(*arguments.recorded));
+}
+
+void measure(Arguments& arguments, int batch, int threads) {
   TrainOptions options = arguments.options;
   options.batch = batch;
   options.threads = threads;
-  options.trace = arguments.trace || !arguments.trace_to.empty();
+  options.trace = arguments.trace || !arguments.trace_to.empty() || !arguments.record.empty();
   Trainer trainer(options);
   const auto seconds = time_steps(trainer, arguments.min_time);
   const double median = value_at(seconds, 0.5);
   const double flops = trainer.gan().step_flops_per_image(options.discriminator_steps) * batch / median;
+  trainer.pause();  // or the limits would be measured in the last phase of the last step
   const traces::TraceDevice device = measure_device(trainer.backend());
   nlohmann::ordered_json line = {{"model", options.model},
                                  {"batch", batch},
@@ -99,6 +132,7 @@ void measure(const Arguments& arguments, int batch, int threads) {
   if (!arguments.trace_to.empty())
     write_file(fmt::format("{}-{}-{}.json", arguments.trace_to, options.model, batch),
                traces::write_step_trace(trainer.trace(kWarmup)));
+  if (!arguments.record.empty()) add_record(arguments, trainer);
   fmt::print("{}\n", line.dump());
   std::fflush(stdout);
 }
@@ -117,8 +151,14 @@ int main(int argc, char** argv) {
   app.add_option("--min-time", arguments.min_time, "seconds for each configuration")->capture_default_str();
   app.add_flag("--trace", arguments.trace, "record phases, to measure the cost of recording");
   app.add_option("--trace-to", arguments.trace_to, "record phases and write them to PREFIX-MODEL-BATCH.json");
+  app.add_option("--record", arguments.record, "record phases at all batch sizes into one step trace");
+  app.add_flag("--limits", arguments.limits, "measure the device's limits only");
   CLI11_PARSE(app, argc, argv);
   try {
+    if (arguments.limits) {
+      print_limits(arguments.options);
+      return 0;
+    }
     for (const int batch : arguments.batches)
       for (const int threads : arguments.threads) measure(arguments, batch, threads);
   } catch (const std::exception& error) {

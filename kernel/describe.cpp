@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "kernel/launches.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/phase.hpp"
 
@@ -56,6 +58,16 @@ std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const Tensor
   return in_use;
 }
 
+/// Launches of each phase, in the order of the phases.
+std::vector<std::pair<std::string, std::int64_t>> launches_by_phase(const Description& description) {
+  std::vector<std::pair<std::string, std::int64_t>> launches;
+  for (const traces::TraceKernel& kernel : description.kernels) {
+    if (launches.empty() || launches.back().first != kernel.phase) launches.emplace_back(kernel.phase, 0);
+    launches.back().second += std::llround(kernel.times);
+  }
+  return launches;
+}
+
 }  // namespace
 
 Description describe(const TrainOptions& options) {
@@ -73,6 +85,7 @@ Description describe(const TrainOptions& options) {
   out.memory_in_use_bytes = memory_in_use(gan, *ops, options.batch, gan_options_of(options), out.memory_bytes);
   out.flops_per_step =
       gan.step_flops_per_image(options.discriminator_steps, gan_options_of(options).gradient_penalty) * options.batch;
+  out.kernels = kernels_of(options);
   return out;
 }
 
@@ -88,6 +101,8 @@ std::string to_json(const Description& description) {
                       {"forward_flops_per_image", layer.forward_flops_per_image}});
   nlohmann::ordered_json in_use = nlohmann::ordered_json::object();
   for (const auto& [phase, bytes] : description.memory_in_use_bytes) in_use[phase] = bytes;
+  nlohmann::ordered_json launches = nlohmann::ordered_json::object();
+  for (const auto& [phase, count] : launches_by_phase(description)) launches[phase] = count;
   const nlohmann::ordered_json json = {
       {"model", description.model},
       {"batch", description.batch},
@@ -97,6 +112,8 @@ std::string to_json(const Description& description) {
       {"flops_per_step", description.flops_per_step},
       {"memory_bytes", description.memory_bytes},
       {"memory_in_use_bytes", in_use},
+      {"launches", launches},
+      {"kernels", nlohmann::ordered_json::parse(traces::write_kernels(description.kernels))},
       {"layers", layers}};
   return json.dump(2) + "\n";
 }
@@ -115,6 +132,8 @@ std::string to_table(const Description& description) {
                        description.statistics.at(network));
   out += fmt::format("{:<14} {} ({} an image)\n\n", "step", to_string(Flops{description.flops_per_step}),
                      to_string(Flops{description.flops_per_step / description.batch}));
+  for (const auto& [phase, count] : launches_by_phase(description))
+    out += fmt::format("launches       {:<42} {:>12}\n", phase, count);
   double total = 0;
   for (const auto& [kind, bytes] : description.memory_bytes) {
     out += fmt::format("memory         {:<12} {:>12}\n", kind, to_string(Bytes{bytes}));

@@ -25,6 +25,8 @@ struct Description {
   std::map<std::string, std::int64_t> statistics;  ///< moving averages of batch norms, by network
   double flops_per_step = 0;                       ///< matrix work of a whole batch; a multiply-add is 2
   std::map<std::string, double> memory_bytes;      ///< device memory by kind: parameters, activations, ...
+  /// The kernels of a step on a GPU (kernels_of).
+  std::vector<traces::TraceKernel> kernels;
   /// For each phase of a step, in order: its name, and how many of the bytes above hold contents that are still needed.
   std::vector<std::pair<std::string, double>> memory_in_use_bytes;
 };

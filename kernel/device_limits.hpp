@@ -17,6 +17,9 @@ traces::TraceDevice measure_device(const Backend& backend);
 /// the smallest operations, and the copy from the host's memory; takes another second.
 void measure_details(TensorOps& ops, traces::TraceDevice& device);
 
+/// Measures the copy from the host's memory, pinned for a GPU, to the device's.
+BytesPerSecond measure_host_copy(TensorOps& ops);
+
 /// Measures reading a temporary file of 96 MiB in `folder` that is dropped from the system's cache first. Returns
 /// nothing if the folder cannot be written to or has no room.
 std::optional<BytesPerSecond> measure_storage_read(const std::filesystem::path& folder);

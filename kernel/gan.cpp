@@ -37,8 +37,8 @@ void Gan::prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions
   generator.prepare(ops, batch_size, for_generator, memory);
   discriminator.prepare(ops, batch_size, for_discriminator, memory);
   if (options.average) {
-    average = ops.allocate(generator.gradient_bytes());
-    ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
+    average = ops.allocate(generator.parameter_bytes());
+    ops.copy(average.floats(), generator.parameter_data(), generator.parameter_floats());
   }
 
   Arena only_counts;
@@ -53,7 +53,7 @@ void Gan::prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions
 
 std::map<std::string, double> Gan::planned_memory_bytes(const TensorOps& ops, int batch_size, GanOptions options) {
   set_storage(*this, options);
-  const auto parameters = static_cast<double>(generator.gradient_bytes() + discriminator.gradient_bytes());
+  const auto parameters = static_cast<double>(generator.parameter_bytes() + discriminator.parameter_bytes());
   const std::size_t workspace =
       std::max({generator.workspace_bytes(ops, batch_size), discriminator.workspace_bytes(ops, batch_size),
                 ops.dense_workspace_bytes(image.pixels(), 1, batch_size)});
@@ -63,15 +63,14 @@ std::map<std::string, double> Gan::planned_memory_bytes(const TensorOps& ops, in
       {"parameters", parameters},
       {"gradients", parameters},
       {"optimizer", 2 * parameters},
-      {"statistics",
-       static_cast<double>((generator.statistic_count() + discriminator.statistic_count()) * sizeof(float))},
+      {"statistics", static_cast<double>(generator.statistic_bytes() + discriminator.statistic_bytes())},
       {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
                                           discriminator.planned_activation_bytes(batch_size))},
       {"shared", static_cast<double>(
                      generator.shared_sizes(batch_size).max_with(discriminator.shared_sizes(batch_size)).total())},
       {"workspace", static_cast<double>(workspace)},
       {"data", static_cast<double>(data.used())}};
-  if (options.average) bytes["average"] = static_cast<double>(generator.gradient_bytes());
+  if (options.average) bytes["average"] = static_cast<double>(generator.parameter_bytes());
   return bytes;
 }
 
@@ -91,8 +90,7 @@ void take_over_network(Network& to, const Network& from, TensorOps& ops) {
     if (old == olds.end()) continue;
     ops.copy(to.parameter_data() + range.offset, from.parameter_data() + old->offset, range.size);
     for (const std::size_t moment : {0, 1})
-      ops.copy(to.moment_data() + moment * to.parameter_count() + range.offset,
-               from.moment_data() + moment * from.parameter_count() + old->offset, range.size);
+      ops.copy(to.moment_data(moment) + range.offset, from.moment_data(moment) + old->offset, range.size);
   }
   to.set_updates(from.updates());
 }
@@ -103,11 +101,20 @@ void Gan::take_over(const Gan& from, TensorOps& ops) {
   take_over_network(generator, from.generator, ops);
   take_over_network(discriminator, from.discriminator, ops);
   if (!has_average()) return;
-  ops.copy(average.floats(), generator.parameter_data(), generator.parameter_count());
+  ops.copy(average.floats(), generator.parameter_data(), generator.parameter_floats());
   for (const NamedRange& range : generator.parameters())
     for (const NamedRange& old : from.generator.parameters())
       if (old.name == range.name)
         ops.copy(average.floats() + range.offset, from.average.floats() + old.offset, range.size);
+}
+
+void Gan::place_real(TensorOps& ops, std::span<const std::uint8_t> host_pixels) {
+  ops.load_images(real, host_pixels, darkest, channels());
+  if (!fading) return;
+  const BlockShape halves = image.halves(image.channels);
+  ops.pool(coarse, real, halves, 1.0F / static_cast<float>(halves.elements()));
+  ops.upsample(blurred, coarse, halves, 1);
+  ops.combine(real, 1 - *share, blurred, *share);
 }
 
 double Gan::step_flops_per_image(int discriminator_updates, bool gradient_penalty) const {

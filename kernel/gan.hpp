@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "kernel/network.hpp"
@@ -80,6 +81,9 @@ struct Gan {
   /// Allocates everything for batches of `batch_size` images and draws the initial weights from `seed`. Throws
   /// Infeasible if memory is short.
   void prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options = {});
+  /// Makes images of `host_pixels` (see TensorOps::load_images) the real ones. While newest layers fade in, real images
+  /// do so too: each is a mix of the image and its version at half the size.
+  void place_real(TensorOps& ops, std::span<const std::uint8_t> host_pixels);
   bool has_average() const { return average.bytes() > 0; }
 
   /// Bytes that prepare(batch_size) would allocate on the device, by kind ("parameters", "activations", ...). Must be

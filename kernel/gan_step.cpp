@@ -77,7 +77,7 @@ void add_penalty_gradient(Gan& gan, TensorOps& ops, Tensor fake, StepRandom& ran
 void update_average(Gan& gan, TensorOps& ops, float decay_max) {
   const auto t = static_cast<float>(gan.generator.updates());
   const float decay = std::min(decay_max, (1 + t) / (10 + t));
-  ops.average(gan.average.floats(), gan.generator.parameter_data(), gan.generator.parameter_count(), decay);
+  ops.average(gan.average.floats(), gan.generator.parameter_data(), gan.generator.parameter_floats(), decay);
 }
 
 }  // namespace

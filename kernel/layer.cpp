@@ -10,6 +10,12 @@ std::size_t ParameterSpec::size() const {
   return product;
 }
 
+std::size_t padded(const std::vector<ParameterSpec>& specs) {
+  std::size_t floats = 0;
+  for (const auto& spec : specs) floats += padded(spec.size());
+  return floats;
+}
+
 Tensor Layer::tangent(TensorOps&, Tensor) {
   assert(!"this layer has no tangent");
   return {};

@@ -12,6 +12,10 @@
 
 namespace ganymede::kernel {
 
+/// Floats that an array of `floats` floats takes in its network's buffer. Every array begins at a multiple of 64 bytes:
+/// tensor cores and wide loads need 16, and a cache line then belongs to one array.
+constexpr std::size_t padded(std::size_t floats) { return (floats + 15) / 16 * 16; }
+
 /// A named array of a layer: a trainable parameter or a running statistic.
 struct ParameterSpec {
   std::string name;  ///< as PyTorch names it: "weight", "bias", "running_mean", "running_var"
@@ -21,6 +25,9 @@ struct ParameterSpec {
 
   std::size_t size() const;  ///< number of floats
 };
+
+/// Floats that the arrays take one after the other in their network's buffer.
+std::size_t padded(const std::vector<ParameterSpec>& specs);
 
 /// Which gradients a backward pass computes.
 struct GradientRequest {
@@ -65,7 +72,7 @@ class Layer {
   /// the passes.
   virtual void plan(Arena& arena, int batch) = 0;
   /// Tells where in device memory the parameters, their gradients and the statistics are, each in the order of its
-  /// specs.
+  /// specs; an array begins padded(size) floats after the one before it.
   virtual void bind(float* /*parameters*/, float* /*gradients*/, float* /*statistics*/) {}
 
   /// The forward pass of training: returns y [outputs x batch] for x [inputs x batch], valid until the next forward

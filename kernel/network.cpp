@@ -7,15 +7,14 @@
 namespace ganymede::kernel {
 namespace {
 
-std::size_t append(std::vector<NamedRange>& ranges, std::size_t offset, const Layer& layer,
-                   const std::vector<ParameterSpec>& specs) {
+void append(std::vector<NamedRange>& ranges, const Layer& layer, const std::vector<ParameterSpec>& specs) {
   for (const auto& spec : specs) {
     // A composite layer has no name; its specs begin with the names of its parts.
     const std::string name = layer.name().empty() ? spec.name : layer.name() + "." + spec.name;
-    ranges.push_back({name, spec.shape, offset, spec.size()});
-    offset += spec.size();
+    const NamedRange before = ranges.empty() ? NamedRange{} : ranges.back();
+    ranges.push_back(
+        {name, spec.shape, before.offset + padded(before.size), spec.size(), before.packed_offset + before.size});
   }
-  return offset;
 }
 
 std::size_t total(const std::vector<ParameterSpec>& specs) {
@@ -30,12 +29,18 @@ Network::Network(std::string name, Layers layers) : name_(std::move(name)), laye
   assert(!layers_.empty());
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     assert(i == 0 || layers_[i]->inputs() == layers_[i - 1]->outputs());
-    parameter_count_ = append(parameter_ranges_, parameter_count_, *layers_[i], layers_[i]->parameters());
-    statistic_count_ = append(statistic_ranges_, statistic_count_, *layers_[i], layers_[i]->statistics());
+    append(parameter_ranges_, *layers_[i], layers_[i]->parameters());
+    append(statistic_ranges_, *layers_[i], layers_[i]->statistics());
+    parameter_count_ += total(layers_[i]->parameters());
+    statistic_count_ += total(layers_[i]->statistics());
+    parameter_floats_ += padded(layers_[i]->parameters());
+    statistic_floats_ += padded(layers_[i]->statistics());
   }
 }
 
 std::size_t Network::layer_parameters(std::size_t layer) const { return total(layers_[layer]->parameters()); }
+
+std::size_t Network::layer_floats(std::size_t layer) const { return padded(layers_[layer]->parameters()); }
 
 double Network::forward_flops_per_image() const {
   double sum = 0;
@@ -189,10 +194,10 @@ void Network::prepare(TensorOps& ops, int batch, RandomStream& initial) {
 
 void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const SharedMemory& shared) {
   activation_memory_ = ops.allocate(planned_activation_bytes(batch));
-  parameter_memory_ = ops.allocate(parameter_count_ * sizeof(float));
-  gradient_memory_ = ops.allocate(parameter_count_ * sizeof(float));
-  moment_memory_ = ops.allocate(2 * parameter_count_ * sizeof(float));
-  statistic_memory_ = ops.allocate(statistic_count_ * sizeof(float));
+  parameter_memory_ = ops.allocate(parameter_bytes());
+  gradient_memory_ = ops.allocate(parameter_bytes());
+  moment_memory_ = ops.allocate(2 * parameter_bytes());
+  statistic_memory_ = ops.allocate(statistic_bytes());
   ops.reserve_workspace(workspace_bytes(ops, batch));
 
   Arena arena(activation_memory_);
@@ -200,8 +205,8 @@ void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const Sh
   std::size_t parameter = 0, statistic = 0;
   for (const auto& layer : layers_) {
     layer->bind(parameter_data() + parameter, gradient_data() + parameter, statistic_data() + statistic);
-    parameter += total(layer->parameters());
-    statistic += total(layer->statistics());
+    parameter += padded(layer->parameters());
+    statistic += padded(layer->statistics());
   }
   draw_initial_values(ops, initial);
 }
@@ -217,7 +222,7 @@ void Network::draw_initial_values(TensorOps& ops, RandomStream& initial) {
         for (float& value : drawn) value = spec.low + (spec.high - spec.low) * static_cast<float>(initial.uniform());
       }
       ops.write_array(to, drawn, spec.shape);
-      to += drawn.size();
+      to += padded(drawn.size());
     }
     return to;
   };
@@ -230,7 +235,11 @@ void Network::draw_initial_values(TensorOps& ops, RandomStream& initial) {
 
 Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
   if (segments_.empty()) {
-    for (const auto& layer : layers_) x = layer->forward(ops, x, noise);
+    for (const auto& layer : layers_) {
+      ops.begin_layer(layer->name());
+      x = layer->forward(ops, x, noise);
+    }
+    ops.begin_layer("");
     return x;
   }
   for (Segment& segment : segments_) {
@@ -249,7 +258,11 @@ Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
 
 Tensor Network::tangent(TensorOps& ops, Tensor x_dot) {
   assert(keeps_tangents_);
-  for (const auto& layer : layers_) x_dot = layer->tangent(ops, x_dot);
+  for (const auto& layer : layers_) {
+    ops.begin_layer(layer->name());
+    x_dot = layer->tangent(ops, x_dot);
+  }
+  ops.begin_layer("");
   return x_dot;
 }
 
@@ -259,8 +272,8 @@ Tensor Network::infer(TensorOps& ops, Tensor x) {
 }
 
 void Network::update(TensorOps& ops, const AdamParameters& rule) {
-  float* first = moment_memory_.floats();
-  ops.adam(parameter_data(), gradient_data(), first, first + parameter_count_, parameter_count_, rule, ++updates_);
+  // The gradients between the arrays are zero, so that the padding stays zero.
+  ops.adam(parameter_data(), gradient_data(), moment_data(), moment_data(1), parameter_floats_, rule, ++updates_);
 }
 
 }  // namespace ganymede::kernel

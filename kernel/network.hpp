@@ -1,6 +1,7 @@
 #pragma once
 // A chain of layers. Its parameters, gradients and Adam moments are one flat buffer each, so that an update is a single
-// operation and a bucket of gradients is a plain range.
+// operation and a bucket of gradients is a plain range. Between the arrays of a buffer there may be padding, which is
+// zero (see padded()); files hold the arrays without it.
 
 #include <cstdint>
 #include <string>
@@ -14,8 +15,9 @@ namespace ganymede::kernel {
 struct NamedRange {
   std::string name;  ///< for example "dense1.weight"
   std::vector<int> shape;
-  std::size_t offset;  ///< in floats
-  std::size_t size;
+  std::size_t offset = 0;  ///< in floats
+  std::size_t size = 0;
+  std::size_t packed_offset = 0;  ///< in floats, if there were no padding
 };
 
 /// How a network keeps its activations from the forward pass to the backward pass. Plain: all of them, in memory of
@@ -61,8 +63,13 @@ class Network {
 
   std::size_t parameter_count() const { return parameter_count_; }
   std::size_t statistic_count() const { return statistic_count_; }
-  std::size_t gradient_bytes() const { return parameter_count_ * sizeof(float); }
-  std::size_t layer_parameters(std::size_t layer) const;  ///< number of floats
+  std::size_t gradient_bytes() const { return parameter_count_ * sizeof(float); }  ///< without padding
+  std::size_t layer_parameters(std::size_t layer) const;
+  // Sizes of the buffers, with padding.
+  std::size_t parameter_floats() const { return parameter_floats_; }
+  std::size_t parameter_bytes() const { return parameter_floats_ * sizeof(float); }
+  std::size_t statistic_bytes() const { return statistic_floats_ * sizeof(float); }
+  std::size_t layer_floats(std::size_t layer) const;  ///< of the layer's parameters
   const std::vector<NamedRange>& parameters() const { return parameter_ranges_; }
   const std::vector<NamedRange>& statistics() const { return statistic_ranges_; }
 
@@ -102,7 +109,8 @@ class Network {
 
   float* parameter_data() const { return parameter_memory_.floats(); }
   float* gradient_data() const { return gradient_memory_.floats(); }
-  float* moment_data() const { return moment_memory_.floats(); }  ///< Adam's first moments, then the second
+  /// Adam's first moments (0), or the second (1).
+  float* moment_data(std::size_t moment = 0) const { return moment_memory_.floats() + moment * parameter_floats_; }
   float* statistic_data() const { return statistic_memory_.floats(); }
 
   // The passes, as in Layer; gan_step calls them through the free functions below.
@@ -144,7 +152,7 @@ class Network {
   std::string name_;
   Layers layers_;
   std::vector<NamedRange> parameter_ranges_, statistic_ranges_;
-  std::size_t parameter_count_ = 0, statistic_count_ = 0;
+  std::size_t parameter_count_ = 0, statistic_count_ = 0, parameter_floats_ = 0, statistic_floats_ = 0;
   Buffer parameter_memory_, gradient_memory_, moment_memory_, statistic_memory_, activation_memory_, own_shared_;
   Tensor gradient_[2];      // gradients of the activations; a layer reads one and writes the other
   Tensor gradient_dot_[2];  // the same for the tangents
@@ -162,7 +170,9 @@ Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& reque
   for (std::size_t i = layers_.size(); i-- > 0;) {
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
     float* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
+    ops.begin_layer(layers_[i]->name());
     dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > 0});
+    ops.begin_layer("");
     layer_done(i);
   }
   return dy;
@@ -172,7 +182,9 @@ template <class LayerDone>
 void Network::tangent_backward(TensorOps& ops, Tensor dy_dot, const LayerDone& layer_done) {
   Adjoints d{{}, dy_dot};
   for (std::size_t i = layers_.size(); i-- > 0;) {
+    ops.begin_layer(layers_[i]->name());
     d = layers_[i]->tangent_backward(ops, d, unused_scratch(d, gradient_, gradient_dot_), i > 0);
+    ops.begin_layer("");
     layer_done(i);
   }
 }

@@ -11,13 +11,13 @@ class WithAverage {
  public:
   WithAverage(Gan& gan, TensorOps& ops) : gan_(gan), ops_(ops) {
     if (!gan.has_average()) return;
-    kept_ = ops.allocate(gan.generator.gradient_bytes());
-    ops.copy(kept_.floats(), gan.generator.parameter_data(), gan.generator.parameter_count());
-    ops.copy(gan.generator.parameter_data(), gan.average.floats(), gan.generator.parameter_count());
+    kept_ = ops.allocate(gan.generator.parameter_bytes());
+    ops.copy(kept_.floats(), gan.generator.parameter_data(), gan.generator.parameter_floats());
+    ops.copy(gan.generator.parameter_data(), gan.average.floats(), gan.generator.parameter_floats());
   }
   ~WithAverage() {
     if (gan_.has_average())
-      ops_.copy(gan_.generator.parameter_data(), kept_.floats(), gan_.generator.parameter_count());
+      ops_.copy(gan_.generator.parameter_data(), kept_.floats(), gan_.generator.parameter_floats());
   }
   WithAverage(const WithAverage&) = delete;
   WithAverage& operator=(const WithAverage&) = delete;

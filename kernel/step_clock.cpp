@@ -5,6 +5,9 @@
 namespace ganymede::kernel {
 namespace {
 
+/// Each of the first steps is marked, because the one that is captured takes longer than the later ones.
+constexpr std::size_t kFirstMarked = 3, kMarkEvery = 8;
+
 template <class Duration>
 double to_seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
@@ -32,20 +35,19 @@ void StepClock::reserve(std::size_t steps) {
 void StepClock::begin_step() {
   if (!recording()) return;
   const auto now = Clock::now();
-  if (in_step_) {
-    close_phase(now);
-    take_device_times();
-    wall_s_.push_back(to_seconds(now - step_begin_));
-  }
+  if (in_step_) close_step(now);
   step_begin_ = now;
   in_step_ = true;
+  const std::size_t step = wall_s_.size();
+  marked_ = on_device_ && (step < kFirstMarked || step % kMarkEvery == 0);
+  ops_->timeline().set_marked(marked_);
 }
 
 void StepClock::begin_phase(Phase phase) {
   if (!recording()) return;
   const auto now = Clock::now();
   close_phase(now);
-  if (on_device_) {
+  if (marked_) {
     phase_events_.push_back({events_, index(phase, update_)});
     ops_->timeline().record_event(events_++);
   }
@@ -58,11 +60,19 @@ void StepClock::begin_phase(Phase phase) {
 
 void StepClock::end_step() {
   if (!in_step_) return;
-  const auto now = Clock::now();
-  close_phase(now);
-  take_device_times();
-  wall_s_.push_back(to_seconds(now - step_begin_));
+  close_step(Clock::now());
   in_step_ = false;
+  ops_->timeline().set_marked(false);
+}
+
+void StepClock::close_step(Clock::time_point now) {
+  close_phase(now);
+  const double wall_s = to_seconds(now - step_begin_);
+  if (marked_)
+    take_device_times();
+  else if (on_device_)
+    repeat_device_times(wall_s / wall_s_.back());
+  wall_s_.push_back(wall_s);
 }
 
 void StepClock::close_phase(Clock::time_point now) {
@@ -72,7 +82,7 @@ void StepClock::close_phase(Clock::time_point now) {
   const double seconds = to_seconds(now - phase_begin_);
   in_phase_ = false;
   if (on_device_ && phase_ != Phase::load) {
-    times.host_s.push_back(seconds);
+    times.host_s.push_back(times.work.seconds);  // without waiting for the losses in the last phase
     return;
   }
   times.start_s.push_back(to_seconds(phase_begin_ - step_begin_));
@@ -88,12 +98,29 @@ void StepClock::take_device_times() {
                  end = ops_->timeline().elapsed_s(i + 1 < phase_events_.size() ? phase_events_[i + 1].event : events_);
     phases_[phase].start_s.push_back(begin);
     phases_[phase].seconds.push_back(end - begin);
+    // Where the host needs longer to call operations than the device to run them, the device waits no longer than that.
+    double& host_s = phases_[phase].host_s.back();
+    host_s = std::min(host_s, end - begin);
   }
-  for (const auto& [ready, layer, event, phase_event] : ready_events_)
-    (*ready)[layer] += ops_->timeline().elapsed_s(event) - ops_->timeline().elapsed_s(phase_event);
+  last_ready_.clear();
+  for (const auto& [ready, layer, event, phase_event] : ready_events_) {
+    const double seconds = ops_->timeline().elapsed_s(event) - ops_->timeline().elapsed_s(phase_event);
+    last_ready_.push_back({ready, layer, seconds});
+    (*ready)[layer] += seconds;
+  }
   phase_events_.clear();
   ready_events_.clear();
   events_ = 0;
+}
+
+void StepClock::repeat_device_times(double factor) {
+  for (PhaseTimes& times : phases_) {
+    if (times.seconds.size() == times.host_s.size()) continue;  // no phase of this step, or timed by the host's clock
+    times.start_s.push_back(factor * times.start_s.back());
+    times.seconds.push_back(factor * times.seconds.back());
+    times.host_s.back() = std::min(times.host_s.back(), times.seconds.back());
+  }
+  for (auto& [ready, layer, seconds] : last_ready_) (*ready)[layer] += seconds *= factor;
 }
 
 void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
@@ -102,6 +129,7 @@ void StepClock::layer_done(std::vector<double>& ready, std::size_t layer) {
     ready[layer] += to_seconds(Clock::now() - phase_begin_);
     return;
   }
+  if (!marked_) return;
   ready_events_.push_back({&ready, layer, events_, phase_events_.back().event});
   ops_->timeline().record_event(events_++);
 }

@@ -15,6 +15,7 @@
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "kernel/device_limits.hpp"
+#include "kernel/launches.hpp"
 #include "kernel/memory.hpp"
 #include "kernel/models/models.hpp"
 #include "kernel/ops/cuda/cuda_backend.hpp"
@@ -174,7 +175,9 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
   enter_stage(current_stage());
 }
 
-Trainer::~Trainer() = default;
+Trainer::~Trainer() {
+  if (backend_->gradient_reducer != nullptr) backend_->gradient_reducer->leave();
+}
 
 void Trainer::join_on_device(Communicator& communicator) {
   if (options_.synchronized_norm)
@@ -254,7 +257,7 @@ void Trainer::enter_next_stage() {
   if (clock_.recording()) {
     clock_.end_step();
     const auto recorded = static_cast<std::int64_t>(clock_.wall_s().size());
-    if (recorded > 0) finished_stages_.push_back(stage_trace(warmup_of(recorded)));
+    if (recorded > 0) finished_stages_.push_back(stage_trace(warmup_of(recorded), finished_kernels_));
   }
   enter_stage(current_stage());
 }
@@ -263,13 +266,7 @@ void Trainer::load_real() {
   clock_.begin_phase(Phase::load);
   const auto pixels = batches_->next();
   clock_.begin_phase(Phase::copy);
-  ops_->load_images(gan_->real, pixels, gan_->darkest, gan_->channels());
-  if (!gan_->fading) return;
-  // Real images fade in as the generated ones do: a mix of the image and its version at half the size.
-  const BlockShape halves = gan_->image.halves(gan_->image.channels);
-  ops_->pool(gan_->coarse, gan_->real, halves, 1.0F / static_cast<float>(halves.elements()));
-  ops_->upsample(gan_->blurred, gan_->coarse, halves, 1);
-  ops_->combine(gan_->real, 1 - *gan_->share, gan_->blurred, *gan_->share);
+  gan_->place_real(*ops_, pixels);
 }
 
 Losses Trainer::mean_over_processes(Losses losses) {
@@ -325,10 +322,15 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   return result;
 }
 
-traces::TraceBatch Trainer::stage_trace(std::int64_t warmup) const {
+traces::TraceBatch Trainer::stage_trace(std::int64_t warmup, std::vector<traces::TraceKernel>& kernels) const {
   traces::TraceBatch batch = make_trace_batch(*gan_, clock_, static_cast<std::size_t>(warmup));
   batch.memory_bytes = memory_bytes_;
   batch.stage = stage_name(*gan_);
+  const StepLaunches launches = launches_of(options_, stage_.growth);
+  kernels.insert(kernels.end(), launches.kernels.begin(), launches.kernels.end());
+  // The CPU launches nothing; its trace states what a GPU would.
+  if (!backend_->timeline->has_clock())
+    for (traces::TracePhase& phase : batch.phases) phase.launches = launches.in_phases.at(phase.name);
   return batch;
 }
 
@@ -345,7 +347,8 @@ traces::StepTrace Trainer::trace(std::int64_t warmup) {
   // Each stage of a growing model has its own warm-up steps.
   if (!finished_stages_.empty()) warmup = warmup_of(static_cast<std::int64_t>(clock_.wall_s().size()));
   trace.batches = finished_stages_;
-  traces::TraceBatch batch = stage_trace(warmup);
+  trace.kernels = finished_kernels_;
+  traces::TraceBatch batch = stage_trace(warmup, trace.kernels);
   batch.utilization = utilization_;
   for (const Network* network : {&gan_->generator, &gan_->discriminator}) {
     double flops = 0;

@@ -55,7 +55,7 @@ struct TrainOptions {
   std::string activations = "none";  ///< how activations are kept, one of kCompressionNames
   std::string compression = "none";  ///< compression of gradients between processes, one of kCompressionNames
   bool synchronized_norm = false;    ///< batch norms take their statistics over all processes' images
-  bool trace = false;                ///< records phases, which takes well below 1 % of a step
+  bool trace = false;                ///< records phases, on a GPU those of every eighth step
 };
 
 /// Checks names and ranges. Throws ConfigError with the flag, what was found and what was expected.
@@ -148,7 +148,8 @@ class Trainer {
   void enter_stage(const TrainingStage& stage);
   void enter_next_stage();
   void start_loader(std::int64_t epoch, std::size_t position);
-  traces::TraceBatch stage_trace(std::int64_t warmup) const;
+  /// What was recorded of the current stage; adds its kernels to the list.
+  traces::TraceBatch stage_trace(std::int64_t warmup, std::vector<traces::TraceKernel>& kernels) const;
 
   TrainOptions options_;
   StepOptions step_options_;
@@ -169,6 +170,7 @@ class Trainer {
   bool stop_asked_ = false, stopping_ = false;
   double waited_s_ = 0;  ///< seconds waited in earlier stages
   std::vector<traces::TraceBatch> finished_stages_;
+  std::vector<traces::TraceKernel> finished_kernels_;  ///< of the stages in finished_stages_
   std::optional<traces::TraceUtilization> utilization_;
   std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint; 0: not computed yet
   std::int64_t steps_done_ = 0;

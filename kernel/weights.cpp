@@ -20,7 +20,7 @@ void for_each_tensor(const Gan& gan, bool moments, const Visit& visit) {
   const auto each_of = [&](const Network& network, const Ranges& ranges, float* data) {
     for (NamedRange range : ranges) {
       float* at = data + range.offset;
-      range.offset = 0;
+      range.offset = range.packed_offset = 0;
       visit(network.name() + "." + range.name, Extents(range.shape.begin(), range.shape.end()), at, Ranges{range});
     }
   };
@@ -32,7 +32,7 @@ void for_each_tensor(const Gan& gan, bool moments, const Visit& visit) {
     each_of(*network, network->statistics(), network->statistic_data());
     if (!moments) continue;
     all_of(*network, network->name() + ".adam.first", network->moment_data());
-    all_of(*network, network->name() + ".adam.second", network->moment_data() + network->parameter_count());
+    all_of(*network, network->name() + ".adam.second", network->moment_data(1));
   }
   if (moments && gan.has_average()) all_of(gan.generator, kAverage, gan.average.floats());
 }
@@ -57,7 +57,7 @@ SafeTensors tensors_of(const Gan& gan, TensorOps& ops, bool moments) {
   for_each_tensor(gan, moments, [&](const std::string& name, const Extents& shape, float* data, const Ranges& ranges) {
     NamedTensor tensor{shape, std::vector<float>(floats_of(shape))};
     for (const auto& range : ranges)
-      ops.read_array({tensor.values.data() + range.offset, range.size}, data + range.offset, range.shape);
+      ops.read_array({tensor.values.data() + range.packed_offset, range.size}, data + range.offset, range.shape);
     content.tensors[name] = std::move(tensor);
   });
   return content;
@@ -80,7 +80,7 @@ void set_tensors(Gan& gan, TensorOps& ops, const SafeTensors& content, bool mome
   for_each_tensor(gan, moments, [&](const std::string& name, const Extents&, float* data, const Ranges& ranges) {
     const std::vector<float>& values = content.tensors.at(name).values;
     for (const auto& range : ranges)
-      ops.write_array(data + range.offset, {values.data() + range.offset, range.size}, range.shape);
+      ops.write_array(data + range.offset, {values.data() + range.packed_offset, range.size}, range.shape);
   });
 }
 

@@ -1,33 +1,176 @@
 #!/usr/bin/env bash
-# Builds the kernel on a machine with a GPU, runs the tests of the GPU backend, and measures training steps. Needs
-# bundle/ from tools/gpu_bundle.sh.
+# What to do with a GPU in three runs of less than ten minutes each. Needs the folder of tools/gpu_bundle.sh.
 #
-#   tools/gpu_check.sh [FOLDER]     writes tests.log, steps.jsonl and traces into FOLDER (default: build/gpu)
+#   tools/gpu_check.sh tests  [FOLDER]   versions, a smoke run, each GPU test by itself, sanitizers, steps of each model
+#   tools/gpu_check.sh torch  [FOLDER]   PyTorch's steps in turn with ours
+#   tools/gpu_check.sh traces [FOLDER]   step traces at six batch sizes, limits of the device, its longest kernels
+#   tools/gpu_check.sh dry    [FOLDER]   the steps of all three on the CPU, with less of each: a test of this script
 #
-# CUDA's libraries may be NVIDIA's packages, or Python wheels that python3 finds.
-set -euo pipefail
-cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.."
-readonly results=${1:-build/gpu}
+# Each step writes NAME.log into the folder (default: build/gpu) as soon as it begins; one that fails or takes too long
+# does not stop the rest. summary.txt says of each how it ended, and results.tar.gz holds everything. CUDA's libraries
+# may be NVIDIA's packages, or Python wheels that python3 finds. GANYMEDE_PROGRAMS names the folder of the programs, if it
+# is not that of the bundle.
+set -uo pipefail
+cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit
+readonly run=${1:-} results=${2:-build/gpu}
+readonly bundle=$PWD/bundle budget=570 # seconds of a run
+case $run in
+  tests | torch | traces) backend=cuda precisions='fp32 tf32 bf16' seconds=2 batches=16,32,64,128,256,512 parallel=4 ;;
+  dry) backend=cpu precisions=fp32 seconds=0 batches=2,3 parallel=1 ;;
+  *) echo "gpu_check.sh: found \"$run\", expected tests, torch, traces or dry" >&2; exit 2 ;;
+esac
+readonly backend precisions seconds batches parallel
 mkdir -p "$results"
+: >"$results/summary.txt"
+
+note() { printf '%-8s %5s s  %s\n' "$1" "$2" "$3" | tee -a "$results/summary.txt"; }
+
+# step NAME LIMIT COMMAND...: runs a command for at most LIMIT seconds.
+step() {
+  local name=$1 limit=$2 status=0 begin=$SECONDS left=$((budget - SECONDS)) log=$results/$1.log
+  shift 2
+  if ! command -v "$1" >/dev/null; then note skipped 0 "$name: there is no $1"; return; fi
+  if ((left < 5)); then note skipped 0 "$name: no time was left"; return; fi
+  timeout --kill-after=5 $((limit < left ? limit : left)) "$@" >"$log" 2>&1 </dev/null || status=$?
+  case $status in
+    0) note ok $((SECONDS - begin)) "$name" ;;
+    124 | 137) note TIMEOUT $((SECONDS - begin)) "$name: $(tail -n 1 "$log" | cut -c 1-160)" ;;
+    *) note FAILED $((SECONDS - begin)) "$name: exit code $status: $(grep -a . "$log" | tail -n 1 | cut -c 1-160)" ;;
+  esac
+  return $status
+}
+
+starts() { "$1/kernel_test" --gtest_list_tests >/dev/null 2>&1 && "$1/kernel_step" --help >/dev/null 2>&1; }
+
+build_here() {
+  cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON -DGANYMEDE_WERROR=OFF \
+        -DCMAKE_PREFIX_PATH="$bundle/usr" -DGANYMEDE_NVIDIA_WHEELS="$wheels" -DGANYMEDE_CUDA_ARCHITECTURES=native &&
+    cmake --build build/kernel --target kernel_test kernel_step ganymede_cuda
+}
+
+versions() {
+  uname -a; ldd --version | head -n 1; ldd "$programs/kernel_test" "$programs/../lib/ganymede/libganymede_cuda.so"
+  for tool in nvcc cmake ninja ncu compute-sanitizer; do command -v $tool && $tool --version; done
+  python3 -c 'import torch; print(torch.__version__, torch.version.cuda, torch.backends.cudnn.version(), torch.cuda.nccl.version())'
+  nvidia-smi -q
+  true # none of them is needed
+}
+
+# Names of tests that run on the device; on the CPU a few of the hosted ones.
+list_tests() {
+  local filter='*GpuSteps*:*/cuda'
+  if [[ $run == dry ]]; then filter='CapturedStep.*:LaunchShape.*:Copies.*'; fi
+  "$programs/kernel_test" --gtest_list_tests --gtest_filter="$filter" 2>/dev/null |
+    awk '/^[^ ]/ {suite = $1} /^ / {print suite $1}' | sed 's/#.*//'
+}
+
+# Each test in a process of its own, so that one which hangs or breaks the device's context takes none with it.
+one_test() {
+  local log status=0
+  log=$results/tests/$(tr '/' '-' <<<"$1").log
+  timeout --kill-after=5 30 "$programs/kernel_test" --gtest_filter="$1" >"$log" 2>&1 </dev/null || status=$?
+  if grep -q 'SKIPPED' "$log"; then echo "skipped $1"; elif ((status == 0)); then echo "ok $1"; else echo "FAILED ($status) $1"; fi
+}
+all_tests() {
+  mkdir -p "$results/tests"
+  list_tests | xargs -P "$parallel" -I {} bash -c 'one_test {}' | tee "$results/tests.txt"
+  ! grep -q FAILED "$results/tests.txt" && grep -q '^ok' "$results/tests.txt"
+}
+export -f one_test
+export results
+
+time_step() { # MODEL BATCH OPTION...
+  local model=$1 batch=$2
+  shift 2
+  "$programs/kernel_step" --model "$model" --batch "$batch" --backend "$backend" --min-time "$seconds" "$@" | tee -a "$results/steps.jsonl"
+  return "${PIPESTATUS[0]}"
+}
+export -f time_step
+export backend seconds
+
+models() { sed -n 's/^  ROW(\([a-z0-9_]*\)).*/\1/p' kernel/models/models.cpp | tr '_' '-'; }
+batch_of() { if [[ $run == dry ]]; then echo 2; elif [[ $1 == progressive* ]]; then echo 32; elif [[ $1 == mlp-gan ]]; then echo 64; else echo 128; fi; }
+
+run_tests() {
+  step smoke-eager 60 "$programs/kernel_step" --model mlp-gan --batch 8 --backend "$backend" --no-graph --min-time 0
+  step smoke-graph 60 "$programs/kernel_step" --model mlp-gan --batch 8 --backend "$backend" --min-time 0
+  step tests 240 bash -c "$(declare -f list_tests all_tests); run=$run parallel=$parallel; all_tests"
+  local check=(compute-sanitizer --error-exitcode 9)
+  if [[ $run == dry ]]; then check=(env); fi
+  for tool in memcheck racecheck; do
+    if [[ $run != dry ]]; then check=(compute-sanitizer --error-exitcode 9 --tool "$tool"); fi
+    step "$tool" 50 "${check[@]}" "$programs/kernel_test" --gtest_filter='*Gpu*ReplayedAre*mlp_gan*:*BatchNormAlone/cuda'
+  done
+  for model in $(models); do
+    for precision in $precisions; do
+      step "step-$model-$precision" 30 bash -c "time_step $model $(batch_of "$model") --precision $precision"
+    done
+    step "step-$model-eager" 30 bash -c "time_step $model $(batch_of "$model") --no-graph"
+    if [[ $run == dry && $model == dcgan-28 ]]; then break; fi
+  done
+}
+
+run_torch() {
+  local bench=$bundle/torch_gan_bench.py pair
+  if [[ ! -f $bench ]]; then note skipped 0 "torch: the bundle has no torch_gan_bench.py (tools/gpu_bundle.sh --torch-bench FILE)"; return; fi
+  for pair in dcgan64:128 mlp:64; do
+    step "torch-${pair/:/-}" 330 python3 bench/compare_with_pytorch.py --torch-bench "$bench" --torch-python "$(command -v python3)" \
+         --kernel-step "$programs/kernel_step" --device cuda --min-time 1 --precision bf16,tf32,fp32 --model "$pair"
+  done
+}
+
+# The kernels of some steps with the time of each, and the details of the five that take longest in all.
+profile() {
+  local program=("$programs/kernel_step" --model dcgan-64 --batch 128 --backend cuda --no-graph --min-time 0)
+  ncu --clock-control none --metrics gpu__time_duration.sum --launch-count 400 --csv "${program[@]}" >"$results/kernels.csv" || return
+  python3 - "$results/kernels.csv" <<'PYTHON' | tee "$results/longest.txt"
+import collections, csv, sys
+rows = list(csv.reader(line for line in open(sys.argv[1]) if line.startswith('"')))
+name, value = rows[0].index("Kernel Name"), rows[0].index("Metric Value")
+total = collections.Counter()
+for row in rows[1:]:
+    total[row[name]] += float(row[value].replace(",", ""))
+for kernel, time in total.most_common(5):
+    print(f"{time:14.0f} {kernel}")
+PYTHON
+  ncu --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats --section Occupancy \
+      --launch-skip 200 --launch-count 60 "${program[@]}"
+}
+
+run_traces() {
+  step limits 60 "$programs/kernel_step" --backend "$backend" --limits
+  for model in $(models); do
+    if [[ $run == dry && $model == dcgan* ]]; then continue; fi
+    step "trace-$model" 110 "$programs/kernel_step" --model "$model" --batch "$batches" --backend "$backend" --min-time "$seconds" \
+         --record "$results/$model.json"
+    if [[ $run == dry ]]; then break; fi
+  done
+  if [[ $run != dry ]]; then step profile 120 bash -c "$(declare -f profile); profile"; fi
+}
 
 wheels=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
-bundled=$PWD/bundle/usr
-cmake -S . -B build/kernel -G Ninja -DCMAKE_BUILD_TYPE=Release -DGANYMEDE_KERNEL_ONLY=ON -DGANYMEDE_WERROR=OFF \
-      -DCMAKE_PREFIX_PATH="$bundled" -DGANYMEDE_NVIDIA_WHEELS="$wheels" >"$results/configure.log" 2>&1 || { cat "$results/configure.log"; exit 1; }
-grep 'GPU backend' "$results/configure.log"
-cmake --build build/kernel 2>&1 | tail -n 3
-export LD_LIBRARY_PATH=$bundled/lib/x86_64-linux-gnu:${LD_LIBRARY_PATH:-}
+libraries=$bundle/usr/lib/x86_64-linux-gnu
+for wheel in cudnn nccl cu13 cublas cuda_runtime; do libraries+=:$wheels/$wheel/lib; done
+export PYTHONUNBUFFERED=1
+export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
-build/kernel/bin/kernel_test --gtest_filter='*uda*:*Gpu*' --gtest_brief=1 2>&1 | tee "$results/tests.log" | tail -n 40 || true
-for run in "mlp-gan 64" "mlp-gan 512" "dcgan-32 64" "dcgan-64 128"; do
-  read -r model batch <<<"$run"
-  for precision in fp32 tf32 bf16; do
-    build/kernel/bin/kernel_step --model "$model" --batch "$batch" --backend cuda --precision "$precision" || true
-  done
-  build/kernel/bin/kernel_step --model "$model" --batch "$batch" --backend cuda --no-graph || true
-done | tee "$results/steps.jsonl"
-for run in "mlp-gan 64,128" "dcgan-64 128"; do
-  read -r model batches <<<"$run"
-  build/kernel/bin/kernel_step --model "$model" --batch "$batches" --backend cuda --trace-to "$results/trace" >/dev/null || true
-done
-ls -l "$results"
+programs=${GANYMEDE_PROGRAMS:-$bundle/bin}
+if ! starts "$programs"; then
+  note FAILED 0 "programs: those in $programs do not start; building here"
+  step build 420 bash -c "$(declare -f build_here); bundle=$bundle wheels=$wheels build_here"
+  programs=$PWD/build/kernel/bin
+fi
+readonly programs
+export programs
+step versions 30 bash -c "$(declare -f versions); versions"
+case $run in
+  tests) run_tests ;;
+  torch) run_torch ;;
+  traces) run_traces ;;
+  dry) run_tests; run_torch; run_traces ;;
+esac
+tar -czf "$results/results.tar.gz" --exclude=results.tar.gz -C "$results" .
+if grep -q '^\(FAILED\|TIMEOUT\)' "$results/summary.txt"; then
+  echo "to mend: $(grep -c '^\(FAILED\|TIMEOUT\)' "$results/summary.txt"); see summary.txt and the logs"
+  exit 1
+fi

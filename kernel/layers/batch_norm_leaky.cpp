@@ -34,17 +34,18 @@ class BatchNormLeaky final : public Layer {
     saved_ = arena.persistent_tensor(2 * shape_.channels, 1);
   }
   void bind(float* parameters, float* gradients, float* statistics) override {
+    const std::size_t next = padded(static_cast<std::size_t>(shape_.channels));
     normal_ = {.scale = parameters,
-               .shift = parameters + shape_.channels,
+               .shift = parameters + next,
                .running_mean = statistics,
-               .running_variance = statistics + shape_.channels,
+               .running_variance = statistics + next,
                .mean = saved_.data,
                .inverse_deviation = saved_.data + shape_.channels,
                .momentum = kMomentum,
                .epsilon = kEpsilon,
                .slope = slope_};
     d_scale_ = gradients;
-    d_shift_ = gradients + shape_.channels;
+    d_shift_ = gradients + next;
   }
 
   Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {

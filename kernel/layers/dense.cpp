@@ -28,7 +28,7 @@ class Dense final : public Layer {
 
   void plan(Arena& arena, int batch) override { y_ = arena.tensor(outputs_, batch); }
   void bind(float* parameters, float* gradients, float*) override {
-    const auto weights = static_cast<std::ptrdiff_t>(inputs_) * outputs_;
+    const std::size_t weights = padded(static_cast<std::size_t>(inputs_) * static_cast<std::size_t>(outputs_));
     weight_ = parameters;
     bias_ = parameters + weights;
     d_weight_ = gradients;

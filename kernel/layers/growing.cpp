@@ -178,10 +178,8 @@ class Faded final : public Layer {
     for_each([&](Layer& layer) {
       assert(layer.statistics().empty());
       layer.bind(parameters, gradients, statistics);
-      for (const auto& spec : layer.parameters()) {
-        parameters += spec.size();
-        gradients += spec.size();
-      }
+      parameters += padded(layer.parameters());
+      gradients += padded(layer.parameters());
     });
   }
 

@@ -21,8 +21,11 @@ class DeviceTimeline {
   virtual void synchronize() = 0;
 
   /// A step lasts from here to the next TensorOps::read. Each step must make the same calls on the same memory as the
-  /// one before it, so that a backend may capture one (as a CUDA graph) and replay it.
+  /// one before it, so that a backend may capture one (as a CUDA graph) and replay it. Steps that record events are
+  /// captured apart from the others.
   virtual void begin_step() = 0;
+  /// Whether the next step records events. Must be called between steps.
+  void set_marked(bool marked) { marked_ = marked; }
   /// Discards the captured step and the prefetched images; the next step is captured anew. Must be called between
   /// steps, when the next step will differ: another batch size, other memory, another place in the data.
   virtual void discard_step() = 0;
@@ -34,8 +37,8 @@ class DeviceTimeline {
 
   /// True for devices that run asynchronously and provide timestamps (GPUs). The next two need it.
   virtual bool has_clock() const = 0;
-  /// Records event i of the running step: its time is when all operations called before are done. A step's events must
-  /// be numbered 0, 1, 2, ...
+  /// Records event i of the running step, which must be marked: its time is when all operations called before are
+  /// done. A step's events must be numbered 0, 1, 2, ...
   virtual void record_event(std::size_t i) = 0;
   /// Seconds from event 0 to event i of the last step; i = number of events: to the end of the step. Valid after the
   /// TensorOps::read that ended the step.
@@ -45,9 +48,11 @@ class DeviceTimeline {
   void run_while_waiting() const {
     if (while_waiting_) while_waiting_();
   }
+  bool marked() const { return marked_; }
 
  private:
   std::function<void()> while_waiting_;
+  bool marked_ = false;
 };
 
 /// The timeline of a device whose operations are done when their call returns: the CPU.

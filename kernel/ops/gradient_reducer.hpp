@@ -22,6 +22,9 @@ class GradientReducer {
   virtual void reduce(float* gradients, std::size_t count) = 0;
   /// Makes later operations wait for all reductions started so far. Does not block the host.
   virtual void finish() = 0;
+  /// Ends the connection: waits for the reductions, or aborts them if this or another replica is failing. Must be
+  /// called before memory is freed that they use, because freeing it waits for them on the device.
+  virtual void leave() = 0;
 };
 
 }  // namespace ganymede::kernel

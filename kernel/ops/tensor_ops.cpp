@@ -1,18 +1,15 @@
 #include "kernel/ops/tensor_ops.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <cmath>
 #include <vector>
 
+#include "kernel/ops/counted.hpp"
+
 namespace ganymede::kernel {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-constexpr double kFloat = sizeof(float);
-
-double elements(Tensor x) { return static_cast<double>(x.size()); }
 
 /// FLOPs of the product of a matrix [outputs x inputs] with a batch of inputs.
 double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.features * out.batch; }
@@ -63,24 +60,6 @@ Work operator-(Work a, const Work& b) {
   return a;
 }
 
-class TensorOps::Counted {
- public:
-  /// `read` and `written` in floats.
-  Counted(TensorOps& ops, std::int64_t launches, double flops, double read, double written)
-      : ops_(ops), begin_(ops.timed_ ? Clock::now() : Clock::time_point{}) {
-    ops.work_ += {.flops = flops, .bytes_read = kFloat * read, .bytes_written = kFloat * written, .launches = launches};
-  }
-  ~Counted() {
-    if (ops_.timed_) ops_.work_.seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
-  }
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-
- private:
-  TensorOps& ops_;
-  Clock::time_point begin_;
-};
-
 Buffer TensorOps::allocate(std::size_t bytes) {
   Buffer buffer = do_allocate(bytes);
   if (buffer.memory) {
@@ -99,37 +78,38 @@ void TensorOps::reserve_workspace(std::size_t bytes) {
 
 void TensorOps::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
   assert(y.batch == x.batch);
-  // One launch: the product adds the bias in its epilogue.
-  const Counted counted(*this, 1, dense_flops(y, x), dense_parameters(y, x) + y.features + elements(x), elements(y));
+  const Counted counted(*this, ProductExtents{GrowsBy::m, 1, y.features, x.features, false, true}, dense_flops(y, x),
+                        dense_parameters(y, x) + y.features + elements(x), elements(y));
   do_dense_forward(y, x, parameters);
 }
 
 void TensorOps::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
   assert(dx.batch == dy.batch && dx.data != dy.data);
-  const Counted counted(*this, 1, dense_flops(dy, dx), dense_parameters(dy, dx) + elements(dy), elements(dx));
+  const Counted counted(*this, ProductExtents{GrowsBy::m, 1, dx.features, dy.features, false, false},
+                        dense_flops(dy, dx), dense_parameters(dy, dx) + elements(dy), elements(dx));
   do_dense_backward_data(dx, dy, weight);
 }
 
 void TensorOps::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
   assert(x.batch == dy.batch);
-  const double gradients = dense_parameters(dy, x) + dy.features;
-  // Two launches: the product, then the sums of dy that are the bias's gradient.
-  const Counted counted(*this, 2, dense_flops(dy, x), 2 * elements(dy) + elements(x) + (accumulate ? gradients : 0),
-                        gradients);
+  Counted counted(*this, ProductExtents{GrowsBy::k, dy.features, x.features, 1, true, false}, dense_flops(dy, x),
+                  elements(dy) + elements(x) + (accumulate ? dense_parameters(dy, x) + dy.features : 0),
+                  dense_parameters(dy, x));
+  if (d_bias != nullptr) counted.also("sum", dy, elements(dy), dy.features);
   do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);
 }
 
 void TensorOps::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) {
   assert(y.batch == x.batch && x.features == shape.in_features() && y.features == shape.out_features());
-  const Counted counted(*this, 1, shape.flops() * x.batch, static_cast<double>(shape.weights()) + elements(x),
-                        elements(y));
+  const Counted counted(*this, KernelKind::convolution, shape, x.batch,
+                        static_cast<double>(shape.weights()) + elements(x), elements(y));
   do_convolve(y, x, shape, weight);
 }
 
 void TensorOps::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
   assert(dy.batch == dx.batch && dx.features == shape.in_features() && dy.features == shape.out_features());
-  const Counted counted(*this, 1, shape.flops() * dx.batch, static_cast<double>(shape.weights()) + elements(dy),
-                        elements(dx));
+  const Counted counted(*this, KernelKind::convolution_data_gradient, shape, dx.batch,
+                        static_cast<double>(shape.weights()) + elements(dy), elements(dx));
   do_convolve_backward_data(dx, dy, shape, weight);
 }
 
@@ -137,136 +117,138 @@ void TensorOps::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, 
                                           bool accumulate) {
   assert(dy.batch == x.batch && x.features == shape.in_features() && dy.features == shape.out_features());
   const auto weights = static_cast<double>(shape.weights());
-  const Counted counted(*this, 1, shape.flops() * x.batch, elements(dy) + elements(x) + (accumulate ? weights : 0),
-                        weights);
+  const Counted counted(*this, KernelKind::convolution_weight_gradient, shape, x.batch,
+                        elements(dy) + elements(x) + (accumulate ? weights : 0), weights);
   do_convolve_backward_weights(d_weight, dy, x, shape, accumulate);
 }
 
 void TensorOps::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x) && x.batch >= 2);
-  const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
+  const Counted counted(*this, "batch_norm", y, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
   do_batch_norm_leaky_forward(y, x, parameters);
 }
 
 void TensorOps::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x));
-  const Counted counted(*this, 1, 0, elements(x) + 4.0 * x.features, elements(y));
+  const Counted counted(*this, "batch_norm_inference", y, elements(x) + 4.0 * x.features, elements(y));
   do_batch_norm_leaky_inference(y, x, parameters);
 }
 
 void TensorOps::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
                                           float* d_shift, bool accumulate) {
   assert(same_shape(dy, x) && (d_scale == nullptr) == (d_shift == nullptr));
-  const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(dy) + 2.0 * x.features);
+  const Counted counted(*this, "batch_norm_backward", dy, 2 * elements(x) + 4.0 * x.features,
+                        elements(dy) + 2.0 * x.features);
   do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift, accumulate);
 }
 
 void TensorOps::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
   assert(same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
-  const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(x) / kFloat);
+  const Counted counted(*this, "leaky_dropout", x, elements(x), elements(x) + elements(x) / kFloat);
   do_leaky_dropout_forward(x, mask, parameters, random);
 }
 
 void TensorOps::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) {
   assert(same_shape(dy, y) && same_shape(dy, mask));
-  const Counted counted(*this, 1, 0, 2 * elements(y) + elements(y) / kFloat, elements(dy));
+  const Counted counted(*this, "leaky_dropout_backward", dy, 2 * elements(y) + elements(y) / kFloat, elements(dy));
   do_leaky_dropout_backward(dy, y, mask, parameters);
 }
 
 void TensorOps::activate(Tensor x, Activation activation) {
   assert(activation.slope >= 0);
-  const Counted counted(*this, 1, 0, elements(x), elements(x));
+  const Counted counted(*this, "activate", x, elements(x), elements(x));
   do_activate(x, activation);
 }
 
 void TensorOps::activate_backward(Tensor dy, Tensor y, Activation activation) {
   assert(same_shape(dy, y) && activation.slope >= 0);
-  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy));
+  const Counted counted(*this, "activate_backward", dy, 2 * elements(y), elements(dy));
   do_activate_backward(dy, y, activation);
 }
 
 void TensorOps::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
   assert(slope >= 0 && x.features % channels == 0);
-  const Counted counted(*this, 1, 0, elements(x) + channels, elements(x));
+  const Counted counted(*this, "bias_leaky", x, elements(x) + channels, elements(x));
   do_bias_leaky_forward(x, bias, channels, factor, slope);
 }
 
 void TensorOps::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                                     bool accumulate) {
   assert(same_shape(dy, y) && slope > 0 && factor > 0 && y.features % channels == 0);
-  const Counted counted(*this, 1, 0, 2 * elements(y), elements(dy) + channels);
+  const Counted counted(*this, "bias_leaky_backward", dy, 2 * elements(y), elements(dy) + channels);
   do_bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
 }
 
 void TensorOps::pixel_norm_forward(Tensor x, Tensor scale, int channels) {
   assert(x.features == channels * scale.features && x.batch == scale.batch);
-  const Counted counted(*this, 1, 0, elements(x), elements(x) + elements(scale));
+  const Counted counted(*this, "pixel_norm", x, elements(x), elements(x) + elements(scale));
   do_pixel_norm_forward(x, scale, channels);
 }
 
 void TensorOps::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) {
   assert(same_shape(dy, y) && y.features == channels * scale.features && y.batch == scale.batch);
-  const Counted counted(*this, 1, 0, 2 * elements(y) + elements(scale), elements(dy));
+  const Counted counted(*this, "pixel_norm_backward", dy, 2 * elements(y) + elements(scale), elements(dy));
   do_pixel_norm_backward(dy, y, scale, channels);
 }
 
 void TensorOps::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   assert(y.features == x.features + positions && y.batch == x.batch);
-  const Counted counted(*this, 2, 0, elements(x), elements(y));
+  const Counted counted(*this, "minibatch_stddev", x, elements(x), elements(y));
   do_minibatch_stddev_forward(y, x, positions);
 }
 
 void TensorOps::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   assert(same_shape(dx, x) && dy.features == x.features + positions && dy.batch == x.batch);
-  const Counted counted(*this, 2, 0, elements(x) + elements(dy), elements(dx));
+  const Counted counted(*this, "minibatch_stddev_backward", x, elements(x) + elements(dy), elements(dx));
   do_minibatch_stddev_backward(dx, dy, x, positions);
 }
 
 void TensorOps::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
-  const Counted counted(*this, 1, 0, elements(fine), elements(coarse));
+  const Counted counted(*this, "pool", coarse, elements(fine), elements(coarse));
   do_pool(coarse, fine, shape, factor);
 }
 
 void TensorOps::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
-  const Counted counted(*this, 1, 0, elements(coarse), elements(fine));
+  const Counted counted(*this, "upsample", fine, elements(coarse), elements(fine));
   do_upsample(fine, coarse, shape, factor);
 }
 
 void TensorOps::combine(Tensor y, float a, Tensor x, float b) {
   assert(same_shape(y, x));
-  const Counted counted(*this, 1, 0, elements(x) + (b == 0 ? 0 : elements(y)), elements(y));
+  const Counted counted(*this, "combine", y, elements(x) + (b == 0 ? 0 : elements(y)), elements(y));
   do_combine(y, a, x, b);
 }
 
 void TensorOps::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
   assert(same_shape(between, real) && same_shape(real, fake));
-  const Counted counted(*this, 1, 0, 2 * elements(real), elements(between));
+  const Counted counted(*this, "interpolate", between, 2 * elements(real), elements(between));
   do_interpolate(between, real, fake, random);
 }
 
 void TensorOps::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
   assert(same_shape(direction, gradient));
-  const Counted counted(*this, 2, 0, 2 * elements(gradient), elements(direction));
+  const Counted counted(*this, "gradient_penalty", direction, 2 * elements(gradient), elements(direction));
   do_gradient_penalty(loss, direction, gradient, weight);
 }
 
 void TensorOps::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(x, x_dot) && y_dot.features == x.features + positions);
-  const Counted counted(*this, 2, 0, 2 * elements(x), elements(y_dot));
+  const Counted counted(*this, "minibatch_stddev_tangent", x, 2 * elements(x), elements(y_dot));
   do_minibatch_stddev_tangent(y_dot, x_dot, x, positions);
 }
 
 void TensorOps::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && dy.tangent.features == x.features + positions);
-  const Counted counted(*this, 2, 0, 2 * elements(x) + 2 * elements(dy.tangent), 2 * elements(x));
+  const Counted counted(*this, "minibatch_stddev_tangent_backward", x, 2 * elements(x) + 2 * elements(dy.tangent),
+                        2 * elements(x));
   do_minibatch_stddev_tangent_backward(dx, dy, x_dot, x, positions);
 }
 
 void TensorOps::batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y_dot, x) && same_shape(x_dot, x));
-  const Counted counted(*this, 1, 0, 2 * elements(x) + 4.0 * x.features, elements(x));
+  const Counted counted(*this, "batch_norm_tangent", x, 2 * elements(x) + 4.0 * x.features, elements(x));
   do_batch_norm_leaky_tangent(y_dot, x_dot, x, parameters);
 }
 
@@ -274,33 +256,33 @@ void TensorOps::batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tens
                                                   const BatchNormParameters& parameters, float* d_scale, float* d_shift,
                                                   bool accumulate) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && same_shape(dy.tangent, x));
-  const Counted counted(*this, 1, 0, 4 * elements(x) + 4.0 * x.features, 2 * elements(x) + 2.0 * x.features);
+  const Counted counted(*this, "batch_norm_tangent_backward", x, 4 * elements(x) + 4.0 * x.features,
+                        2 * elements(x) + 2.0 * x.features);
   do_batch_norm_leaky_tangent_backward(dx, dy, x_dot, x, parameters, d_scale, d_shift, accumulate);
 }
 
 void TensorOps::fill(Tensor x, float value) {
-  const Counted counted(*this, 1, 0, 0, elements(x));
+  const Counted counted(*this, "fill", x, 0, elements(x));
   do_fill(x, value);
 }
 
 void TensorOps::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
-  const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
+  const Counted counted(*this, "adversarial_loss", logits, elements(logits), elements(logits) + 1);
   do_adversarial_loss(loss, d_logits, logits, term);
 }
 
 void TensorOps::classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                     std::span<const std::uint8_t> host_labels) {
   assert(same_shape(d_logits, logits) && host_labels.size() == static_cast<std::size_t>(logits.batch));
-  const Counted counted(*this, 1, 0, elements(logits), elements(logits) + 1);
+  const Counted counted(*this, "classification_loss", logits, elements(logits), elements(logits) + 1);
   do_classification_loss(loss, d_logits, logits, host_labels);
 }
 
 void TensorOps::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                      const AdamParameters& rule, std::int64_t step) {
   assert(step >= 1);
-  const auto n = static_cast<double>(count);
-  const Counted counted(*this, 1, 0, 4 * n, 3 * n);
+  const Counted counted(*this, "adam", count, 4, 3);
   const auto t = static_cast<double>(step);
   do_adam(parameters, gradients, first, second, count,
           {.rate = static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))),
@@ -312,19 +294,18 @@ void TensorOps::adam(float* parameters, const float* gradients, float* first, fl
 
 void TensorOps::average(float* average, const float* values, std::size_t count, float decay) {
   assert(decay >= 0 && decay < 1);
-  const auto n = static_cast<double>(count);
-  const Counted counted(*this, 1, 0, 2 * n, n);
+  const Counted counted(*this, "average", count, 2, 1);
   do_average(average, values, count, decay);
 }
 
 void TensorOps::fill_normal(Tensor x, RandomStream& random) {
-  const Counted counted(*this, 1, 0, 0, elements(x));
+  const Counted counted(*this, "fill_normal", x, 0, elements(x));
   do_fill_normal(x, random);
 }
 
 void TensorOps::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) {
   assert(host_pixels.size() == x.size() && x.features % channels == 0);
-  const Counted counted(*this, 1, 0, elements(x) / kFloat, elements(x));
+  const Counted counted(*this, "load_images", x, elements(x) / kFloat, elements(x));
   do_load_images(x, host_pixels, low, channels);
 }
 
@@ -359,20 +340,19 @@ void TensorOps::write_array(float* to, std::span<const float> host, std::span<co
 }
 
 void TensorOps::copy(float* to, const float* from, std::size_t count) {
-  const auto n = static_cast<double>(count);
-  const Counted counted(*this, 1, 0, n, n);
+  const Counted counted(*this, "copy", count, 1, 1);
   do_copy(to, from, count);
 }
 
 void TensorOps::pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) {
   const auto packed = static_cast<double>(compressed_bytes(compression, count));
-  const Counted counted(*this, 1, 0, static_cast<double>(count), packed / kFloat);
+  const Counted counted(*this, "pack", count, 1, packed / kFloat / static_cast<double>(count));
   do_pack(compression, to, from, count);
 }
 
 void TensorOps::unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) {
   const auto packed = static_cast<double>(compressed_bytes(compression, count));
-  const Counted counted(*this, 1, 0, packed / kFloat, static_cast<double>(count));
+  const Counted counted(*this, "unpack", count, packed / kFloat / static_cast<double>(count), 1);
   do_unpack(compression, to, from, count);
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "common/random.hpp"
 #include "kernel/adam_rule.hpp"
@@ -28,6 +29,8 @@ enum class MemoryLayout {
   channels_innermost,  ///< [batch x positions x channels]; weights [outputs x taps x inputs]
 };
 
+struct LaunchList;  // launch_list.hpp, which a GPU's compiler cannot read
+
 class TensorOps {
  public:
   /// `timeline` must outlive the operations.
@@ -44,6 +47,8 @@ class TensorOps {
   virtual double available_bytes() const = 0;
   /// Returns zeroed memory. Throws Infeasible if the device has fewer than `bytes` bytes free.
   Buffer allocate(std::size_t bytes);
+  /// Zeroed host memory from which `write` copies as fast as the device can: pinned, if it is a GPU's.
+  virtual Buffer allocate_host(std::size_t bytes);
   /// Peak bytes allocated since construction.
   std::size_t peak_allocated_bytes() const { return memory_->peak; }
   /// Scratch memory, in bytes, that the passes of such a layer need. Layers share one workspace.
@@ -185,8 +190,15 @@ class TensorOps {
 
   // ---- Cost ----
 
+  /// Kernels that a GPU backend has launched; only differences between two readings in one step count. 0 on the CPU.
+  virtual std::int64_t launched() const { return 0; }
   /// Cost of all operations since construction.
   const Work& work() const { return work_; }
+  /// Adds the launches of each later operation to the list; null: no more. The list must outlive the operations or be
+  /// taken away.
+  void list_launches(LaunchList* list) { launches_ = list; }
+  /// Names the layer to which the next operations belong; "" for none.
+  void begin_layer(std::string_view name) { layer_ = name; }
   /// Also measures Work::seconds, which takes two clock readings for each operation.
   void set_timed(bool timed) { timed_ = timed; }
 
@@ -255,6 +267,8 @@ class TensorOps {
   DeviceTimeline& timeline_;
   MemoryLayout layout_;
   Work work_;
+  LaunchList* launches_ = nullptr;
+  std::string_view layer_;
   bool timed_ = false;
   std::shared_ptr<MemoryCount> memory_ = std::make_shared<MemoryCount>();
   Buffer workspace_;

@@ -6,12 +6,12 @@
 
 namespace ganymede::kernel {
 
-/// Cost of operations. All but `seconds` are the same for every backend.
+/// Cost of operations. FLOPs and bytes are the same for every backend.
 struct Work {
   double flops = 0;           ///< FLOPs of matrix products; a multiply-add is 2
   double bytes_read = 0;      ///< least traffic with device memory: each operand once
   double bytes_written = 0;   ///< each result once
-  std::int64_t launches = 0;  ///< kernels that a GPU backend launches
+  std::int64_t launches = 0;  ///< kernels that a GPU backend has launched; a library's call counts as one
   double seconds = 0;         ///< spent inside the operations; counted only after TensorOps::set_timed(true)
 
   Work& operator+=(const Work& other);

@@ -13,12 +13,14 @@ BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Commu
                              Compression compression)
     : network_(network), on_device_(on_device), communicator_(communicator), compression_(compression) {
   assert(on_device == nullptr || compression == Compression::none);
-  std::size_t end = network.parameter_count(), begin = end, widest = 0;
+  std::size_t end = network.parameter_floats(), begin = end, widest = 0;
+  double open_bytes = 0;  // without padding, so that the buckets are those of make_buckets()
   for (std::size_t layer = network.layers().size(); layer-- > 0;) {
-    const std::size_t floats = network.layer_parameters(layer);
-    if (floats == 0) continue;
-    if (begin<end&& static_cast<double>((end - begin + floats) * sizeof(float))> kBucketBytes) end = begin;
-    begin -= floats;
+    const auto bytes = static_cast<double>(network.layer_parameters(layer) * sizeof(float));
+    if (bytes == 0) continue;
+    if (begin < end && open_bytes + bytes > kBucketBytes) end = begin, open_bytes = 0;
+    open_bytes += bytes;
+    begin -= network.layer_floats(layer);
     if (!buckets_.empty() && buckets_.back().end == end)
       buckets_.back() = {layer, begin, end};
     else
@@ -30,7 +32,7 @@ BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Commu
     decoded_.resize(widest);
     mine_.resize(compressed_bytes(compression, widest));
     all_.resize(mine_.size() * static_cast<std::size_t>(communicator.shard().ranks));
-    if (compression == Compression::int8) residual_.resize(network.parameter_count());
+    if (compression == Compression::int8) residual_.resize(network.parameter_floats());
   }
   thread_ = std::thread([this] { work(); });
 }

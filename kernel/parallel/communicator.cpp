@@ -28,6 +28,8 @@ int local_rank() {
   return 0;
 }
 
+int gpu_of_process(int visible) { return visible > 0 ? local_rank() % visible : 0; }
+
 std::unique_ptr<Communicator> open_communicator() {
   const int processes = launched_processes();
   if (processes == 1) return nullptr;

@@ -27,6 +27,8 @@ class Communicator {
   virtual ~Communicator() = default;
 
   virtual std::string name() const = 0;  ///< for example "MPI: Open MPI v4.1.4"
+  /// True if the replicas are threads of one process.
+  virtual bool shares_process() const { return false; }
   virtual Shard shard() const = 0;
 
   /// Replaces each value by its sum over the processes; all processes get the same bits.
@@ -48,6 +50,9 @@ int launched_processes();
 
 /// This process's number among those on this machine, by which it chooses its GPU; 0 without a launcher.
 int local_rank();
+/// Index of the GPU that this process takes of the `visible` ones. A scheduler may show each process all GPUs of the
+/// machine, or only its own as the first.
+int gpu_of_process(int visible);
 
 /// The communicator of the processes that the launcher started; null for one process. Throws ConfigError if there are
 /// several and the MPI module cannot be loaded.

@@ -13,6 +13,7 @@ class ThreadGroup::Member final : public Communicator {
   Member(ThreadGroup& group, int rank) : group_(group), rank_(rank) {}
 
   std::string name() const override { return "threads"; }
+  bool shares_process() const override { return true; }
   Shard shard() const override { return {rank_, group_.ranks_}; }
   bool abandoned() override {
     const std::lock_guard lock(group_.values_.mutex);

@@ -53,10 +53,10 @@ class GradientTest : public testing::TestWithParam<BackendCase> {
     const Buffer block = device_.ops().allocate(only_counts.used());
     Arena arena(block);
     layer.plan(arena, batch);
-    std::size_t parameters = 0;
-    for (const auto& spec : layer.parameters()) parameters += spec.size();
-    float *values = device_.floats(parameters, 0.4, 1.2), *gradients = device_.floats(parameters);
-    layer.bind(values, gradients, device_.floats(2 * static_cast<std::size_t>(layer.inputs()), 0, 1));
+    device_.ops().reserve_workspace(layer.workspace_bytes(device_.ops(), batch));
+    const std::size_t parameters = padded(layer.parameters());
+    float *values = device_.floats(parameters, 0.4, 1.2), *gradients = device_.floats(parameters, 0, 0);
+    layer.bind(values, gradients, device_.floats(padded(layer.statistics()), 0, 1));
 
     const Tensor given = device_.tensor(layer.inputs(), batch), x = device_.tensor(layer.inputs(), batch);
     const auto forward = [&] {

@@ -217,7 +217,7 @@ void check_penalty_gradient(TestDevice& device, Layers layers, const char* what)
   RandomStream initial(3, "tests/initial"), noise(4, "tests/noise");
   critic.prepare(ops, batch, initial);
   // The weights must be large compared with the steps of the finite differences.
-  ops.copy(critic.parameter_data(), device.floats(critic.parameter_count()), critic.parameter_count());
+  ops.copy(critic.parameter_data(), device.floats(critic.parameter_floats()), critic.parameter_floats());
   const Tensor x = device.tensor(critic.inputs(), batch), direction = device.tensor(critic.inputs(), batch),
                ones = device.tensor(1, batch);
   float* loss = device.floats(1);
@@ -232,9 +232,9 @@ void check_penalty_gradient(TestDevice& device, Layers layers, const char* what)
   penalty();
   critic.tangent(ops, direction);
   ops.fill(ones, 1);
-  ops.fill({critic.gradient_data(), static_cast<int>(critic.parameter_count()), 1}, 0);
+  ops.fill({critic.gradient_data(), static_cast<int>(critic.parameter_floats()), 1}, 0);
   critic.tangent_backward(ops, ones, [](std::size_t) {});
-  const auto found = device.values(critic.gradient_data(), critic.parameter_count());
+  const auto found = device.values(critic.gradient_data(), critic.parameter_floats());
   double largest = 0, difference = 0;
   for (std::size_t i = 0; i < found.size(); ++i) {
     const float step = 1.0F / 64, middle = device.singles(critic.parameter_data() + i, 1)[0];

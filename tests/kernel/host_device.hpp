@@ -6,9 +6,12 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <set>
 
+#include "host_loops.hpp"
 #include "kernel/ops/cuda/cuda_ops.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
+#include "kernel/ops/cuda/launch_shape.hpp"
 
 namespace ganymede::kernel {
 
@@ -25,55 +28,44 @@ class HostDevice {
     std::memset(memory, 0, bytes);
     return {{memory, {[](void* data, std::size_t) { std::free(data); }, bytes, nullptr}}};
   }
+  Buffer allocate_host(std::size_t bytes) {
+    Buffer memory = allocate(bytes);
+    pinned_.insert(memory.memory.get());
+    return memory;
+  }
   std::size_t convolution_workspace_bytes(const ConvolutionShape&, int) const { return 0; }
   void to_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   void to_device(void* to, const void* from, std::size_t bytes) {
     EXPECT_FALSE(capturing_);
+    EXPECT_TRUE(bytes <= kLargeCopy || pinned_.contains(from)) << "a large copy from pageable memory";
     std::memcpy(to, from, bytes);
   }
   void synchronize() {}
 
+  /// Counts as a GPU would whose number of multiprocessors is usual.
+  std::int64_t launched() const { return launched_; }
+
   template <class Body>
   void each(std::size_t count, const Body& body) {
-    run([=] {
-      for (std::size_t i = 0; i < count; ++i) body(i);
-    });
+    ++launched_;
+    counts.push_back(count);
+    run([=] { each_on_host(count, body); });
   }
   template <int N, class Term, class Finish, class Apply>
-  void columns(int row_count, int column_count, const Term& term, const Finish& finish, const Apply& apply) {
-    const auto rows = static_cast<std::size_t>(row_count), columns = static_cast<std::size_t>(column_count);
-    run([=] {
-      for (std::size_t c = 0; c < columns; ++c) {
-        finish(c, sum_of<N>(rows, [&](std::size_t r) { return term(r, c); }));
-        for (std::size_t r = 0; r < rows; ++r) apply(r, c);
-      }
-    });
+  void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
+    launched_ +=
+        cuda::launches_of_columns(rows, columns, N, cuda::kUsualMultiprocessors, !std::is_same_v<Apply, cuda::NoApply>);
+    run([=] { columns_on_host<N>(cuda::size_of(rows), cuda::size_of(columns), term, finish, apply); });
   }
   template <int N, class Term, class Apply>
-  void rows(int row_count, int row_length, const Term& term, const Apply& apply) {
-    const auto rows = static_cast<std::size_t>(row_count), length = static_cast<std::size_t>(row_length);
-    run([=] {
-      for (std::size_t r = 0; r < rows; ++r) {
-        const cuda::Sums<N> sums = sum_of<N>(length, [&](std::size_t i) { return term(r, i); });
-        for (std::size_t i = 0; i < length; ++i) apply(r, i, sums);
-      }
-    });
+  void rows(int rows, int length, const Term& term, const Apply& apply) {
+    ++launched_;
+    run([=] { rows_on_host<N>(cuda::size_of(rows), cuda::size_of(length), term, apply); });
   }
-  void gemm(const cuda::Gemm& g) {
-    run([g] {
-      const auto at = [](const float* matrix, int lead, bool transposed, int row, int column) {
-        return static_cast<double>(
-            matrix[transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row]);
-      };
-      for (int j = 0; j < g.n; ++j)
-        for (int i = 0; i < g.m; ++i) {
-          double sum = 0;
-          for (int k = 0; k < g.k; ++k)
-            sum += at(g.a, g.a_lead, g.transpose_a, i, k) * at(g.b, g.b_lead, g.transpose_b, k, j);
-          float& c = g.c[std::ptrdiff_t{j} * g.c_lead + i];
-          c = static_cast<float>(sum) + (g.beta == 0 ? 0.0F : g.beta * c);
-        }
-    });
+  void gemm(const cuda::Gemm& call) {
+    ++launched_;
+    products_of_zeros += call.a[0] == 0 && call.b[0] == 0 ? 1 : 0;
+    run([call] { gemm_on_host(call); });
   }
   void convolve(const cuda::ConvolutionCall& call, const Buffer&) { cuda::convolve_directly(*this, call); }
 
@@ -90,16 +82,25 @@ class HostDevice {
     capturing_ = true;
     captured_.clear();
   }
-  void end_capture() { capturing_ = false; }
-  void replay(void* device_words, const void* words, std::size_t bytes) {
+  void end_capture(int which) {
+    capturing_ = false;
+    graphs_[which] = std::move(captured_);
+  }
+  void discard_capture() {
+    for (auto& graph : graphs_) graph.clear();
+  }
+  void replay(int which, void* device_words, const void* words, std::size_t bytes) {
     std::memcpy(device_words, words, bytes);
-    for (const auto& kernel : captured_) kernel();
+    for (const auto& kernel : graphs_[which]) kernel();
     ++replays;
   }
   int replays = 0, stagings = 0;
+  std::vector<std::size_t> counts;  ///< those with which each() was called
+  int products_of_zeros = 0, marks = 0;
 
   void mark(std::size_t i) {
     run([this, i] {
+      ++marks;
       marks_.resize(std::max(marks_.size(), i + 1));
       marks_[i] = std::chrono::steady_clock::now();
     });
@@ -114,20 +115,9 @@ class HostDevice {
     });
   }
   void finish_reductions() {}
+  void leave() {}  // nothing is captured or in flight
 
  private:
-  template <int N, class Term>
-  static cuda::Sums<N> sum_of(std::size_t count, const Term& term) {
-    double sums[N] = {};
-    for (std::size_t i = 0; i < count; ++i) {
-      const cuda::Sums<N> one = term(i);
-      for (int k = 0; k < N; ++k) sums[k] += static_cast<double>(one.of[k]);
-    }
-    cuda::Sums<N> all;
-    for (int k = 0; k < N; ++k) all.of[k] = static_cast<float>(sums[k]);
-    return all;
-  }
-
   template <class Kernel>
   void run(const Kernel& kernel) {
     if (capturing_)
@@ -136,10 +126,13 @@ class HostDevice {
       kernel();
   }
 
+  std::int64_t launched_ = 0;
+  static constexpr std::size_t kLargeCopy = std::size_t{32} << 20;  // larger ones are measured (device_limits.cpp)
+  std::set<const void*> pinned_;
   bool capturing_ = false;
   Communicator* communicator_ = nullptr;
   std::vector<std::chrono::steady_clock::time_point> marks_;
-  std::vector<std::function<void()>> captured_;
+  std::vector<std::function<void()>> captured_, graphs_[2];
   std::vector<std::uint8_t> staged_;
   std::size_t stride_ = 0, slot_ = 0, slots_;
 };

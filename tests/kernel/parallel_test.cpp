@@ -93,16 +93,17 @@ class ReducerTest : public testing::TestWithParam<Compression> {
         network.prepare(*ops, 2, initial);
         const auto communicator = group.member(rank);
         BucketReducer reducer(network, nullptr, *communicator, compression);
-        sums.reduced[me].assign(network.parameter_count(), 0);
-        given[me].assign(network.parameter_count(), 0);
+        sums.reduced[me].assign(network.parameter_floats(), 0);
+        given[me].assign(network.parameter_floats(), 0);
         for (int pass = 0; pass < count; ++pass) {
-          for (std::size_t i = 0; i < network.parameter_count(); ++i) {
+          for (std::size_t i = 0; i < network.parameter_floats(); ++i) {
             network.gradient_data()[i] = static_cast<float>(random.uniform() - 0.25);
             given[me][i] += static_cast<double>(network.gradient_data()[i]);
           }
           for (std::size_t layer = network.layers().size(); layer-- > 0;) reducer.layer_done(layer);
           reducer.wait();
-          for (std::size_t i = 0; i < network.parameter_count(); ++i) sums.reduced[me][i] += network.gradient_data()[i];
+          for (std::size_t i = 0; i < network.parameter_floats(); ++i)
+            sums.reduced[me][i] += network.gradient_data()[i];
         }
       });
     for (auto& thread : threads) thread.join();
@@ -139,6 +140,15 @@ TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {
   // pass's.
   for (std::size_t i = 0; i < sums.expected.size(); ++i)
     ASSERT_NEAR(static_cast<double>(sums.reduced[0][i]), sums.expected[i], 4e-3) << i;
+}
+
+TEST(GpuOfProcess, IsOneOfThoseThatItSees) {
+  ::setenv("SLURM_LOCALID", "3", 1);
+  EXPECT_EQ(gpu_of_process(8), 3);  // all of the machine's
+  EXPECT_EQ(gpu_of_process(1), 0);  // only its own
+  EXPECT_EQ(gpu_of_process(2), 1);
+  EXPECT_EQ(gpu_of_process(0), 0);
+  ::unsetenv("SLURM_LOCALID");
 }
 
 }  // namespace

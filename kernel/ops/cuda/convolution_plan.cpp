@@ -1,29 +1,12 @@
 #include "kernel/ops/cuda/convolution_plan.hpp"
 
-#include <vector>
-
-#include "kernel/ops/cuda/check.hpp"
+#include <algorithm>
 
 namespace ganymede::kernel::cuda {
 namespace {
 
 /// Algorithms that need more scratch memory are not used.
 constexpr std::size_t kMaxWorkspaceBytes = std::size_t{512} << 20;
-
-/// The fastest algorithm, in the order of cuDNN's heuristics, that is available, fits into memory, does not round fp32
-/// operands if the precision is fp32 and, if possible, gives the same bits every time; null: none.
-template <class Found>
-const Found* chosen(const std::vector<Found>& found, int count, Precision precision) {
-  for (const bool must_repeat : {true, false})
-    for (int i = 0; i < count; ++i) {
-      const Found& one = found[static_cast<std::size_t>(i)];
-      if (one.status == CUDNN_STATUS_SUCCESS && one.memory <= kMaxWorkspaceBytes &&
-          (precision != Precision::fp32 || one.mathType == CUDNN_FMA_MATH) &&
-          (!must_repeat || one.determinism == CUDNN_DETERMINISTIC))
-        return &one;
-    }
-  return nullptr;
-}
 
 /// [first, second, (depth,) height, width]
 std::vector<int> extents(bool clips, int first, int second, int depth, int height, int width) {
@@ -36,92 +19,112 @@ std::vector<int> extents(bool clips, int first, int second, int depth, int heigh
 ConvolutionPlan::ConvolutionPlan(cudnnHandle_t handle, Pass pass, const ConvolutionShape& s, int batch,
                                  Precision precision)
     : pass_(pass) {
+  describe(s, batch, precision);
+  switch (pass) {
+    case Pass::forward:
+      list<cudnnConvolutionFwdAlgoPerf_t>(CUDNN_CONVOLUTION_FWD_ALGO_COUNT, precision, [&](auto... to) {
+        return cudnnGetConvolutionForwardAlgorithm_v7(handle, x_.get(), weight_.get(), convolution_.get(), y_.get(),
+                                                      to...);
+      });
+      break;
+    case Pass::data:
+      list<cudnnConvolutionBwdDataAlgoPerf_t>(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, precision, [&](auto... to) {
+        return cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight_.get(), y_.get(), convolution_.get(),
+                                                           x_.get(), to...);
+      });
+      break;
+    case Pass::weights:
+      list<cudnnConvolutionBwdFilterAlgoPerf_t>(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, precision, [&](auto... to) {
+        return cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle, x_.get(), y_.get(), convolution_.get(),
+                                                             weight_.get(), to...);
+      });
+      break;
+  }
+  take_on();
+}
+
+void ConvolutionPlan::describe(const ConvolutionShape& s, int batch, Precision precision) {
   const cudnnDataType_t type = precision == Precision::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
   const bool clips = s.in_frames > 1 || s.kernel_frames > 1;
-  GANYMEDE_CUDA(cudnnCreateTensorDescriptor(&x_));
-  GANYMEDE_CUDA(cudnnCreateTensorDescriptor(&y_));
-  GANYMEDE_CUDA(cudnnCreateFilterDescriptor(&weight_));
-  GANYMEDE_CUDA(cudnnCreateConvolutionDescriptor(&convolution_));
+  x_ = made_by<TensorDescriptor>("cudnnCreateTensorDescriptor", cudnnCreateTensorDescriptor);
+  y_ = made_by<TensorDescriptor>("cudnnCreateTensorDescriptor", cudnnCreateTensorDescriptor);
+  weight_ = made_by<FilterDescriptor>("cudnnCreateFilterDescriptor", cudnnCreateFilterDescriptor);
+  convolution_ = made_by<ConvolutionDescriptor>("cudnnCreateConvolutionDescriptor", cudnnCreateConvolutionDescriptor);
   const auto x = extents(clips, batch, s.in_channels, s.in_frames, s.in_height, s.in_width);
   const auto y = extents(clips, batch, s.out_channels, s.out_frames(), s.out_height(), s.out_width());
   const auto w = extents(clips, s.out_channels, s.in_channels, s.kernel_frames, s.kernel, s.kernel);
   const int rank = static_cast<int>(x.size());
-  GANYMEDE_CUDA(cudnnSetTensorNdDescriptorEx(x_, CUDNN_TENSOR_NHWC, type, rank, x.data()));
-  GANYMEDE_CUDA(cudnnSetTensorNdDescriptorEx(y_, CUDNN_TENSOR_NHWC, type, rank, y.data()));
-  GANYMEDE_CUDA(cudnnSetFilterNdDescriptor(weight_, type, CUDNN_TENSOR_NHWC, rank, w.data()));
+  GANYMEDE_CUDA(cudnnSetTensorNdDescriptorEx(x_.get(), CUDNN_TENSOR_NHWC, type, rank, x.data()));
+  GANYMEDE_CUDA(cudnnSetTensorNdDescriptorEx(y_.get(), CUDNN_TENSOR_NHWC, type, rank, y.data()));
+  GANYMEDE_CUDA(cudnnSetFilterNdDescriptor(weight_.get(), type, CUDNN_TENSOR_NHWC, rank, w.data()));
   std::vector<int> padding{s.padding, s.padding}, stride{s.stride, s.stride}, dilation(x.size() - 2, 1);
   if (clips) {
     padding.insert(padding.begin(), s.padding_frames);
     stride.insert(stride.begin(), 1);
   }
-  GANYMEDE_CUDA(cudnnSetConvolutionNdDescriptor(convolution_, rank - 2, padding.data(), stride.data(), dilation.data(),
-                                                CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+  GANYMEDE_CUDA(cudnnSetConvolutionNdDescriptor(convolution_.get(), rank - 2, padding.data(), stride.data(),
+                                                dilation.data(), CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
   // By default tensor cores round fp32 operands to TF32; Precision::fp32 forbids that.
-  GANYMEDE_CUDA(
-      cudnnSetConvolutionMathType(convolution_, precision == Precision::fp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
+  GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_.get(),
+                                            precision == Precision::fp32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH));
+}
 
+template <class Found, class Ask>
+void ConvolutionPlan::list(int most, Precision precision, const Ask& ask) {
+  std::vector<Found> found(static_cast<std::size_t>(most));
   int count = 0;
-  switch (pass) {
-    case Pass::forward: {
-      std::vector<cudnnConvolutionFwdAlgoPerf_t> found(CUDNN_CONVOLUTION_FWD_ALGO_COUNT);
-      GANYMEDE_CUDA(cudnnGetConvolutionForwardAlgorithm_v7(handle, x_, weight_, convolution_, y_,
-                                                           static_cast<int>(found.size()), &count, found.data()));
-      take(chosen(found, count, precision));
-      break;
-    }
-    case Pass::data: {
-      std::vector<cudnnConvolutionBwdDataAlgoPerf_t> found(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT);
-      GANYMEDE_CUDA(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle, weight_, y_, convolution_, x_,
-                                                                static_cast<int>(found.size()), &count, found.data()));
-      take(chosen(found, count, precision));
-      break;
-    }
-    case Pass::weights: {
-      std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> found(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT);
-      GANYMEDE_CUDA(cudnnGetConvolutionBackwardFilterAlgorithm_v7(
-          handle, x_, y_, convolution_, weight_, static_cast<int>(found.size()), &count, found.data()));
-      take(chosen(found, count, precision));
-      break;
-    }
+  GANYMEDE_CUDA(ask(most, &count, found.data()));
+  found.resize(static_cast<std::size_t>(count));
+  std::erase_if(found, [&](const Found& one) {
+    return one.status != CUDNN_STATUS_SUCCESS || one.memory > kMaxWorkspaceBytes ||
+           (precision == Precision::fp32 && one.mathType != CUDNN_FMA_MATH);
+  });
+  // First those that give the same bits every time.
+  std::stable_partition(found.begin(), found.end(),
+                        [](const Found& one) { return one.determinism == CUDNN_DETERMINISTIC; });
+  for (const Found& one : found) {
+    algorithms_.push_back({static_cast<int>(one.algo), one.memory, one.mathType});
+    workspace_bytes_ = std::max(workspace_bytes_, one.memory);
   }
 }
 
-template <class Found>
-void ConvolutionPlan::take(const Found* best) {
-  if (best == nullptr) return;
-  found_ = true;
-  algorithm_ = best->algo;
-  workspace_bytes_ = best->memory;
+void ConvolutionPlan::take_on() {
   // An algorithm belongs to one math type, which the descriptor must also have.
-  GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_, best->mathType));
+  if (found()) GANYMEDE_CUDA(cudnnSetConvolutionMathType(convolution_.get(), algorithms_[taken_].math));
 }
 
-ConvolutionPlan::~ConvolutionPlan() {
-  cudnnDestroyConvolutionDescriptor(convolution_);
-  cudnnDestroyFilterDescriptor(weight_);
-  cudnnDestroyTensorDescriptor(y_);
-  cudnnDestroyTensorDescriptor(x_);
+bool ConvolutionPlan::run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) {
+  while (found()) {
+    const cudnnStatus_t status = call(handle, x, y, weight, beta, workspace);
+    if (CUDNN_STATUS_CATEGORY(status) != CUDNN_STATUS_NOT_SUPPORTED) {
+      GANYMEDE_CUDA(status);
+      return true;
+    }
+    ++taken_;
+    take_on();
+  }
+  return false;
 }
 
-void ConvolutionPlan::run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) const {
+cudnnStatus_t ConvolutionPlan::call(cudnnHandle_t handle, void* x, void* y, void* weight, float beta,
+                                    void* workspace) const {
   const float one = 1;
+  const Algorithm& taken = algorithms_[taken_];
   switch (pass_) {
     case Pass::forward:
-      GANYMEDE_CUDA(cudnnConvolutionForward(handle, &one, x_, x, weight_, weight, convolution_,
-                                            static_cast<cudnnConvolutionFwdAlgo_t>(algorithm_), workspace,
-                                            workspace_bytes_, &beta, y_, y));
-      return;
+      return cudnnConvolutionForward(handle, &one, x_.get(), x, weight_.get(), weight, convolution_.get(),
+                                     static_cast<cudnnConvolutionFwdAlgo_t>(taken.number), workspace,
+                                     taken.workspace_bytes, &beta, y_.get(), y);
     case Pass::data:
-      GANYMEDE_CUDA(cudnnConvolutionBackwardData(handle, &one, weight_, weight, y_, y, convolution_,
-                                                 static_cast<cudnnConvolutionBwdDataAlgo_t>(algorithm_), workspace,
-                                                 workspace_bytes_, &beta, x_, x));
-      return;
+      return cudnnConvolutionBackwardData(handle, &one, weight_.get(), weight, y_.get(), y, convolution_.get(),
+                                          static_cast<cudnnConvolutionBwdDataAlgo_t>(taken.number), workspace,
+                                          taken.workspace_bytes, &beta, x_.get(), x);
     case Pass::weights:
-      GANYMEDE_CUDA(cudnnConvolutionBackwardFilter(handle, &one, x_, x, y_, y, convolution_,
-                                                   static_cast<cudnnConvolutionBwdFilterAlgo_t>(algorithm_), workspace,
-                                                   workspace_bytes_, &beta, weight_, weight));
-      return;
+      return cudnnConvolutionBackwardFilter(handle, &one, x_.get(), x, y_.get(), y, convolution_.get(),
+                                            static_cast<cudnnConvolutionBwdFilterAlgo_t>(taken.number), workspace,
+                                            taken.workspace_bytes, &beta, weight_.get(), weight);
   }
+  return CUDNN_STATUS_BAD_PARAM;
 }
 
 }  // namespace ganymede::kernel::cuda

@@ -1,12 +1,13 @@
 #pragma once
 // cuDNN's descriptors of one pass of a convolution, and the choice of its algorithm.
 
-#include <cudnn.h>
-
 #include <cstddef>
+#include <utility>
+#include <vector>
 
 #include "kernel/ops/cuda/cuda_backend.hpp"
 #include "kernel/ops/cuda/device_calls.hpp"
+#include "kernel/ops/cuda/handles.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -15,28 +16,38 @@ namespace ganymede::kernel::cuda {
 class ConvolutionPlan {
  public:
   ConvolutionPlan(cudnnHandle_t handle, Pass pass, const ConvolutionShape& shape, int batch, Precision precision);
-  ~ConvolutionPlan();
-  ConvolutionPlan(const ConvolutionPlan&) = delete;
-  ConvolutionPlan& operator=(const ConvolutionPlan&) = delete;
 
-  /// False if cuDNN has no algorithm for it; then run() must not be called.
-  bool found() const { return found_; }
+  /// False if cuDNN has no algorithm for it; then run() does nothing.
+  bool found() const { return taken_ < algorithms_.size(); }
+  /// What every algorithm that run() may try has enough of.
   std::size_t workspace_bytes() const { return workspace_bytes_; }
   /// Computes the pass's operand from the other two, all of the precision's type, and adds `beta` times its old value.
-  /// `workspace` has workspace_bytes().
-  void run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) const;
+  /// `workspace` has workspace_bytes(). Uses the fastest algorithm that runs, in the order of cuDNN's heuristics, whose
+  /// word is no promise. Returns false if there is none; then nothing has been computed.
+  bool run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace);
+  /// True once, so that a missing algorithm is reported only once.
+  bool is_first_refusal() const { return !std::exchange(refused_, true); }
 
  private:
-  template <class Found>
-  void take(const Found* best);
+  struct Algorithm {
+    int number;
+    std::size_t workspace_bytes;
+    cudnnMathType_t math;
+  };
+  void describe(const ConvolutionShape& shape, int batch, Precision precision);
+  /// Asks cuDNN's heuristics for the algorithms of a pass.
+  template <class Found, class Ask>
+  void list(int most, Precision precision, const Ask& ask);
+  cudnnStatus_t call(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace) const;
+  void take_on();  ///< gives the descriptor the math type of the algorithm taken
 
   Pass pass_;
-  bool found_ = false;
-  cudnnTensorDescriptor_t x_ = nullptr, y_ = nullptr;
-  cudnnFilterDescriptor_t weight_ = nullptr;
-  cudnnConvolutionDescriptor_t convolution_ = nullptr;
-  int algorithm_ = 0;
-  std::size_t workspace_bytes_ = 0;
+  TensorDescriptor x_, y_;
+  FilterDescriptor weight_;
+  ConvolutionDescriptor convolution_;
+  std::vector<Algorithm> algorithms_;  ///< the best first
+  std::size_t taken_ = 0, workspace_bytes_ = 0;
+  mutable bool refused_ = false;
 };
 
 }  // namespace ganymede::kernel::cuda

@@ -26,6 +26,8 @@ class CudaOps final : public TensorOps {
       : TensorOps(timeline, MemoryLayout::channels_innermost), t_(timeline), host_random_(host_random) {}
 
   double available_bytes() const override { return t_.device().available_bytes(); }
+  Buffer allocate_host(std::size_t bytes) override { return t_.device().allocate_host(bytes); }
+  std::int64_t launched() const override { return t_.launched(); }
   std::size_t dense_workspace_bytes(int, int, int) const override { return 0; }
   std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const override {
     return t_.device().convolution_workspace_bytes(shape, batch);
@@ -168,13 +170,18 @@ class CudaGradientReducer final : public GradientReducer {
  public:
   explicit CudaGradientReducer(Timeline<Device>& timeline) : timeline_(timeline) {}
 
-  void join(Communicator& communicator) override { timeline_.device().join(communicator); }
+  void join(Communicator& communicator) override {
+    // NCCL's documentation warns of deadlocks where one process replays graphs on several GPUs.
+    if (communicator.shares_process()) timeline_.run_call_by_call();
+    timeline_.device().join(communicator);
+  }
   void reduce(float* gradients, std::size_t count) override {
     if (timeline_.launch()) timeline_.device().reduce(gradients, count);
   }
   void finish() override {
     if (timeline_.launch()) timeline_.device().finish_reductions();
   }
+  void leave() override { timeline_.device().leave(); }
 
  private:
   Timeline<Device>& timeline_;

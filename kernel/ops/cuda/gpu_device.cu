@@ -1,4 +1,6 @@
 #include <cstdio>
+#include <exception>
+#include <limits>
 #include <thread>
 
 #include "kernel/compression_codes.hpp"
@@ -10,6 +12,7 @@ namespace {
 
 constexpr std::size_t kCublasWorkspace = std::size_t{32} << 20;
 constexpr std::size_t kAlignment = 256;
+constexpr std::size_t kResultBytes = 4096;  ///< of pinned memory for small copies to the host, such as losses
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -40,7 +43,7 @@ Operands operands_of(const ConvolutionShape& shape, int batch) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(const CudaOptions& options) {
+GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exceptions()) {
   GANYMEDE_CUDA(cudaSetDevice(options.device));
   cudaDeviceProp properties;
   GANYMEDE_CUDA(cudaGetDeviceProperties(&properties, options.device));
@@ -55,45 +58,27 @@ GpuDevice::GpuDevice(const CudaOptions& options) {
   if (precision_ != Precision::fp32 && major_ < 8)
     throw ConfigError("--precision: found " + precision() + ", expected fp32 on " + name_ +
                       ": only Ampere GPUs and later have the others");
-  GANYMEDE_CUDA(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-  GANYMEDE_CUDA(cudaStreamCreateWithFlags(&copies_, cudaStreamNonBlocking));
+  stream_ = make_stream();
+  copies_ = make_stream();
   partials_ = allocate(kPartials * sizeof(float));
   cublas_workspace_ = allocate(kCublasWorkspace);
-  GANYMEDE_CUDA(cublasCreate(&cublas_));
-  GANYMEDE_CUDA(cublasSetStream(cublas_, stream_));
+  cublas_ = made_by<CublasHandle>("cublasCreate", [](cublasHandle_t* handle) { return cublasCreate(handle); });
+  GANYMEDE_CUDA(cublasSetStream(cublas_.get(), stream_.get()));
   // Without a workspace cuBLAS would allocate memory, which a captured step must not do.
-  GANYMEDE_CUDA(cublasSetWorkspace(cublas_, cublas_workspace_.memory.get(), kCublasWorkspace));
-  GANYMEDE_CUDA(cudnnCreate(&cudnn_));
-  GANYMEDE_CUDA(cudnnSetStream(cudnn_, stream_));
-  GANYMEDE_CUDA(cudaMallocHost(&pinned_words_, kMaxStepWords * sizeof(std::uint32_t)));
+  GANYMEDE_CUDA(cublasSetWorkspace(cublas_.get(), cublas_workspace_.memory.get(), kCublasWorkspace));
+  cudnn_ = made_by<CudnnHandle>("cudnnCreate", [](cudnnHandle_t* handle) { return cudnnCreate(handle); });
+  GANYMEDE_CUDA(cudnnSetStream(cudnn_.get(), stream_.get()));
+  pinned_words_ = make_pinned(kMaxStepWords * sizeof(std::uint32_t));
+  pinned_results_ = make_pinned(kResultBytes);
   staged_.resize(static_cast<std::size_t>(options.loads_a_step) + 1);
-  for (cudaEvent_t& event : staged_) GANYMEDE_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  for (Event& event : staged_) event = make_event();
 }
 
-// Errors are ignored, because a destructor cannot report them.
 GpuDevice::~GpuDevice() {
-  if (reductions_ != nullptr) {
-    if (nccl_ != nullptr && communicator_->abandoned()) {
-      ncclCommAbort(nccl_);
-    } else if (nccl_ != nullptr) {
-      cudaStreamSynchronize(reductions_);
-      ncclCommDestroy(nccl_);
-    }
-    cudaEventDestroy(reduced_);
-    cudaEventDestroy(computed_);
-    cudaStreamDestroy(reductions_);
-  }
-  cudaStreamSynchronize(stream_);
-  plans_.clear();
-  if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
-  for (cudaEvent_t event : staged_) cudaEventDestroy(event);
-  for (cudaEvent_t event : marks_) cudaEventDestroy(event);
-  cudaFreeHost(pinned_);
-  cudaFreeHost(pinned_words_);
-  cudnnDestroy(cudnn_);
-  cublasDestroy(cublas_);
-  cudaStreamDestroy(copies_);
-  cudaStreamDestroy(stream_);
+  leave();
+  discard_capture();
+  cudaStreamSynchronize(copies_.get());
+  cudaStreamSynchronize(stream_.get());
 }
 
 std::string GpuDevice::instructions() const {
@@ -116,37 +101,48 @@ Buffer GpuDevice::allocate(std::size_t bytes) {
                      text_of(static_cast<std::size_t>(available_bytes())) + " are free; a smaller --batch would fit");
   }
   GANYMEDE_CUDA(status);
-  GANYMEDE_CUDA(cudaMemsetAsync(memory, 0, wanted, stream_));
-  return {{memory, {[](void* data, std::size_t) { cudaFree(data); }, bytes, nullptr}}};
+  Buffer buffer{{memory, {[](void* data, std::size_t) { cudaFree(data); }, bytes, nullptr}}};
+  GANYMEDE_CUDA(cudaMemsetAsync(memory, 0, wanted, stream_.get()));
+  return buffer;
+}
+
+Buffer GpuDevice::allocate_host(std::size_t bytes) {
+  PinnedMemory memory = make_pinned(std::max<std::size_t>(bytes, 1));
+  std::memset(memory.get(), 0, bytes);
+  return {{memory.release(), {[](void* data, std::size_t) { cudaFreeHost(data); }, bytes, nullptr}}};
 }
 
 void GpuDevice::to_host(void* to, const void* from, std::size_t bytes) {
-  GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_));
+  if (bytes <= kResultBytes) {
+    GANYMEDE_CUDA(cudaMemcpyAsync(pinned_results_.get(), from, bytes, cudaMemcpyDeviceToHost, stream_.get()));
+    synchronize();
+    std::memcpy(to, pinned_results_.get(), bytes);
+    return;
+  }
+  // A copy to memory that is not pinned waits inside CUDA, where nobody would see that another replica has failed.
+  synchronize();
+  GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_.get()));
   synchronize();
 }
 
 void GpuDevice::to_device(void* to, const void* from, std::size_t bytes) {
-  GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_));
+  synchronize();  // for the same reason
+  GANYMEDE_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_.get()));
   synchronize();  // the caller may now free `from`
 }
 
 void GpuDevice::synchronize() {
   if (nccl_ == nullptr) {
-    GANYMEDE_CUDA(cudaStreamSynchronize(stream_));
+    GANYMEDE_CUDA(cudaStreamSynchronize(stream_.get()));
     return;
   }
-  // If a replica has failed, the stream would wait for ever in a reduction.
   for (;;) {
-    const cudaError_t status = cudaStreamQuery(stream_);
+    const cudaError_t status = cudaStreamQuery(stream_.get());
     if (status != cudaErrorNotReady) {
       GANYMEDE_CUDA(status);
       return;
     }
-    if (communicator_->abandoned()) {
-      ncclCommAbort(nccl_);
-      nccl_ = nullptr;
-      throw Failure("another replica has failed");
-    }
+    check_replicas();
     std::this_thread::yield();
   }
 }
@@ -154,41 +150,71 @@ void GpuDevice::synchronize() {
 void GpuDevice::gemm(const Gemm& g) {
   const float one = 1;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
-  GANYMEDE_CUDA(cublasGemmEx(cublas_, operation(g.transpose_a), operation(g.transpose_b), g.m, g.n, g.k, &one, g.a,
-                             CUDA_R_32F, g.a_lead, g.b, CUDA_R_32F, g.b_lead, &g.beta, g.c, CUDA_R_32F, g.c_lead,
+  GANYMEDE_CUDA(cublasGemmEx(cublas_.get(), operation(g.transpose_a), operation(g.transpose_b), g.m, g.n, g.k, &one,
+                             g.a, CUDA_R_32F, g.a_lead, g.b, CUDA_R_32F, g.b_lead, &g.beta, g.c, CUDA_R_32F, g.c_lead,
                              compute_of(precision_), CUBLAS_GEMM_DEFAULT));
+  ++launched_;
 }
 
-const ConvolutionPlan& GpuDevice::plan_of(Pass pass, const ConvolutionShape& s, int batch) const {
+void GpuDevice::check_extents(const ConvolutionShape& shape, int batch) const {
+  // The documentation of cudnnSetTensorNdDescriptor limits a tensor to 2^31 elements.
+  constexpr auto kLimit = std::size_t{std::numeric_limits<int>::max()};
+  const Operands one = operands_of(shape, 1);
+  const std::size_t fits = kLimit / std::max(one.x, one.y);
+  if (static_cast<std::size_t>(batch) <= fits) return;
+  throw Infeasible("--batch: " + std::to_string(batch) + " images would give a convolution's operand " +
+                   std::to_string(std::max(one.x, one.y) * static_cast<std::size_t>(batch)) +
+                   " elements, and cuDNN takes fewer than 2^31: a batch of " + std::to_string(fits) + " would fit");
+}
+
+ConvolutionPlan& GpuDevice::plan_of(Pass pass, const ConvolutionShape& s, int batch) const {
   const std::vector<int> key{static_cast<int>(pass), batch,           s.in_channels, s.in_height, s.in_width,
                              s.out_channels,         s.kernel,        s.stride,      s.padding,   s.in_frames,
                              s.kernel_frames,        s.padding_frames};
   auto& plan = plans_[key];
   if (plan != nullptr) return *plan;
-  plan = std::make_unique<ConvolutionPlan>(cudnn_, pass, s, batch, precision_);
-  if (!plan->found())
-    std::fprintf(stderr,
-                 "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel "
-                 "stands in\n",
-                 precision().c_str(), s.in_channels, s.out_channels, s.in_height, s.in_width);
+  check_extents(s, batch);
+  plan = std::make_unique<ConvolutionPlan>(cudnn_.get(), pass, s, batch, precision_);
   return *plan;
+}
+
+std::size_t GpuDevice::workspace_bytes_of(std::size_t of_cudnn, const ConvolutionShape& shape, int batch) const {
+  if (precision_ != Precision::bf16) return of_cudnn;
+  const Operands operands = operands_of(shape, batch);
+  return aligned(of_cudnn) + aligned(2 * operands.x) + aligned(2 * operands.y) + aligned(2 * operands.weight);
 }
 
 std::size_t GpuDevice::convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const {
   std::size_t largest = 0;
   for (const Pass pass : {Pass::forward, Pass::data, Pass::weights})
     largest = std::max(largest, plan_of(pass, shape, batch).workspace_bytes());
-  if (precision_ != Precision::bf16) return largest;
-  const Operands operands = operands_of(shape, batch);
-  return aligned(largest) + aligned(2 * operands.x) + aligned(2 * operands.y) + aligned(2 * operands.weight);
+  return workspace_bytes_of(largest, shape, batch);
+}
+
+void GpuDevice::convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call) {
+  const ConvolutionShape& s = call.shape;
+  if (plan.is_first_refusal())
+    std::fprintf(stderr,
+                 "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel "
+                 "stands in\n",
+                 precision().c_str(), s.in_channels, s.out_channels, s.in_height, s.in_width);
+  convolve_directly(*this, call);
 }
 
 void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
-  const ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
-  if (!plan.found()) return convolve_directly(*this, call);
+  ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
+  if (!plan.found()) return convolve_slowly(plan, call);
+  const std::size_t needed = workspace_bytes_of(plan.workspace_bytes(), call.shape, call.batch);
+  if (workspace.bytes() < needed)
+    throw Failure("a convolution needs a workspace of " + std::to_string(needed) + " bytes, and " +
+                  std::to_string(workspace.bytes()) + " are reserved");
   auto* free = static_cast<std::byte*>(workspace.memory.get());
-  if (precision_ != Precision::bf16)
-    return plan.run(cudnn_, call.x, call.y, call.weight, call.accumulate ? 1.0F : 0.0F, free);
+  ++launched_;
+  if (precision_ != Precision::bf16) {
+    if (!plan.run(cudnn_.get(), call.x, call.y, call.weight, call.accumulate ? 1.0F : 0.0F, free))
+      convolve_slowly(plan, call);
+    return;
+  }
   // Rounds the operands to bf16 in the workspace; the result is converted back to fp32.
   const Operands operands = operands_of(call.shape, call.batch);
   std::byte* at = free + aligned(plan.workspace_bytes());
@@ -201,7 +227,7 @@ void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
   std::uint16_t* x = take(call.x, operands.x, call.pass != Pass::data);
   std::uint16_t* y = take(call.y, operands.y, call.pass != Pass::forward);
   std::uint16_t* weight = take(call.weight, operands.weight, call.pass != Pass::weights);
-  plan.run(cudnn_, x, y, weight, 0, free);
+  if (!plan.run(cudnn_.get(), x, y, weight, 0, free)) return convolve_slowly(plan, call);
   const auto back = [&](float* to, const std::uint16_t* half, std::size_t count, bool accumulate) {
     each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = (accumulate ? to[i] : 0.0F) + from_bf16(half[i]); });
   };
@@ -212,66 +238,78 @@ void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
 
 StagedImages GpuDevice::stage(const void* from, std::size_t bytes) {
   if (bytes > stride_) {
-    if (capturing_) throw Failure("a captured step cannot load larger images than the one before it");
-    GANYMEDE_CUDA(cudaStreamSynchronize(copies_));
+    // A captured step keeps the address of the images.
+    if (capturing_ || graphs_[0] || graphs_[1])
+      throw Failure("a captured step cannot load larger images than the one before it");
+    GANYMEDE_CUDA(cudaStreamSynchronize(copies_.get()));
     synchronize();
-    GANYMEDE_CUDA(cudaFreeHost(pinned_));
-    pinned_ = nullptr;
-    stride_ = aligned(bytes);
-    GANYMEDE_CUDA(cudaMallocHost(reinterpret_cast<void**>(&pinned_), stride_ * staged_.size()));
     staging_ = {};
-    staging_ = allocate(stride_ * staged_.size());
-    synchronize();
+    pinned_images_.reset();
+    stride_ = 0;
+    const std::size_t stride = aligned(bytes);
+    pinned_images_ = make_pinned(stride * staged_.size());
+    staging_ = allocate(stride * staged_.size());
+    synchronize();  // the copies' stream must not overtake the zeroing
+    stride_ = stride;
   }
   const std::size_t slot = next_slot_++ % staged_.size();
+  cudaEvent_t done = staged_[slot].get();
   auto* device = static_cast<std::uint8_t*>(staging_.memory.get());
+  auto* pinned = static_cast<std::uint8_t*>(pinned_images_.get());
   // A slot is used again only after a step's losses were read, so no kernel still reads it.
-  GANYMEDE_CUDA(cudaEventSynchronize(staged_[slot]));
-  std::memcpy(pinned_ + slot * stride_, from, bytes);
+  GANYMEDE_CUDA(cudaEventSynchronize(done));
+  std::memcpy(pinned + slot * stride_, from, bytes);
   GANYMEDE_CUDA(
-      cudaMemcpyAsync(device + slot * stride_, pinned_ + slot * stride_, bytes, cudaMemcpyHostToDevice, copies_));
-  GANYMEDE_CUDA(cudaEventRecord(staged_[slot], copies_));
+      cudaMemcpyAsync(device + slot * stride_, pinned + slot * stride_, bytes, cudaMemcpyHostToDevice, copies_.get()));
+  GANYMEDE_CUDA(cudaEventRecord(done, copies_.get()));
   // A captured stream cannot wait for one that is not captured, so the host waits; the graph runs only after that.
   if (capturing_)
-    GANYMEDE_CUDA(cudaEventSynchronize(staged_[slot]));
+    GANYMEDE_CUDA(cudaEventSynchronize(done));
   else
-    GANYMEDE_CUDA(cudaStreamWaitEvent(stream_, staged_[slot], 0));
+    GANYMEDE_CUDA(cudaStreamWaitEvent(stream_.get(), done, 0));
   return {device, slot, stride_};
 }
 
 void GpuDevice::begin_capture() {
   synchronize();
-  GANYMEDE_CUDA(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeRelaxed));
+  GANYMEDE_CUDA(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeRelaxed));
   capturing_ = true;
 }
 
-void GpuDevice::end_capture() {
+void GpuDevice::end_capture(int which) {
   capturing_ = false;
-  cudaGraph_t graph = nullptr;
-  GANYMEDE_CUDA(cudaStreamEndCapture(stream_, &graph));
-  if (graph_ != nullptr) GANYMEDE_CUDA(cudaGraphExecDestroy(graph_));
-  graph_ = nullptr;
-  GANYMEDE_CUDA(cudaGraphInstantiate(&graph_, graph, 0));
-  GANYMEDE_CUDA(cudaGraphDestroy(graph));
+  const Graph graph = made_by<Graph>("cudaStreamEndCapture",
+                                     [&](cudaGraph_t* made) { return cudaStreamEndCapture(stream_.get(), made); });
+  graphs_[which] = made_by<GraphExec>(
+      "cudaGraphInstantiate", [&](cudaGraphExec_t* made) { return cudaGraphInstantiate(made, graph.get(), 0); });
 }
 
-void GpuDevice::replay(void* device_words, const void* words, std::size_t bytes) {
+void GpuDevice::discard_capture() {
+  for (GraphExec& graph : graphs_) graph.reset();
+  if (!std::exchange(capturing_, false)) return;
+  cudaGraph_t unfinished = nullptr;
+  cudaStreamEndCapture(stream_.get(), &unfinished);
+  const Graph destroyed(unfinished);
+}
+
+void GpuDevice::replay(int which, void* device_words, const void* words, std::size_t bytes) {
   // pinned_words_ is free: its last copy was done when the last step's losses were read.
-  std::memcpy(pinned_words_, words, bytes);
-  if (bytes > 0) GANYMEDE_CUDA(cudaMemcpyAsync(device_words, pinned_words_, bytes, cudaMemcpyHostToDevice, stream_));
-  GANYMEDE_CUDA(cudaGraphLaunch(graph_, stream_));
+  std::memcpy(pinned_words_.get(), words, bytes);
+  if (bytes > 0)
+    GANYMEDE_CUDA(cudaMemcpyAsync(device_words, pinned_words_.get(), bytes, cudaMemcpyHostToDevice, stream_.get()));
+  GANYMEDE_CUDA(cudaGraphLaunch(graphs_[which].get(), stream_.get()));
 }
 
 void GpuDevice::mark(std::size_t i) {
-  while (marks_.size() <= i) GANYMEDE_CUDA(cudaEventCreate(&marks_.emplace_back()));
+  while (marks_.size() <= i) marks_.push_back(make_timed_event());
   // In a captured step an external event is recorded at each replay and can be read afterwards.
-  GANYMEDE_CUDA(
-      cudaEventRecordWithFlags(marks_[i], stream_, capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault));
+  GANYMEDE_CUDA(cudaEventRecordWithFlags(marks_[i].get(), stream_.get(),
+                                         capturing_ ? cudaEventRecordExternal : cudaEventRecordDefault));
 }
 
 double GpuDevice::mark_s(std::size_t i) const {
   float milliseconds = 0;
-  GANYMEDE_CUDA(cudaEventElapsedTime(&milliseconds, marks_[0], marks_[i]));
+  GANYMEDE_CUDA(cudaEventElapsedTime(&milliseconds, marks_[0].get(), marks_[i].get()));
   return 1e-3 * static_cast<double>(milliseconds);
 }
 
@@ -282,22 +320,62 @@ void GpuDevice::join(Communicator& communicator) {
   std::vector<std::uint8_t> all(sizeof id * static_cast<std::size_t>(shard.ranks));
   communicator.gather_gradients({reinterpret_cast<const std::uint8_t*>(&id), sizeof id}, all);
   std::memcpy(&id, all.data(), sizeof id);  // the id of the first replica
+  reductions_ = make_stream();
+  computed_ = make_event();
+  reduced_ = make_event();
   communicator_ = &communicator;
-  GANYMEDE_CUDA(ncclCommInitRank(&nccl_, shard.ranks, id, shard.rank));
-  GANYMEDE_CUDA(cudaStreamCreateWithFlags(&reductions_, cudaStreamNonBlocking));
-  GANYMEDE_CUDA(cudaEventCreateWithFlags(&computed_, cudaEventDisableTiming));
-  GANYMEDE_CUDA(cudaEventCreateWithFlags(&reduced_, cudaEventDisableTiming));
+  // With a communicator that blocks, this replica would wait for ever for one that fails before it comes here.
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  settle(ncclCommInitRankConfig(&nccl_, shard.ranks, id, shard.rank, &config));
 }
 
 void GpuDevice::reduce(float* gradients, std::size_t count) {
-  GANYMEDE_CUDA(cudaEventRecord(computed_, stream_));
-  GANYMEDE_CUDA(cudaStreamWaitEvent(reductions_, computed_, 0));
-  GANYMEDE_CUDA(ncclAllReduce(gradients, gradients, count, ncclFloat, ncclAvg, nccl_, reductions_));
+  GANYMEDE_CUDA(cudaEventRecord(computed_.get(), stream_.get()));
+  GANYMEDE_CUDA(cudaStreamWaitEvent(reductions_.get(), computed_.get(), 0));
+  settle(ncclAllReduce(gradients, gradients, count, ncclFloat, ncclAvg, nccl_, reductions_.get()));
 }
 
 void GpuDevice::finish_reductions() {
-  GANYMEDE_CUDA(cudaEventRecord(reduced_, reductions_));
-  GANYMEDE_CUDA(cudaStreamWaitEvent(stream_, reduced_, 0));
+  GANYMEDE_CUDA(cudaEventRecord(reduced_.get(), reductions_.get()));
+  GANYMEDE_CUDA(cudaStreamWaitEvent(stream_.get(), reduced_.get(), 0));
+}
+
+void GpuDevice::settle(ncclResult_t state) {
+  for (; state == ncclInProgress; std::this_thread::yield()) {
+    check_replicas();
+    GANYMEDE_CUDA(ncclCommGetAsyncError(nccl_, &state));
+  }
+  check(state, "an operation of NCCL", __FILE__, __LINE__);
+}
+
+void GpuDevice::check_replicas() {
+  ncclResult_t state = ncclSuccess;
+  GANYMEDE_CUDA(ncclCommGetAsyncError(nccl_, &state));
+  if (state != ncclInProgress) check(state, "an earlier operation of NCCL", __FILE__, __LINE__);
+  if (!communicator_->abandoned()) return;
+  abort_replica();
+  throw Failure("another replica has failed");
+}
+
+void GpuDevice::abort_replica() noexcept {
+  // NCCL waits until no graph refers to the communicator, even to abort it.
+  discard_capture();
+  ncclCommAbort(std::exchange(nccl_, nullptr));
+}
+
+void GpuDevice::leave() noexcept {
+  if (nccl_ == nullptr) return;
+  try {
+    // This replica has failed, so that others may never come to the reductions that it has begun.
+    if (std::uncaught_exceptions() > exceptions_) return abort_replica();
+    synchronize();
+    discard_capture();
+    settle(ncclCommFinalize(nccl_));
+    ncclCommDestroy(std::exchange(nccl_, nullptr));
+  } catch (const std::exception&) {
+    if (nccl_ != nullptr) abort_replica();
+  }
 }
 
 }  // namespace ganymede::kernel::cuda

@@ -7,9 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "kernel/ops/cuda/check.hpp"
 #include "kernel/ops/cuda/convolution_plan.hpp"
+#include "kernel/ops/cuda/handles.hpp"
+#include "kernel/ops/cuda/launch_shape.hpp"
+#ifdef __CUDACC__
 #include "kernel/ops/cuda/launches.hpp"
+#else
+#include "host_launches.hpp"  // of tests/kernel/cuda_stand_in
+#endif
 
 namespace ganymede::kernel::cuda {
 
@@ -29,6 +34,7 @@ class GpuDevice {
   double available_bytes() const;
   /// Returns zeroed memory. Throws Infeasible if there is not enough; the message says how much is free.
   Buffer allocate(std::size_t bytes);
+  Buffer allocate_host(std::size_t bytes);  ///< zeroed memory of the host that copies do not have to stage
   void to_host(void* to, const void* from, std::size_t bytes);    ///< waits until the data has arrived
   void to_device(void* to, const void* from, std::size_t bytes);  ///< waits until `from` may be changed
   void synchronize();
@@ -36,21 +42,18 @@ class GpuDevice {
   template <class Body>
   void each(std::size_t count, const Body& body) {
     if (count == 0) return;
-    each_kernel<<<blocks_of_each(count, multiprocessors_), kThreads, 0, stream_>>>(count, body);
-    GANYMEDE_CUDA(cudaGetLastError());
+    GANYMEDE_CUDA(launch_each(stream_.get(), multiprocessors_, count, body));
+    ++launched_;
   }
   template <int N, class Term, class Finish, class Apply>
   void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
     const ColumnShape shape = shape_of_columns(rows, columns, N, multiprocessors_);
     auto* partial = reinterpret_cast<Sums<N>*>(partials_.floats());
-    const dim3 grid(static_cast<unsigned>(shape.column_blocks), static_cast<unsigned>(shape.chunks));
-    columns_kernel<N><<<grid, dim3(kBlockColumns, kBlockRows), 0, stream_>>>(rows, columns, shape.rows_per_chunk,
-                                                                             partial, term, finish, apply);
-    GANYMEDE_CUDA(cudaGetLastError());
+    GANYMEDE_CUDA(launch_columns<N>(stream_.get(), shape, rows, columns, partial, term, finish, apply));
+    ++launched_;
     if (shape.chunks == 1) return;
-    finish_kernel<N><<<divide_up(static_cast<std::size_t>(columns), kThreads), kThreads, 0, stream_>>>(
-        columns, shape.chunks, partial, finish);
-    GANYMEDE_CUDA(cudaGetLastError());
+    GANYMEDE_CUDA(launch_finish<N>(stream_.get(), columns, shape.chunks, partial, finish));
+    ++launched_;
     apply_to_all(rows, columns, apply);
   }
   void apply_to_all(int, int, const NoApply&) {}
@@ -61,12 +64,8 @@ class GpuDevice {
   }
   template <int N, class Term, class Apply>
   void rows(int rows, int length, const Term& term, const Apply& apply) {
-    const RowShape shape = shape_of_rows(rows, length);
-    if (shape.block_a_row)
-      rows_kernel<N, kThreads><<<shape.blocks, kThreads, 0, stream_>>>(rows, length, term, apply);
-    else
-      rows_kernel<N, kWarp><<<shape.blocks, kThreads, 0, stream_>>>(rows, length, term, apply);
-    GANYMEDE_CUDA(cudaGetLastError());
+    GANYMEDE_CUDA(launch_rows<N>(stream_.get(), shape_of_rows(rows, length), rows, length, term, apply));
+    ++launched_;
   }
 
   void gemm(const Gemm& call);
@@ -78,8 +77,12 @@ class GpuDevice {
 
   // A captured step is a CUDA graph. replay() first copies the words of the step to `device_words`.
   void begin_capture();
-  void end_capture();
-  void replay(void* device_words, const void* words, std::size_t bytes);
+  // Two captured steps are kept, for example one with events and one without; `which` is 0 or 1.
+  void end_capture(int which);
+  void discard_capture();  ///< ends a capture that has begun and destroys the captured graphs
+  void replay(int which, void* device_words, const void* words, std::size_t bytes);
+  /// Kernels since construction; a call of cuBLAS or cuDNN counts as one.
+  std::int64_t launched() const { return launched_; }
 
   /// Records event i on the stream.
   void mark(std::size_t i);
@@ -90,35 +93,49 @@ class GpuDevice {
   void join(Communicator& communicator);
   void reduce(float* gradients, std::size_t count);
   void finish_reductions();
+  /// Leaves the communicator; see GradientReducer.
+  void leave() noexcept;
 
  private:
-  /// The plan of this pass, made when it is first asked for.
-  const ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch) const;
+  /// The plan of this pass, made when it is first asked for. Throws Infeasible if the batch is too large for cuDNN.
+  ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch) const;
+  /// Bytes of the workspace if cuDNN needs `of_cudnn` of them.
+  std::size_t workspace_bytes_of(std::size_t of_cudnn, const ConvolutionShape& shape, int batch) const;
+  /// Runs a convolution without cuDNN, which has no algorithm for it.
+  void convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call);
+  void check_extents(const ConvolutionShape& shape, int batch) const;
+  /// Waits until NCCL is done with what it has begun. Throws Failure if that fails or another replica has failed.
+  void settle(ncclResult_t state);
+  /// Throws Failure if another replica has failed or NCCL reports an error. Waiting would then never end.
+  void check_replicas();
+  void abort_replica() noexcept;
 
   Precision precision_ = Precision::fp32;
   std::string name_, bus_id_;
   int major_ = 0, minor_ = 0, multiprocessors_ = 1;
-  cudaStream_t stream_ = nullptr, copies_ = nullptr;
-  cublasHandle_t cublas_ = nullptr;
-  cudnnHandle_t cudnn_ = nullptr;
+  std::int64_t launched_ = 0;
+  int exceptions_ = 0;  ///< that were being handled at construction
+  // Members are destroyed from the last to the first, so that nothing outlives what it uses.
+  Stream stream_, copies_, reductions_;
   Buffer partials_, cublas_workspace_;
+  CublasHandle cublas_;
+  CudnnHandle cudnn_;
   mutable std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
 
   // Staged images: slots of stride_ bytes in pinned memory and on the device.
-  std::uint8_t* pinned_ = nullptr;
+  PinnedMemory pinned_images_;
   Buffer staging_;
-  std::vector<cudaEvent_t> staged_;
+  std::vector<Event> staged_;
   std::size_t stride_ = 0, next_slot_ = 0;
 
-  std::vector<cudaEvent_t> marks_;
+  std::vector<Event> marks_;
+  PinnedMemory pinned_words_, pinned_results_;
 
   Communicator* communicator_ = nullptr;
-  ncclComm_t nccl_ = nullptr;
-  cudaStream_t reductions_ = nullptr;
-  cudaEvent_t computed_ = nullptr, reduced_ = nullptr;
+  ncclComm_t nccl_ = nullptr;  ///< null: not joined, or left; leave() and abort_replica() end it
+  Event computed_, reduced_;
 
-  void* pinned_words_ = nullptr;
-  cudaGraphExec_t graph_ = nullptr;
+  GraphExec graphs_[2];
   bool capturing_ = false;
 };
 

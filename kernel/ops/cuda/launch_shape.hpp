@@ -12,6 +12,10 @@ inline constexpr int kWarp = 32;
 inline constexpr int kBlockColumns = kWarp, kBlockRows = kThreads / kWarp;
 /// Number of blocks that keep a multiprocessor busy.
 inline constexpr int kBlocksPerMultiprocessor = 8;
+/// Multiprocessors of an H100 or H200: the GPU whose launches are counted where there is none.
+inline constexpr int kUsualMultiprocessors = 132;
+/// Kernels that convert a bf16 convolution's two operands, and its result.
+inline constexpr int kConversions = 3;
 /// A column sum gets another chunk of rows when a thread would have more rows than this.
 inline constexpr int kRowsPerThread = 32;
 /// Floats of scratch memory for the partial sums of all chunks.
@@ -41,6 +45,11 @@ constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int mult
   const int rows_per_chunk = divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunks));
   return {column_blocks, divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(rows_per_chunk)),
           rows_per_chunk};
+}
+
+/// Launches of column sums; `applies`: a function is called for each element afterwards.
+constexpr int launches_of_columns(int rows, int columns, int sums, int multiprocessors, bool applies) {
+  return shape_of_columns(rows, columns, sums, multiprocessors).chunks == 1 ? 1 : applies ? 3 : 2;
 }
 
 /// Row sums: one warp for each row, or one block if the rows are long.

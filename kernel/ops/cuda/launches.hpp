@@ -1,6 +1,7 @@
 #pragma once
 // The kernels: each spreads the calls of a function object over a GPU's threads. launch_shape.hpp says how many there
-// are.
+// are. The functions launch_* are all that the rest of the backend knows of them; tests/kernel/cuda_stand_in has others
+// of the same names, which run on the CPU.
 
 #include <cuda_runtime.h>
 
@@ -82,6 +83,40 @@ __global__ void __launch_bounds__(kThreads) rows_kernel(int rows, int length, Te
       for (int k = 0; k < N; ++k) sum.of[k] += shared[warp][k];
   }
   for (int i = lane; i < length; i += Threads) apply(std::size_t(row), std::size_t(i), sum);
+}
+
+/// Launches each_kernel.
+template <class Body>
+cudaError_t launch_each(cudaStream_t stream, int multiprocessors, std::size_t count, const Body& body) {
+  each_kernel<<<blocks_of_each(count, multiprocessors), kThreads, 0, stream>>>(count, body);
+  return cudaGetLastError();
+}
+
+/// Launches columns_kernel. If the shape has several chunks, launch_finish must follow.
+template <int N, class Term, class Finish, class Apply>
+cudaError_t launch_columns(cudaStream_t stream, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
+                           const Term& term, const Finish& finish, const Apply& apply) {
+  const dim3 grid(static_cast<unsigned>(shape.column_blocks), static_cast<unsigned>(shape.chunks));
+  columns_kernel<N><<<grid, dim3(kBlockColumns, kBlockRows), 0, stream>>>(rows, columns, shape.rows_per_chunk, partial,
+                                                                          term, finish, apply);
+  return cudaGetLastError();
+}
+
+template <int N, class Finish>
+cudaError_t launch_finish(cudaStream_t stream, int columns, int chunks, const Sums<N>* partial, const Finish& finish) {
+  finish_kernel<N><<<divide_up(static_cast<std::size_t>(columns), kThreads), kThreads, 0, stream>>>(columns, chunks,
+                                                                                                    partial, finish);
+  return cudaGetLastError();
+}
+
+template <int N, class Term, class Apply>
+cudaError_t launch_rows(cudaStream_t stream, const RowShape& shape, int rows, int length, const Term& term,
+                        const Apply& apply) {
+  if (shape.block_a_row)
+    rows_kernel<N, kThreads><<<shape.blocks, kThreads, 0, stream>>>(rows, length, term, apply);
+  else
+    rows_kernel<N, kWarp><<<shape.blocks, kThreads, 0, stream>>>(rows, length, term, apply);
+  return cudaGetLastError();
 }
 
 }  // namespace ganymede::kernel::cuda

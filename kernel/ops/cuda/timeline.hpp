@@ -10,11 +10,16 @@
 //   rows<N>(rows, length, term, apply)        sums term(row, i), a Sums<N>, over i; calls apply(row, i, sums) for each
 //                                             element
 //   gemm(Gemm), convolve(ConvolutionCall, workspace)
-//   allocate, to_host, to_device, stage       memory, and copies between host and device
-//   begin_capture, end_capture, replay        of a step
+//   allocate, allocate_host, to_host, to_device, stage
+//                                             memory, and copies between host and device
+//   begin_capture, end_capture(which), discard_capture, replay(which, ...)
+//                                             of a step; which of two it is, 0 or 1
 //   mark, mark_s                              timestamps
-//   join, reduce, finish_reductions           averages of gradients between replicas
+//   launched()                                kernels launched since construction; a call of a library counts as one
+//   join, reduce, finish_reductions, leave    averages of gradients between replicas
 
+#include <algorithm>
+#include <array>
 #include <cassert>
 #include <memory>
 #include <utility>
@@ -41,6 +46,11 @@ class Timeline final : public DeviceTimeline {
   Device& device() const { return *device_; }
 
   void synchronize() override { device_->synchronize(); }
+  /// From now on no step is captured. Must be called between steps.
+  void run_call_by_call() {
+    discard_step();
+    graph_ = false;
+  }
 
   // The first step runs call by call, so that libraries load and choose their algorithms. The second is captured. From
   // then on a step's calls only collect its StepWords, and the captured step is replayed when its losses are read.
@@ -52,13 +62,18 @@ class Timeline final : public DeviceTimeline {
     words_.clear();
     launches_ = 0;
     if (!warm_) return;
-    mode_ = captured_launches_ > 0 ? Mode::replay : Mode::capture;
-    if (mode_ == Mode::capture) device_->begin_capture();
+    captured_ = &steps_[marked() ? 1 : 0];
+    mode_ = captured_->launches > 0 ? Mode::replay : Mode::capture;
+    if (mode_ == Mode::capture) {
+      captured_->launched_at.clear();
+      device_->begin_capture();
+    }
   }
   void discard_step() override {
     assert(mode_ == Mode::eager);
+    device_->discard_capture();
     warm_ = false;
-    captured_launches_ = 0;
+    steps_ = {};
     prefetched_.host_pixels = nullptr;
   }
   void prefetch_images(std::span<const std::uint8_t> host_pixels) override {
@@ -76,8 +91,15 @@ class Timeline final : public DeviceTimeline {
 
   /// Counts a call. False while a step is replayed: then the call must not reach the device.
   bool launch() {
+    if (mode_ == Mode::capture) captured_->launched_at.push_back(device_->launched());
     ++launches_;
     return mode_ != Mode::replay;
+  }
+  /// Number of kernels that the calls so far have launched. Its differences within a step count; in a replayed step
+  /// they are those of the captured one.
+  std::int64_t launched() const {
+    if (mode_ != Mode::replay) return device_->launched();
+    return captured_->launched_at[std::min(launches_, captured_->launched_at.size() - 1)];
   }
   template <class Body>
   void each(std::size_t count, const Body& body) {
@@ -107,15 +129,16 @@ class Timeline final : public DeviceTimeline {
     warm_ = true;
     const Mode mode = std::exchange(mode_, Mode::eager);
     if (mode == Mode::capture) {
-      device_->end_capture();
-      captured_launches_ = launches_;
-      captured_words_ = words_.size();
+      captured_->launched_at.push_back(device_->launched());
+      device_->end_capture(which());
+      captured_->launches = launches_;
+      captured_->words = words_.size();
     }
     if (mode != Mode::eager) {
       // The captured step is fixed, so this one must have made the same calls.
-      if (launches_ != captured_launches_ || words_.size() != captured_words_)
+      if (launches_ != captured_->launches || words_.size() != captured_->words)
         throw Failure("the step has changed since it was captured; --no-graph runs it call by call");
-      device_->replay(device_words_.memory.get(), words_.data(), words_.size() * sizeof(std::uint32_t));
+      device_->replay(which(), device_words_.memory.get(), words_.data(), words_.size() * sizeof(std::uint32_t));
     }
     run_while_waiting();
   }
@@ -152,6 +175,12 @@ class Timeline final : public DeviceTimeline {
 
  private:
   enum class Mode { eager, capture, replay };
+  /// A captured step.
+  struct Captured {
+    std::size_t launches = 0, words = 0;    ///< no launches: it is not captured yet
+    std::vector<std::int64_t> launched_at;  ///< device_->launched() before each call, and at the end
+  };
+  int which() const { return static_cast<int>(captured_ - steps_.data()); }
   static constexpr std::size_t kScratchFloats = std::size_t{1} << 20;
 
   std::shared_ptr<Device> device_;
@@ -161,7 +190,9 @@ class Timeline final : public DeviceTimeline {
   std::vector<std::uint32_t> words_;  ///< the StepWords of the running step
   bool in_step_ = false;
   bool warm_ = false;  ///< a step has run call by call
-  std::size_t launches_ = 0, captured_launches_ = 0, captured_words_ = 0, events_ = 0;
+  std::size_t launches_ = 0, events_ = 0;
+  std::array<Captured, 2> steps_;       ///< without events, and with them
+  Captured* captured_ = steps_.data();  ///< the one of the running step
   struct {
     const std::uint8_t* host_pixels = nullptr;  ///< null: nothing was prefetched
     StagedImages images = {};

@@ -26,7 +26,7 @@ class CpuConvolution {
   void backward_weights(float* d_weight, Tensor dy, Tensor x, bool accumulate) const;
 
  private:
-  /// What the forward pass reads of x.
+  /// Returns which elements of x the forward pass reads.
   Gather gather_of(Tensor x, const Tap* taps) const;
   /// Computes the pixels of dx whose row and column are `row` and `column` modulo the stride.
   void backward_class(Tensor dx, Tensor dy, int row, int column) const;

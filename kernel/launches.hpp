@@ -1,0 +1,31 @@
+#pragma once
+// What a training launches on a GPU in a step, kernel by kernel, without training.
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "kernel/models/models.hpp"
+#include "kernel/train.hpp"
+#include "traces/kernel_list.hpp"
+
+namespace ganymede::kernel {
+
+struct StepLaunches {
+  /// The kernels of each phase, in the order in which they are launched, with their shapes for one image. A training
+  /// that computes activations again or compresses them lists none, because what it copies does not follow from one
+  /// image.
+  std::vector<traces::TraceKernel> kernels;
+  std::map<std::string, std::int64_t> in_phases;  ///< number of launches in each phase
+};
+
+/// Returns what a step launches on a GPU with as many multiprocessors as an H100 (cuda::kUsualMultiprocessors); a call
+/// of cuBLAS or cuDNN counts as one launch. `options` must have passed check().
+StepLaunches launches_of(const TrainOptions& options, Growth growth);
+/// Returns the kernels of launches_of() alone.
+std::vector<traces::TraceKernel> kernels_of(const TrainOptions& options, Growth growth);
+/// Returns the kernels of a step of the model's final form, to which it grows.
+std::vector<traces::TraceKernel> kernels_of(const TrainOptions& options);
+
+}  // namespace ganymede::kernel

@@ -1,0 +1,60 @@
+// What the GPU backend does at the limits of CUDA's libraries, and what it must not do under a captured step.
+
+#include "common/errors.hpp"
+#include "small_training.hpp"
+
+namespace ganymede::kernel::stand_in {
+namespace {
+
+const ConvolutionShape kShape{
+    .in_channels = 4, .in_height = 8, .in_width = 8, .out_channels = 2, .kernel = 3, .padding = 1};
+
+TEST(Algorithms, ThatDoNotRunThoughPromisedAreLeftOut) {
+  for (const Precision precision : {Precision::fp32, Precision::tf32, Precision::bf16}) {
+    std::vector<float> losses[2];
+    for (const bool broken : {false, true}) {
+      const Session session({.broken_promises = broken});
+      losses[broken ? 1 : 0] = SmallTraining({.precision = precision}, nullptr).run(3);
+    }
+    EXPECT_EQ(losses[0], losses[1]);
+  }
+}
+
+TEST(Convolution, WithTooSmallAWorkspaceIsAnError) {
+  const Session session;
+  const auto backend = open({});
+  const Buffer memory = backend->ops->allocate(4096 * sizeof(float));
+  const Tensor x{memory.floats(), kShape.in_features(), 2}, y{memory.floats() + 1024, kShape.out_features(), 2};
+  EXPECT_THAT([&] { backend->ops->convolve(y, x, kShape, memory.floats() + 2048); },
+              testing::ThrowsMessage<Failure>(testing::HasSubstr("needs a workspace of")));
+  backend->ops->reserve_workspace(backend->ops->convolution_workspace_bytes(kShape, 2));
+  EXPECT_NO_THROW(backend->ops->convolve(y, x, kShape, memory.floats() + 2048));
+}
+
+TEST(Convolution, OfTooManyElementsSaysWhichBatchFits) {
+  const Session session;
+  const auto backend = open({});
+  // 2^31 / 256 images have 2^31 elements: one too many.
+  const int batch = (1 << 30) / kShape.in_features() * 2;
+  EXPECT_NO_THROW(backend->ops->convolution_workspace_bytes(kShape, batch - 1));
+  EXPECT_THAT(
+      [&] { backend->ops->convolution_workspace_bytes(kShape, batch); },
+      testing::ThrowsMessage<Infeasible>(testing::HasSubstr("a batch of " + std::to_string(batch - 1) + " would fit")));
+}
+
+TEST(CapturedImages, AreNotMovedByLargerOnes) {
+  const Session session;
+  SmallTraining training({}, nullptr);
+  training.run(3);
+  const std::vector<std::uint8_t> larger(100'000);
+  DeviceTimeline& timeline = *training.backend().timeline;
+  EXPECT_THROW(timeline.prefetch_images(larger), Failure);
+  training.run(1);
+  timeline.discard_step();
+  EXPECT_NO_THROW(timeline.prefetch_images(larger));
+  timeline.discard_step();
+  training.run(3);
+}
+
+}  // namespace
+}  // namespace ganymede::kernel::stand_in

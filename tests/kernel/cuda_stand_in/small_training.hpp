@@ -1,0 +1,84 @@
+#pragma once
+// A training small enough to be run hundreds of times: it calls every function of CUDA's libraries that a model does.
+
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "opened.hpp"
+
+namespace ganymede::kernel::stand_in {
+
+class SmallTraining {
+ public:
+  /// Opens the GPU; joins the group unless it is null.
+  SmallTraining(const CudaOptions& options, Communicator* group) : backend_(open(options)), ops_(*backend_->ops) {
+    if (group != nullptr) backend_->gradient_reducer->join(*group);
+    in_group_ = group != nullptr;
+    ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape_, kBatch));
+    memory_ = ops_.allocate(kFloats * sizeof(float));
+    std::vector<float> start(kFloats);  // the last are Adam's moments
+    for (std::size_t i = 0; i < 6500; ++i) start[i] = 0.01F * static_cast<float>(i * 7 % 31) - 0.15F;
+    ops_.write(memory_.floats(), start);
+    images_.assign(static_cast<std::size_t>(kBatch * shape_.in_features()), 0);
+    ops_.timeline().set_while_waiting([this] { ops_.timeline().prefetch_images(images_); });
+  }
+  ~SmallTraining() { backend_->gradient_reducer->leave(); }
+  SmallTraining(const SmallTraining&) = delete;
+  SmallTraining& operator=(const SmallTraining&) = delete;
+
+  Backend& backend() { return *backend_; }
+  /// Elements of the gradients.
+  std::size_t weights() const { return shape_.weights(); }
+
+  /// A step that ends with the loss. `between` is called after the gradients' reduction has begun.
+  template <class Between>
+  float step(const Between& between) {
+    std::iota(images_.begin(), images_.end(), static_cast<std::uint8_t>(++steps_));
+    ops_.timeline().begin_step();
+    ops_.timeline().record_event(0);
+    const Tensor x{floats(0), shape_.in_features(), kBatch}, y{floats(2000), shape_.out_features(), kBatch};
+    const Tensor logits{floats(4000), 1, kBatch}, d_logits{floats(4016), 1, kBatch}, noise{floats(4032), 16, kBatch};
+    float *loss = floats(4100), *filter = floats(5000), *d_filter = floats(5500), *dense = floats(6000);
+    ops_.load_images(x, images_, -1, shape_.in_channels);
+    ops_.fill_normal(noise, random_);
+    ops_.convolve(y, x, shape_, filter);
+    ops_.bias_leaky_forward(y, floats(4200), shape_.out_channels, 1, 0.2F);
+    ops_.dense_forward(logits, y, {dense, nullptr});
+    ops_.adversarial_loss(loss, d_logits, logits, LossTerm::cross_entropy_real);
+    ops_.dense_backward_data(y, d_logits, dense);
+    ops_.convolve_backward_weights(d_filter, y, x, shape_, false);
+    if (in_group_) backend_->gradient_reducer->reduce(d_filter, weights());
+    between();
+    ops_.convolve_backward_data(x, y, shape_, filter);
+    if (in_group_) backend_->gradient_reducer->finish();
+    ops_.adam(filter, d_filter, floats(6500), floats(7000), weights(), {}, steps_);
+    float value = 0;
+    ops_.read({&value, 1}, loss);
+    return value + static_cast<float>(0 * ops_.timeline().elapsed_s(1));
+  }
+  /// The losses of some steps: the first runs call by call, the second is captured, the others are replayed.
+  std::vector<float> run(int steps) {
+    std::vector<float> losses;
+    for (int i = 0; i < steps; ++i) losses.push_back(step([] {}));
+    return losses;
+  }
+
+ private:
+  static constexpr int kBatch = 4;
+  static constexpr std::size_t kFloats = 8000;
+
+  float* floats(std::size_t at) const { return memory_.floats() + at; }
+
+  std::unique_ptr<Backend> backend_;
+  TensorOps& ops_;
+  ConvolutionShape shape_{
+      .in_channels = 4, .in_height = 8, .in_width = 8, .out_channels = 8, .kernel = 3, .stride = 2, .padding = 1};
+  bool in_group_ = false;
+  Buffer memory_;
+  std::vector<std::uint8_t> images_;
+  RandomStream random_{1, "tests/stand_in"};
+  std::int64_t steps_ = 0;
+};
+
+}  // namespace ganymede::kernel::stand_in

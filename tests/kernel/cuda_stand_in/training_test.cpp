@@ -1,0 +1,57 @@
+// Whole trainings through the GPU backend's own host code: they compute what the CPU backend computes, whatever the
+// order in which streams run, and a replayed step is the same as one that runs call by call.
+
+#include "courses.hpp"
+#include "kernel/ops/eigen/eigen_ops.hpp"
+#include "opened.hpp"
+
+namespace ganymede::kernel::stand_in {
+namespace {
+
+class StandInSteps : public testing::TestWithParam<Steps> {};
+INSTANTIATE_TEST_SUITE_P(OfModels, StandInSteps, testing::ValuesIn(kSteps), name_of_steps);
+
+Course course(Order order, const CudaOptions& options, const Steps& what, int steps) {
+  const Session session({.order = order});
+  return run(*open(options), what, steps);
+}
+
+TEST_P(StandInSteps, AreTheCpusWithTheSameRandomNumbers) {
+  const CudaOptions options{.precision = Precision::fp32, .graph = false, .host_random = true};
+  expect_alike(course(Order::late, options, GetParam(), 2), run(*make_eigen_backend(1), GetParam(), 2), 1e-5,
+               growth_of(GetParam()));
+}
+
+void expect_same(const Course& found, const Course& expected) {
+  EXPECT_EQ(found.losses, expected.losses);
+  for (const auto& [name, tensor] : expected.weights.tensors)
+    EXPECT_EQ(found.weights.tensors.at(name).values, tensor.values) << name;
+  EXPECT_EQ(found.samples, expected.samples);
+}
+
+TEST_P(StandInSteps, AreTheSameInEveryOrderAndReplayed) {
+  CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
+  const Course late = course(Order::late, options, GetParam(), 3);
+  expect_same(course(Order::others_first, options, GetParam(), 3), late);
+  options.graph = false;
+  expect_same(course(Order::at_once, options, GetParam(), 3), late);
+}
+
+TEST(StandInPrecision, InFewerBitsStaysNear) {
+  const Steps what{"dcgan-28", AdversarialLoss::non_saturating};
+  const Course exact = course(Order::late, {.precision = Precision::fp32}, what, 2);
+  for (const Precision precision : {Precision::tf32, Precision::bf16}) {
+    const Course found = course(Order::late, {.precision = precision}, what, 2);
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_NEAR(found.losses[i], exact.losses[i], 0.05 * (1 + std::abs(exact.losses[i])));
+  }
+}
+
+// The stages of a growing GAN have arrays of odd sizes, but tensor cores read filters at multiples of 16 bytes.
+TEST(StandInPrecision, FiltersOfAFadingGanAreAligned) {
+  const Steps fading{"progressive-gan", AdversarialLoss::wasserstein, {1, true}};
+  EXPECT_EQ(course(Order::late, {.precision = Precision::tf32}, fading, 1).losses.size(), 2U);
+}
+
+}  // namespace
+}  // namespace ganymede::kernel::stand_in
