@@ -28,7 +28,7 @@ MACHINES = os.path.join(HERE, "machines.json")
 
 # name: group, ranks, catalog, instance, nodes, scheme, source; all-reduces, except where COLLECTIVES says otherwise
 LOGS = {
-    "v100_4_pcie_242": ("seen", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.4.2", "rcgsheffield/sheffield_hpc bessemer/software/libs/cuda.rst @f60c6e605e2b"),
+    "v100_4_pcie_242": ("used", 4, MACHINES, "4xV100 PCIe", 1, "nccl:2.4.2", "rcgsheffield/sheffield_hpc bessemer/software/libs/cuda.rst @f60c6e605e2b"),
     "gtx1080_2_pcie": ("seen", 2, MACHINES, "2xGTX 1080", 1, "nccl:2.5.7", "README of a macOS port of NCCL by llv22"),
     "rtx2080ti_2_pcie": ("seen", 2, MACHINES, "2xRTX 2080 Ti", 1, "nccl", "Anthony-Hoo/Anthony-Hoo.github.io posts/AutoDL_Multi-GPU_Interconnection_Test.md @37e805e8e56f"),
     "v100_8_mesh": ("seen", 8, "aws", "p3.16xlarge", 1, "nccl:2.4.8", "a blog of 2019-09-26 on a server like a DGX-1; NCCL not stated, 2.4.8 was current"),

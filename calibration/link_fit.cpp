@@ -4,6 +4,7 @@
 #include <array>
 #include <cassert>
 #include <cmath>
+#include <utility>
 
 namespace ganymede::calibration {
 namespace {
@@ -37,6 +38,29 @@ double nearest_bandwidth(double stated, double target, const Function& time) {
   } while (to > kMinBandwidth && to < kMaxBandwidth && (time(to) > target) == up);
   return 1 / solve(1 / std::max(from, to), 1 / std::min(from, to), target,
                    [&](double inverse) { return time(1 / inverse); });
+}
+
+/// Where even no latency at all leaves the smallest size too slow, no bandwidth meets both sizes. Returns the one, from
+/// that which meets the largest size upwards, at which the squares of the logarithms of both errors have the least sum.
+/// `off` returns predicted over measured of the smallest and the largest size.
+template <class Function>
+double between_both(double low, const Function& off) {
+  constexpr double kTolerance = 1e-5, kWidest = 4;
+  const auto squares = [&](double logarithm) {
+    const auto [small, large] = off(std::exp(logarithm));
+    return std::log(small) * std::log(small) + std::log(large) * std::log(large);
+  };
+  if (off(low).first <= 1 + kMeetsWithin) return low;
+  double from = std::log(low), to = std::log(std::min(kWidest * low, kMaxBandwidth));
+  while (to - from > kTolerance) {
+    const double third = (to - from) / 3;
+    if (squares(from + third) <= squares(to - third))
+      to -= third;
+    else
+      from += third;
+  }
+  constexpr double kWorthIt = 0.99;  // where the bandwidth hardly changes the smallest size, it stays
+  return squares(from) < kWorthIt * squares(std::log(low)) ? std::exp(from) : low;
 }
 
 std::vector<RangeError> errors_of(const std::vector<FittedSample>& samples) {
@@ -88,6 +112,12 @@ LinkFit fit_links(std::span<const CollectiveSample> samples, const PredictCollec
         std::abs(bandwidth - before_bandwidth) <= 2 * kPrecision * bandwidth)
       break;
   }
+
+  if (!stated.keep && latency == 0)
+    bandwidth = between_both(bandwidth, [&](double candidate) {
+      return std::pair{time(0, candidate, small.bytes) / small.time.si,
+                       time(0, candidate, large.bytes) / large.time.si};
+    });
 
   LinkFit fit{Seconds{latency}, BytesPerSecond{bandwidth}, !stated.keep, true, {}, {}, {}};
   const double slope = (large.time - small.time).si / static_cast<double>(large.bytes - small.bytes);

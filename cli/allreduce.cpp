@@ -172,10 +172,11 @@ std::vector<sim::CollectiveBenchmark> benchmarks_of(const sim::FabricGraph& fabr
     throw ConfigError(fmt::format("--groups {}: expected a divisor of the {} ranks", options.groups, fabric.ranks()));
   std::vector<std::int64_t> sizes;
   for (const auto& text : split(options.bytes, "--bytes")) sizes.push_back(parse_bytes(text));
-  std::vector<sim::Scheme> schemes;
-  for (const auto& text : split(options.schemes, "--scheme")) schemes.push_back(sim::parse_scheme(text));
   const std::vector<Seconds> arrivals = parse_arrivals(options.late, fabric.ranks());
+  const std::vector<std::string> names = split(options.schemes, "--scheme");
   const sim::Collective collective = sim::parse_collective(options.collective);
+  std::vector<sim::Scheme> schemes;
+  for (const auto& text : names) schemes.push_back(sim::parse_scheme(text));
   std::vector<sim::CollectiveBenchmark> benchmarks;
   for (const auto size : sizes)
     for (const auto& scheme : schemes)
@@ -230,13 +231,14 @@ void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   const sim::FabricGraph fabric(platform, groups);
   const std::vector<sim::CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
   check_messages(benchmarks, options);
+  const std::string head = heading(platform, groups, fabric, options);
   nlohmann::json rows = rows_of(benchmarks, options, shared);
   if (!options.timeline.empty()) write_file(options.timeline, exports::collectives_trace(rows, fabric.ranks()));
   for (auto& row : rows) row.erase("spans");
   add_places(rows);
   if (shared.format == "json") return emit(shared, rows.dump(2) + "\n");
   if (shared.format == "csv") return emit(shared, report::collectives_csv(rows));
-  emit(shared, heading(platform, groups, fabric, options) + report::collectives_text(rows, result_width(shared)));
+  emit(shared, head + report::collectives_text(rows, result_width(shared)));
 }
 
 void declare_allreduce(CLI::App& command, Shared& shared) {

@@ -99,7 +99,7 @@ void calibrate_links(const kernel::TrainOptions& train, int gpus, LinkImport lin
                      const Shared& shared) {
   if (const auto communicator = kernel::open_communicator()) {
     kernel::TrainOptions mine = train;
-    mine.gpu = kernel::local_rank();
+    if (mine.backend != "cpu") mine.gpu = kernel::gpu_of_process(kernel::count_gpus().count);
     return measure(mine, *communicator, link, overlay, shared);
   }
   check_gpus_for_links(train, gpus);

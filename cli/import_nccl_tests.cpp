@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "calibration/link_fit.hpp"
 #include "cli/command.hpp"
@@ -32,6 +33,10 @@ constexpr double kMaxTimeRatio = 2;
 /// If even a link of endless bandwidth leaves a model this many times slower than the log, the log is of another
 /// machine.
 constexpr double kAnotherMachine = 3;
+
+/// A link that would have to be faster than stated by more than kTooFast is no such link; one slower by more than
+/// kSlow, or whose latency is longer by more, is worth a remark.
+constexpr double kTooFast = 10, kSlow = 5;
 
 /// The link that bounds the log's collective, which is the one to fit.
 struct FittedLink {
@@ -116,8 +121,8 @@ class Setting {
     return {*std::max_element(done.begin(), done.end()), schedule.note(), times.bottleneck.what};
   }
 
-  /// The bandwidth of the link that the platform states.
-  BytesPerSecond stated_bandwidth() { return link_of(stated_, link).bandwidth; }
+  /// The link as the platform states it.
+  const platforms::Link& stated() { return link_of(stated_, link); }
 
   int nodes = 1, gpus_per_node = 1;
   std::string collective;
@@ -202,7 +207,7 @@ std::vector<std::string> explanations(Setting& setting, const calibration::LinkF
 }
 
 /// Reasons to doubt the fit that are not reasons to refuse the log.
-std::vector<std::string> doubts(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit) {
+std::vector<std::string> doubts(const traces::NcclLog& log, Setting& setting, const calibration::LinkFit& fit) {
   std::vector<std::string> out;
   const std::string& family = setting.platform().gpu_of(setting.instance()).family;
   if (!log.gpu.empty() && log.gpu.find(family) == std::string::npos)
@@ -212,7 +217,40 @@ std::vector<std::string> doubts(const traces::NcclLog& log, const Setting& setti
     out.push_back("the log does not name its NCCL; --scheme nccl:2.18.3 would");
   if (!fit.meets_ends)
     out.push_back("no latency and bandwidth of this link give the two fitted times: another link bounds them");
+  const platforms::Link& stated = setting.stated();
+  if (fit.bandwidth * kSlow < stated.bandwidth)
+    out.push_back(fmt::format("{}: the {} would have {}, but {} states {}: was something else slow, or shared?",
+                              log.where(fit.samples.back().measured.bytes), setting.link.what, to_string(fit.bandwidth),
+                              setting.instance().name, to_string(stated.bandwidth)));
+  if (fit.latency > kSlow * stated.latency + Seconds{10e-6})  // a launch may take a little more here than there
+    out.push_back(fmt::format("{}: the {} would have a latency of {}, but {} states {}: was something else slow?",
+                              log.where(fit.samples.front().measured.bytes), setting.link.what, to_string(fit.latency),
+                              setting.instance().name, to_string(stated.latency)));
   return out;
+}
+
+/// A fit that needs a link much faster than stated: throws ConfigError if the stated link would take far longer, else
+/// bandwidth hardly matters, and the stated one is kept, as `notes` say.
+calibration::LinkFit without_endless_links(const traces::NcclLog& log, Setting& setting,
+                                           std::span<const calibration::CollectiveSample> samples,
+                                           const calibration::PredictCollective& predict,
+                                           const calibration::LinkFit& fit, std::vector<std::string>& notes) {
+  const BytesPerSecond stated = setting.stated().bandwidth;
+  if (!fit.bandwidth_fitted || fit.bandwidth <= kTooFast * stated) return fit;
+  calibration::LinkFit kept = calibration::fit_links(samples, predict, {stated, true});
+  const calibration::FittedSample& last = kept.samples.back();
+  const std::string found =
+      fmt::format("{}: found {} for {}, which needs {} of the {} with {}", log.where(last.measured.bytes),
+                  to_string(last.measured.time), to_string(Bytes{static_cast<double>(last.measured.bytes)}),
+                  to_string(fit.bandwidth), setting.link.what, setting.scheme->name());
+  if (last.predicted / last.measured.time > kAnotherMachine)
+    throw ConfigError(
+        fmt::format("{}: {}; expected a time near the {} of the {} that {} states. Do --scheme, --nodes and --instance "
+                    "say what ran?",
+                    log.file, found, to_string(last.predicted), to_string(stated), setting.instance().name));
+  notes.push_back(
+      fmt::format("{}; bandwidth hardly matters there, and the platform's {} was kept", found, to_string(stated)));
+  return kept;
 }
 
 OrderedJson overlay_of(const traces::NcclLog& log, const Setting& setting, const calibration::LinkFit& fit,
@@ -291,12 +329,12 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
   const auto predict = [&](Seconds latency, BytesPerSecond bandwidth, std::int64_t bytes) {
     return setting.predict(latency, bandwidth, bytes, false).time;
   };
-  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth()});
+  calibration::LinkFit fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth});
   if (fit.predicted_at_no_cost && *fit.predicted_at_no_cost / samples.back().time > kAnotherMachine)
     throw ConfigError(
         fmt::format("{}: {}: found {} for {}, but {} takes {} over links of endless bandwidth; --scheme, --nodes or "
                     "--instance say otherwise",
-                    log.file, log.rows.back().where, to_string(samples.back().time),
+                    log.file, log.where(samples.back().bytes), to_string(samples.back().time),
                     to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(),
                     to_string(*fit.predicted_at_no_cost)));
   if (fit.predicted_at_no_cost) {
@@ -305,11 +343,12 @@ void import_collective_log(const LinkImport& options, const Shared& shared) {
     notes.push_back(fmt::format(
         "{}: {} for {}, but {} ({}) takes {} over a {} of endless bandwidth, bounded by {}; the platform's bandwidth "
         "was kept. Do --scheme, --nodes and --instance say what ran?",
-        log.rows.back().where, to_string(samples.back().time),
+        log.where(samples.back().bytes), to_string(samples.back().time),
         to_string(Bytes{static_cast<double>(samples.back().bytes)}), setting.scheme->name(), bound.choice,
         to_string(*fit.predicted_at_no_cost), setting.link.what, bound.bottleneck));
-    fit = calibration::fit_links(samples, predict, {setting.stated_bandwidth(), true});
+    fit = calibration::fit_links(samples, predict, {setting.stated().bandwidth, true});
   }
+  fit = without_endless_links(log, setting, samples, predict, fit, notes);
   for (const auto& more : {doubts(log, setting, fit), explanations(setting, fit)})
     notes.insert(notes.end(), more.begin(), more.end());
   waiting.reset();

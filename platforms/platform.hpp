@@ -32,6 +32,8 @@ struct Gpu {
   /// The shortest time between the starts of two kernels that are launched back to back on one stream. A kernel takes
   /// at least this long.
   Seconds launch{0};
+  int multiprocessors = 0;          ///< those that are switched on; 0: not stated. The model of kernel times needs them
+  Bytes l2_cache{0};                ///< 0: not stated
   std::optional<Watts> idle, peak;  ///< power; energy needs both
   /// The share of its speed that a GPU loses while the other GPU of its board works too: they share the board's power.
   double board_slowdown = 0;
@@ -81,6 +83,7 @@ struct Nic : Link {
   int count = 1;  ///< NICs of a node, each of `bandwidth`; GPU i of g uses NIC i * count / g
   Transport transport = Transport::rdma;
   Seconds rendezvous{0};                   ///< added to a message whose receiver must agree before it is sent
+  bool rendezvous_in_tuner = false;        ///< true: the network brings a tuner for NCCL that counts the rendezvous
   bool gpu_direct = true;                  ///< false: messages between nodes cross the host links of both ends too
   std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message
   /// Bandwidth until the credits of the instance are spent, after minutes; `bandwidth` is what it sustains. Trainings

@@ -163,6 +163,7 @@ Nic read_nic(const JsonNode& node) {
     nic.transport = static_cast<Nic::Transport>(found - names.begin());
   }
   nic.rendezvous = seconds_or(in, "rendezvous", Seconds{0});
+  if (auto counted = in.optional("rendezvous_in_tuner")) nic.rendezvous_in_tuner = counted->as_bool();
   if (const auto direct = in.optional("gpu_direct")) nic.gpu_direct = direct->as_bool();
   nic.per_flow = optional_positive<BytesPerSecond>(in, "per_flow");
   if (const auto burst = in.optional("burst")) {

@@ -13,6 +13,7 @@ namespace {
 // The upper limits catch typing errors; they are far above anything that is sold.
 constexpr int kMaxGpusPerNode = 1024;
 constexpr int kMaxVcpus = 65536;
+constexpr int kMaxMultiprocessors = 65536;
 constexpr double kMaxPue = 10;
 
 Gpu read_gpu(const std::string& name, const JsonNode& node) {
@@ -30,6 +31,9 @@ Gpu read_gpu(const std::string& name, const JsonNode& node) {
   gpu.tensor = optional_positive<FlopsPerSecond>(in, "tensor");
   gpu.memory_bandwidth = in.required("memory_bandwidth").as_positive<BytesPerSecond>();
   gpu.launch = seconds_or(in, "launch", Seconds{0});
+  if (const auto count = in.optional("multiprocessors"))
+    gpu.multiprocessors = static_cast<int>(count->as_integer(1, kMaxMultiprocessors));
+  if (const auto cache = in.optional("l2_cache")) gpu.l2_cache = cache->as_positive<Bytes>();
   if (const auto power = in.optional("power")) {
     JsonObject watts(*power);
     if (const auto idle = watts.optional("idle")) gpu.idle = idle->as_quantity<Watts>();

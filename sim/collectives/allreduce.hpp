@@ -69,6 +69,8 @@ struct AllReduceScheme {
   /// True: messages are sent by kernels that occupy multiprocessors of the GPUs meanwhile, as NCCL's are. False: by
   /// copy engines or hosts, or the scheme is an algorithm of which no implementation is modelled.
   bool by_kernels = false;
+  /// True: parameter servers hold the gradients, so that it matters how large single variables are.
+  bool has_servers = false;
 
   /// Returns the schedule: who sends which bytes to whom. Pure; the cost does not grow with the number of bytes or
   /// rounds. The schedule has no rounds for one rank or zero bytes. Precondition: why_not(request) returns nullopt.
@@ -104,6 +106,11 @@ std::string allreduce_scheme_docs(SchemeTable table = allreduce_schemes());
 /// the nearest one.
 const AllReduceScheme& find_scheme(std::string_view name, SchemeTable table = allreduce_schemes());
 
+/// A scheme cannot serve a request; the message says which one and why.
+class SchemeRefused : public ConfigError {
+  using ConfigError::ConfigError;
+};
+
 /// A scheme and its variant, as a user chose them: "nccl", or "nccl:2.18.3".
 struct Scheme {
   const AllReduceScheme* row = nullptr;
@@ -111,8 +118,8 @@ struct Scheme {
   std::vector<double> variables = {};  ///< as PlanRequest::variables
 
   std::string name() const;  ///< as it was parsed
-  /// Plans with this object's variant and variables; those of the request are ignored. Throws ConfigError, which names
-  /// the scheme, if why_not() returns a reason.
+  /// Plans with this object's variant and variables; those of the request are ignored. Throws SchemeRefused if
+  /// why_not() returns a reason.
   Schedule plan(PlanRequest request) const;
 };
 

@@ -1,7 +1,8 @@
 #include "sim/collectives/host_paths.hpp"
 
 #include <algorithm>
-#include <cmath>
+
+#include "common/random.hpp"
 
 namespace ganymede::sim {
 
@@ -21,7 +22,8 @@ BytesPerSecond nccl_rate_through_host() { return BytesPerSecond{4.0e9}; }
 BytesPerSecond nccl_socket_rate(const NcclMachine& machine, bool several_gpus) {
   constexpr BytesPerSecond kOneSocket{2.16e9};
   constexpr double kGrowth = 0.284, kSharedHost = 0.61;
-  return (several_gpus ? kSharedHost : 1) * std::pow(machine.socket_connections, kGrowth) * kOneSocket;
+  const double growth = portable_exp(kGrowth * portable_log(machine.socket_connections));
+  return (several_gpus ? kSharedHost : 1) * growth * kOneSocket;
 }
 
 ProtocolCost with_host_limits(const Topology& topology, int lanes, ProtocolCost cost) {

@@ -1,6 +1,7 @@
 #include "sim/collectives/nccl_pipeline.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -15,17 +16,31 @@ constexpr int kSwitchChannels = 16;        ///< enough for NVLS at its peak (NVI
 /// The hops between nodes from a leaf to the root: those of a tree, or the one to the fabric's switch.
 int levels_between(const Topology& topology, NcclAlgorithm algorithm) {
   if (topology.nodes() == 1) return 0;
-  return algorithm == NcclAlgorithm::nvls ? 1 : static_cast<int>(std::ceil(std::log2(topology.nodes())));
+  return algorithm == NcclAlgorithm::nvls ? 1 : std::bit_width(static_cast<unsigned>(topology.nodes() - 1));
 }
 
 /// The bytes of one chunk of a tree with Simple: an eighth of the buffer, halved while too few chunks would fill the
-/// depth of the tree (NVIDIA/nccl src/enqueue.cc, calcCollChunking).
+/// depth of the tree (NVIDIA/nccl src/enqueue.cc, computeColl). Later versions are taken to do the same.
 double tree_chunk(double bytes_of_channel, int depth) {
   double chunk = 512.0 * 1024;
   while (bytes_of_channel / chunk < 8 * depth && chunk > 128.0 * 1024) chunk /= 2;
   while (bytes_of_channel / chunk < 4 * depth && chunk > 64.0 * 1024) chunk /= 2;
   while (bytes_of_channel / chunk < depth && chunk > 32.0 * 1024) chunk /= 2;
   return chunk;
+}
+
+/// The bytes of one message between nodes of a tree with LL or LL128: lines are forwarded inside a node as they come,
+/// but a proxy sends whole steps of its buffer. LL's has 32 KiB of payload; LL128's starts at an eighth of its buffer,
+/// 120 x 640 words of 8 bytes, and is halved while too few would fill the tree (the same source).
+double line_message(const Topology& topology, double bytes_of_channel, NcclProtocol protocol) {
+  constexpr double kKiB = 1024, kPayload = 15.0 / 16;
+  if (protocol == NcclProtocol::ll) return 32 * kKiB;
+  const double per_node = topology.gpus_per_node;
+  const double steps = 1 + std::bit_width(static_cast<unsigned>(topology.nodes())) - 1 + 0.1 * per_node;
+  double chunk = 120.0 * 640 * 8;
+  while (bytes_of_channel / chunk < steps * 64 / per_node && chunk > 128 * kKiB) chunk /= 2;
+  while (bytes_of_channel / chunk < steps * 16 / per_node && chunk > 32 * kKiB) chunk /= 2;
+  return kPayload * chunk;
 }
 
 /// The bytes that all channels and heads of NVLS or NVLSTree send as one chunk (the same source).
@@ -59,7 +74,7 @@ double NcclPipeline::byte_factor() const {
 }
 
 double NcclPipeline::byte_factor_between() const {
-  return (1 + filling_between / real_chunks) / (1 + filling_between / static_cast<double>(chunks));
+  return (1 + filling_between / chunks_between) / (1 + filling_between / static_cast<double>(chunks));
 }
 
 NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice) {
@@ -79,10 +94,19 @@ NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice)
     // sends it on. The table's latency is that of the way up and down.
     hops = choice.algorithm == NcclAlgorithm::nvls ? 1 : 2;
     pipeline.real_chunks = bytes / switch_chunks(topology, bytes, choice.algorithm);
+    // Proxies send the parts of the channels one after another, so one channel's part fills the pipeline. (The excess
+    // over bandwidth of h100_a3mega_16 is the same 880 us from 32 to 256 MiB, though the chunk doubles at 64 MiB.)
+    if (choice.algorithm == NcclAlgorithm::nvls_tree) pipeline.real_chunks *= kSwitchChannels;
   }
   const bool switches = choice.algorithm != NcclAlgorithm::tree;
+  const bool lines = std::isinf(pipeline.real_chunks);
   pipeline.real_chunks = std::max(1.0, pipeline.real_chunks);
-  const double planned = std::isinf(pipeline.real_chunks) ? bytes / kLineChunk : pipeline.real_chunks;
+  pipeline.chunks_between = pipeline.real_chunks;
+  if (lines) {
+    const double of_channel = bytes / nccl_channels(topology);
+    pipeline.chunks_between = std::max(1.0, of_channel / line_message(topology, of_channel, choice.protocol));
+  }
+  const double planned = lines ? bytes / kLineChunk : pipeline.real_chunks;
   pipeline.chunks = static_cast<std::int64_t>(std::clamp(std::ceil(planned), 1.0, double{kMaxPlannedChunks}));
   pipeline.inside = (switches ? 0.5 / hops : 1) * inside_hop(topology, choice);
   pipeline.between = nccl_between_hop(topology, choice.algorithm, choice.protocol);
@@ -90,7 +114,10 @@ NcclPipeline nccl_pipeline(const PlanRequest& request, const NcclChoice& choice)
   pipeline.filling_between = std::max(0, 2 * levels - 1);
   const Seconds way = 2 * (hops * pipeline.inside + levels * pipeline.between);
   const Seconds slowest = levels > 0 ? std::max(pipeline.inside, pipeline.between) : pipeline.inside;
-  const Seconds rounds = way + static_cast<double>(pipeline.chunks - 1) * slowest;
+  // Chunks pass the hop below the root in pairs, one up while the other one comes down: the second of a pair pays
+  // nothing, and each further pair the way over that hop and back.
+  const Seconds rounds = way + static_cast<double>((pipeline.chunks - 1) / 2 * 2) * slowest;
+  pipeline.way = way;
   pipeline.latency_share = rounds.si > 0 ? way / rounds : 1;
   return pipeline;
 }

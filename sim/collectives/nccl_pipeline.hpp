@@ -17,8 +17,10 @@ namespace ganymede::sim {
 struct NcclPipeline {
   std::int64_t chunks = 1;     ///< planned by the schedule
   double real_chunks = 1;      ///< sent by NCCL; infinite for protocols that forward each line as it comes
+  double chunks_between = 1;   ///< messages of a channel between nodes
   double filling = 0;          ///< chunks that fill the pipeline: the hops of the longest way, up and down, less one
   double latency_share = 1;    ///< the share of a hop's latency that a round of the schedule pays
+  Seconds way{0};              ///< latency of a chunk's way from a leaf to the root and back
   Seconds inside{0};           ///< whole latency of a hop inside a node
   Seconds between{0};          ///< whole latency of a hop between nodes
   double filling_between = 0;  ///< of them those between nodes: those hops, up and down, less one

@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
-#include <cmath>
 #include <sstream>
+#include <utility>
+
+#include "sim/collectives/nccl_plugin.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -35,14 +38,13 @@ constexpr std::array<std::array<double, 24>, 3> kTreeBySize{
      {0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.9, 0.8, 0.7, 0.6, 0.6, 0.5,
       0.5, 0.5, 0.5, 0.6, 0.7, 0.8, 0.7, 0.7, 0.8, 0.9, 0.9, 0.9}}};
 
+/// The logarithm to base 2, rounded down, as NCCL calculates it. Requires a number above zero.
+int log2_below(std::int64_t number) { return static_cast<int>(std::bit_width(static_cast<std::uint64_t>(number))) - 1; }
+
 std::size_t index(NcclProtocol protocol) { return static_cast<std::size_t>(protocol); }
 
 bool is_reduced_by_switches(NcclAlgorithm algorithm) {
   return algorithm == NcclAlgorithm::nvls || algorithm == NcclAlgorithm::nvls_tree;
-}
-
-bool has_nvlink(const NcclMachine& machine) {
-  return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
 }
 
 /// The highest bandwidth of LL, in GB/s. Rows: generations of GPUs; columns: 1, 2 and more nodes.
@@ -80,7 +82,7 @@ double tree_bandwidth(const Topology& topology, NcclProtocol protocol, NcclVersi
     bandwidth = std::min(machine.inside_bandwidth.si, 2 * machine.between_bandwidth.si);
   bandwidth *= kTree;
   const bool ampere = machine.generation == Generation::ampere;
-  if (version.minor < kLimitsByChannelSinceMinor && machine.generation < Generation::hopper) {
+  if (version.known_minor() < kLimitsByChannelSinceMinor && machine.generation < Generation::hopper) {
     const bool wide = ampere && protocol == NcclProtocol::ll128;
     if (topology.nodes() > 1)
       bandwidth = std::min(bandwidth, kGiga * (nodes == 2 ? (wide ? 130 : 110) : wide ? 105 : 80));
@@ -105,7 +107,7 @@ double nvls_tree_bandwidth(const Topology& topology) {
 bool allowed_by_plugin(const NcclMachine& machine, NcclProtocol protocol, const NcclOptions& options) {
   constexpr int kAdvisedSinceMinor = 8;  // the advice came with GPUDirect on p4d
   return protocol == NcclProtocol::simple || !machine.efa || options.any_protocol ||
-         options.version.minor < kAdvisedSinceMinor || machine.generation >= NcclMachine::Generation::hopper;
+         options.version.known_minor() < kAdvisedSinceMinor || machine.generation >= NcclMachine::Generation::hopper;
 }
 
 /// True if NCCL of that version can run the algorithm with the protocol on the machine.
@@ -118,34 +120,35 @@ bool enabled(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol pro
     // GPUDirect-TCPX and FasTrak).
     const bool between =
         topology.nodes() == 1 || (machine.gpu_direct && !machine.sockets && machine.rendezvous.si == 0);
-    if (version.minor < 5 || !volta || !inside || !between || is_reduced_by_switches(algorithm)) return false;
+    if (version.known_minor() < 5 || !volta || !inside || !between || is_reduced_by_switches(algorithm)) return false;
   }
-  if (algorithm == NcclAlgorithm::tree) return version.minor >= 4;
+  if (algorithm == NcclAlgorithm::tree) return version.known_minor() >= 4;
   if (!is_reduced_by_switches(algorithm)) return true;
   const bool whole_nodes = topology.node_sizes.empty() && topology.ranks % topology.gpus_per_node == 0;
   const bool switches = topology.node_switch && whole_nodes && protocol == NcclProtocol::simple &&
                         machine.generation >= NcclMachine::Generation::hopper;
-  if (algorithm == NcclAlgorithm::nvls_tree) return switches && topology.nodes() > 1 && version.minor >= 18;
-  return switches && (topology.nodes() == 1 || topology.fabric_switch) && version.minor >= 17;
+  if (algorithm == NcclAlgorithm::nvls_tree) return switches && topology.nodes() > 1 && version.known_minor() >= 18;
+  return switches && (topology.nodes() == 1 || topology.fabric_switch) && version.known_minor() >= 17;
 }
 
 Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol,
                  NcclVersion version) {
   const double n = topology.ranks, nodes = topology.nodes();
+  const int levels = log2_below(topology.nodes());
   const double inside = nccl_inside_hop(topology, algorithm, protocol).si;
   // With EFA NCCL uses the latency that the plugin reports: 75 us for P4d and later, 150 us for others
   // (aws/aws-ofi-nccl src/platform-aws.c).
   Topology reported = topology;
+  if (!topology.nccl.rendezvous_in_tuner) reported.nccl.rendezvous = Seconds{0};
   if (topology.nccl.efa) reported.nccl.network_latency = Seconds{kMicro * (topology.nccl.gpu_direct ? 75 : 150)};
   const double between = nccl_between_hop(reported, algorithm, protocol).si;
   double bandwidth = graph_bandwidth(topology) * nccl_bandwidth_share(topology, algorithm, protocol, version);
   double latency = nccl_base_latency(algorithm, protocol).si;
   if (algorithm == NcclAlgorithm::tree) {
     bandwidth = tree_bandwidth(topology, protocol, version);
-    const double size = static_cast<double>(bytes) / 64;
-    const auto step = size < 1 ? -1 : static_cast<int>(std::log2(size));
+    const int step = bytes < 64 ? -1 : log2_below(bytes / 64);
     if (0 <= step && step < 24) bandwidth *= kTreeBySize[index(protocol)][static_cast<std::size_t>(step)];
-    latency += 2 * ((n / nodes - 1) * inside + std::log2(nodes) * between);
+    latency += 2 * ((n / nodes - 1) * inside + levels * between);
     bandwidth *= 0.5;
   } else if (algorithm == NcclAlgorithm::ring) {
     const double overhead = topology.nodes() == 1 ? 0 : kMicro * (protocol == NcclProtocol::simple ? 3 : 1);
@@ -153,7 +156,7 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
     latency *= nccl_plateau(topology, bytes, algorithm, protocol);
     bandwidth *= n / (2 * (n - 1));
   } else if (algorithm == NcclAlgorithm::nvls_tree) {
-    latency += inside + 2 * std::log2(nodes) * between;
+    latency += inside + 2 * levels * between;
     bandwidth = nvls_tree_bandwidth(topology);
   } else {
     latency += inside + (nodes > 1 ? between : 0);
@@ -161,6 +164,20 @@ Seconds estimate(const Topology& topology, std::int64_t bytes, NcclAlgorithm alg
     if (nodes > 1) bandwidth = std::min(bandwidth, topology.nccl.between_bandwidth.si);
   }
   return Seconds{latency + static_cast<double>(bytes) / bandwidth};
+}
+
+/// Parses "2.18" or "2.18.3"; nullopt for anything else.
+std::optional<NcclVersion> version_of(const std::string& text) {
+  unsigned numbers[3] = {};
+  const char *at = text.data(), *const end = at + text.size();
+  for (std::size_t i = 0;; ++at) {
+    const auto read = std::from_chars(at, end, numbers[i]);
+    if (read.ec != std::errc() || numbers[i] > 1000) return std::nullopt;
+    at = read.ptr;
+    ++i;
+    if (at == end) return i < 2 ? std::nullopt : std::optional(NcclVersion{int(numbers[0]), int(numbers[1])});
+    if (*at != '.' || i == 3) return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -176,43 +193,46 @@ std::string_view to_string(NcclProtocol protocol) {
 }
 
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant) {
+  constexpr std::array kAlgorithms{NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls,
+                                   NcclAlgorithm::nvls_tree};
+  constexpr std::array kProtocols{NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple};
+  const auto lower = [](std::string_view text) {
+    std::string out(text);
+    std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return std::tolower(c); });
+    return out;
+  };
   NcclOptions options;
+  bool has_version = false;
   std::istringstream parts(variant);
   for (std::string part; std::getline(parts, part, '/');) {
-    std::transform(part.begin(), part.end(), part.begin(), [](unsigned char c) { return std::tolower(c); });
-    if (part == "ring")
-      options.algorithm = NcclAlgorithm::ring;
-    else if (part == "tree")
-      options.algorithm = NcclAlgorithm::tree;
-    else if (part == "nvls")
-      options.algorithm = NcclAlgorithm::nvls;
-    else if (part == "nvls-tree")
-      options.algorithm = NcclAlgorithm::nvls_tree;
-    else if (part == "any")
+    part = lower(part);
+    const auto* algorithm = std::find_if(kAlgorithms.begin(), kAlgorithms.end(),
+                                         [&](NcclAlgorithm known) { return lower(to_string(known)) == part; });
+    const auto* protocol = std::find_if(kProtocols.begin(), kProtocols.end(),
+                                        [&](NcclProtocol known) { return lower(to_string(known)) == part; });
+    if (algorithm != kAlgorithms.end()) {
+      if (std::exchange(options.algorithm, *algorithm)) return std::nullopt;
+    } else if (protocol != kProtocols.end()) {
+      if (std::exchange(options.protocol, *protocol)) return std::nullopt;
+    } else if (part == "any") {
       options.any_protocol = true;
-    else if (part == "ll")
-      options.protocol = NcclProtocol::ll;
-    else if (part == "ll128")
-      options.protocol = NcclProtocol::ll128;
-    else if (part == "simple")
-      options.protocol = NcclProtocol::simple;
-    else {
-      const char* end = part.data() + part.size();
-      auto at = std::from_chars(part.data(), end, options.version.major);
-      if (at.ec != std::errc() || at.ptr == end || *at.ptr != '.') return std::nullopt;
-      at = std::from_chars(at.ptr + 1, end, options.version.minor);
-      if (at.ec != std::errc() || (at.ptr != end && *at.ptr != '.')) return std::nullopt;
-      int patch = 0;
-      if (at.ptr != end && std::from_chars(at.ptr + 1, end, patch).ptr != end) return std::nullopt;
+    } else if (const auto version = version_of(part); !version || std::exchange(has_version, true)) {
+      return std::nullopt;
+    } else {
+      options.version = *version;
     }
   }
   return options;
 }
 
 std::string nccl_version_note(NcclVersion version) {
-  if (version.major == 2 && 4 <= version.minor && version.minor <= 28) return "";
+  if (version.is_known()) return "";
   return fmt::format("constants of NCCL {}.{} are not known, the nearest known were used", version.major,
                      version.minor);
+}
+
+bool has_nvlink(const NcclMachine& machine) {
+  return machine.inside == NcclMachine::Inside::nvlink_mesh || machine.inside == NcclMachine::Inside::nvlink_switch;
 }
 
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol) {
@@ -234,7 +254,9 @@ Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, Nccl
   const Seconds nic = std::max(Seconds{0}, topology.nccl.network_latency - ring);
   const double hop = algorithm == NcclAlgorithm::nvls_tree ? kNetNvlsTree : hops[index(protocol)];
   if (protocol != NcclProtocol::simple) return Seconds{kMicro * hop} + nic;
-  return Seconds{kMicro * hop} + 2 * nic + topology.nccl.rendezvous;
+  // A rendezvous of the network is the receiver's grant.
+  const Seconds grant = topology.nccl.rendezvous.si > 0 ? topology.nccl.rendezvous : nic;
+  return Seconds{kMicro * hop} + nic + grant;
 }
 
 double nccl_plateau(const Topology& topology, std::int64_t bytes, NcclAlgorithm algorithm, NcclProtocol protocol) {
@@ -276,12 +298,13 @@ double nccl_bandwidth_share(const Topology& topology, NcclAlgorithm algorithm, N
   // Half of the bytes that LL sends are flags. Before 2.18 the tuner counted a quarter. A quarter also holds over TCP,
   // where messages of up to 64 KiB take only one of the sockets that large messages are split over
   // (src/transport/net_socket.cc, MIN_CHUNKSIZE).
-  if (protocol == NcclProtocol::ll) return std::min(version.minor < 18 || topology.nccl.sockets ? 0.25 : 0.5, ceiling);
+  if (protocol == NcclProtocol::ll)
+    return std::min(version.known_minor() < 18 || topology.nccl.sockets ? 0.25 : 0.5, ceiling);
   return protocol == NcclProtocol::ll128 ? 0.92 : 1;
 }
 
-std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
-  std::optional<NcclChoice> best;
+std::vector<NcclChoice> nccl_choices(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
+  std::vector<NcclChoice> choices;
   for (const auto algorithm :
        {NcclAlgorithm::ring, NcclAlgorithm::tree, NcclAlgorithm::nvls, NcclAlgorithm::nvls_tree}) {
     for (const auto protocol : {NcclProtocol::ll, NcclProtocol::ll128, NcclProtocol::simple}) {
@@ -289,11 +312,23 @@ std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t byt
       if (options.protocol ? *options.protocol != protocol : !allowed_by_plugin(topology.nccl, protocol, options))
         continue;
       if (!enabled(topology, algorithm, protocol, options.version)) continue;
-      const NcclChoice choice{algorithm, protocol, estimate(topology, bytes, algorithm, protocol, options.version)};
-      if (!best || choice.estimate < best->estimate) best = choice;
+      choices.push_back({algorithm, protocol, estimate(topology, bytes, algorithm, protocol, options.version)});
     }
   }
-  return best;
+  return choices;
+}
+
+std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options) {
+  const std::vector<NcclChoice> choices = nccl_choices(topology, bytes, options);
+  if (const auto plugins = nccl_plugin_choice(topology, bytes, options.version)) {
+    const auto found = std::find_if(choices.begin(), choices.end(), [&](const NcclChoice& choice) {
+      return choice.algorithm == plugins->first && choice.protocol == plugins->second;
+    });
+    if (!options.algorithm && !options.protocol && found != choices.end()) return *found;
+  }
+  const auto best = std::min_element(choices.begin(), choices.end(),
+                                     [](const NcclChoice& a, const NcclChoice& b) { return a.estimate < b.estimate; });
+  return best == choices.end() ? std::nullopt : std::optional(*best);
 }
 
 }  // namespace ganymede::sim

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sim/collectives/topology.hpp"
 
@@ -14,6 +15,9 @@ namespace ganymede::sim {
 
 struct NcclVersion {
   int major = 2, minor = 28;
+  bool is_known() const { return major == 2 && 4 <= minor && minor <= 28; }
+  /// The minor number of this or the nearest version 2.x.
+  int known_minor() const { return major < 2 ? 0 : major > 2 ? 28 : minor; }
   bool operator==(const NcclVersion&) const = default;
 };
 
@@ -31,7 +35,7 @@ struct NcclOptions {
 };
 
 /// Parses parts in any order that are separated by '/': "", "2.18.3", "2.9.9/ring", "ring/simple", "any". Nullopt for
-/// bad input.
+/// bad input, and for two versions, algorithms or protocols.
 std::optional<NcclOptions> parse_nccl_options(const std::string& variant);
 
 struct NcclChoice {
@@ -40,8 +44,10 @@ struct NcclChoice {
   Seconds estimate;  ///< by the tuner's cost model
 };
 
-/// Returns the enabled choice with the least estimate; nullopt if the forced algorithm or protocol is not enabled on
-/// the machine.
+/// All choices that are enabled on the machine and not excluded by `options`.
+std::vector<NcclChoice> nccl_choices(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
+/// Returns the choice of the network's plugin (nccl_plugin.hpp), else the enabled one with the least estimate; nullopt
+/// if the forced algorithm or protocol is not enabled on the machine.
 std::optional<NcclChoice> choose_nccl(const Topology& topology, std::int64_t bytes, const NcclOptions& options);
 
 /// A note for results if the constants of that version are not known; "" if they are.
@@ -49,12 +55,15 @@ std::string nccl_version_note(NcclVersion version);
 
 // The functions below give costs from the same tables to the schedule that follows a choice.
 
+/// True if NVLinks join the GPUs of a node.
+bool has_nvlink(const NcclMachine& machine);
+
 /// The latency of starting a kernel: 6.6, 14.0 and 8.4 us for a ring with LL, LL128 and Simple.
 Seconds nccl_base_latency(NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The latency of one hop inside a node.
 Seconds nccl_inside_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The latency of one hop between nodes, including the NIC's. Simple pays the NIC's latency twice, because the receiver
-/// first grants a buffer, and the network's rendezvous.
+/// first grants a buffer, or, where the network has one, its rendezvous instead.
 Seconds nccl_between_hop(const Topology& topology, NcclAlgorithm algorithm, NcclProtocol protocol);
 /// The factor by which the tuner multiplies all latencies of a ring with Simple over several nodes, for sizes that fill
 /// its channels; else 1.

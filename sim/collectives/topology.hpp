@@ -29,6 +29,7 @@ struct NcclMachine {
   bool efa = false;                     ///< the network is AWS' EFA
   Seconds inside_latency{0};            ///< of a message between two GPUs of a node
   Seconds rendezvous{0};                ///< what only messages that wait for their receiver add between nodes
+  bool rendezvous_in_tuner = false;     ///< NCCL's tuner counts it; true only for networks with a tuner of their own
   bool operator==(const NcclMachine&) const = default;
 };
 

@@ -213,6 +213,7 @@ class FabricGraph::Builder {
       machine.network_latency = 2 * instance.nic->latency + platform_.fabric.latency;
       if (!instance.nic->gpu_direct && instance.host_link) machine.network_latency += 2 * instance.host_link->latency;
       machine.rendezvous = instance.nic->rendezvous;
+      machine.rendezvous_in_tuner = instance.nic->rendezvous_in_tuner;
       machine.gpu_direct = instance.nic->gpu_direct;
       machine.sockets = instance.nic->transport == platforms::Nic::Transport::tcp;
       if (instance.nic->tcp) machine.socket_connections = instance.nic->tcp->sockets;

@@ -1,7 +1,8 @@
 #include "sim/ledger/energy.hpp"
 
 #include <cassert>
-#include <cmath>
+
+#include "common/random.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -23,7 +24,7 @@ Energy device_energy(const DevicePower& power, double busy, std::int64_t devices
 double capped_clock(const DevicePower& power, Watts cap) {
   assert(cap > power.idle);
   if (cap >= power.peak) return 1;
-  return std::cbrt((cap - power.idle) / (power.peak - power.idle));
+  return portable_exp(portable_log((cap - power.idle) / (power.peak - power.idle)) / 3);
 }
 
 }  // namespace ganymede::sim

@@ -68,14 +68,18 @@ struct ScenarioPool {
   std::optional<Series> prices;           ///< USD per hour for one node.
   std::optional<Series> carbon;           ///< Grams of CO2e per kWh.
 
-  /// The instance type that `pool` names. It is cached on the first call, because runs ask for it at each event.
+  /// The instance type that `pool` names. It is cached, because runs ask for it at each event.
   const platforms::Instance& instance() const {
-    if (!known_instance || known_instance->name != pool.instance) known_instance = &platform->instance(pool.instance);
+    if (known_in != platform || known_instance->name != pool.instance) {
+      known_instance = &platform->instance(pool.instance);
+      known_in = platform;
+    }
     return *known_instance;
   }
   const platforms::Gpu& gpu() const { return platform->gpu_of(instance()); }
 
   mutable const platforms::Instance* known_instance = nullptr;  ///< Read it through instance().
+  mutable std::shared_ptr<const platforms::Platform> known_in;  ///< The platform of known_instance.
 };
 
 /// A link that joins two pools of different places.

@@ -14,13 +14,13 @@
 namespace ganymede::sim {
 namespace {
 
-constexpr double kMost = 1e12;
+constexpr double kMax = 1e12;
 
 double number(std::string_view cell, const std::string& where, const char* what) {
   double value = 0;
   const auto [end, error] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
   if (cell.empty()) throw ConfigError(fmt::format("{}: {} is missing: a gap in the recording", where, what));
-  if (error != std::errc() || end != cell.data() + cell.size() || !(value >= 0 && value <= kMost))
+  if (error != std::errc() || end != cell.data() + cell.size() || !(value >= 0 && value <= kMax))
     throw ConfigError(fmt::format("{}: found \"{}\", expected {} as a number from 0", where, cell, what));
   return value;
 }

@@ -104,6 +104,13 @@ Placement read_placement(const JsonNode& node, const Scenario& scenario) {
   return Placement::component_split;
 }
 
+std::vector<Bytes> read_variables(const JsonNode& node, const Scheme& scheme) {
+  if (!scheme.row->has_servers) node.fail(fmt::format("the scheme {} has no servers to hold variables", scheme.name()));
+  std::vector<Bytes> out;
+  for (const JsonNode& size : node.as_array()) out.push_back(size.as_positive<Bytes>());
+  return out;
+}
+
 int read_backup_workers(const JsonNode& node, const Scenario& scenario) {
   if (scenario.synchronization.mode != Mode::all_reduce) node.fail("backup workers need the mode \"all-reduce\"");
   if (scenario.synchronization.placement != Placement::data_parallel)
@@ -130,8 +137,7 @@ void read_synchronization(const JsonNode& node, Scenario& scenario) {
   sync.scheme = read_scheme(in.required("scheme"));
   if (auto overlap = in.optional("overlap")) sync.overlap = overlap->as_bool();
   if (auto reduction = in.optional("reduction")) read_reduction(*reduction, in.optional("overlap"), sync);
-  if (auto variables = in.optional("variables"))
-    for (const JsonNode& size : variables->as_array()) sync.variables.push_back(size.as_positive<Bytes>());
+  if (auto variables = in.optional("variables")) sync.variables = read_variables(*variables, sync.scheme);
   if (auto compression = in.optional("compression")) compression->as_choice({"none"});
   if (auto placement = in.optional("placement")) sync.placement = read_placement(*placement, scenario);
   if (sync.mode == Mode::async_parameter_server) scenario.servers = choose_servers(in.required("scheme"), scenario);

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::int64_t kMaxSteps = 1'000'000'000'000;  // also of images
 constexpr std::int64_t kMaxBatch = 1 << 24;
+constexpr double kMaxPixels = 1 << 30;  // of an image
 /// How much a stage's length varies if the scenario does not say; an assumption. Published schedules are fixed, but a
 /// stage is prolonged or cut short by how training goes.
 constexpr double kStageVariation = 0.25;
@@ -26,7 +27,7 @@ Dataset read_dataset(const JsonNode& node) {
   dataset.name = in.required("name").as_string();
   dataset.images = in.required("images").as_integer(1, kMaxSteps);
   if (auto bytes = in.optional("bytes_per_image")) dataset.bytes_per_image = bytes->as_number(0, 1e12);
-  if (auto pixels = in.optional("pixels")) dataset.pixels = pixels->as_number(1, 1e12);
+  if (auto pixels = in.optional("pixels")) dataset.pixels = pixels->as_number(1, kMaxPixels);
   in.finish();
   return dataset;
 }

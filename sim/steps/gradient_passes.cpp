@@ -1,7 +1,7 @@
 #include "sim/steps/gradient_passes.hpp"
 
 #include <algorithm>
-#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -11,11 +11,6 @@ namespace {
 using calibration::StepBucket;
 using calibration::StepModel;
 using calibration::StepPhase;
-
-bool is_update(const StepPhase& phase) {
-  const std::size_t at = phase.name.find("update");
-  return at != std::string::npos && (at == 0 || phase.name[at - 1] == '.');
-}
 
 /// True if both buckets hold gradients of one network for the same update.
 bool belong_together(const StepBucket& a, const StepBucket& b) {
@@ -65,7 +60,7 @@ class PassWriter {
   void repeat(std::size_t begin, std::size_t end) {
     for (int number = 1; number < passes_; ++number)
       for (std::size_t phase = begin; phase < end; ++phase)
-        if (pass_.phases[phase].stream == calibration::Stream::compute && !is_update(pass_.phases[phase]))
+        if (pass_.phases[phase].stream == calibration::Stream::compute && !is_update(pass_.phases[phase].name))
           add(phase, number);
   }
   StepModel finish() {
@@ -85,6 +80,11 @@ class PassWriter {
 };
 
 }  // namespace
+
+bool is_update(std::string_view phase) {
+  const std::size_t at = phase.find("update");
+  return at != std::string_view::npos && (at == 0 || phase[at - 1] == '.');
+}
 
 StepModel accumulate(const StepModel& pass, int passes) {
   if (passes == 1) return pass;

@@ -34,6 +34,22 @@ StepSimulator::StepSimulator(const Scenario& scenario, const Configuration& conf
   if (workers() > 1 || scenario.servers.nodes > 0) connect(workloads[layout_.pool_of.front()].central);
 }
 
+/// The share of the gradients that each variable has.
+std::vector<double> StepSimulator::shares_of(const std::vector<Bytes>& variables, Bytes gradients) const {
+  std::vector<double> out;
+  Bytes sum{0};
+  for (const Bytes variable : variables) {
+    sum += variable;
+    out.push_back(variable / gradients);
+  }
+  if (sum > gradients)
+    throw ConfigError(
+        fmt::format("{}: /synchronization/variables: found {:.0f} bytes in all, expected at most the {:.0f} "
+                    "bytes of gradients of a step",
+                    scenario_.file, sum.si, gradients.si));
+  return out;
+}
+
 void StepSimulator::connect(const calibration::StepModel& model) {
   const Synchronization& sync = scenario_.synchronization;
   std::vector<std::int64_t> buckets;
@@ -54,11 +70,14 @@ void StepSimulator::connect(const calibration::StepModel& model) {
                     "expected \"sampled\"",
                     scenario_.file));
   Scheme scheme = sync.scheme;
-  for (const Bytes variable : sync.variables)
-    scheme.variables.push_back(std::min(1.0, variable.si / static_cast<double>(std::max<std::int64_t>(1, weights))));
-  communication_ = std::make_unique<Communication>(std::move(sites), scheme, std::move(buckets), message_, jitter_,
-                                                   sync.placement == Placement::component_split,
-                                                   narrowest_link(scenario_, configuration_));
+  scheme.variables = shares_of(sync.variables, Bytes{static_cast<double>(weights)});
+  try {
+    communication_ = std::make_unique<Communication>(std::move(sites), scheme, std::move(buckets), message_, jitter_,
+                                                     sync.placement == Placement::component_split,
+                                                     narrowest_link(scenario_, configuration_));
+  } catch (const SchemeRefused& refused) {
+    throw ConfigError(fmt::format("{}: /synchronization/scheme: {}", scenario_.file, refused.what()));
+  }
 }
 
 Topology StepSimulator::topology() const {

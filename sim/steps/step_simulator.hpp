@@ -43,6 +43,7 @@ class StepSimulator {
   std::size_t workers() const { return layout_.pool_of.size(); }
   int batches() const { return batches_loaded(scenario_.synchronization, static_cast<int>(workers())); }
   Topology topology() const;
+  std::vector<double> shares_of(const std::vector<Bytes>& variables, Bytes gradients) const;
   void connect(const calibration::StepModel& model);
   double slowest_factor(const calibration::WorkloadModel& workload, const calibration::StepModel& model,
                         Bound bound) const;

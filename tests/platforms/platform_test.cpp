@@ -97,6 +97,9 @@ TEST(Platform, ANicIsGpuDirectWithoutRendezvousUnlessItSaysOtherwise) {
            .nic;
   EXPECT_FALSE(slow.gpu_direct);
   EXPECT_EQ(slow.rendezvous, 7_us);
+  EXPECT_FALSE(slow.rendezvous_in_tuner);
+  const auto tuned = parse(replaced(kLab, R"("latency": "5us")", R"("latency": "5us", "rendezvous_in_tuner": true)"));
+  EXPECT_TRUE(tuned.instance("node").nic->rendezvous_in_tuner);
 }
 
 TEST(Platform, ANicMayBurst) {

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "sim/collectives/host_paths.hpp"
+#include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_cost.hpp"
 #include "sim/collectives/schedule_builders.hpp"
 
@@ -17,8 +18,8 @@ std::optional<std::string> refuse_nccl(const PlanRequest& request) {
   const auto options = parse_nccl_options(request.variant);
   if (!options)
     return fmt::format(
-        "found \"{}\", expected a version, an algorithm (ring, tree, nvls, nvls-tree) and a protocol (LL, LL128, "
-        "Simple, any), as in nccl:2.18.3/ring/simple",
+        "found \"{}\", expected at most one version, algorithm (ring, tree, nvls, nvls-tree) and protocol (LL, LL128, "
+        "Simple, any) each, as in nccl:2.18.3/ring/simple",
         request.variant);
   if (request.collective != Collective::all_reduce &&
       options->algorithm.value_or(NcclAlgorithm::ring) != NcclAlgorithm::ring)
@@ -56,7 +57,7 @@ Schedule plan_nccl(const PlanRequest& request) {
   if (is_trivial(request)) return empty_schedule(request);
   NcclOptions options = *parse_nccl_options(request.variant);
   if (request.collective != Collective::all_reduce) options.algorithm = NcclAlgorithm::ring;
-  const NcclChoice choice = *choose_nccl(request.topology, request.bytes, options);
+  const NcclChoice choice = *bounded_nccl_choice(request, options);
   Schedule schedule = choice.algorithm == NcclAlgorithm::ring ? ring_of(request, choice, options.version)
                                                               : tree_of(request, choice, options.version);
   schedule.set_cost(with_host_limits(request.topology, schedule.lanes(), schedule.cost()));

@@ -88,6 +88,7 @@ extern const AllReduceScheme parameter_server_scheme{
     .variants = "sharded, whole, all or number of servers, and /grpc; asynchronous: dedicated or dedicated/NUMBER",
     .needs = "the mode `async-parameter-server` for `dedicated`",
     .planned_by_default = true,
+    .has_servers = true,
     .plan = plan_parameter_server,
     .refusal = refuse_parameter_server,
     .on_star = parameter_server_on_star,

@@ -3,10 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
 #include "common/errors.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/collectives/nccl_bound.hpp"
 #include "sim/collectives/nccl_tuner.hpp"
 #include "sim/collectives/verify.hpp"
 
@@ -82,7 +84,7 @@ TEST(Nccl, VariantsAreVersionsAndWhatIsForced) {
   EXPECT_EQ(options->version, (NcclVersion{2, 9}));
   EXPECT_EQ(options->algorithm, NcclAlgorithm::ring);
   EXPECT_EQ(options->protocol, NcclProtocol::simple);
-  for (const char* bad : {"2", "2.", "ring/fast", "2.9.9.9", "x.1", "2.9x"})
+  for (const char* bad : {"2", "2.", "ring/fast", "2.9.9.9", "x.1", "2.9x", "ring/LL/simple", "ring/tree", "2.8/2.9"})
     EXPECT_FALSE(parse_nccl_options(bad)) << bad;
 }
 
@@ -162,19 +164,20 @@ Topology hopper(int nodes) {
   return topology;
 }
 
-// A rank sends a chunk to the switch in each round, and gets one from it: chunks + 1 rounds, of which each pays what
-// remains of a hop's latency. Their sum must be the latency of one way up and down, 25 us by the tuner's table.
+// A rank sends a chunk to the switch in each round, and gets one from it: chunks + 1 rounds. They pass in pairs, one up
+// while the other one comes down, so an even number of rounds pays what remains of a hop's latency. Their sum must be
+// the latency of one way up and down, 25 us by the tuner's table.
 TEST(Nccl, LatencyIsPaidByDepthAndNotByChunk) {
   for (const std::int64_t bytes : {std::int64_t{1} << 20, std::int64_t{64} << 20, std::int64_t{8} << 30}) {
     const Schedule nvls = planned(hopper(1), bytes, "nvls");
     const double hop = nvls.cost().inside.si + 3.4e-6 / 2;  // the platform's latency to the switch is half of a pair's
-    EXPECT_NEAR(static_cast<double>(nvls.rounds()) * hop, 25e-6, 1e-9) << bytes;
+    EXPECT_NEAR(static_cast<double>(nvls.rounds() / 2 * 2) * hop, 25e-6, 1e-9) << bytes;
   }
   // Trees: the hops of the longest way up and down. Seven of 4 us (the platform's 3.4 and 0.6 of the table) on one
   // node.
   const Schedule tree = planned(a100(1), 64 << 20, "tree/simple");
   const double chunks = static_cast<double>(tree.rounds()) - 13;
-  EXPECT_NEAR(tree.cost().inside.si * (14 + chunks - 1), 14 * 0.6e-6, 1e-9);
+  EXPECT_NEAR(tree.cost().inside.si * (14 + 2 * std::floor((chunks - 1) / 2)), 14 * 0.6e-6, 1e-9);
 }
 
 // Each GPU sends its bytes to the switch and an eighth to all others, and receives as much.
@@ -243,8 +246,93 @@ TEST(Nccl, OnlySimpleWaitsForTheReceiver) {
   const Seconds ll = between("ring/ll"), simple = between("ring/simple");
   topology.nccl.rendezvous = 400_us;  // which is part of the path
   EXPECT_NEAR((between("ring/ll") - ll).si, -400e-6, 1e-12);
-  EXPECT_NEAR((between("ring/simple") - simple).si, 0, 1e-12);
+  // The grant takes the rendezvous instead of the network's latency beyond the 2.7 us of a hop with LL.
+  EXPECT_NEAR((between("ring/simple") - simple).si, -1.4 * (topology.nccl.network_latency.si - 2.7e-6), 1e-12);
   EXPECT_FALSE(choose_nccl(topology, 1 << 20, *parse_nccl_options("ll128")));
+}
+
+TEST(Nccl, TheTunerKnowsARendezvousOnlyWhereTheNetworkBringsATuner) {
+  Topology topology = hopper(2);
+  topology.nccl.rendezvous = 400_us;
+  EXPECT_EQ(choice(topology, 16 << 20).protocol, NcclProtocol::simple);
+  topology.nccl.rendezvous_in_tuner = true;
+  EXPECT_EQ(choice(topology, 16 << 20).protocol, NcclProtocol::ll);
+}
+
+// Four GPUs on PCIe, two channels, 5.7 us a hop: a slice of 1 MiB / 4 ranks / 2 takes 10.9 us at 12 GB/s, which hides
+// two thirds of the latency; one of 64 KiB / 8 takes 0.7 us, which it hides.
+TEST(Nccl, OverPcieTheBytesOfASliceHideLatency) {
+  Topology topology = clustered(4, 4);
+  topology.nccl = {NcclMachine::Generation::volta, NcclMachine::Inside::pcie, 12_GB_per_s};
+  topology.nccl.inside_latency = 5.7_us;
+  const auto cost = [&](std::int64_t bytes) { return planned(topology, bytes, "ring/simple").cost(); };
+  EXPECT_NEAR(cost(1 << 20).inside.si, -5.7e-6 * 2 / 3, 1e-12);
+  EXPECT_NEAR(cost(1 << 20).start.si, (8.4 + 5.7 * 2 / 3) * 1e-6, 1e-12);
+  EXPECT_NEAR(cost(64 << 10).inside.si, -(64 << 10) / 8 / 12e9, 1e-12);
+  EXPECT_NEAR(planned(topology, 1 << 20, "ring/ll").cost().inside.si, (1.0 - 5.7) * 1e-6, 1e-12);
+  topology.nccl.inside = NcclMachine::Inside::nvlink_mesh;
+  EXPECT_NEAR(cost(1 << 20).inside.si, 0, 1e-12);
+}
+
+// Each further pass takes all latencies again, in proportion to its bytes.
+TEST(Nccl, AByteMoreThanAPassCostsNoWholePass) {
+  const Topology topology = two_nodes(NcclMachine::Generation::volta);
+  const std::int64_t pass = std::int64_t{32768} * 2 * nccl_channels(topology);
+  const auto hop = [&](std::int64_t bytes) {
+    return (topology.nccl.network_latency + planned(topology, bytes, "ring/ll").cost().between).si;
+  };
+  EXPECT_NEAR(2 * hop(pass + 1) / hop(pass), 1, 1e-4);
+  EXPECT_NEAR(hop(2 * pass) / hop(pass), 1, 1e-9);
+}
+
+TEST(Nccl, EfasPluginChoosesOnP5) {
+  const auto chosen = [](int nodes, int nics, std::int64_t bytes, const char* variant = "") {
+    Topology topology = hopper(nodes);
+    topology.nccl.efa = true;
+    topology.nccl.nics = nics;
+    const NcclChoice made = choice(topology, bytes, variant);
+    return std::string(to_string(made.algorithm)) + " " + std::string(to_string(made.protocol));
+  };
+  EXPECT_EQ(chosen(2, 32, 30 << 20), "tree LL128");
+  EXPECT_EQ(chosen(2, 32, (30 << 20) + 1), "nvls-tree Simple");
+  EXPECT_EQ(chosen(4, 32, 36 << 20), "tree LL128");
+  EXPECT_EQ(chosen(4, 32, (36 << 20) + 1), "ring LL128");
+  EXPECT_EQ(chosen(8, 32, std::int64_t{2} << 30), "ring LL128");
+  EXPECT_EQ(chosen(8, 32, std::int64_t{4} << 30), "ring Simple");
+  EXPECT_EQ(chosen(2, 16, 192 << 10), "tree LL");
+  EXPECT_EQ(chosen(2, 16, 20 << 20), "ring LL128");
+  EXPECT_EQ(chosen(2, 16, 1 << 30), "nvls-tree Simple");
+  EXPECT_EQ(chosen(4, 16, 1 << 30), "ring Simple");
+  // Between 36 MiB at 32 ranks and 112 MiB at 64 ranks, in logarithms: 51.9 MiB at 40 ranks.
+  EXPECT_EQ(chosen(5, 32, 48 << 20), "tree LL128");
+  EXPECT_EQ(chosen(5, 32, 60 << 20), "ring LL128");
+  EXPECT_EQ(chosen(2, 32, 16 << 20, "ring/simple"), "ring Simple");
+  EXPECT_EQ(chosen(2, 32, 16 << 20, "2.18"), chosen(2, 8, 16 << 20, "2.18"));
+}
+
+// The tuner knows nothing of a rendezvous, nor that EFA before Hopper's instances is slow in messages below 1 MiB.
+TEST(Nccl, NoChoiceIsSlowerThanAnotherBeyondTheBound) {
+  Topology waiting = hopper(2);
+  waiting.nccl.rendezvous = 5_ms;
+  int bounded = 0;
+  for (Topology topology :
+       {a100(2), a100(5), a100(32), hopper(2), hopper(16), waiting, two_nodes(NcclMachine::Generation::volta)})
+    for (const bool efa : {false, true}) {
+      topology.nccl.efa = efa;
+      for (std::int64_t bytes = 8; bytes <= std::int64_t{8} << 30; bytes *= 4) {
+        const PlanRequest request{topology, bytes, Collective::all_reduce, ""};
+        const NcclOptions options;
+        const auto expected = [&](const NcclChoice& one) { return nccl_expected_time(request, one, options.version); };
+        const NcclChoice tuners = *choose_nccl(topology, bytes, options),
+                         taken = *bounded_nccl_choice(request, options);
+        for (const NcclChoice& other : nccl_choices(topology, bytes, options))
+          EXPECT_LE(expected(taken).si, 2.5 * expected(other).si) << bytes;
+        const bool same = taken.algorithm == tuners.algorithm && taken.protocol == tuners.protocol;
+        EXPECT_TRUE(same || expected(tuners).si > 2.5 * expected(taken).si) << bytes;
+        bounded += !same;
+      }
+    }
+  EXPECT_GT(bounded, 0);
 }
 
 TEST(Nccl, LlGoesInPassesOfItsBuffer) {

@@ -102,5 +102,26 @@ TEST(ParameterServers, OfAsynchronousTrainingKnowNoGrpc) {
   EXPECT_THROW(parameter_servers(parse_scheme("parameter-server:2/grpc"), flat(4)), ConfigError);
 }
 
+// Servers hold equal parts, so the node with the most of them receives ceil(k / 4) / k of the bytes from each of the
+// other three nodes: two fifths with 5 servers on 4 nodes, a quarter with 4, 8 or 16.
+TEST(ParameterServers, TheFullestNodeReceivesItsServersShare) {
+  const Topology topology = clustered(32, 8);
+  constexpr std::int64_t kBytes = 16 * 5 * 1024;
+  for (const int servers : {4, 5, 8, 16}) {
+    const Schedule schedule = parse_scheme("hierarchical-parameter-server:" + std::to_string(servers))
+                                  .plan({topology, kBytes, Collective::all_reduce, ""});
+    std::vector<std::int64_t> received(4);
+    std::vector<Transfer> transfers;
+    for (std::int64_t round = 0; round < schedule.rounds(); ++round) {
+      schedule.round(round, transfers);
+      for (const Transfer& one : transfers)
+        if (one.reduce && topology.node_of(one.source) != topology.node_of(one.destination))
+          received[static_cast<std::size_t>(topology.node_of(one.destination))] += one.length;
+    }
+    EXPECT_EQ(*std::max_element(received.begin(), received.end()), 3 * ((servers + 3) / 4) * (kBytes / servers))
+        << servers;
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::sim

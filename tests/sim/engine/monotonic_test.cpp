@@ -83,5 +83,32 @@ TEST_P(Monotonic, MoreBandwidthIsNeverSlowerAndMoreLatencyNeverFaster) {
   EXPECT_GE(served, 10 * 3 * 5);  // at least ten schemes
 }
 
+// Trees send more chunks as sizes rise, and rings with LL more passes. Neither may make a larger size faster; that a
+// limited number of chunks is planned shows in some tenths of a percent. Simple and LL128 halve their chunks for small
+// sizes, which costs more.
+TEST_P(Monotonic, MoreBytesAreNeverFasterByTheSameAlgorithmAndProtocol) {
+  const platforms::Platform platform =
+      platform_of(filled(GetParam().node, "10GB/s", "5us"), filled(GetParam().fabric, "10GB/s", "5us"), kFreeAdding);
+  const FabricGraph fabric(platform, platform.instance("node"), GetParam().nodes, platform.instance("node").gpus);
+  const std::map<std::string, double> tolerances = {
+      {"ring/ll", 0.005}, {"ring/simple", 1e-9}, {"tree/ll", 0.005}, {"tree/ll128", 0.02}, {"tree/simple", 0.1}};
+  int served = 0;
+  for (const auto& [variant, tolerance] : tolerances) {
+    double before = 0;
+    for (const std::int64_t bytes : {1, 8, 1000, 4096, 4097, 8192, 8193, 20'000, 65'536, 65'537, 131'073, 262'144,
+                                     262'145, 1 << 20, (1 << 20) + 1, 5'000'000, 16 << 20, 100'000'000}) {
+      const PlanRequest request{fabric.topology(), bytes, Collective::all_reduce, variant};
+      const Scheme scheme = parse_scheme("nccl:" + variant);
+      if (find_scheme("nccl").why_not(request)) break;
+      const double time =
+          finish(Engine::folded, fabric, scheme.plan({fabric.topology(), bytes, Collective::all_reduce, ""}));
+      EXPECT_GE(time, before * (1 - tolerance)) << variant << ", " << bytes << " bytes";
+      before = time;
+      ++served;
+    }
+  }
+  EXPECT_TRUE(served > 0 || std::string(GetParam().name) == "torus");
+}
+
 }  // namespace
 }  // namespace ganymede::sim

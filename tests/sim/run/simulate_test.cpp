@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/errors.hpp"
 #include "scenario_files.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -134,6 +136,17 @@ TEST_P(OnAStar, EachNodeIsBilled) {
 
 INSTANTIATE_TEST_SUITE_P(Nodes, OnAStar, testing::Values(2, 4, 8));
 
+TEST(Simulate, ASchemeThatCannotServeTheWorkersIsAnErrorWithItsPlace) {
+  const ScenarioFiles files;
+  const auto refusal = [&](const nlohmann::json& synchronization) {
+    const Scenario scenario = files.load(ScenarioFiles::with("/synchronization", synchronization));
+    return message_of<ConfigError>([&] { simulate(scenario); });
+  };
+  EXPECT_THAT(refusal({{"scheme", "torus"}}), HasSubstr("scenario.json: /synchronization/scheme: scheme torus on"));
+  EXPECT_THAT(refusal({{"scheme", "parameter-server"}, {"variables", {"1TB"}}}),
+              HasSubstr("scenario.json: /synchronization/variables: found 1000000000000 bytes in all, expected"));
+}
+
 TEST(Simulate, UnusedGpusOfARentedInstanceAreIdleAndPaidFor) {
   Json content = ScenarioFiles::basic();
   content["platform"] = {{"catalog", "lab.json"}, {"instance", "four"}, {"gpus_per_node", 1}};
@@ -164,7 +177,7 @@ TEST(Simulate, AnotherDeviceIsBoundedByTheRoofline) {
   EXPECT_NEAR(number(run, "/time/interval_s/0"), kBoot + kSteps * kUnits * 50e-6, 1e-6);
   EXPECT_NEAR(number(run, "/time/interval_s/1"), kBoot + kSteps * high, 1e-6);
   EXPECT_EQ(run["provenance"]["inputs"], "transferred");
-  EXPECT_THAT(run["provenance"]["steps"].get<std::string>(), testing::HasSubstr("roofline"));
+  EXPECT_THAT(run["provenance"]["steps"].get<std::string>(), HasSubstr("roofline"));
   EXPECT_FALSE(run["provenance"]["warnings"].empty());
 }
 

@@ -117,7 +117,10 @@ TEST_F(ScenarioErrors, Decoders) {
 }
 
 TEST_F(ScenarioErrors, VariablesAndInterference) {
-  EXPECT_THAT(with("/synchronization/variables", Json{"8.2MB", "0B"}), StartsWith("/synchronization/variables/1: "));
+  EXPECT_EQ(with("/synchronization/variables", Json{"8.2MB"}),
+            "/synchronization/variables: the scheme ring has no servers to hold variables");
+  EXPECT_THAT(with("/synchronization", Json{{"scheme", "parameter-server"}, {"variables", {"8.2MB", "0B"}}}),
+              StartsWith("/synchronization/variables/1: "));
   EXPECT_THAT(with("/synchronization/interference", 1), StartsWith("/synchronization/interference: found 1"));
 }
 

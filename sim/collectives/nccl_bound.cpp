@@ -1,0 +1,77 @@
+#include "sim/collectives/nccl_bound.hpp"
+
+#include <algorithm>
+
+#include "sim/collectives/host_paths.hpp"
+#include "sim/collectives/nccl_cost.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+/// How many times as long as the fastest choice the tuner's own may take. The worst misjudgement that a log shows: LL
+/// took 1,434 us for 1 MiB between two GPUs over EFA where Simple took 1,099 us for 2 MiB and is expected to take 600
+/// us for 1 MiB (eks_2_efa in bench/nccl_logs.py).
+constexpr double kMisjudgement = 2.5;
+
+/// The time of bytes on links of that rate, which are all of a node's or a GPU's, each message limited to `flow`, with
+/// so many lanes side by side.
+Seconds time_on(Bytes wire, BytesPerSecond rate, BytesPerSecond flow, int lanes) {
+  const BytesPerSecond all = std::min(rate, static_cast<double>(lanes) * flow);
+  return all.si > 0 ? wire / all : Seconds{0};
+}
+
+Seconds above_zero(Seconds time) { return std::max(Seconds{0}, time); }
+
+Seconds expected_ring(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
+  const Topology& topology = request.topology;
+  const NcclMachine& machine = topology.nccl;
+  const int lanes = std::max(1, topology.rails);
+  const ProtocolCost cost = with_host_limits(topology, lanes, nccl_ring_cost(request, choice, version, lanes));
+  const double ranks = topology.ranks, hops = 2 * (ranks - 1), crossings = hops * topology.nodes() / ranks;
+  const Bytes wire{cost.wire * hops / ranks * static_cast<double>(request.bytes)};
+  const double passes = static_cast<double>(nccl_passes(request, choice));
+  const Seconds latency = (hops - crossings) * above_zero(machine.inside_latency + cost.inside) +
+                          crossings * above_zero(machine.network_latency + machine.rendezvous + cost.between);
+  return cost.start + passes * latency +
+         std::max(time_on(wire, machine.inside_bandwidth, cost.flow_inside, lanes),
+                  time_on(wire, machine.between_bandwidth, cost.flow_between, lanes));
+}
+
+Seconds expected_tree(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
+  const Topology& topology = request.topology;
+  const NcclMachine& machine = topology.nccl;
+  const NcclPipeline pipeline = nccl_pipeline(request, choice);
+  const bool switches = choice.algorithm != NcclAlgorithm::tree;
+  const int lanes = 2 * (switches ? topology.gpus_per_node : std::max(1, topology.rails));
+  const ProtocolCost cost =
+      with_host_limits(topology, lanes, nccl_tree_cost(request, choice, version, pipeline, lanes));
+  // An inner node of a double tree has two children, except between two nodes.
+  const double through_nics = topology.nodes() == 2 ? 1 : 2;
+  const double filled = 1 + pipeline.filling / static_cast<double>(pipeline.chunks);
+  const Bytes wire{cost.wire * filled * static_cast<double>(request.bytes)};
+  const BytesPerSecond inside = switches ? nccl_switch_rate(topology) : machine.inside_bandwidth;
+  return cost.start + pipeline.way +
+         std::max(time_on(wire, inside, cost.flow_inside, lanes),
+                  time_on(through_nics * wire, machine.between_bandwidth, through_nics * cost.flow_between, lanes));
+}
+
+}  // namespace
+
+Seconds nccl_expected_time(const PlanRequest& request, const NcclChoice& choice, NcclVersion version) {
+  return choice.algorithm == NcclAlgorithm::ring ? expected_ring(request, choice, version)
+                                                 : expected_tree(request, choice, version);
+}
+
+std::optional<NcclChoice> bounded_nccl_choice(const PlanRequest& request, const NcclOptions& options) {
+  const std::optional<NcclChoice> chosen = choose_nccl(request.topology, request.bytes, options);
+  if (!chosen || request.topology.nodes() == 1) return chosen;
+  const auto expected = [&](const NcclChoice& choice) { return nccl_expected_time(request, choice, options.version); };
+  NcclChoice fastest = *chosen;
+  Seconds least = expected(*chosen);
+  const Seconds limit = least / kMisjudgement;
+  for (const NcclChoice& other : nccl_choices(request.topology, request.bytes, options))
+    if (const Seconds time = expected(other); time < least) least = time, fastest = other;
+  return least < limit ? fastest : *chosen;
+}
+
+}  // namespace ganymede::sim
