@@ -6,8 +6,8 @@ namespace ganymede::calibration {
 namespace {
 
 // The range of the fixed part, and what else a published figure is off. The interval then holds 93 to 100 % of the
-// pairs of each set that kFixedPerNetwork_s is fitted to, and seven of eight of StyleGAN2-ADA's.
-constexpr double kLeastFixed = 0.25, kMostFixed = 8;
+// pairs of each set that kFixedPerNetwork_s is fitted to, and seven of eight of StyleGAN2-ADA's, which is not.
+constexpr double kMinFixed = 0.25, kMaxFixed = 8;
 constexpr double kRepeat = 0.05;
 
 }  // namespace
@@ -19,7 +19,7 @@ StepAtBatch step_at_batch(double measured_s, double ratio, int networks, double 
     const double share = fixed_s / (fixed_s + measured_s);
     return std::max(measured_s * (share + (1 - share) * ratio), std::min(launch_s, measured_s));
   };
-  const double least = with_fixed(kLeastFixed), most = with_fixed(kMostFixed);
+  const double least = with_fixed(kMinFixed), most = with_fixed(kMaxFixed);
   return {with_fixed(1), std::min(least, most) / (1 + kRepeat), std::max(least, most) * (1 + kRepeat)};
 }
 

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "calibration/gpu_transfer.hpp"
+#include "calibration/kernel_workload.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/random.hpp"
@@ -187,13 +188,42 @@ void warn_of_impossible_times(WorkloadModel& workload, const traces::StepTrace& 
         trace.device.name, to_string(trace.device.fp32), to_string(trace.device.memory_bandwidth), names));
 }
 
+/// Replaces the times of the compute stream by those of the kernels.
+void apply_kernel_times(WorkloadModel& workload, const KernelTimes& times) {
+  for (StepPhase& phase : workload.central.phases) {
+    const auto found = times.phases.find(phase.name);
+    if (phase.stream != Stream::compute || found == times.phases.end()) continue;
+    phase.device_s = {found->second.device_s};
+    phase.gap_s = {found->second.idle_s};
+    phase.host_s = {std::min(found->second.host_s, found->second.device_s)};
+  }
+  workload.central.tail_s = {times.tail_s};
+  workload.provenance = times.provenance;
+  workload.rule = times.rule;
+  workload.warnings = times.warnings;
+}
+
 /// The model with all times of the compute stream multiplied by a factor.
 StepModel scaled(StepModel model, double factor) {
   for (StepPhase& phase : model.phases)
     if (phase.stream == Stream::compute)
-      for (auto* times : {&phase.device_s, &phase.host_s})
+      for (auto* times : {&phase.device_s, &phase.host_s, &phase.gap_s})
         for (double& time : *times) time *= factor;
+  for (double& time : model.tail_s) time *= factor;
   return model;
+}
+
+WorkloadModel workload_of_kernels(const traces::StepTrace& trace, const traces::TraceBatch& batch, StepModel step,
+                                  const KernelTimes& times) {
+  WorkloadModel workload;
+  workload.central = std::move(step);
+  apply_kernel_times(workload, times);
+  workload.low = scaled(workload.central, 1 / times.factor);
+  workload.high = scaled(workload.central, times.factor);
+  workload.worker_variation = default_worker_variation(trace.software);
+  add_batch_fit(workload, batch);
+  check_bucket_bytes(workload, trace, batch);
+  return workload;
 }
 
 }  // namespace
@@ -203,9 +233,10 @@ bool in_sequence(const traces::TracePhase& phase, const traces::TraceBatch& batc
 }
 
 std::string_view to_string(Provenance provenance) {
-  return provenance == Provenance::measured      ? "measured"
-         : provenance == Provenance::transferred ? "transferred"
-                                                 : "datasheet";
+  return provenance == Provenance::measured       ? "measured"
+         : provenance == Provenance::transferred  ? "transferred"
+         : provenance == Provenance::kernel_model ? "kernel model"
+                                                  : "datasheet";
 }
 
 // TF32 runs on the tensor cores at half their 16-bit rate (A100: 156 of 312 TFLOP/s, H100: 495 of 990).
@@ -255,11 +286,13 @@ WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::Tr
 
 WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                    const platforms::Gpu& target, const platforms::Link* host_link) {
+  if (const auto times = kernel_times(trace, batch, target))
+    return workload_of_kernels(trace, batch, roofline_model(trace, batch, target, host_link, kLow), *times);
   const bool work = std::any_of(batch.phases.begin(), batch.phases.end(), [](const traces::TracePhase& phase) {
     return phase.stream == "compute" && phase.flops > 0;
   });
   WorkloadModel workload;
-  const bool counted = trace.software.backend == traces::kRooflineBackend;
+  const bool counted = traces::is_counted(trace.software);
   workload.provenance = counted ? Provenance::datasheet : Provenance::transferred;
   const std::string how = counted ? fmt::format("counted from the layers of {}, on {}", trace.model, target.name)
                                   : fmt::format("transferred from {} to {}", trace.device.name, target.name);

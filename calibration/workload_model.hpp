@@ -15,8 +15,9 @@ namespace ganymede::calibration {
 
 enum class Provenance {
   measured,
-  transferred,  ///< measured on another device and carried over
-  datasheet,    ///< work counted from layers, times from data sheets: nothing was measured
+  transferred,   ///< measured on another device and carried over
+  kernel_model,  ///< predicted kernel by kernel: nothing of this training was measured
+  datasheet,     ///< work counted from layers, times from data sheets: nothing was measured
 };
 std::string_view to_string(Provenance provenance);
 
@@ -58,13 +59,15 @@ inline FlopsPerSecond peak_rate(const traces::StepTrace& trace, const platforms:
 
 /// The model of `batch` carried over to `target`.
 ///
-/// Between two GPUs, or two CPUs, each phase's measured time changes with the rates that trainings reach on both
-/// (gpu_transfer.hpp). Otherwise, and for lists of layers, a phase takes the longest of: launching its kernels, its
-/// FLOPs at a share of the target's peak, and its memory traffic at a share of the target's bandwidth; `low` uses the
-/// full peak and bandwidth, which no kernel exceeds, and `high` adds the three times at poor shares. The jitter of the
-/// recording machine is not carried over, and the target's is unknown: workers differ by default_worker_variation().
-/// Reading a batch keeps its measured host time and happens in advance, as does its copy over `host_link`, if there is
-/// one (null: none).
+/// Where the trace lists kernels and the target is a GPU of known multiprocessors, a phase takes the time of its
+/// kernels (kernel_workload.hpp); those that a profiler measured on another such GPU keep their residuals. Otherwise,
+/// between two GPUs or two CPUs, each phase's measured time changes with the rates that trainings reach on both
+/// (gpu_transfer.hpp). Otherwise, and for lists of layers without kernels, a phase takes the longest of: launching its
+/// kernels, its FLOPs at a share of the target's peak, and its memory traffic at a share of the target's bandwidth;
+/// `low` uses the full peak and bandwidth, which no kernel exceeds, and `high` adds the three times at poor shares. The
+/// jitter of the recording machine is not carried over, and the target's is unknown: workers differ by
+/// default_worker_variation(). Reading a batch keeps its measured host time and happens in advance, as does its copy
+/// over `host_link`, if there is one (null: none).
 WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                    const platforms::Gpu& target, const platforms::Link* host_link);
 

@@ -15,6 +15,7 @@
   ROW(plan) \
   ROW(learn) \
   ROW(allreduce) \
+  ROW(kernels) \
   ROW(import) \
   ROW(report) \
   ROW(export) \

@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
+#include "calibration/kernel_workload.hpp"
 #include "calibration/workload_model.hpp"
 #include "cli/command.hpp"
 #include "cli/layer_lists.hpp"
@@ -24,7 +26,7 @@ struct LayerOptions {
   std::vector<int> batches = {16};
 };
 
-std::string report_of(const traces::LayerList& list, const traces::StepTrace& trace) {
+std::string report_of(const traces::LayerList& list, const traces::StepTrace& trace, const std::string& how) {
   std::string out = fmt::format("{}{}\n\n", list.name, list.source.empty() ? "" : ": " + list.source);
   report::Table networks({"network", ">copies", ">parameters", ">GFLOP an image, forward", ">kernels", "output"});
   for (const auto& [name, network] : list.networks) {
@@ -48,10 +50,32 @@ std::string report_of(const traces::LayerList& list, const traces::StepTrace& tr
   for (const auto& [kind, bytes] : batch.memory_bytes) memory += bytes;
   return out + phases.text(remark_width()) +
          fmt::format(
-             "\nmemory at batch {}: about {} (as PyTorch saves activations; nothing recomputed, no workspace). Times "
-             "are a roofline's on the data "
-             "sheet of {}: nothing was measured, and no device reaches them.\n",
-             batch.batch, to_string(Bytes{memory}), trace.device.name.substr(0, trace.device.name.find(' ')));
+             "\nmemory at batch {}: about {} (as PyTorch saves activations; nothing recomputed, no workspace). {}\n",
+             batch.batch, to_string(Bytes{memory}), how);
+}
+
+/// Gives the phases of each batch size the times of their kernels on the GPU, one after the other. Returns how, in
+/// words for people; without the number of its multiprocessors they keep the times of the roofline.
+std::string time_by_kernels(traces::StepTrace& trace, const platforms::Gpu& gpu) {
+  std::string how = fmt::format(
+      "Times are a roofline's on the data sheet of {}: nothing was measured, and no device reaches them.", gpu.name);
+  for (traces::TraceBatch& batch : trace.batches) {
+    const auto times = calibration::kernel_times(trace, batch, gpu);
+    if (!times) return how;
+    double now = 0;
+    for (traces::TracePhase& phase : batch.phases) {
+      phase.start_s = {now};
+      if (const auto found = times->phases.find(phase.name); found != times->phases.end()) {
+        phase.seconds = {found->second.device_s + found->second.idle_s};
+        phase.host_s = {std::min(found->second.host_s, phase.seconds[0])};
+      }
+      now += phase.seconds[0];
+    }
+    batch.wall_s = {now};
+    how = "Times are a prediction, nothing was measured: " + times->rule + ".";
+  }
+  trace.device.name = gpu.name + " by kernel model";
+  return how;
 }
 
 void import_layers(const LayerOptions& options, Shared& shared) {
@@ -59,9 +83,10 @@ void import_layers(const LayerOptions& options, Shared& shared) {
   keep_input(shared, options.list);
   traces::LayerList list = load_layer_list(options.list);
   if (!options.precision.empty()) list.precision = options.precision;
-  const traces::StepTrace trace =
-      traces::trace_of(list, options.batches, roofline_device(options.catalog, options.gpu, list.precision));
-  remark(shared, report_of(list, trace));
+  const platforms::Gpu gpu = catalog_gpu(options.catalog, options.gpu);
+  traces::StepTrace trace = traces::trace_of(list, options.batches, roofline_device(gpu, list.precision));
+  const std::string how = time_by_kernels(trace, gpu);
+  remark(shared, report_of(list, trace, how));
   emit(shared, traces::write_step_trace(trace));
 }
 
@@ -80,19 +105,20 @@ traces::LayerList load_layer_list(const std::string& name) {
                                 name, list_of(known), close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
-traces::RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu_name,
-                                       const std::string& precision) {
+platforms::Gpu catalog_gpu(const std::string& catalog, const std::string& gpu_name) {
   const platforms::Platform platform = platforms::load_catalog(catalog, ".");
   std::vector<std::string> names;
   for (const platforms::Gpu& gpu : platform.gpus) {
-    if (gpu.name == gpu_name) {
-      return {gpu.name, calibration::peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
-    }
+    if (gpu.name == gpu_name) return gpu;
     names.push_back(gpu.name);
   }
   const auto close = nearest(gpu_name, names);
   throw ConfigError(fmt::format("--gpu {}: not in the catalog {}; it has {}{}", gpu_name, platform.name, list_of(names),
                                 close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+traces::RooflineDevice roofline_device(const platforms::Gpu& gpu, const std::string& precision) {
+  return {gpu.name, calibration::peak_rate(precision, gpu), gpu.memory_bandwidth, gpu.launch, gpu.memory};
 }
 
 namespace {
@@ -130,8 +156,9 @@ Command import_layers_command() {
               "  ganymede plan --trace stylegan2.json --images 25000000 --deadline 200h --budget 5000USD\n"
               "  ganymede import layers model.json --batch 32 --gpu A100-40GB -o model-trace.json\n",
           .about =
-              "Counts FLOPs, bytes, kernels and gradient buckets of each phase. Times are estimates from a data\n"
-              "sheet (a roofline), and every result says so. Lists that come with the program: biggan, cyclegan,\n"
+              "Counts FLOPs, bytes, kernels and gradient buckets of each phase. Times are predicted from the\n"
+              "kernels' shapes and a data sheet, and every result says so. Lists that come with the program: biggan, "
+              "cyclegan,\n"
               "pix2pix, resnet50, stylegan2, vae.",
           .declare = declare_import_layers};
 }

@@ -20,7 +20,7 @@ namespace {
 
 struct ProfilerFlags {
   std::vector<std::string> files;
-  std::string catalog = "aws", gpu, model = "model", layers, precision = "fp32";
+  std::string catalog = "aws", gpu, model = "model", layers, precision;
   int batch = 0;
   std::int64_t parameters = 0;
 };
@@ -64,8 +64,11 @@ void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
   options.batch = flags.batch;
   options.model = flags.model;
   options.parameters = flags.parameters;
-  options.device = roofline_device(flags.catalog, flags.gpu, flags.precision);
   if (!flags.layers.empty()) options.layers = load_layer_list(flags.layers);
+  const std::string precision = !flags.precision.empty() ? flags.precision
+                                : options.layers         ? options.layers->precision
+                                                         : "fp32";
+  options.device = roofline_device(catalog_gpu(flags.catalog, flags.gpu), precision);
   std::vector<traces::ProfilerEvents> ranks;
   std::vector<traces::ProfilerImport> imports;
   constexpr std::int64_t kMebibyte = 1 << 20;
@@ -85,7 +88,7 @@ void run_import_profiler(const ProfilerFlags& flags, Shared& shared) {
     }));
     before += now;
     imports.push_back(traces::import_profiler(ranks.back(), options));
-    imports.back().trace.precision = flags.precision;
+    imports.back().trace.precision = precision;
     ranks.back().gpu.clear();
     ranks.back().gpu.shrink_to_fit();
   }
@@ -108,16 +111,18 @@ void declare_import_profiler(CLI::App& command, Shared& shared) {
       ->check(suggest("@providers @files"))
       ->capture_default_str();
   command.add_option("--model", flags->model, "name of the model")->capture_default_str();
-  command.add_option("--precision", flags->precision, "precision of the recorded products")
-      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}))
-      ->capture_default_str();
+  command
+      .add_option("--precision", flags->precision,
+                  "precision of the recorded products; default: that of --layers, or fp32")
+      ->check(CLI::IsMember({"fp32", "tf32", "bf16", "fp16"}));
   command
       .add_option("--parameters", flags->parameters,
                   "number of trainable parameters; needed if the trace has no all-reduce")
       ->check(positive_integer());
   command
-      .add_option("--layers", flags->layers,
-                  "list of layers from which FLOPs are counted; without it no other GPU can be predicted")
+      .add_option(
+          "--layers", flags->layers,
+          "list of layers: FLOPs are counted, and each layer keeps its residual against the kernel model on other GPUs")
       ->check(suggest("@layers @files"));
   add_output(command, shared);
   command.callback([flags, &shared] { run_import_profiler(*flags, shared); });

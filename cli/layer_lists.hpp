@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "platforms/platform.hpp"
 #include "traces/layer_list.hpp"
 
 namespace ganymede::cli {
@@ -11,9 +12,10 @@ namespace ganymede::cli {
 /// nearest name if there is no such list.
 traces::LayerList load_layer_list(const std::string& name);
 
-/// Returns the data sheet of a GPU of a catalog, with its peak rate at that precision. Throws ConfigError with the
-/// nearest name if the catalog has no such GPU.
-traces::RooflineDevice roofline_device(const std::string& catalog, const std::string& gpu,
-                                       const std::string& precision);
+/// Returns a GPU of a catalog. Throws ConfigError with the nearest name if the catalog has no such GPU.
+platforms::Gpu catalog_gpu(const std::string& catalog, const std::string& gpu);
+
+/// Returns the GPU's data sheet, with its peak rate at that precision.
+traces::RooflineDevice roofline_device(const platforms::Gpu& gpu, const std::string& precision);
 
 }  // namespace ganymede::cli

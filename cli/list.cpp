@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "calibration/kernels/gpu_sheets.hpp"
 #include "cli/command.hpp"
 #include "cli/names.hpp"
 #include "cli/terminal.hpp"
@@ -96,14 +97,27 @@ Rows markets() {
   return rows;
 }
 
+Rows gpus() {
+  Rows rows;
+  for (const calibration::GpuSheet& gpu : calibration::gpu_sheets()) {
+    std::string summary =
+        fmt::format("{} multiprocessors, {} fp32, {}", gpu.multiprocessors, to_string(FlopsPerSecond{gpu.fp32_flops()}),
+                    to_string(BytesPerSecond{gpu.memory_bandwidth}));
+    if (gpu.tensor_fp16_flops > 0)
+      summary += fmt::format(", {} on tensor cores", to_string(FlopsPerSecond{gpu.tensor_fp16_flops}));
+    rows.push_back({gpu.name, std::move(summary)});
+  }
+  return rows;
+}
+
 struct Topic {
   const char* name;
   Rows (*rows)();
 };
 
 constexpr Topic kTopics[] = {
-    {"schemes", schemes}, {"modes", modes},         {"policies", policy_rows},
-    {"models", models},   {"providers", providers}, {"markets", markets},
+    {"schemes", schemes}, {"modes", modes}, {"policies", policy_rows}, {"models", models}, {"providers", providers},
+    {"markets", markets}, {"gpus", gpus},
 };
 
 const Topic& find_topic(const std::string& name) {
@@ -179,7 +193,7 @@ Command list_command() {
           .examples =
               "  ganymede list schemes\n"
               "  ganymede list providers --format json\n",
-          .about = "Topics: schemes, modes, policies, models, providers, markets.",
+          .about = "Topics: schemes, modes, policies, models, providers, markets, gpus (those of `ganymede kernels`).",
           .declare = declare_list};
 }
 

@@ -31,6 +31,7 @@ std::vector<std::string> names_of(const std::string& topic) {
     return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
       for (const platforms::Gpu& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
     });
+  if (topic == "sheets") return listed_names("gpus");
   if (topic == "regions")
     return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
       for (const platforms::Region& region : platform.regions) names.insert(region.name);

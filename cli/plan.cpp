@@ -42,7 +42,7 @@ std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
   for (const auto& [pointer, value] : flags.texts)
     if (!value.empty()) overrides.push_back({pointer, Json(value).dump()});
   for (const auto& [pointer, value] : flags.numbers)
-    if (value != 0) overrides.push_back({pointer, std::to_string(value)});
+    if (value != 0) overrides.push_back({pointer, Json(value).dump()});
   for (const auto& [pointer, values] : flags.lists)
     if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
   if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
@@ -66,7 +66,8 @@ JsonNode request_of(const PlanFlags& flags) {
 void run_plan(const PlanFlags& flags, Shared& shared) {
   check_output(shared);
   if (!flags.request.empty()) keep_input(shared, flags.request);
-  const plan::Request request = plan::read_request(request_of(flags), format_time(now()));
+  const JsonNode document = request_of(flags);
+  const plan::Request request = plan::read_request(document, format_time(now()));
   plan::PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
@@ -80,6 +81,11 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   const plan::Plan plan = plan::make_plan(request, options);
   waiting.reset();
   bar = {};
+  std::string nearest = "there is nothing to rent that was searched";
+  if (!plan.best && !plan.near_misses.empty())
+    nearest =
+        fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                    plan.runs[plan.near_misses.front()].reason);
   const std::filesystem::path folder = shared.output.empty() ? "."
                                        : std::filesystem::path(shared.output).parent_path().empty()
                                            ? "."
@@ -96,11 +102,6 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
                : shared.format == "csv" ? report::plan_csv(content)
                                         : report::plan_text(content, result_width(shared)));
   if (plan.best) return;
-  std::string nearest = "there is nothing to rent that was searched";
-  if (!plan.near_misses.empty())
-    nearest =
-        fmt::format("the nearest is {}: {}", plan::label_of(request, plan.candidates.all[plan.near_misses.front()]),
-                    plan.runs[plan.near_misses.front()].reason);
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
   shared.exit_code = ExitCode::infeasible;
 }

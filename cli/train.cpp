@@ -274,7 +274,8 @@ void train(Arguments& arguments, Shared& shared) {
   }
   const auto communicator = kernel::open_communicator();
   check_replicas(arguments, communicator == nullptr ? 1 : communicator->shard().ranks);
-  if (communicator != nullptr) arguments.options.gpu = kernel::local_rank();
+  if (communicator != nullptr && arguments.options.backend != "cpu")
+    arguments.options.gpu = kernel::gpu_of_process(kernel::count_gpus().count);
   train_replica(arguments, shared, communicator.get());
 }
 

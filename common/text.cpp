@@ -30,7 +30,8 @@ std::optional<std::string> nearest(std::string_view word, const std::vector<std:
   std::optional<std::string> best;
   std::size_t best_distance = 0;
   for (const auto& candidate : candidates) {
-    const std::size_t distance = edit_distance(word, candidate);
+    const bool begun = word.size() >= 3 && candidate.starts_with(std::string(word) + "-");
+    const std::size_t distance = begun ? 0 : edit_distance(word, candidate);
     const std::size_t close_enough = std::max<std::size_t>(1, std::max(word.size(), candidate.size()) / 3);
     if (distance <= close_enough && (!best || distance < best_distance)) {
       best = candidate;

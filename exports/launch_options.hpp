@@ -11,7 +11,7 @@ namespace ganymede::exports {
 /// The container image that a launch file names if the user gives no image. No image is published under this name.
 inline constexpr const char* kPlaceholderImage = "ganymede:" GANYMEDE_VERSION;
 
-/// --run, --name, --command and --disk, then those in `more`.
+/// Returns the options --run, --name, --command and --disk, followed by `more`.
 std::vector<ExportOption> launch_options(std::vector<ExportOption> more);
 
 /// Reads what to launch, and says on the console which run of a sweep was taken if the user chose no run. Throws

@@ -16,7 +16,7 @@ namespace ganymede::exports {
 namespace {
 
 /// Bytes of an answer, more than any that is asked for. Without a limit a server could send forever.
-constexpr std::uint64_t kLargestAnswer = 16U << 20U;
+constexpr std::uint64_t kMaxAnswer = 16U << 20U;
 /// Scheme of artifacts that the server itself keeps and receives.
 constexpr std::string_view kArtifacts = "mlflow-artifacts:/";
 
@@ -53,7 +53,7 @@ std::string reason_of(httplib::Error error, int timeout_s) {
     case httplib::Error::Read:
       return fmt::format("no whole answer within {} s, or the connection broke", timeout_s);
     case httplib::Error::Canceled:
-      return fmt::format("no whole answer of at most {} MiB within {} s", kLargestAnswer >> 20U, timeout_s);
+      return fmt::format("no whole answer of at most {} MiB within {} s", kMaxAnswer >> 20U, timeout_s);
     case httplib::Error::Write:
       return "the connection broke while sending";
     case httplib::Error::SSLConnection:
@@ -110,7 +110,7 @@ struct MlflowClient::Connection {
   httplib::Progress deadline() const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(timeout_s);
     return [end](std::uint64_t received, std::uint64_t total) {
-      return std::max(received, total) <= kLargestAnswer && std::chrono::steady_clock::now() < end;
+      return std::max(received, total) <= kMaxAnswer && std::chrono::steady_clock::now() < end;
     };
   }
 

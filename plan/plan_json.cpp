@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "calibration/workload_model.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
@@ -110,7 +111,8 @@ nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidat
                            const std::filesystem::path& folder) {
   nlohmann::json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
-  if (!trace.get<std::string>().starts_with(traces::kRecorded)) trace = path_from(folder, trace.get<std::string>());
+  const auto name = trace.get<std::string>();
+  if (!name.starts_with(traces::kRecorded) && !name.starts_with(traces::kLayers)) trace = path_from(folder, name);
   auto& platform = scenario["platform"];
   for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
                                                 : std::vector{&platform}) {
@@ -154,6 +156,31 @@ std::vector<std::size_t> best_of_each(const Plan& plan, const std::vector<std::s
   return best;
 }
 
+/// A step of one GPU by itself, for each GPU and batch size that was simulated; of a growing model that of its last
+/// stage.
+OrderedJson steps_json(const Request& request, const Plan& plan) {
+  std::map<std::pair<std::string, int>, OrderedJson> steps;
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    if (!plan.runs[i].simulated()) continue;
+    const PlanCandidate& candidate = plan.candidates.all[i];
+    const Request::Batch& batch = request.batches[candidate.batch];
+    OrderedJson& step = steps[{candidate.instance->gpu, batch.per_gpu}];
+    if (!step.is_null()) continue;
+    const platforms::Gpu& gpu = request.catalogs[candidate.catalog].platform.gpu_of(*candidate.instance);
+    const calibration::WorkloadModel workload =
+        calibration::workload_on(request.trace, request.trace.batches[batch.stages.back()], gpu, nullptr);
+    const int passes = request.accumulation_steps;
+    const double error = workload.relative_error, middle = passes * workload.central.mean_s();
+    step = {{"gpu", gpu.name}, {"batch_per_gpu", batch.per_gpu}, {"seconds", middle}};
+    step["interval_s"] = {passes * workload.low.mean_s() / (1 + error), passes * workload.high.mean_s() * (1 + error)};
+    step["inputs"] = calibration::to_string(workload.provenance);
+    step["how"] = workload.rule;
+  }
+  OrderedJson out = OrderedJson::array();
+  for (auto& [key, step] : steps) out.push_back(std::move(step));
+  return out;
+}
+
 OrderedJson request_json(const Request& request) {
   OrderedJson out = {
       {"model", request.trace.model},
@@ -193,6 +220,7 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
                      {"too_dear", plan.count(Verdict::too_dear)},     {"beaten", plan.count(Verdict::beaten)},
                      {"impossible", plan.count(Verdict::impossible)}, {"simulated", plan.simulated},
                      {"meeting", plan.count(Verdict::meets)}};
+  out["steps"] = steps_json(request, plan);
   out["chosen"] = nullptr;
   if (plan.best) {
     out["chosen"] = row(request, plan, *plan.best);

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "common/dates.hpp"
+#include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
@@ -36,7 +37,8 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   return all;
 }
 
-/// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name. Sets `why` to a sentence
+/// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name; else its list of layers.
+/// Sets `why` to a sentence
 /// for people.
 std::string pick_trace(const JsonNode& model, std::string& why) {
   std::string best;
@@ -55,6 +57,12 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
                       trace.software.name, trace.software.version);
   }
   if (best.empty()) {
+    for (const EmbeddedText& list : embedded_layers()) {
+      models.emplace(list.name);
+      if (list.name != model.as_string()) continue;
+      why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, list.name);
+      return std::string(traces::kLayers) + std::string(list.name);
+    }
     const std::vector<std::string> names(models.begin(), models.end());
     const auto close = nearest(model.as_string(), names);
     model.fail(

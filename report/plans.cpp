@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
 
@@ -168,6 +169,18 @@ std::string goals(const Json& request) {
   return out;
 }
 
+/// What a step of one GPU takes, and why. Only steps that were not measured are listed.
+std::string steps_of(const Json& plan, std::size_t width) {
+  Table table({"GPU", ">batch", ">step", ">from", ">to", "by"});
+  for (const Json& step : plan.value("steps", Json::array())) {
+    if (step.at("inputs") == "measured") continue;
+    const auto time = [](const Json& seconds) { return to_string(Seconds{seconds.get<double>()}); };
+    table.add({step.at("gpu").get<std::string>(), step.at("batch_per_gpu").dump(), time(step.at("seconds")),
+               time(step.at("interval_s")[0]), time(step.at("interval_s")[1]), step.at("how").get<std::string>()});
+  }
+  return table.size() == 0 ? "" : "Steps of one GPU alone:\n\n" + table.text(width) + "\n";
+}
+
 }  // namespace
 
 std::string plan_text(const Json& plan, std::size_t width) {
@@ -176,7 +189,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
   std::string out = fmt::format("{}: {} images in batches of {} a GPU{}; minimizing {}\n",
                                 request.at("model").get<std::string>(), request.at("images").dump(), batches(request),
                                 goals(request), request.at("objective").get<std::string>());
-  out += fmt::format("steps from {}\n", request.at("trace").get<std::string>());
+  out += "steps from " + request.at("trace").get<std::string>() + "\n";
   out += fmt::format(
       "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
       "meet the goals in at least {} of their runs{}\n\n",
@@ -201,14 +214,14 @@ std::string plan_text(const Json& plan, std::size_t width) {
     out += std::string(kPlanPareto) + ":\n\n" + table_of(plan.at("pareto"), request, width) + "\n";
   if (!plan.at("near_misses").empty())
     out += "Near misses:\n\n" + misses_of(plan.at("near_misses"), request, width) + "\n";
+  out += steps_of(plan, width);
   for (const Json& why : plan.at("left_out")) out += "left out: " + why.get<std::string>() + "\n";
   constexpr std::size_t kReasons = 5;
   for (std::size_t i = 0; i < std::min(kReasons, plan.at("cannot_run").size()); ++i)
     out += fmt::format("{} cannot run: {}\n", plan.at("cannot_run")[i].at("candidates").dump(),
                        plan.at("cannot_run")[i].at("reason").get<std::string>());
-  if (!plan.at("chosen").is_null()) {
+  if (!plan.at("chosen").is_null())
     for (const Json& warning : plan.at("chosen").at("warnings")) out += "warning: " + warning.get<std::string>() + "\n";
-  }
   const auto reaches = [&](const Json& row) { return may_miss(row, request); };
   if (std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), reaches) ||
       std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), reaches))

@@ -26,7 +26,7 @@ class Server {
   std::string address() const;
   /// Answers requests until another thread calls stop(). Returns false if it could not listen.
   bool run();
-  /// Precondition: run() is or will be called.
+  /// Requires that run() is running or will be called.
   void stop();
 
  private:

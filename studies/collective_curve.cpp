@@ -2,8 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "common/random.hpp"
 #include "sim/engine/collective_benchmark.hpp"
 #include "sim/engine/fabric_graph.hpp"
 #include "studies/interval_classes.hpp"
@@ -25,6 +24,7 @@ CollectiveCurve::CollectiveCurve(const JsonNode& node, const JsonNode& root) {
         sim::parse_collective(collective->as_choice({"all-reduce", "reduce-scatter", "all-gather", "broadcast"}));
   const JsonNode sizes = in.required("bytes"), times = in.required("measured_us");
   const auto bytes = sizes.as_numbers(1, 1e12), measured = times.as_numbers(1e-3, 1e12);
+  if (bytes.empty()) sizes.expected("at least one size");
   if (bytes.size() != measured.size())
     times.fail(fmt::format("found {} times for {} sizes", measured.size(), bytes.size()));
   for (std::size_t i = 0; i < bytes.size(); ++i) cells_.push_back({static_cast<std::int64_t>(bytes[i]), measured[i]});
@@ -36,7 +36,9 @@ std::string CollectiveCurve::evidence() const {
                      nodes_ > 1 ? "several machines" : "one machine");
 }
 
-double CollectiveCurve::interval() const { return std::exp(half_width_of_collective(machine_.evidence, nodes_ > 1)); }
+double CollectiveCurve::interval() const {
+  return portable_exp(half_width_of_collective(machine_.evidence, nodes_ > 1));
+}
 
 std::vector<double> CollectiveCurve::predict() const {
   const sim::FabricGraph fabric(*machine_.platform,

@@ -5,6 +5,15 @@
 #include "platforms/catalog.hpp"
 
 namespace ganymede::studies {
+namespace {
+
+platforms::Platform in_burst(platforms::Platform platform) {
+  for (platforms::Instance& instance : platform.instances)
+    if (instance.nic && instance.nic->burst) instance.nic->bandwidth = *instance.nic->burst;
+  return platform;
+}
+
+}  // namespace
 
 std::string_view to_string(LinkEvidence evidence) {
   switch (evidence) {
@@ -30,16 +39,6 @@ JsonNode find_named(const JsonNode& root, const char* section, const JsonNode& n
     }
   return name.as_choice(known), root;  // throws
 }
-
-namespace {
-
-platforms::Platform in_burst(platforms::Platform platform) {
-  for (platforms::Instance& instance : platform.instances)
-    if (instance.nic && instance.nic->burst) instance.nic->bandwidth = *instance.nic->burst;
-  return platform;
-}
-
-}  // namespace
 
 Machine read_machine(const JsonNode& node) {
   Machine out;

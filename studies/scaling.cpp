@@ -8,6 +8,8 @@
 #include <set>
 
 #include "calibration/statistics.hpp"
+#include "common/random.hpp"
+#include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_distribution_cache.hpp"
 #include "studies/bare_scenario.hpp"
 #include "studies/interval_classes.hpp"
@@ -66,7 +68,7 @@ int ScalingSeries::fewest_gpus() const {
 const ScalingCell& ScalingSeries::reference_cell(const ScalingCell& wanted) const {
   const ScalingCell* nearest = nullptr;
   const auto distance = [&](const ScalingCell& cell) {
-    return std::abs(std::log(static_cast<double>(cell.pass()) / wanted.pass()));
+    return std::abs(portable_log(static_cast<double>(cell.pass()) / wanted.pass()));
   };
   for (const ScalingCell& cell : cells_)
     if (cell.fit && cell.gpus == fewest_gpus() && (!nearest || distance(cell) < distance(*nearest))) nearest = &cell;
@@ -92,42 +94,52 @@ int ScalingSeries::networks() const {
   return static_cast<int>(names.size());
 }
 
-/// The gradients of a step. With accumulation they become ready in the last pass.
-std::vector<calibration::StepBucket> ScalingSeries::buckets(const ScalingCell& cell, double bytes_factor) const {
+/// The gradients of a pass.
+std::vector<calibration::StepBucket> ScalingSeries::buckets(double bytes_factor) const {
   std::vector<calibration::StepBucket> out;
   for (const auto& bucket : shape_.buckets) {
     const auto after = std::find_if(shape_.phases.begin(), shape_.phases.end(),
                                     [&](const auto& phase) { return phase.name == bucket.after; });
     const auto bytes = std::llround(bucket.bytes * bytes_factor / links_);
     if (bytes > 0)
-      out.push_back({bucket.network, bytes, static_cast<std::size_t>(after - shape_.phases.begin()),
-                     1 - (1 - bucket.ready) / cell.accumulation});
+      out.push_back({bucket.network, bytes, static_cast<std::size_t>(after - shape_.phases.begin()), bucket.ready});
   }
   return out;
 }
 
-calibration::StepModel ScalingSeries::model(const ScalingCell& cell, double step_s, double bytes_factor,
+/// One pass of a step.
+calibration::StepModel ScalingSeries::model(const ScalingCell& cell, double pass_s, double bytes_factor,
                                             double serial_host_s) const {
   calibration::StepModel model;
   model.samples = 1;
   model.tail_s = {0};
   model.serial_host = serial_host_s > 0;
-  const double serial = std::min(serial_host_s, step_s);
+  const double serial = std::min(serial_host_s, pass_s);
   for (const auto& phase : shape_.phases)
     model.phases.push_back(phase_of(phase.name, phase.network, calibration::Stream::compute,
-                                    phase.share * (step_s - serial), phase.serial_share * serial));
+                                    phase.share * (pass_s - serial), phase.serial_share * serial));
   // The processors of a node prepare the batches of all its workers.
   const int per_node = std::min(cell.gpus, machine_.gpus_per_node);
   if (input_)
-    model.phases.push_back(phase_of("decode", "", calibration::Stream::input, cell.batch * per_node / *input_, 0));
-  model.buckets = buckets(cell, bytes_factor);
+    model.phases.push_back(phase_of("decode", "", calibration::Stream::input, cell.pass() * per_node / *input_, 0));
+  model.buckets = buckets(bytes_factor);
   return model;
+}
+
+/// How many passes a step takes as long as: updates of the weights happen once.
+double ScalingSeries::passes(const ScalingCell& cell) const {
+  double repeated = 0, all = 0;
+  for (const auto& phase : shape_.phases) {
+    all += phase.share;
+    repeated += phase.share * (sim::is_update(phase.name) ? 1 : cell.accumulation);
+  }
+  return all > 0 ? repeated / all : cell.accumulation;
 }
 
 /// One pass, of which only another number of images may have been measured.
 calibration::StepAtBatch ScalingSeries::pass_s(const ScalingCell& cell) const {
   const ScalingCell& from = reference_cell(cell);
-  return calibration::step_at_batch(alone_s(from) / from.accumulation, static_cast<double>(cell.pass()) / from.pass(),
+  return calibration::step_at_batch(alone_s(from) / passes(from), static_cast<double>(cell.pass()) / from.pass(),
                                     networks(), shape_.launch_s);
 }
 
@@ -135,7 +147,7 @@ calibration::StepAtBatch ScalingSeries::pass_s(const ScalingCell& cell) const {
 double ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike) const {
   const int per_node = std::min(cell.gpus, machine_.gpus_per_node);
   calibration::WorkloadModel workload;  // its bounds are not used
-  workload.central = model(cell, pass_s(cell).central_s * cell.accumulation, bytes_factor, serial_host_s);
+  workload.central = model(cell, pass_s(cell).central_s, bytes_factor, serial_host_s / passes(cell));
   if (!alike) {
     // Slower links are simulated as more bytes, which are no more work for the workers.
     workload.worker_variation = spread_;
@@ -143,9 +155,10 @@ double ScalingSeries::simulate(const ScalingCell& cell, double bytes_factor, dou
   }
   traces::StepTrace trace;
   trace.batches.resize(1);
-  trace.batches.front().batch = cell.batch;
+  trace.batches.front().batch = cell.pass();
   sim::Scenario scenario =
       bare_scenario(machine_.platform, machine_.instance, cell.gpus / per_node, per_node, trace, 1000);
+  scenario.accumulation_steps = cell.accumulation;
   scenario.synchronization = synchronization(cell.gpus);
   scenario.dataset.bytes_per_image = image_bytes_ * bytes_factor / links_;
   sim::ScenarioSteps times(scenario, workload);
@@ -165,7 +178,7 @@ std::vector<Baseline> ScalingSeries::baselines(const ScalingCell& cell) const {
     const double more_s = step_seconds(second, second.measured) - ideal_s;
     const double n = cell.gpus;
     out.push_back({"affine", in_unit(cell, ideal_s + more_s * (n - 1) / (second.gpus - 1))});
-    out.push_back({"log2", in_unit(cell, ideal_s + more_s * std::log2(n) / std::log2(second.gpus))});
+    out.push_back({"log2", in_unit(cell, ideal_s + more_s * portable_log(n) / portable_log(second.gpus))});
     break;
   }
   if (equations_)
@@ -198,15 +211,15 @@ CellPrediction ScalingSeries::predict(const ScalingCell& cell) const {
   // Slower links need not make a slower step, because a fitted parameter may compensate for them.
   const calibration::StepAtBatch pass = pass_s(cell);
   const double below =
-      calibration::in_quadrature(calibration::in_quadrature(width, std::log(pass.central_s / pass.low_s)),
-                                 std::log(step / std::min({step, slow, fast})));
+      calibration::in_quadrature(calibration::in_quadrature(width, portable_log(pass.central_s / pass.low_s)),
+                                 portable_log(step / std::min({step, slow, fast})));
   const double above =
-      calibration::in_quadrature(calibration::in_quadrature(width, std::log(pass.high_s / pass.central_s)),
-                                 std::log(std::max({step, slow, fast}) / step));
+      calibration::in_quadrature(calibration::in_quadrature(width, portable_log(pass.high_s / pass.central_s)),
+                                 portable_log(std::max({step, slow, fast}) / step));
   CellPrediction out;
   out.value = in_unit(cell, step);
-  out.low = in_unit(cell, step * std::exp(-below));
-  out.high = in_unit(cell, step * std::exp(above));
+  out.low = in_unit(cell, step * portable_exp(-below));
+  out.high = in_unit(cell, step * portable_exp(above));
   if (out.low > out.high) std::swap(out.low, out.high);
   out.evidence = evidence_of(cell);
   out.parts = {alone, alike - alone, step, step_seconds(cell, cell.measured), pause, gradient_bytes()};

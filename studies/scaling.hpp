@@ -121,8 +121,9 @@ class ScalingSeries {
   double images_of(const ScalingCell& cell) const;                   // images of a step
   double step_seconds(const ScalingCell& cell, double value) const;  // converts from the unit of the series
   double in_unit(const ScalingCell& cell, double step_s) const;      // converts from seconds of a step
-  std::vector<calibration::StepBucket> buckets(const ScalingCell& cell, double bytes_factor) const;
-  calibration::StepModel model(const ScalingCell& cell, double step_s, double bytes_factor, double serial_host_s) const;
+  std::vector<calibration::StepBucket> buckets(double bytes_factor) const;
+  calibration::StepModel model(const ScalingCell& cell, double pass_s, double bytes_factor, double serial_host_s) const;
+  double passes(const ScalingCell& cell) const;
   calibration::StepAtBatch pass_s(const ScalingCell& cell) const;
   double simulate(const ScalingCell& cell, double bytes_factor, double serial_host_s, bool alike = false) const;
   double fit_serial_host(double bytes_factor) const;

@@ -136,8 +136,10 @@ Validation read_validation(const JsonNode& root) {
   if (auto series = in.optional("series"))
     for (const JsonNode& item : series->as_array()) out.series.emplace_back(item, root);
   if (auto variation = in.optional("worker_variation")) read_variation(*variation, out.series);
-  if (auto curves = in.optional("collectives"))
+  if (auto curves = in.optional("collectives")) {
+    if (curves->as_array().empty()) curves->expected("at least one curve");
     for (const JsonNode& curve : curves->as_array()) out.curves.emplace_back(curve, root);
+  }
   if (auto runs = in.optional("runs"))
     for (const auto& [name, run] : runs->as_map()) out.runs.emplace_back(name, read_run(run, out.runs));
   if (auto error = in.optional("run_error")) out.run_error = error->as_number(0, 10);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/json.hpp"
+#include "traces/kernel_list.hpp"
 #include "traces/step_trace.hpp"
 
 namespace ganymede::traces {
@@ -34,9 +35,18 @@ struct LayerCost {
   LayerCost& operator+=(const LayerCost& more);
 };
 
+/// A layer with the kernels that PyTorch launches for it, whose phases are not named yet.
+struct Layer : LayerCost {
+  std::string precision;                   ///< "fp16"; empty: that of the list
+  std::vector<TraceKernel> forward;        ///< of the forward pass
+  std::vector<TraceKernel> inner;          ///< of the backward pass: what both kinds of gradients need, comes first
+  std::vector<TraceKernel> to_inputs;      ///< of the backward pass: gradients of the inputs
+  std::vector<TraceKernel> to_parameters;  ///< of the backward pass: gradients of the parameters
+};
+
 struct LayerNetwork {
   double copies = 1;  ///< number of equal networks, for example CycleGAN's two generators
-  std::vector<LayerCost> layers;
+  std::vector<Layer> layers;
   std::vector<int> output;  ///< shape of its result: channels, height, width
   LayerCost total() const;  ///< sum over the layers of one copy
 };
@@ -53,6 +63,8 @@ struct LayerPass {
 
 struct LayerList {
   std::string name, source, precision;
+  std::string executor;        ///< how the host launches kernels, as StepTrace::executor
+  bool channels_last = false;  ///< memory format of activations and filters
   std::map<std::string, LayerNetwork> networks;
   std::vector<LayerPass> step;
   double bytes_per_image = 0;  ///< bytes that are copied to the device for each image
@@ -80,6 +92,13 @@ inline constexpr std::string_view kRooflineBackend = "roofline";
 /// 1080 Ti. The gradients of the inputs alone take 1.19 to 1.34 times a forward pass.
 inline constexpr double kBackwardSlowdown = 1.3;
 inline constexpr double kBackwardInputSlowdown = 1.25;
+
+/// True for a trace whose times were computed from a list of layers.
+bool is_counted(const TraceSoftware& software);
+
+/// The kernels of a step, phase by phase: those of each pass's layers, and one kernel of each update. A backward pass
+/// does not compute the gradients of its network's own input, which nothing needs.
+std::vector<TraceKernel> kernels_of(const LayerList& list);
 
 /// The trace of one step for each batch size, with kRooflineBackend as its backend. The list's precision decides the
 /// size of activations and of the weights that kernels read: two bytes in bf16 and fp16; the weights that are updated,

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "traces/layer_list.hpp"
+#include "traces/layer_walk.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -13,43 +14,102 @@ using PassKind = LayerPass::Kind;
 /// The default bucket_cap_mb of PyTorch's DistributedDataParallel.
 constexpr double kBucketBytes = 25 * 1048576.0;
 
-/// Bytes of a number in kernels over those in fp32.
-double size_share(const LayerList& list) { return list.precision == "bf16" || list.precision == "fp16" ? 0.5 : 1; }
+bool is_half(std::string_view precision) { return precision == "bf16" || precision == "fp16"; }
 
-/// What a pass over a batch computes and moves. `share` is size_share() of its list.
-TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch, double share) {
-  LayerCost one = network.total();
-  one.read *= share;
-  one.written *= share;
+/// Bytes of a number in a layer's kernels over those in fp32.
+double size_share(const LayerList& list, const Layer& layer) {
+  return is_half(layer.precision.empty() ? list.precision : layer.precision) ? 0.5 : 1;
+}
+
+/// What a network computes and moves for one image, and the bytes of the weights that its kernels read.
+struct NetworkCost : LayerCost {
+  double weights = 0;
+};
+
+NetworkCost cost_of(const LayerList& list, const LayerNetwork& network) {
+  NetworkCost sum;
+  for (const Layer& layer : network.layers) {
+    const double share = size_share(list, layer);
+    LayerCost one = layer;
+    one.read *= share, one.written *= share, one.kept *= share;
+    sum += one;
+    sum.weights += share * kBytesPerNumber * static_cast<double>(layer.parameters);
+  }
+  return sum;
+}
+
+/// What a pass over a batch computes and moves.
+TracePhase phase_of(const LayerPass& pass, const LayerNetwork& network, int batch, const NetworkCost& one) {
   const double master = kBytesPerNumber * static_cast<double>(one.parameters);
-  const double weights = share * master;
   TracePhase phase;
   phase.name = pass.name;
   phase.network = pass.network;
   phase.stream = "compute";
-  const auto set = [&](double flops, double read, double written, double launches) {
+  const auto set = [&](double flops, double read, double written) {
     phase.flops = pass.times * flops;
     phase.bytes_read = pass.times * read;
     phase.bytes_written = pass.times * written;
-    phase.launches = std::llround(std::ceil(pass.times * launches));
   };
-  const auto launches = static_cast<double>(one.launches);
   switch (pass.kind) {
     case PassKind::forward:
-      set(batch * one.flops, batch * one.read + weights, batch * one.written, launches);
+      set(batch * one.flops, batch * one.read + one.weights, batch * one.written);
       break;
     case PassKind::backward:  // gradients of the inputs and of the weights
-      set(2 * batch * one.flops, 2 * batch * (one.read + one.written) + weights, batch * one.read + master,
-          2 * launches);
+      set(2 * batch * one.flops, 2 * batch * (one.read + one.written) + one.weights, batch * one.read + master);
       break;
     case PassKind::backward_input:
-      set(batch * one.flops, batch * (one.read + one.written) + weights, batch * one.read, launches);
+      set(batch * one.flops, batch * (one.read + one.written) + one.weights, batch * one.read);
       break;
     case PassKind::update:  // Adam reads weight, gradient and two moments, and writes weight and moments
-      set(0, network.copies * 4 * master, network.copies * 3 * master, 1);
+      set(0, network.copies * 4 * master, network.copies * 3 * master);
       break;
   }
   return phase;
+}
+
+TraceKernel update_of(const LayerNetwork& network) {
+  TraceKernel adam;
+  adam.layer = "update";
+  adam.op = "adam";
+  adam.precision = "fp32";
+  adam.grows = TraceKernel::Growth::none;
+  adam.cols = std::llround(network.copies * static_cast<double>(network.total().parameters));
+  adam.reads = 4, adam.writes = 3;
+  return adam;
+}
+
+/// The kernels of one pass, without those that its precision does not need.
+std::vector<TraceKernel> pass_kernels(const LayerList& list, const LayerPass& pass) {
+  const LayerNetwork& network = list.networks.at(pass.network);
+  std::vector<TraceKernel> kernels;
+  if (pass.kind == PassKind::update) kernels.push_back(update_of(network));
+  const auto add = [&](const Layer& layer, const std::vector<TraceKernel>& more) {
+    for (TraceKernel kernel : more) {
+      if (kernel.op == kCast && size_share(list, layer) == 1) continue;
+      kernel.precision = kernel.op == kCast ? "fp32" : layer.precision;
+      kernels.push_back(std::move(kernel));
+    }
+  };
+  if (pass.kind == PassKind::forward)
+    for (const Layer& layer : network.layers) add(layer, layer.forward);
+  // Gradients of parameters alone go back no further than to the first layer that has some.
+  const bool to_input = pass.kind == PassKind::backward_input;
+  const auto first = to_input ? network.layers.begin()
+                              : std::find_if(network.layers.begin(), network.layers.end(),
+                                             [](const Layer& layer) { return layer.parameters > 0; });
+  if (to_input || pass.kind == PassKind::backward)
+    for (auto layer = network.layers.end(); layer != first;) {
+      --layer;
+      add(*layer, layer->inner);
+      if (to_input || layer != first) add(*layer, layer->to_inputs);
+      if (!to_input) add(*layer, layer->to_parameters);
+    }
+  for (TraceKernel& kernel : kernels) {
+    kernel.phase = pass.name;
+    kernel.channels_last = kernel.is_convolution() && list.channels_last;
+    kernel.times *= pass.times;
+  }
+  return kernels;
 }
 
 /// Adds a network's buckets, from its last layer on. A bucket is ready when the backward pass, in proportion to FLOPs,
@@ -82,7 +142,46 @@ void add_missing_gradients(TraceBatch& entry, const std::string& name, const Lay
     }
 }
 
-TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& device) {
+/// Launches of a phase, a whole number even if it runs in some steps only.
+std::int64_t launches_of(const std::vector<TraceKernel>& kernels, const std::string& phase) {
+  double launches = 0;
+  for (const TraceKernel& kernel : kernels)
+    if (kernel.phase == phase) launches += kernel.times;
+  return std::llround(std::ceil(launches - 1e-9));
+}
+
+/// Adds the buckets of all networks in the order in which they become ready, and the memory that they need.
+void add_networks(TraceBatch& entry, const LayerList& list) {
+  double parameters = 0, activations = 0;
+  for (const auto& [name, network] : list.networks) {
+    // The gradients that are reduced are complete after the last backward pass before the network's first update.
+    std::string after;
+    for (const LayerPass& pass : list.step) {
+      if (pass.network != name) continue;
+      if (pass.kind == PassKind::update) break;
+      if (pass.kind == PassKind::backward) after = pass.name;
+    }
+    add_buckets(entry, name, network, after);
+    add_missing_gradients(entry, name, network);
+    parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
+    activations += network.copies * entry.batch * cost_of(list, network).kept;
+  }
+  std::stable_sort(entry.buckets.begin(), entry.buckets.end(), [&](const TraceBucket& a, const TraceBucket& b) {
+    const auto index = [&](const std::string& name) {
+      return std::find_if(entry.phases.begin(), entry.phases.end(), [&](const auto& p) { return p.name == name; }) -
+             entry.phases.begin();
+    };
+    return index(a.after_phase) < index(b.after_phase);
+  });
+  entry.memory_bytes = {{"parameters", parameters},
+                        {"gradients", parameters},
+                        {"optimizer", 2 * parameters},
+                        {"activations", activations},
+                        {"data", entry.batch * list.bytes_per_image}};
+}
+
+TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& device,
+                    const std::vector<TraceKernel>& kernels) {
   TraceBatch entry;
   entry.batch = batch;
   double now = 0;
@@ -109,40 +208,26 @@ TraceBatch entry_of(const LayerList& list, int batch, const RooflineDevice& devi
     const double slowdown = pass.kind == PassKind::backward         ? kBackwardSlowdown
                             : pass.kind == PassKind::backward_input ? kBackwardInputSlowdown
                                                                     : 1;
-    place(phase_of(pass, list.networks.at(pass.network), batch, size_share(list)), slowdown);
+    const LayerNetwork& network = list.networks.at(pass.network);
+    TracePhase phase = phase_of(pass, network, batch, cost_of(list, network));
+    phase.launches = launches_of(kernels, pass.name);
+    place(std::move(phase), slowdown);
   }
-  double parameters = 0, activations = 0;
-  for (const auto& [name, network] : list.networks) {
-    // The gradients that are reduced are complete after the last backward pass before the network's first update.
-    std::string after;
-    for (const LayerPass& pass : list.step) {
-      if (pass.network != name) continue;
-      if (pass.kind == PassKind::update) break;
-      if (pass.kind == PassKind::backward) after = pass.name;
-    }
-    add_buckets(entry, name, network, after);
-    add_missing_gradients(entry, name, network);
-    parameters += network.copies * kBytesPerNumber * static_cast<double>(network.total().parameters);
-    activations += network.copies * batch * size_share(list) * network.total().kept;
-  }
-  // Buckets are listed in the order in which they become ready.
-  std::stable_sort(entry.buckets.begin(), entry.buckets.end(), [&](const TraceBucket& a, const TraceBucket& b) {
-    const auto index = [&](const std::string& name) {
-      return std::find_if(entry.phases.begin(), entry.phases.end(), [&](const auto& p) { return p.name == name; }) -
-             entry.phases.begin();
-    };
-    return index(a.after_phase) < index(b.after_phase);
-  });
-  entry.memory_bytes = {{"parameters", parameters},
-                        {"gradients", parameters},
-                        {"optimizer", 2 * parameters},
-                        {"activations", activations},
-                        {"data", batch * list.bytes_per_image}};
+  add_networks(entry, list);
   entry.wall_s = {now};
   return entry;
 }
 
 }  // namespace
+
+std::vector<TraceKernel> kernels_of(const LayerList& list) {
+  std::vector<TraceKernel> kernels;
+  for (const LayerPass& pass : list.step) {
+    std::vector<TraceKernel> more = pass_kernels(list, pass);
+    kernels.insert(kernels.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+  }
+  return kernels;
+}
 
 StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const RooflineDevice& device) {
   StepTrace trace;
@@ -151,14 +236,16 @@ StepTrace trace_of(const LayerList& list, const std::vector<int>& batches, const
   trace.software = {"layer list", list.name, std::string(kRooflineBackend)};
   trace.model = list.name;
   trace.precision = list.precision;
+  trace.executor = list.executor;
+  trace.kernels = kernels_of(list);
   for (const auto& [name, network] : list.networks) {
     double flops = 0;
     for (const LayerPass& pass : list.step)
-      if (pass.network == name) flops += phase_of(pass, network, 1, 1).flops;
+      if (pass.network == name) flops += phase_of(pass, network, 1, cost_of(list, network)).flops;
     const auto parameters = static_cast<std::int64_t>(network.copies) * network.total().parameters;
     trace.networks[name] = {parameters, flops, static_cast<std::int64_t>(kBytesPerNumber) * parameters};
   }
-  for (const int batch : batches) trace.batches.push_back(entry_of(list, batch, device));
+  for (const int batch : batches) trace.batches.push_back(entry_of(list, batch, device, trace.kernels));
   return trace;
 }
 

@@ -329,6 +329,10 @@ void read_json(const JsonNode& root, Collector& out) {
 
 }  // namespace
 
+const std::string& NcclLog::where(std::int64_t bytes) const {
+  return std::find_if(rows.begin(), rows.end(), [&](const NcclRow& row) { return row.bytes == bytes; })->where;
+}
+
 NcclLog read_nccl_log(const std::filesystem::path& path) {
   const std::string text = read_file(path);
   Collector collector(path);

@@ -36,6 +36,9 @@ struct NcclLog {
   std::optional<double> bus_factor;
   std::vector<NcclRow> rows;       ///< at least one, by ascending size, all above zero
   std::vector<std::string> notes;  ///< messages for people about what was left out or is unknown
+
+  /// The place of the row of that size, which must exist.
+  const std::string& where(std::int64_t bytes) const;
 };
 
 /// Reads a log. Throws ConfigError with the place if it is unreadable, has no table, a row that is cut short, a time

@@ -101,6 +101,15 @@ bool is_collective(const std::string& name) {
   return name.starts_with("ncclKernel") || name.starts_with("ncclDevKernel");
 }
 
+/// True for convolutions and products of cuDNN, cuBLAS and CUTLASS by what their kernels' names contain.
+bool is_matrix_kernel(std::string name) {
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  for (const char* part : {"gemm", "conv", "winograd", "cutlass", "xmma", "scudnn", "cudnn::cnn", "wgrad", "dgrad"})
+    if (name.find(part) != std::string::npos) return name.find("nchwtonhwc") == std::string::npos;
+  return false;
+}
+
 /// True for annotations that libraries write, which are not phases of a step.
 bool is_library(const std::string& name) {
   for (const char* start : {"ProfilerStep", "nccl:", "enumerate(DataLoader)", "DistributedDataParallel",
@@ -256,6 +265,8 @@ void Reader::take_gpu() {
     const auto known = std::find(out_.collectives.begin(), out_.collectives.end(), what);
     event.what = static_cast<std::int32_t>(known - out_.collectives.begin());
     if (known == out_.collectives.end()) out_.collectives.push_back(what);
+  } else if (event_.category == "kernel") {
+    event.matrix = is_matrix_kernel(event_.name);
   } else if (event_.category == "gpu_memcpy") {
     event.kind = event_.name.find("HtoD") != std::string::npos   ? EventKind::copy_in
                  : event_.name.find("DtoH") != std::string::npos ? EventKind::copy_out

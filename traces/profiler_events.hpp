@@ -28,6 +28,7 @@ struct ProfilerAnnotation : ProfilerSpan {
 struct ProfilerGpuEvent : ProfilerSpan {
   enum class Kind : std::uint8_t { compute, collective, copy_in, copy_out };
   Kind kind = Kind::compute;
+  bool matrix = false;  ///< by its name it is a convolution or a product, or a part of one
   std::int64_t stream = 0;
   double launched = -1;    ///< when the host launched it, in seconds; negative: unknown
   std::int64_t bytes = 0;  ///< size of a collective's message or of a copy; 0: unknown

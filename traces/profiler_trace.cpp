@@ -7,6 +7,7 @@
 #include <map>
 
 #include "common/errors.hpp"
+#include "traces/profiler_kernels.hpp"
 
 namespace ganymede::traces {
 namespace {
@@ -264,6 +265,21 @@ void add_work(TraceBatch& batch, const ProfilerOptions& options, TraceNetwork& n
   network.flops_per_image = flops / options.batch;
 }
 
+/// The kernels of each step with their phases.
+std::vector<std::vector<ProfiledKernel>> profiled_kernels(const std::vector<Step>& steps) {
+  std::vector<std::vector<ProfiledKernel>> all;
+  for (const Step& step : steps) {
+    std::vector<ProfiledKernel>& kernels = all.emplace_back();
+    std::size_t segment = 0;
+    for (const auto* event : step.events) {
+      if (event->kind != EventKind::compute) continue;
+      while (segment + 1 < step.segments.size() && event->start >= step.segments[segment + 1].start) ++segment;
+      kernels.push_back({step.segments[segment].name, event->end - event->start, event->matrix});
+    }
+  }
+  return all;
+}
+
 ProfilerBreakdown mean_breakdown(const std::vector<Step>& steps) {
   ProfilerBreakdown mean;
   const auto count = static_cast<double>(steps.size());
@@ -335,6 +351,11 @@ ProfilerImport import_profiler(const ProfilerEvents& events, const ProfilerOptio
   }
   network.parameters = parameters > 0 ? parameters : network.gradient_bytes / 4;
   add_work(batch, options, network);
+  if (options.layers) {
+    MeasuredKernels measured = measured_kernels(*options.layers, options.batch, profiled_kernels(steps));
+    trace.kernels = std::move(measured.kernels);
+    out.notes.push_back(std::move(measured.note));
+  }
   trace.networks["model"] = network;
   trace.batches.push_back(std::move(batch));
   add_notes(out, options, outer.empty());

@@ -15,6 +15,7 @@ constexpr std::int64_t kMaxBatch = 1 << 24;
 constexpr std::int64_t kMaxBytes = std::int64_t{1} << 50;
 // Seconds by which a phase may seem to end after its step, because clocks are rounded.
 constexpr double kClockSlack_s = 1e-6;
+const std::vector<std::string> kExecutors = {"eager", "compiled", "graph"};
 
 TraceDevice read_device(const JsonNode& node) {
   JsonObject in(node);
@@ -180,6 +181,46 @@ TraceBatch read_batch(const JsonNode& node, const std::map<std::string, TraceNet
   return batch;
 }
 
+/// The fewest and the most launches of each compute phase of a stage, over its batch sizes.
+std::map<std::string, std::pair<double, double>> launches_of_stage(const StepTrace& trace, const std::string& stage) {
+  std::map<std::string, std::pair<double, double>> launches;
+  for (const TraceBatch& batch : trace.batches)
+    for (const TracePhase& phase : batch.phases) {
+      if (batch.stage != stage || phase.stream != "compute") continue;
+      const auto count = static_cast<double>(phase.launches);
+      const auto [at, added] = launches.try_emplace(phase.name, count, count);
+      at->second = {std::min(at->second.first, count), std::max(at->second.second, count)};
+    }
+  return launches;
+}
+
+/// Checks that the list of kernels has as many launches in each phase as the phase states. Where its number depends on
+/// the batch, because sums over many images need several kernels, the list may be that of any batch size.
+void check_kernels(const JsonNode& node, const StepTrace& trace) {
+  // A profiler's phases have more launches than the layers, for example copies.
+  for (const TraceKernel& kernel : trace.kernels)
+    if (kernel.measured_s > 0) return;
+  for (const TraceBatch& batch : trace.batches) {
+    std::map<std::string, double> listed;
+    for (const TraceKernel& kernel : trace.kernels)
+      if (kernel.stage == batch.stage) listed[kernel.phase] += kernel.times;
+    if (listed.empty()) node.fail(fmt::format("no kernel of the stage \"{}\"", batch.stage));
+    const auto stated = launches_of_stage(trace, batch.stage);
+    for (const TracePhase& phase : batch.phases) {
+      if (phase.stream != "compute") listed.erase(phase.name);
+      if (phase.stream != "compute") continue;
+      // A phase that runs in some steps only has whole launches, its kernels the mean.
+      const double found = listed.contains(phase.name) ? listed.at(phase.name) : 0;
+      const auto [fewest, most] = stated.at(phase.name);
+      if (found < fewest - 1 + 1e-9 || found > most + 1 - 1e-9)
+        node.fail(fmt::format("found {:g} launches in {}, expected the {} of the phase at batch {}", found, phase.name,
+                              phase.launches, batch.batch));
+      listed.erase(phase.name);
+    }
+    if (!listed.empty()) node.fail(fmt::format("kernels of \"{}\", which is no phase", listed.begin()->first));
+  }
+}
+
 /// Writes a quantity so that reading it gives exactly the same value.
 template <class Unit>
 std::string exact(Quantity<Unit> quantity, std::string_view unit) {
@@ -244,8 +285,11 @@ StepTrace read_step_trace(const JsonNode& node) {
   trace.seed = in.required("seed").as_seed();
   if (auto recorded = in.optional("recorded_at")) trace.recorded_at = recorded->as_string();
   if (auto host = in.optional("host")) trace.host = host->as_choice({"parallel", "serial"});
+  if (auto executor = in.optional("executor")) trace.executor = executor->as_choice(kExecutors);
   for (const auto& [name, network] : in.required("networks").as_map())
     trace.networks[name] = read_trace_network(network);
+  const auto kernels = in.optional("kernels");
+  if (kernels) trace.kernels = read_kernels(*kernels);
   const JsonNode batches = in.required("batches");
   for (const auto& entry : batches.as_array()) {
     trace.batches.push_back(read_batch(entry, trace.networks));
@@ -254,6 +298,7 @@ StepTrace read_step_trace(const JsonNode& node) {
         entry.fail(fmt::format("a second entry for batch {}", trace.batches[i].batch));
   }
   if (trace.batches.empty()) batches.expected("at least one batch size");
+  if (kernels) check_kernels(*kernels, trace);
   in.finish();
   return trace;
 }
@@ -281,11 +326,13 @@ std::string write_step_trace(const StepTrace& trace) {
   out["seed"] = trace.seed;
   if (!trace.recorded_at.empty()) out["recorded_at"] = trace.recorded_at;
   out["host"] = trace.host;
+  if (!trace.executor.empty()) out["executor"] = trace.executor;
   out["networks"] = nlohmann::ordered_json::object();
   for (const auto& [name, network] : trace.networks)
     out["networks"][name] = {{"parameters", network.parameters},
                              {"flops_per_image", network.flops_per_image},
                              {"gradient_bytes", network.gradient_bytes}};
+  if (!trace.kernels.empty()) out["kernels"] = nlohmann::ordered_json::parse(write_kernels(trace.kernels));
   out["batches"] = nlohmann::ordered_json::array();
   for (const auto& batch : trace.batches) out["batches"].push_back(batch_json(batch));
   return out.dump() + "\n";

@@ -11,6 +11,7 @@
 
 #include "common/json.hpp"
 #include "common/units.hpp"
+#include "traces/kernel_list.hpp"
 
 namespace ganymede::traces {
 
@@ -107,7 +108,12 @@ struct StepTrace {
   /// so that their host work queues (as in TensorFlow's MirroredStrategy), which makes multi-GPU speed-ups of small
   /// models sublinear.
   std::string host = "parallel";
+  /// How the host launches kernels. "eager": one by one, as PyTorch does by default. "compiled": one by one, but
+  /// kernels that only move data are fused, as torch.compile does. "graph": replayed together. Empty: eager for PyTorch
+  /// and lists of layers, else graph.
+  std::string executor;
   std::map<std::string, TraceNetwork> networks;
+  std::vector<TraceKernel> kernels;  ///< for one image; may be empty: then phases alone say what was computed
   std::vector<TraceBatch> batches;
 
   /// The entry with that batch size (for a growing model that of the last stage), or nullptr.

@@ -42,7 +42,7 @@ function quantile(values, share) {
 // The ends of a bill hold the same shares of instances: more or less time of the same machines.
 const scaled = (end, usd, now) => (end === null ? now : end * (usd > 0 ? now / usd : 1));
 
-// Of each seed of a candidate, or null without a price.
+// Returns the bill of each seed of a candidate, or null for a seed without a price.
 const seedCosts = (seeds) =>
   seeds.usd.map((usd, k) => (usd === null ? null : billOf(usd, seeds.instances[k] || 0, seeds.spot[k] || 0)));
 

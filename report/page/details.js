@@ -62,7 +62,7 @@ function billOption(colours) {
     const items = pools.get(pool) || pools.set(pool, new Map()).get(pool);
     items.set(item, (items.get(item) || 0) + Number(usd));
   }
-  // Of one pool's hours it is known what they went into.
+  // What the hours went into is known if they are all of one pool.
   const hours = details[picked].bill.filter((item) => item[2] === "instance-hours");
   if (hours.length === 1 && tree.has(hours[0][0])) {
     const items = tree.get(hours[0][0]).get(hours[0][1]);

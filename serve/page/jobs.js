@@ -75,7 +75,7 @@ export function jobsView({list, empty, detail, ended, connection}) {
 
   async function show(job) {
     if (job.id !== selected) return;
-    // Of one that goes on, only what changes: a button that is being pressed must stay.
+    // A running job is updated in place, so that a button that is being pressed stays.
     if (active(job) && drawn === key(job)) {
       detail.querySelector('.facts').replaceWith(facts(job));
       detail.querySelector('.bar').replaceWith(progress(job));

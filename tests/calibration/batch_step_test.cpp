@@ -17,12 +17,12 @@ TEST(StepAtBatch, OfTheMeasuredSizeIsTheMeasuredTime) {
 
 // Two networks: 90 ms do not depend on the batch, which is 0.09 / (0.09 + 0.81) = a tenth of a step of 0.81 s.
 TEST(StepAtBatch, HasAFixedPartAndAPartForEachImage) {
-  const auto time = [](double fixed_s, double ratio) { return 0.81 * (fixed_s + 0.81 * ratio) / (fixed_s + 0.81); };
-  EXPECT_NEAR(step_at_batch(0.81, 0.5, 2).central_s, 0.81 * (0.1 + 0.9 * 0.5), 1e-12);
-  EXPECT_NEAR(step_at_batch(0.81, 2, 2).central_s, 0.81 * (0.1 + 0.9 * 2), 1e-12);
-  const StepAtBatch step = step_at_batch(0.81, 0.5, 2);
-  EXPECT_NEAR(step.low_s, time(0.25 * 0.09, 0.5) / 1.05, 1e-12);
-  EXPECT_NEAR(step.high_s, time(8 * 0.09, 0.5) * 1.05, 1e-12);
+  const auto time = [](double fixed_s, double ratio) { return 0.9 * (fixed_s + 0.9 * ratio) / (fixed_s + 0.9); };
+  EXPECT_NEAR(step_at_batch(0.9, 0.5, 2).central_s, 0.9 * (0.1 + 0.9 * 0.5), 1e-12);
+  EXPECT_NEAR(step_at_batch(0.9, 2, 2).central_s, 0.9 * (0.1 + 0.9 * 2), 1e-12);
+  const StepAtBatch step = step_at_batch(0.9, 0.5, 2);
+  EXPECT_NEAR(step.low_s, time(0.25 * 0.1, 0.5) / 1.05, 1e-12);
+  EXPECT_NEAR(step.high_s, time(8 * 0.1, 0.5) * 1.05, 1e-12);
 }
 
 TEST(StepAtBatch, LiesBetweenUnchangedAndInProportion) {

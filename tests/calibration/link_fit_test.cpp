@@ -40,6 +40,18 @@ TEST(LinkFit, RecoversWhatMadeTheSamples) {
     }
 }
 
+// Two sizes at the rate of 10 and of 8 GB/s: without latency, no bandwidth meets both, and the one between is off by as
+// much in both directions.
+TEST(LinkFit, LiesBetweenTwoSizesThatNoBandwidthMeets) {
+  const std::vector<CollectiveSample> samples = {
+      {1 << 30, ring_of_four(Seconds{0}, BytesPerSecond{10e9}, 1 << 30)},
+      {std::int64_t{8} << 30, ring_of_four(Seconds{0}, BytesPerSecond{8e9}, std::int64_t{8} << 30)}};
+  const LinkFit fit = fit_links(samples, ring_of_four, kStated);
+  EXPECT_NEAR(fit.bandwidth.si, std::sqrt(10e9 * 8e9), 1e6);
+  EXPECT_EQ(fit.latency.si, 0);
+  EXPECT_FALSE(fit.meets_ends);
+}
+
 // A scheme that needs half of the bandwidth where links are slow takes the same time at 10 and at 20 GB/s. The stated
 // bandwidth says which it was.
 TEST(LinkFit, TakesTheBandwidthNearestToTheStatedOne) {

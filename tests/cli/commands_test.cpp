@@ -72,7 +72,7 @@ TEST(Commands, FromARealStepToABill) {
   const json runs = json::parse(bill.out)["runs"];
   EXPECT_EQ(runs.size(), 4U * (1 + 2 * 3));  // one GPU has no scheme
   for (const auto& run : runs) {
-    EXPECT_EQ(run["provenance"]["inputs"], "transferred");
+    EXPECT_EQ(run["provenance"]["inputs"], "kernel model");
     EXPECT_EQ(run["time"]["images"], 60000 * 20);
     EXPECT_GT(std::stod(run["cost"]["total_usd"].get<std::string>()), 0);
   }
@@ -87,7 +87,7 @@ TEST(Commands, OneGpuIsTheSmallestInstance) {
   const std::string table = run_program(std::string("sweep ") + kStudy + " --set /workload/trace=" + kTrace).out;
   EXPECT_THAT(table, HasSubstr("cheapest"));
   EXPECT_THAT(table, HasSubstr("fastest"));
-  EXPECT_THAT(table, HasSubstr("transferred"));
+  EXPECT_THAT(table, HasSubstr("kernel model"));
   EXPECT_THAT(table, HasSubstr("use the site's"));  // what the catalog itself does not vouch for
 }
 
@@ -140,6 +140,7 @@ TEST(Commands, DoctorAndListAnswer) {
   EXPECT_THAT(run_program("doctor --format csv").out,
               testing::AllOf(testing::StartsWith("part,found,detail\r\n"), HasSubstr("\r\ncuda backend,no,")));
   EXPECT_THAT(run_program("list markets").out, HasSubstr("on-demand"));
+  EXPECT_THAT(run_program("list gpus").out, HasSubstr("132 multiprocessors"));
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* kLab = R"({ "schema": "ganymede.platform/1",
   "gpus": { "X": { "family": "X", "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "900GB/s" } },
@@ -146,6 +147,39 @@ TEST(Import, RefusesWhatDoesNotFitTheMachine) {
                                    " --instance one --nodes 2 -o " + (scratch / "y.log").string());
   EXPECT_EQ(over.code, 2);
   EXPECT_EQ(content_of(scratch / "y.log"), two);
+}
+
+// 20 us for 8 bytes and for 1 GiB cannot be: no link of a platform that states 7 GB/s carries 50 TB/s.
+TEST(Import, RefusesTimesThatNeedAnImpossibleLink) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", lab("7GB/s", "12us"));
+  const auto imported = [&](const std::string& log, const std::string& more = "") {
+    return run_program("import nccl-tests " + scratch.write("x.log", log) + " --catalog " + catalog +
+                       " --instance one --nodes 2" + more);
+  };
+  std::string flat;
+  for (const std::int64_t bytes : {8, 1 << 10, 1 << 20, 1 << 30}) flat += log_line(bytes, 200, 1);
+  const Outcome refused = imported(flat);
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_THAT(refused.err, HasSubstr("x.log: line 4: found 200 us for 1 GiB, which needs "));
+  EXPECT_EQ(refused.out, "");
+  // Sizes that tell no bandwidth leave the platform's.
+  const Outcome small = imported(log_line(8, 100, 1) + log_line(1024, 100, 1));
+  EXPECT_EQ(small.code, 0) << small.err;
+  EXPECT_THAT(small.err, HasSubstr("note: line 2: found 100 us for 1 KiB, which needs "));
+  EXPECT_THAT(small.err, HasSubstr("the platform's 7 GB/s was kept"));
+  EXPECT_THAT(small.out, Not(HasSubstr("\"bandwidth\"")));
+}
+
+TEST(Import, RemarksOnLinksThatAreMuchSlowerThanStated) {
+  const Scratch scratch;
+  const std::string catalog = scratch.write("lab.json", lab("7GB/s", "12us"));
+  const Outcome slow =
+      run_program("import nccl-tests " + scratch.write("x.log", log_line(8, 5000, 1) + log_line(1 << 30, 20e6, 1)) +
+                  " --catalog " + catalog + " --instance one --nodes 2");
+  EXPECT_EQ(slow.code, 0) << slow.err;
+  EXPECT_THAT(slow.err, HasSubstr("note: line 2: the NIC would have "));
+  EXPECT_THAT(slow.err, HasSubstr("note: line 1: the NIC would have a latency of "));
 }
 
 TEST(Import, LeavesDisturbedRowsOutAndSaysSo) {

@@ -64,8 +64,10 @@ TEST(Train, OneTrainingAtATimeHasAFolder) {
                              folder + " 2> " + said;
   EXPECT_EQ(beside_a_training(folder, "timeout 60 " + second), 2);
   EXPECT_THAT(content_of(said), testing::AllOf(HasSubstr(folder + ": found a training"), HasSubstr("(process ")));
-  // The first training was killed and no longer holds the folder: the next one trains until it is told to stop.
-  const int next = std::system(("timeout -s TERM --preserve-status 3 " + second).c_str());
+  // The first training was killed and no longer holds the folder: the next one goes on from it.
+  const std::string until_it_goes_on = " & training=$!; for i in $(seq 600); do grep -q 'going on from' " + said +
+                                       " && break; sleep 0.1; done; kill -TERM $training; wait $training";
+  const int next = std::system((second + until_it_goes_on).c_str());
   EXPECT_NE(WEXITSTATUS(next), 2);
   EXPECT_THAT(content_of(said), HasSubstr("going on from"));
 }

@@ -7,11 +7,13 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "calibration/statistics.hpp"
 #include "common/random.hpp"
 #include "common/units.hpp"
 #include "studies/variation_fit.hpp"
+#include "support/errors.hpp"
 
 namespace ganymede::studies {
 namespace {
@@ -151,6 +153,34 @@ TEST(Validation, ACurveOfACollectiveIsPredictedFromItsMachine) {
   const OrderedJson result = run_validation(read(text));
   EXPECT_NEAR(cell(result, 2)["predicted"].get<double>(), 1e6 * (0.01 + 3 * 50e6 / 3000e9), 1e-3);
   EXPECT_EQ(cell(result, 2)["evidence"], "collective, assumed network, one machine");
+}
+
+// The half-width of a collective's interval inside a node is half of the error that the evidence of the links leaves:
+// 0.3 where they were measured or fitted, else 1.
+TEST(Validation, EvidenceOfLinksNamesItsClassAndItsWidth) {
+  for (const auto& [word, name, error] : {std::tuple{"measured", "measured link", 0.3},
+                                          {"fitted", "fitted log", 0.3},
+                                          {"datasheet", "datasheet link", 1.0},
+                                          {"assumed", "assumed network", 1.0}}) {
+    std::string text = small_study(kCells, R"(, "collectives": [ { "name": "pair", "machine": "pair",
+      "gpus_per_node": 2, "scheme": "ring", "bytes": [100e6], "measured_us": [10000] } ])");
+    const std::string machine = R"("instance": "node",)";
+    text.replace(text.find(machine), machine.size(), machine + R"( "evidence": ")" + word + "\",");
+    const OrderedJson result = run_validation(read(text)), curve = cell(result, 2);
+    EXPECT_EQ(curve["evidence"], std::string("collective, ") + name + ", one machine");
+    const double width = curve["interval_90"][1].get<double>() / curve["predicted"].get<double>();
+    EXPECT_NEAR(std::log(width), 0.5 * error, 1e-3) << word;
+    EXPECT_THAT(cell(result, 1)["evidence"].get<std::string>(), testing::StartsWith(name));
+  }
+}
+
+TEST(Validation, RefusesCurvesWithoutSizes) {
+  const auto message = [](const std::string& curves) {
+    return message_of<ConfigError>([&] { read(small_study(kCells, R"(, "collectives": )" + curves)); });
+  };
+  EXPECT_THAT(message("[]"), AllOf(HasSubstr("/collectives"), HasSubstr("expected at least one curve")));
+  EXPECT_THAT(message(R"([ { "name": "pair", "machine": "pair", "scheme": "ring", "bytes": [], "measured_us": [] } ])"),
+              AllOf(HasSubstr("/collectives/0/bytes"), HasSubstr("expected at least one size")));
 }
 
 // 100 MB between two nodes of a GPU each, at the sustained 1 GB/s or at the burst of 10 GB/s.

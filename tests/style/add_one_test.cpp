@@ -49,6 +49,29 @@ Model dummy() { return {.name = "dummy"}; }
 const Addition kProvider = {"", "", "platforms/providers.cpp", "    {.name = \"private\", .owned = true},",
                             "\n    {.name = \"dummy\", .vendor = \"Dummy Cloud\", .spot_notice = Seconds{7}},"};
 
+// A schema is one file in docs/schemas, which the build finds.
+const Addition kScheme = {"sim/collectives/schemes/dummy.cpp",
+                          R"(#include "sim/collectives/allreduce.hpp"
+namespace ganymede::sim {
+extern const AllReduceScheme dummy_scheme{.name = "dummy", .summary = "a dummy"};
+}  // namespace ganymede::sim
+)",
+                          "sim/collectives/allreduce.cpp", "  ROW(nccl)", " \\\n  ROW(dummy)"};
+const Addition kExporter = {"exports/dummy.cpp",
+                            R"(#include "exports/exporter.hpp"
+namespace ganymede::exports {
+Exporter dummy_exporter() { return {.name = "dummy"}; }
+}  // namespace ganymede::exports
+)",
+                            "exports/exporters.cpp", "  ROW(mlflow)", " \\\n  ROW(dummy)"};
+const Addition kCommand = {"cli/dummy.cpp",
+                           R"(#include "cli/command.hpp"
+namespace ganymede::cli {
+Command dummy_command() { return {.name = "dummy"}; }
+}  // namespace ganymede::cli
+)",
+                           "cli/commands.cpp", "  ROW(man)", " \\\n  ROW(dummy)"};
+
 /// The C++ files of some folders, by path.
 std::map<std::string, std::string> sources_of(const std::vector<std::string>& folders) {
   std::map<std::string, std::string> files;
@@ -73,6 +96,15 @@ std::size_t changed(const std::map<std::string, std::string>& before, const std:
     if (old == before.end() || old->second != text) ++count;
   }
   return count;
+}
+
+/// Expects the new file and its table, which stand in `folder`, to compile together.
+void expect_compiles(const Addition& addition, const fs::path& folder) {
+  const fs::path unit = folder / "unit.cpp";
+  std::ofstream(unit) << "#include \"" << addition.file << "\"\n#include \"" << addition.table << "\"\n";
+  const std::string check = std::string(GANYMEDE_CXX) + " -std=c++20 -fsyntax-only -I" + folder.string() +
+                            " -I" GANYMEDE_SOURCE_DIR " " + unit.string();
+  EXPECT_EQ(std::system(check.c_str()), 0) << check;
 }
 
 constexpr const char* kMain = R"(
@@ -123,11 +155,23 @@ TEST(Registers, TakeOneMore) {
   ASSERT_EQ(std::system(compile.c_str()), 0) << compile;
   EXPECT_EQ(std::system((program + " > /dev/null").c_str()), 0);
 
-  std::ofstream(folder.path() / "model.cpp") << R"(#include "kernel/models/dummy.cpp"
-#include "kernel/models/models.cpp"
-)";
-  const std::string check = compiler + "-fsyntax-only " + (folder.path() / "model.cpp").string();
-  EXPECT_EQ(std::system(check.c_str()), 0) << check;
+  expect_compiles(kModel, folder.path());
+}
+
+// They work in whole programs, which other tests run; here they are counted, and compiled beside their table.
+TEST(Registers, TakeOneMoreSchemeExporterAndCommand) {
+  for (const Addition& addition : {kScheme, kExporter, kCommand}) {
+    const auto before = sources_of({addition.table});
+    auto after = before;
+    apply(addition, after);
+    EXPECT_EQ(changed(before, after), 2U) << addition.file;
+    const TemporaryFolder folder;
+    for (const auto& [path, text] : after) {
+      fs::create_directories((folder.path() / path).parent_path());
+      std::ofstream(folder.path() / path) << text;
+    }
+    expect_compiles(addition, folder.path());
+  }
 }
 
 }  // namespace

@@ -238,13 +238,28 @@ TEST(LayerList, NamesThePlaceOfWhatCannotBe) {
               AllOf(HasSubstr("model.json: /networks/generator/layers/0/kind: found \"convolutoin\""),
                     HasSubstr("did you mean")));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 3, "kernel": 11, "padding": 0 })")),
-              HasSubstr("/layers/0/kernel: a kernel of 11 does not fit an input of 8 x 8"));
+              HasSubstr("/layers/0/kernel: a kernel of 11 with a padding of 0 leaves nothing of an input of 8 x 8"));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 4, "kernel": 1, "groups": 3 })")),
-              HasSubstr("3 groups divide neither"));
+              HasSubstr("3 groups must divide both"));
   EXPECT_THAT(error(gan(R"({ "kind": "convolution", "out": 4, "kernel": 1, "stirde": 3 })")),
               HasSubstr("did you mean \"stride\"?"));
   EXPECT_THAT(error(gan(R"({ "kind": "residual", "layers": [ { "kind": "convolution", "out": 4, "kernel": 1 } ] })")),
               HasSubstr("which cannot be added"));
+  EXPECT_THAT(
+      error(gan(R"({ "kind": "transposed-convolution", "out": 4, "kernel": 4, "stride": 2, "output_padding": 2 })")),
+      HasSubstr("/layers/0/output_padding: found 2, expected an integer from 0 to 1"));
+  const std::string up = R"({ "kind": "upsample", "factor": 1000 })";
+  EXPECT_THAT(error(gan(up + ", " + up)), HasSubstr("/layers/1: its result has a side of 8000000, expected at most"));
+  EXPECT_THAT(error(gan(R"({ "kind": "constant", "to": [1048576, 2048, 2048] })")),
+              HasSubstr("/layers/0: its result has 1048576 x 2048 x 2048 numbers for each image"));
+  const std::string activation = R"({ "kind": "repeat", "times": 3000, "layers": [ { "kind": "activation" } ] })";
+  EXPECT_THAT(error(gan(R"({ "kind": "repeat", "times": 3000, "layers": [ )" + activation + " ] }")),
+              HasSubstr("more than 100000 layers"));
+  EXPECT_THAT(error(gan(R"({ "kind": "linear", "out": 16777216 })", "[1048576, 65536, 65536]")),
+              HasSubstr("/layers/0: 4.5036e+15 inputs by 16777216 outputs"));
+  EXPECT_THAT(error(gan(R"({ "kind": "attention", "key": 1, "value": 2, "pool": 9 })")),
+              HasSubstr("/layers/0/pool: found 9, expected an integer from 1 to 8"));
+  EXPECT_THAT(error(gan(R"({ "kind": "concat", "channels": 1048576 })")), HasSubstr("/layers/0/channels: 1048579"));
   EXPECT_THAT(error(gan(R"({ "kind": "downsample", "factor": 9 })")), HasSubstr("cannot be made smaller 9 times"));
   EXPECT_THAT(error(gan(R"({ "kind": "activation" })")),
               HasSubstr("/networks/generator/layers: nothing in it is trained"));

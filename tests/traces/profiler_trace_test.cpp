@@ -168,6 +168,62 @@ TEST_F(Profiler, WithoutCollectivesTheParametersMustBeSaid) {
   EXPECT_EQ(result.trace.batches[0].buckets.at(0).after_phase, "update");
 }
 
+/// A convolution with an activation: two kernels with matrix work in a step, as in the profile.
+LayerList one_convolution(const std::string& more) {
+  return read_layer_list(JsonNode::parse(R"({ "schema": "ganymede.layers/1", "name": "m", "networks": {
+    "net": { "input": [3, 8, 8], "layers": [ { "kind": "convolution", "out": 4, "kernel": 3, "bias": false },
+                                             { "kind": "activation" })" +
+                                             more + R"( ] } },
+    "step": [ { "network": "net", "pass": "forward" }, { "network": "net", "pass": "backward" },
+              { "network": "net", "pass": "update" } ] })",
+                                         "m.json"));
+}
+
+// "conv" takes 1.5 ms and "dgrad" 3 ms. The rest, "relu" and "adam", takes 1.5 ms.
+TEST_F(Profiler, GivesEachLayerItsMeasuredTime) {
+  options.layers = one_convolution("");
+  const ProfilerImport result = import(Kineto());
+  const std::vector<TraceKernel>& kernels = result.trace.kernels;
+  ASSERT_EQ(kernels.size(), 5U);
+  EXPECT_EQ(kernels[0].kind, TraceKernel::Kind::convolution);
+  EXPECT_NEAR(kernels[0].measured_s, 1.5e-3, 1e-9);
+  EXPECT_EQ(kernels[0].phase, "forward");
+  EXPECT_EQ(kernels[3].kind, TraceKernel::Kind::convolution_weight_gradient);
+  EXPECT_NEAR(kernels[3].measured_s, 3e-3, 1e-9);
+  EXPECT_EQ(kernels[3].phase, "backward");
+  EXPECT_EQ(kernels[4].op, "adam");
+  EXPECT_NEAR(kernels[1].measured_s + kernels[2].measured_s + kernels[4].measured_s, 1.5e-3, 1e-9);
+  EXPECT_NEAR(kernels[2].measured_s / kernels[1].measured_s, 1.5, 1e-9);  // three numbers moved instead of two
+  // For each of 64 images the activation moves 2 x 256 numbers; Adam moves 7 x 108, whatever the batch.
+  EXPECT_NEAR(kernels[4].measured_s / kernels[1].measured_s, 7.0 * 108 / (64 * 2 * 256), 1e-9);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("each layer keeps its own residual")));
+  const StepTrace again = read_step_trace(JsonNode::parse(write_step_trace(result.trace), "trace.json"));
+  EXPECT_EQ(again.kernels, kernels);
+}
+
+// With one more product in the list, the 4.5 ms of convolutions and products are divided by FLOPs.
+TEST_F(Profiler, DividesTheTimeIfTheLayersAreOthers) {
+  options.layers = one_convolution(R"(, { "kind": "linear", "out": 1, "bias": false })");
+  const ProfilerImport result = import(Kineto());
+  double seconds = 0, flops = 0;
+  for (const TraceKernel& kernel : result.trace.kernels)
+    if (kernel.flops() > 0) seconds += kernel.measured_s, flops += kernel.flops();
+  EXPECT_NEAR(seconds, 4.5e-3, 1e-9);
+  EXPECT_NEAR(result.trace.kernels[0].measured_s, 4.5e-3 * result.trace.kernels[0].flops() / flops, 1e-9);
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("all layers keep one residual")));
+}
+
+TEST_F(Profiler, CarriesPhasesAsWholesIfNoKernelIsKnown) {
+  options.layers = one_convolution("");
+  Kineto kineto;
+  for (Json& event : kineto.events())
+    if (event.value("cat", "") == "kernel" && !event["name"].get<std::string>().starts_with("nccl"))
+      event["name"] = "unknown";
+  const ProfilerImport result = import(kineto);
+  EXPECT_TRUE(result.trace.kernels.empty());
+  EXPECT_THAT(result.notes, testing::Contains(HasSubstr("the list of layers has 2 of them")));
+}
+
 TEST_F(Profiler, WithoutAnnotationsTheStepIsOnePhase) {
   const ProfilerImport result = import(Kineto(5, true, false));
   EXPECT_EQ(result.trace.batches[0].phases.back().name, "step");

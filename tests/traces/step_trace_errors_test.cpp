@@ -40,9 +40,10 @@ std::string without(const char* object, const char* key) {
 TEST(StepTraceErrors, OfTheSchema) {
   EXPECT_EQ(with("/schema", "ganymede.step-trace/2"),
             "t.json: /schema: found \"ganymede.step-trace/2\", expected \"ganymede.step-trace/1\"");
-  EXPECT_EQ(with("/model_name", "x"), "t.json: /model_name: unknown key; known here: " +
-                                          list_of({"schema", "device", "software", "model", "precision", "seed",
-                                                   "recorded_at", "host", "networks", "batches"}));
+  EXPECT_EQ(with("/model_name", "x"),
+            "t.json: /model_name: unknown key; known here: " +
+                list_of({"schema", "device", "software", "model", "precision", "seed", "recorded_at", "host",
+                         "executor", "networks", "kernels", "batches"}));
 }
 
 TEST(StepTraceErrors, OfOrder) {

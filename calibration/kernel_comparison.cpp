@@ -1,0 +1,42 @@
+#include "calibration/kernel_comparison.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "calibration/kernels/error_of_sums.hpp"
+#include "calibration/kernels/row_predictor.hpp"
+
+namespace ganymede::calibration {
+
+std::vector<KernelErrors> compare(std::span<const MeasuredKernel> kernels) {
+  const RowPredictor predictor(built_in_kernel_parameters(), kernels);
+  struct Compared {
+    std::vector<std::pair<double, double>> kernels;  // predicted and measured seconds
+    std::size_t held = 0;
+  };
+  std::map<std::pair<KernelKind, std::string>, Compared> groups;
+  for (const MeasuredKernel& row : kernels) {
+    const KernelTime time = predictor(row);
+    Compared& group = groups[{row.kernel.kind, row.gpu}];
+    group.kernels.emplace_back(time.central_s, row.measured_s);
+    group.held += time.low_s <= row.measured_s && row.measured_s <= time.high_s;
+  }
+  RandomStream random(kSumSeed, "kernels/sums");
+  std::vector<KernelErrors> all;
+  for (const auto& [of, group] : groups) {
+    KernelErrors& errors = all.emplace_back();
+    errors.kind = to_string(of.first);
+    errors.gpu = of.second;
+    errors.kernels = group.kernels.size();
+    const auto count = static_cast<double>(errors.kernels);
+    for (const auto& [predicted, measured] : group.kernels) errors.mean_error += std::abs(predicted / measured - 1);
+    errors.mean_error /= count;
+    errors.held = static_cast<double>(group.held) / count;
+    errors.summed = std::min(kSumOf, errors.kernels);
+    errors.sum20_error = error_of_sums(group.kernels, random);
+  }
+  return all;
+}
+
+}  // namespace ganymede::calibration

@@ -1,0 +1,62 @@
+#pragma once
+// A step as the sum of its kernels: what a trace's list of kernels takes on a GPU on which it never ran.
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "calibration/kernels/kernel_model.hpp"
+#include "platforms/platform.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede::calibration {
+
+/// A kernel of a step on one GPU.
+struct StepKernel {
+  std::string phase;
+  double times = 1;  ///< launches in a step; may be a mean over steps
+  Kernel kernel;
+  KernelTime time;
+  double measured_s = 0;  ///< of one launch on the recording GPU; 0: not measured
+};
+
+/// How the host launches a trace's kernels: what it states, or else what its software does (StepTrace::executor).
+std::string_view executor_of(const traces::StepTrace& trace);
+
+/// Seconds for which the host is busy with one launch, while the GPU works: 0 where a graph is replayed. An eager
+/// executor takes kEagerLaunch_s.
+double host_launch_s(std::string_view executor);
+
+/// An eager launch of PyTorch: from the call in Python to the launch, with what is noted for the backward pass.
+/// Published rates differ by kEagerLaunchFactor to each side.
+inline constexpr double kEagerLaunch_s = 10e-6, kEagerLaunchFactor = 2;
+
+/// The data sheet of a platform's GPU: by its name or family, if the rates that the platform states are about those of
+/// the table; otherwise from what the platform states, if that includes the number of multiprocessors. Nothing if
+/// neither is known.
+std::optional<GpuSheet> sheet_of(const platforms::Gpu& gpu);
+
+/// The kernels of the entry's steps, in the order in which they are launched. With the executor "compiled", kernels
+/// that move numbers one after the other are one.
+std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces::TraceBatch& entry);
+
+/// Predicts each kernel. Equal kernels are predicted once.
+void predict(std::vector<StepKernel>& kernels, const KernelModel& model);
+
+/// Half of the 90 % interval of ln(step), from the intervals of the kernels (their own errors, which partly cancel, and
+/// what a GPU's kernels have in common) and from what a list of kernels leaves out (kListError).
+double step_spread(const std::vector<StepKernel>& kernels);
+
+/// A step as the sum of its kernels, beside which the host launches them: it lasts as long as the longer of the two.
+struct StepSum {
+  double launches = 0, device_s = 0, host_s = 0;
+  double seconds = 0, low_s = 0, high_s = 0;  ///< 90 % interval
+  std::string decided_by;                     ///< "launching", or the kernels that take most of the time
+};
+StepSum sum_of(const std::vector<StepKernel>& kernels, std::string_view executor);
+
+/// "convolution-dgrad of conv2 in generator.forward 22 %, ...": the kernels that take most of a step's time.
+std::string deciding(const std::vector<StepKernel>& kernels, std::size_t count);
+
+}  // namespace ganymede::calibration

@@ -1,0 +1,86 @@
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "calibration/kernels/fit.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// Four significant digits, so that the file stays readable.
+Json number(double value) { return Json::parse(fmt::format("{:.4g}", value)); }
+
+/// The text with each array of plain values on one line.
+std::string with_short_arrays(const std::string& text) {
+  std::string result;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const std::size_t end = text[at] == '[' ? text.find_first_of("[{]", at + 1) : std::string::npos;
+    if (end == std::string::npos || text[end] != ']' || text.substr(at, end - at).find('"') != std::string::npos) {
+      result += text[at];
+      continue;
+    }
+    for (; at < end; ++at)
+      if (text[at] != '\n' && text[at] != ' ') result += text[at];
+    result += ']';
+  }
+  return result;
+}
+
+Json spreads_json(const std::array<Spread, kDurations>& spreads) {
+  Json rows = Json::array();
+  for (const Spread& spread : spreads) rows.push_back(Json::array({number(spread.low), number(spread.high)}));
+  return rows;
+}
+
+Json errors_json(const std::vector<ErrorRow>& errors) {
+  Json rows = Json::array();
+  for (const ErrorRow& row : errors)
+    rows.push_back({{"kind", row.kind},
+                    {"gpu", row.gpu},
+                    {"kernels", row.kernels},
+                    {"mean_error", number(row.mean_error)},
+                    {"sum20_error", number(row.sum20_error)},
+                    {"held", number(row.held)}});
+  return rows;
+}
+
+Json groups_json(const KernelParameters& parameters) {
+  Json groups;
+  for (std::size_t i = 0; i < kGroups; ++i) {
+    Json values = Json::array();
+    if (parameters.residuals[i].learned())
+      for (const double value : parameters.residuals[i].values()) values.push_back(number(value));
+    groups[std::string(to_string(static_cast<Group>(i)))] = {
+        {"residual", values},
+        {"interval", spreads_json(parameters.known[i])},
+        {"interval_left_out", spreads_json(parameters.left_out[i])}};
+  }
+  return groups;
+}
+
+}  // namespace
+
+std::string parameters_json(const KernelParameters& parameters, const std::vector<ErrorRow>& shapes_left_out,
+                            const std::vector<ErrorRow>& gpus_left_out) {
+  Json json;
+  json["schema"] = "ganymede.kernel-parameters/1";
+  json["sources"] = {
+      "NeuSight (sitar-lab/NeuSight @6945927d9afc, MIT): 3x3 convolutions, products, elementwise operations, layer "
+      "norm, softmax on P100, V100, T4, A100",
+      "DeepBench (baidu-research/DeepBench @da81ba782073, Apache-2.0): convolutions with their gradients, products on "
+      "P100, GTX 1080 Ti, V100"};
+  json["fitted_with"] = "kernel_fit FOLDER OUTPUT";
+  json["errors"] = {{"shapes_left_out", errors_json(shapes_left_out)}, {"gpus_left_out", errors_json(gpus_left_out)}};
+  for (std::size_t i = 0; i < parameters.scalars.size(); ++i)
+    json["scalars"][std::string(range_of(static_cast<Scalar>(i)).name)] = number(parameters.scalars[i]);
+  for (const auto& [gpu, shares] : parameters.gpus)
+    json["gpus"][gpu] = {{"arithmetic", number(shares.arithmetic)}, {"memory", number(shares.memory)}};
+  json["groups"] = groups_json(parameters);
+  for (const auto& [gpu, operations] : parameters.floors)
+    for (const auto& [operation, seconds] : operations) json["host_floors"][gpu][operation] = number(seconds);
+  return with_short_arrays(json.dump(1)) + "\n";
+}
+
+}  // namespace ganymede::calibration

@@ -1,0 +1,133 @@
+#include "calibration/kernels/measuring_method.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common/random.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+constexpr std::size_t kMinRows = 20;       // rows that tell the floor of a host
+constexpr std::size_t kMaxForFloor = 300;  // of them that are looked at
+constexpr double kFloorSpread = 0.05;      // half of the interval of the floor's logarithm
+
+// Host time of an operation's call over that of an addition: mean of the hosts of NeuSight's P100, V100, T4 and A100.
+constexpr std::array kCalls = {std::pair{"add", 1.0},   std::pair{"mul", 1.0},    std::pair{"tanh", 0.98},
+                               std::pair{"relu", 1.21}, std::pair{"ln", 1.6},     std::pair{"softmax", 1.29},
+                               std::pair{"bmm", 1.22},  std::pair{"linear", 2.0}, std::pair{"conv3x3", 2.0}};
+constexpr double kAddition_s = 31e-6;  // of an addition, the geometric mean of the same hosts
+
+double call_ratio(const std::string& operation) {
+  for (const auto& [name, ratio] : kCalls)
+    if (operation == name) return ratio;
+  return 1;
+}
+
+/// What the short kernels take, without the shortest, which may be outliers.
+double shortest_of(std::vector<double> times) {
+  const auto place = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 33);
+  std::nth_element(times.begin(), place, times.end());
+  return *place;
+}
+
+std::string sheet_name(const std::string& gpu) {
+  const GpuSheet* sheet = find_gpu_sheet(gpu);
+  return sheet ? sheet->name : gpu;
+}
+
+}  // namespace
+
+std::string MeasuringMethod::operation(const MeasuredKernel& row) {
+  if (row.set == "elementwise") return row.kernel.op;
+  return row.set.starts_with("deepbench") ? "" : row.set;
+}
+
+Load MeasuringMethod::load(const MeasuredKernel& row) {
+  return row.set == "conv3x3" || row.set == "elementwise" ? Load::kBurstZeros : Load::kBurst;
+}
+
+double MeasuringMethod::best_floor(std::span<const Pair> rows, double delay_share, double expected_s) {
+  double best = expected_s, least = 0;
+  for (double floor = 0.4 * expected_s; floor < 2.2 * expected_s; floor *= 1.01) {
+    double loss = 0.05 * static_cast<double>(rows.size()) * std::abs(portable_log(floor / expected_s));
+    for (const Pair& row : rows)
+      loss += std::min(0.5, std::abs(std::max(floor, delay_share * floor + row.device_s) / row.measured_s - 1));
+    if (least <= 0 || loss < least) best = floor, least = loss;
+  }
+  return best;
+}
+
+std::map<std::pair<std::string, std::string>, double> MeasuringMethod::expected_floors(
+    std::span<const MeasuredKernel> rows) {
+  std::map<std::pair<std::string, std::string>, std::vector<double>> times;
+  for (const MeasuredKernel& row : rows)
+    if (const std::string name = operation(row); !name.empty()) times[{row.gpu, name}].push_back(row.measured_s);
+  std::map<std::string, double> additions;  // by GPU
+  for (const auto& [key, measured] : times) {
+    double& addition = additions.try_emplace(key.first, 1.5 * kAddition_s).first->second;
+    if (measured.size() >= kMinRows)
+      addition = std::min(addition, shortest_of(measured) / call_ratio(key.second));
+    else
+      addition = std::min(addition, kAddition_s);
+  }
+  std::map<std::pair<std::string, std::string>, double> floors;
+  for (const auto& [key, measured] : times) floors[key] = additions[key.first] * call_ratio(key.second);
+  return floors;
+}
+
+MeasuringMethod::MeasuringMethod(std::shared_ptr<const KernelParameters> parameters,
+                                 std::span<const MeasuredKernel> file)
+    : parameters_(std::move(parameters)), floors_(expected_floors(file)) {
+  std::map<std::pair<std::string, std::string>, std::vector<const MeasuredKernel*>> unknown;
+  for (const MeasuredKernel& row : file) {
+    const std::string name = operation(row);
+    if (name.empty()) continue;
+    const auto gpu = parameters_->floors.find(sheet_name(row.gpu));
+    if (gpu != parameters_->floors.end() && gpu->second.contains(name))
+      floors_[{row.gpu, name}] = gpu->second.at(name);
+    else
+      unknown[{row.gpu, name}].push_back(&row);
+  }
+  for (const auto& [key, rows] : unknown)
+    if (const GpuSheet* sheet = find_gpu_sheet(key.first); sheet && rows.size() >= kMinRows)
+      floors_[key] = file_floor(KernelModel(*sheet, parameters_), rows, floors_[key]);
+}
+
+double MeasuringMethod::file_floor(const KernelModel& model, std::span<const MeasuredKernel* const> rows,
+                                   double expected_s) const {
+  std::vector<Pair> pairs;
+  for (std::size_t i = 0; i < rows.size(); i += 1 + rows.size() / kMaxForFloor)
+    pairs.push_back({rows[i]->measured_s, model.chosen(rows[i]->kernel, load(*rows[i])).seconds});
+  return best_floor(pairs, delay_share(*rows.front()), expected_s);
+}
+
+double MeasuringMethod::floor_s(const MeasuredKernel& row) const {
+  const auto found = floors_.find({row.gpu, operation(row)});
+  return found == floors_.end() ? 0 : found->second;
+}
+
+double MeasuringMethod::delay_share(const MeasuredKernel& row) const {
+  return (*parameters_)[row.set == "conv3x3"       ? Scalar::kDelayShareConvolution
+                        : row.set == "elementwise" ? Scalar::kDelayShareElementwise
+                                                   : Scalar::kDelayShare];
+}
+
+double MeasuringMethod::delay_s(const MeasuredKernel& row) const { return floor_s(row) * delay_share(row); }
+
+double MeasuringMethod::expected_s(const MeasuredKernel& row, double device_s) const {
+  return std::max(floor_s(row), delay_s(row) + device_s);
+}
+
+double MeasuringMethod::device_s(const MeasuredKernel& row) const { return row.measured_s - delay_s(row); }
+
+KernelTime MeasuringMethod::expected(const KernelModel& model, const MeasuredKernel& row) const {
+  KernelTime time = model.time(row.kernel, load(row));
+  time.central_s = expected_s(row, time.central_s);
+  time.low_s = expected_s(row, time.low_s) * portable_exp(-kFloorSpread);
+  time.high_s = expected_s(row, time.high_s) * portable_exp(kFloorSpread);
+  return time;
+}
+
+}  // namespace ganymede::calibration

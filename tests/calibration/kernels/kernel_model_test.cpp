@@ -1,0 +1,228 @@
+#include "calibration/kernels/kernel_model.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/errors.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+using ::testing::AnyOf;
+
+KernelModel model_of(std::string_view gpu) { return KernelModel(*find_gpu_sheet(gpu)); }
+
+Kernel square_convolution(std::int64_t batch, std::int64_t in, std::int64_t size, std::int64_t out, std::int64_t filter,
+                          std::int64_t stride) {
+  Kernel c;
+  c.kind = KernelKind::kConvolution;
+  c.batch = batch, c.in_channels = in, c.in_h = c.in_w = size, c.out_channels = out;
+  c.kernel_h = c.kernel_w = filter;
+  c.pad_h = c.pad_w = (filter - 1) / 2;
+  c.stride_h = c.stride_w = stride;
+  return c;
+}
+
+Kernel product_of(std::int64_t batch, std::int64_t m, std::int64_t n, std::int64_t k) {
+  Kernel product;
+  product.kind = batch > 1 ? KernelKind::kBatchedProduct : KernelKind::kProduct;
+  product.batch = batch, product.m = m, product.n = n, product.k = k;
+  return product;
+}
+
+Kernel elementwise(std::int64_t rows, std::int64_t cols) {
+  Kernel add;
+  add.op = "add", add.rows = rows, add.cols = cols, add.reads_per_element = 2;
+  return add;
+}
+
+std::vector<Kernel> assorted_kernels() {
+  std::vector<Kernel> kernels;
+  for (const std::int64_t batch : {1, 16, 1024})
+    for (const std::int64_t channels : {1, 3, 64, 2048})
+      for (const std::int64_t filter : {1, 3, 4, 7})
+        for (const std::int64_t stride : {1, 2})
+          for (const KernelKind kind : {KernelKind::kConvolution, KernelKind::kConvolutionDataGradient,
+                                        KernelKind::kConvolutionWeightGradient}) {
+            kernels.push_back(square_convolution(batch, channels, 16, 64, filter, stride));
+            kernels.back().kind = kind;
+          }
+  for (const std::int64_t size : {1, 17, 512, 8192}) {
+    kernels.push_back(product_of(1, size, size, size));
+    kernels.push_back(product_of(32, size, 128, size));
+    kernels.push_back(elementwise(size, 4096));
+    kernels.push_back(elementwise(size, 4096));
+    kernels.back().kind = KernelKind::kSoftmax, kernels.back().op = "softmax";
+  }
+  return kernels;
+}
+
+// A card may run above the clock of its data sheet; the fit allows 15 %.
+constexpr double kMostAboveSheet = 1.15;
+
+TEST(KernelModel, NeverPassesTheRoofline) {
+  for (const GpuSheet& sheet : gpu_sheets()) {
+    const KernelModel model(sheet);
+    for (Kernel kernel : assorted_kernels())
+      for (const KernelPrecision precision : {KernelPrecision::kFp32, KernelPrecision::kTf32, KernelPrecision::kFp16}) {
+        kernel.precision = precision;
+        const KernelTime time = model.time(kernel);
+        const double tensor = precision == KernelPrecision::kTf32 ? sheet.tensor_tf32_flops : sheet.tensor_fp16_flops;
+        const double peak =
+            precision == KernelPrecision::kFp32 ? sheet.fp32_flops() : std::max(tensor, sheet.fp32_flops());
+        const double moved = operand_bytes(kernel) - sheet.l2_bytes;
+        ASSERT_GE(time.central_s * (1 + 1e-9), time.flops / (kMostAboveSheet * peak)) << sheet.name;
+        ASSERT_GE(time.central_s * (1 + 1e-9), moved / sheet.memory_bandwidth) << sheet.name;
+        ASSERT_GE(time.low_s * (1 + 1e-9),
+                  std::max(moved / sheet.memory_bandwidth, time.flops / (2 * kMostAboveSheet * peak)))
+            << sheet.name;
+        ASSERT_LE(time.low_s, time.central_s);
+        ASSERT_GT(time.high_s, time.central_s);
+      }
+  }
+}
+
+TEST(KernelModel, Tf32AllowsTensorCoresAndDoesNotDemandThem) {
+  for (const GpuSheet& sheet : gpu_sheets()) {
+    if (sheet.tensor_tf32_flops == 0) continue;
+    const KernelModel model(sheet);
+    for (Kernel kernel : assorted_kernels()) {
+      if (kernel.kind == KernelKind::kProduct || kernel.kind == KernelKind::kBatchedProduct) continue;
+      const double fp32_s = model.time(kernel).central_s;
+      kernel.precision = KernelPrecision::kTf32;
+      ASSERT_LE(model.time(kernel).central_s, 1.001 * fp32_s) << sheet.name;
+    }
+  }
+}
+
+TEST(KernelModel, PartialSumsAreAsLargeAsTheResult) {
+  // One image, so few blocks that the depth is split: partial sums of 512 x 4 x 4 results, beside 8 MB of filters.
+  const KernelTime time = model_of("A100").time(square_convolution(1, 256, 8, 512, 4, 2));
+  EXPECT_GT(time.bytes, 4.0 * 512 * 256 * 16);
+  EXPECT_LT(time.bytes, 2 * 4.0 * 512 * 256 * 16);
+}
+
+// The gradient of 8 channels of 8 x 8 from 2,048 of 4 x 4: a few blocks of so large a depth that it is split. Its
+// partial sums are as large as the 512 results, not as the 32,768 numbers that it reads.
+TEST(KernelModel, PartialSumsOfADataGradientAreAsLargeAsItsResult) {
+  Kernel kernel = square_convolution(1, 8, 8, 2048, 4, 2);
+  kernel.kind = KernelKind::kConvolutionDataGradient;
+  kernel.pad_h = kernel.pad_w = 1;
+  const KernelTime time = model_of("A100").time(kernel);
+  const double operands = operand_bytes(kernel), result = 4.0 * 8 * 8 * 8;
+  EXPECT_GT(time.bytes, operands + 2 * 2 * result);
+  EXPECT_LE(time.bytes, operands + 2 * 64 * result);
+}
+
+TEST(KernelModel, OneBlockMoreThanAWaveTakesAnotherWave) {
+  // A100: batches of products run in blocks of 128 x 128, one after the other on each of 108 multiprocessors.
+  const KernelModel model = model_of("A100-40GB");
+  const std::int64_t depth = 4096;
+  const double one = model.time(product_of(108, 128, 128, depth), Load::kBurst).central_s;
+  const double more = model.time(product_of(109, 128, 128, depth), Load::kBurst).central_s;
+  const double two = model.time(product_of(216, 128, 128, depth), Load::kBurst).central_s;
+  EXPECT_GT(more, 1.5 * one);
+  EXPECT_NEAR(more / two, 1, 0.15);
+  EXPECT_EQ(model.time(product_of(109, 128, 128, depth)).tiles, 109);
+}
+
+TEST(KernelModel, TakesTheAlgorithmThatTheShapeAllows) {
+  const auto algorithm = [](std::string_view gpu, Kernel kernel, KernelPrecision precision) {
+    kernel.precision = precision;
+    return model_of(gpu).time(kernel).algorithm;
+  };
+  const auto wide = square_convolution(32, 256, 14, 256, 3, 1);
+  EXPECT_THAT(algorithm("V100", wide, KernelPrecision::kFp32), AnyOf("winograd-2x2", "winograd-4x4"));
+  EXPECT_EQ(algorithm("V100", square_convolution(32, 256, 14, 256, 3, 2), KernelPrecision::kFp32), "implicit-gemm");
+  EXPECT_EQ(algorithm("V100", square_convolution(32, 256, 14, 256, 1, 1), KernelPrecision::kFp32), "implicit-gemm");
+  EXPECT_EQ(algorithm("V100", wide, KernelPrecision::kFp16), "tensor-gemm");
+  EXPECT_EQ(algorithm("P100", wide, KernelPrecision::kTf32), algorithm("P100", wide, KernelPrecision::kFp32));
+  // Three channels do not fill the 16 bytes that tensor cores read at once; only later libraries fill them up.
+  const auto image = square_convolution(32, 3, 64, 64, 7, 2);
+  EXPECT_EQ(algorithm("V100", image, KernelPrecision::kFp16), "implicit-gemm");
+  EXPECT_EQ(algorithm("A100-40GB", image, KernelPrecision::kFp16), "tensor-gemm");
+}
+
+TEST(KernelModel, WinogradDoesLessArithmetic) {
+  // 16 products for 2x2 pixels of 3x3 taps (36 multiplications), 36 for 4x4 pixels (144), on sizes that tiles fill.
+  const Kernel wide = square_convolution(32, 256, 16, 256, 3, 1);
+  const KernelTime time = model_of("V100").time(wide);
+  const double fold = time.algorithm == "winograd-2x2" ? 36.0 / 16 : 144.0 / 36;
+  EXPECT_NEAR(direct_flops(wide) / time.flops, fold, 1e-9);
+}
+
+TEST(KernelModel, GradientsCostTheirOwnArithmetic) {
+  Kernel transposed = square_convolution(64, 64, 64, 128, 4, 2);  // the mirror of DCGAN's layers
+  const double forward = model_of("V100").time(transposed).central_s;
+  transposed.kind = KernelKind::kConvolutionDataGradient;
+  const KernelTime gradient = model_of("V100").time(transposed);
+  EXPECT_DOUBLE_EQ(gradient.flops, direct_flops(transposed));  // stride 2 divides the four taps evenly
+  EXPECT_GT(gradient.central_s, 0.5 * forward);
+  EXPECT_LT(gradient.central_s, 5 * forward);
+}
+
+TEST(KernelModel, CountsAllDirections) {
+  Kernel line = square_convolution(16, 128, 1, 128, 1, 1);
+  line.in_w = 4096, line.kernel_w = 5, line.pad_w = 2;
+  Kernel film = square_convolution(16, 64, 32, 64, 3, 1), image = film;
+  film.in_d = 16, film.kernel_d = 3, film.pad_d = 1;
+  const KernelModel model = model_of("A100-40GB");
+  EXPECT_DOUBLE_EQ(model.time(line).flops, direct_flops(line));
+  EXPECT_DOUBLE_EQ(model.time(film).flops, 16 * 3 * direct_flops(image));
+  EXPECT_GT(model.time(film).central_s, 16 * model.time(image).central_s);
+  for (const KernelKind gradient : {KernelKind::kConvolutionDataGradient, KernelKind::kConvolutionWeightGradient}) {
+    film.kind = gradient;
+    EXPECT_DOUBLE_EQ(model.time(film).flops, direct_flops(film));
+  }
+}
+
+TEST(KernelModel, GrowsWithBatchAndChannels) {
+  for (const char* gpu : {"P100", "V100", "T4", "A100-40GB", "L4", "H100"}) {
+    const KernelModel model = model_of(gpu);
+    for (const KernelKind kind :
+         {KernelKind::kConvolution, KernelKind::kConvolutionDataGradient, KernelKind::kConvolutionWeightGradient}) {
+      Kernel small = square_convolution(1, 64, 32, 128, 4, 2), large = square_convolution(1024, 64, 32, 128, 4, 2);
+      small.kind = large.kind = kind;
+      EXPECT_GT(model.time(large).central_s, 20 * model.time(small).central_s) << gpu;
+      Kernel narrow = square_convolution(16, 1, 32, 128, 4, 2), wide = square_convolution(16, 2048, 32, 128, 4, 2);
+      narrow.kind = wide.kind = kind;
+      EXPECT_GT(model.time(wide).central_s, 20 * model.time(narrow).central_s) << gpu;
+    }
+  }
+}
+
+TEST(KernelModel, PowerLimitsLongWorkOnSmallBoards) {
+  const Kernel product = product_of(1, 8192, 8192, 8192);
+  const auto slowed = [&](std::string_view gpu) {
+    const KernelModel model = model_of(gpu);
+    return model.time(product, Load::kSustained).central_s /
+           model.time(product_of(1, 1024, 1024, 1024), Load::kBurst).central_s * 1024 * 1024 * 1024 / 8192.0 / 8192 /
+           8192;
+  };
+  // Published rates of the T4 (70 W): half of its peak for long products, 85 % for short ones.
+  EXPECT_GT(slowed("T4"), 1.1);
+  EXPECT_LT(slowed("V100"), 1.1);
+  EXPECT_LT(model_of("T4").time(product).flops / model_of("T4").time(product).central_s, 0.6 * 8.1e12);
+}
+
+TEST(KernelModel, TakesAGpuThatItHasNotSeenFromItsDataSheet) {
+  EXPECT_TRUE(model_of("A100-80GB").measured());  // another board of a measured chip
+  EXPECT_FALSE(model_of("L4").measured());
+  GpuSheet mine = *find_gpu_sheet("L4");
+  mine.name = "mine";
+  const Kernel kernel = square_convolution(64, 128, 16, 256, 4, 2);
+  EXPECT_DOUBLE_EQ(KernelModel(mine).time(kernel).central_s, model_of("L4").time(kernel).central_s);
+  const auto width = [&](std::string_view gpu) {
+    const KernelTime time = model_of(gpu).time(product_of(1, 4096, 4096, 4096));
+    return time.high_s / time.low_s;
+  };
+  EXPECT_GT(width("L4"), width("V100"));
+}
+
+TEST(KernelModel, RefusesWhatIsNoKernelAndNoGpu) {
+  EXPECT_THROW(model_of("V100").time(square_convolution(0, 3, 8, 8, 3, 1)), ConfigError);
+  EXPECT_THROW(KernelModel(GpuSheet{}), ConfigError);
+}
+
+}  // namespace
+}  // namespace ganymede::calibration

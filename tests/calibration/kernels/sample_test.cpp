@@ -1,0 +1,76 @@
+// The model against a sample of the rows that it was fitted to, within the errors that the fit itself states.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "calibration/kernels/fit.hpp"
+#include "common/embedded.hpp"
+
+namespace ganymede::calibration {
+namespace {
+
+std::vector<MeasuredKernel> sample_rows() {
+  std::vector<MeasuredKernel> rows;
+  for (const auto& entry : std::filesystem::directory_iterator(GANYMEDE_SOURCE_DIR "/tests/calibration/kernels/sample"))
+    if (entry.path().extension() == ".csv")
+      for (MeasuredKernel& row : read_measured_kernels(entry.path())) rows.push_back(std::move(row));
+  return rows;
+}
+
+struct Stated {
+  double mean_error = 0, kernels = 1;
+};
+
+Stated stated_error(const std::string& kind) {
+  const auto json = nlohmann::json::parse(embedded_kernel_parameters().front().text);
+  for (const auto& row : json["errors"]["shapes_left_out"])
+    if (row["kind"] == kind && row["gpu"] == "all") return {row["mean_error"], row["kernels"]};
+  return {};
+}
+
+TEST(KernelSample, ErrorsAreThoseOfTheFit) {
+  const Parameters parameters = built_in_kernel_parameters();
+  std::size_t kinds = 0;
+  const std::vector<MeasuredKernel> rows = sample_rows();
+  const RowPredictor predictor(parameters, rows);
+  for (const ErrorRow& row : errors_of(rows, predictor)) {
+    if (row.gpu != "all" || row.kernels < 25) continue;
+    ++kinds;
+    // Both means are of samples, and errors of single kernels spread as far as their mean: three standard deviations of
+    // the difference.
+    const Stated stated = stated_error(row.kind);
+    const double deviation = std::sqrt(1 / static_cast<double>(row.kernels) + 1 / stated.kernels);
+    EXPECT_LT(row.mean_error, stated.mean_error * (1 + 3 * deviation)) << row.kind;
+    EXPECT_GT(row.mean_error, stated.mean_error * (1 - 3 * deviation)) << row.kind;
+  }
+  EXPECT_GE(kinds, 10u);
+}
+
+TEST(KernelFit, ExplainsWhatItIsGiven) {
+  std::vector<MeasuredKernel> rows;
+  for (MeasuredKernel& row : sample_rows())
+    if (row.set == "linear" || row.set == "bmm") rows.push_back(std::move(row));
+  const auto mean_error = [&](const KernelParameters& parameters) {
+    double sum = 0;
+    const RowPredictor predictor(std::make_shared<const KernelParameters>(parameters), rows);
+    for (const ErrorRow& row : errors_of(rows, predictor))
+      if (row.gpu == "all") sum += row.mean_error;
+    return sum / 2;
+  };
+  EXPECT_LT(mean_error(fitted(rows)), 0.85 * mean_error(KernelParameters()));
+}
+
+TEST(KernelFit, IgnoresAGpuThatItIsNotGiven) {
+  std::vector<MeasuredKernel> rows = sample_rows();
+  std::erase_if(rows, [](const MeasuredKernel& row) { return row.set != "elementwise" || row.gpu == "T4"; });
+  const auto without = std::make_shared<const KernelParameters>(fitted(rows));
+  EXPECT_FALSE(KernelModel(*find_gpu_sheet("T4"), without).measured());
+  EXPECT_TRUE(KernelModel(*find_gpu_sheet("V100"), without).measured());
+}
+
+}  // namespace
+}  // namespace ganymede::calibration

@@ -1,0 +1,15 @@
+#pragma once
+// Reads the layers of a network: shapes, work and kernels.
+
+#include "common/json.hpp"
+#include "traces/layer_list.hpp"
+
+namespace ganymede::traces {
+
+/// The kernel that makes a 16-bit copy of a layer's weights; a list of another precision has none.
+inline constexpr const char* kCast = "cast";
+
+/// Reads a member of "networks". Throws ConfigError as read_layer_list() does.
+LayerNetwork read_layer_network(const JsonNode& node);
+
+}  // namespace ganymede::traces
