@@ -62,11 +62,12 @@ TEST(KernelComparison, HasAnEntryForEachKindAndGpu) {
   EXPECT_EQ(errors[2].kind, "batched-product");
 }
 
-TEST(KernelComparison, NamesAGpuWithoutMultiprocessors) {
+TEST(KernelComparison, NamesAGpuWithoutADataSheet) {
   std::vector<MeasuredKernel> rows = products("V100", 2, 1);
   rows[1].gpu = "GPU-Y";
+  rows[1].kernel.name = "m.csv: line 3";
   EXPECT_THAT(message_of<ConfigError>([&] { compare(rows); }),
-              AllOf(HasSubstr("m.csv: line 3: gpu: found \"GPU-Y\""), HasSubstr("multiprocessors")));
+              AllOf(HasSubstr("m.csv: line 3: gpu: found \"GPU-Y\""), HasSubstr("`ganymede list gpus`")));
 }
 
 }  // namespace
