@@ -35,10 +35,10 @@ struct Grid {
   }
 };
 
-template <class Device>
+template <class E, class Device>
 void pool(Timeline<Device>& timeline, Tensor coarse, Tensor fine, const BlockShape& s, float factor) {
-  const float* from = fine.data;
-  float* to = coarse.data;
+  const E* from = elements_of<E>(fine);
+  E* to = elements_of<E>(coarse);
   const Grid grid(s);
   timeline.each(coarse.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     float sum = 0;
@@ -47,10 +47,10 @@ void pool(Timeline<Device>& timeline, Tensor coarse, Tensor fine, const BlockSha
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void upsample(Timeline<Device>& timeline, Tensor fine, Tensor coarse, const BlockShape& s, float factor) {
-  const float* from = coarse.data;
-  float* to = fine.data;
+  const E* from = elements_of<E>(coarse);
+  E* to = elements_of<E>(fine);
   const Grid grid(s);
   timeline.each(fine.size(), [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = factor * from[grid.coarse(i)]; });
 }

@@ -7,8 +7,9 @@ namespace ganymede::kernel::cuda {
 
 /// Sums for the mean and variance of columns, taken around the first row's values: one pass over the data, without
 /// cancellation where the mean is large.
+template <class E>
 struct AroundFirstRow {
-  const float* in;
+  const E* in;
   std::size_t width;
 
   GANYMEDE_DEVICE Sums<2> operator()(std::size_t row, std::size_t c) const {

@@ -18,7 +18,8 @@
 
 namespace ganymede::kernel::cuda {
 
-template <class Device>
+/// E is the type in which activations and their gradients are stored.
+template <class Device, class E>
 class CudaOps final : public TensorOps {
  public:
   /// `timeline` must outlive the operations.
@@ -44,12 +45,12 @@ class CudaOps final : public TensorOps {
  private:
   Buffer do_allocate(std::size_t bytes) override { return t_.device().allocate(bytes); }
 
-  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override { cuda::dense_forward(t_, y, x, p); }
+  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override { cuda::dense_forward<E>(t_, y, x, p); }
   void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) override {
-    cuda::dense_backward_data(t_, dx, dy, weight);
+    cuda::dense_backward_data<E>(t_, dx, dy, weight);
   }
   void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
-    cuda::dense_backward_weights(t_, d_weight, d_bias, dy, x, accumulate);
+    cuda::dense_backward_weights<E>(t_, d_weight, d_bias, dy, x, accumulate);
   }
   void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) override {
     t_.convolve({Pass::forward, shape, x.batch, x.data, y.data, const_cast<float*>(weight), false}, workspace());
@@ -63,68 +64,68 @@ class CudaOps final : public TensorOps {
   }
 
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& p) override {
-    cuda::batch_norm_leaky_forward(t_, y, x, p);
+    cuda::batch_norm_leaky_forward<E>(t_, y, x, p);
   }
   void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& p) override {
-    cuda::batch_norm_leaky_inference(t_, y, x, p);
+    cuda::batch_norm_leaky_inference<E>(t_, y, x, p);
   }
   void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
                                     bool accumulate) override {
-    cuda::batch_norm_leaky_backward(t_, dy, x, p, d_scale, d_shift, accumulate);
+    cuda::batch_norm_leaky_backward<E>(t_, dy, x, p, d_scale, d_shift, accumulate);
   }
   void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& p) override {
-    cuda::batch_norm_leaky_tangent(t_, y_dot, x_dot, x, p);
+    cuda::batch_norm_leaky_tangent<E>(t_, y_dot, x_dot, x, p);
   }
   void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                             const BatchNormParameters& p, float* d_scale, float* d_shift,
                                             bool accumulate) override {
-    cuda::batch_norm_leaky_tangent_backward(t_, dx, dy, x_dot, x, p, d_scale, d_shift, accumulate);
+    cuda::batch_norm_leaky_tangent_backward<E>(t_, dx, dy, x_dot, x, p, d_scale, d_shift, accumulate);
   }
   void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) override {
-    cuda::pixel_norm_forward(t_, x, scale, channels);
+    cuda::pixel_norm_forward<E>(t_, x, scale, channels);
   }
   void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
-    cuda::pixel_norm_backward(t_, dy, y, scale, channels);
+    cuda::pixel_norm_backward<E>(t_, dy, y, scale, channels);
   }
   void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
-    cuda::minibatch_stddev_forward(t_, y, x, positions);
+    cuda::minibatch_stddev_forward<E>(t_, y, x, positions);
   }
   void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) override {
-    cuda::minibatch_stddev_backward(t_, dx, dy, x, positions);
+    cuda::minibatch_stddev_backward<E>(t_, dx, dy, x, positions);
   }
   void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) override {
-    cuda::minibatch_stddev_tangent(t_, y_dot, x_dot, x, positions);
+    cuda::minibatch_stddev_tangent<E>(t_, y_dot, x_dot, x, positions);
   }
   void do_minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) override {
-    cuda::minibatch_stddev_tangent_backward(t_, dx, dy, x_dot, x, positions);
+    cuda::minibatch_stddev_tangent_backward<E>(t_, dx, dy, x_dot, x, positions);
   }
 
-  void do_activate(Tensor x, Activation activation) override { cuda::activate(t_, x, activation); }
+  void do_activate(Tensor x, Activation activation) override { cuda::activate<E>(t_, x, activation); }
   void do_activate_backward(Tensor dy, Tensor y, Activation activation) override {
-    cuda::activate_backward(t_, dy, y, activation);
+    cuda::activate_backward<E>(t_, dy, y, activation);
   }
   void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override {
-    cuda::leaky_dropout_forward(t_, draw(), x, mask, p, random);
+    cuda::leaky_dropout_forward<E>(t_, draw(), x, mask, p, random);
   }
   void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) override {
-    cuda::leaky_dropout_backward(t_, dy, y, mask, p);
+    cuda::leaky_dropout_backward<E>(t_, dy, y, mask, p);
   }
   void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override {
-    cuda::bias_leaky_forward(t_, x, bias, channels, factor, slope);
+    cuda::bias_leaky_forward<E>(t_, x, bias, channels, factor, slope);
   }
   void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                               bool accumulate) override {
-    cuda::bias_leaky_backward(t_, dy, y, d_bias, channels, factor, slope, accumulate);
+    cuda::bias_leaky_backward<E>(t_, dy, y, d_bias, channels, factor, slope, accumulate);
   }
 
   void do_pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) override {
-    cuda::pool(t_, coarse, fine, shape, factor);
+    cuda::pool<E>(t_, coarse, fine, shape, factor);
   }
   void do_upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) override {
-    cuda::upsample(t_, fine, coarse, shape, factor);
+    cuda::upsample<E>(t_, fine, coarse, shape, factor);
   }
-  void do_combine(Tensor y, float a, Tensor x, float b) override { cuda::combine(t_, y, a, x, b); }
-  void do_fill(Tensor x, float value) override { cuda::fill(t_, x, value); }
+  void do_combine(Tensor y, float a, Tensor x, float b) override { cuda::combine<E>(t_, y, a, x, b); }
+  void do_fill(Tensor x, float value) override { cuda::fill<E>(t_, x, value); }
   void do_average(float* average, const float* values, std::size_t count, float decay) override {
     cuda::average(t_, average, values, count, decay);
   }
@@ -140,23 +141,23 @@ class CudaOps final : public TensorOps {
     cuda::adam(t_, parameters, gradients, first, second, count, rule);
   }
 
-  void do_fill_normal(Tensor x, RandomStream& random) override { cuda::fill_normal(t_, draw(), x, random); }
+  void do_fill_normal(Tensor x, RandomStream& random) override { cuda::fill_normal<E>(t_, draw(), x, random); }
   void do_load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) override {
-    cuda::load_images(t_, x, host_pixels, low, channels);
+    cuda::load_images<E>(t_, x, host_pixels, low, channels);
   }
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
-    cuda::interpolate(t_, draw(), between, real, fake, random);
+    cuda::interpolate<E>(t_, draw(), between, real, fake, random);
   }
 
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
-    cuda::adversarial_loss(t_, loss, d_logits, logits, term);
+    cuda::adversarial_loss<E>(t_, loss, d_logits, logits, term);
   }
   void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
-    cuda::gradient_penalty(t_, loss, direction, gradient, weight);
+    cuda::gradient_penalty<E>(t_, loss, direction, gradient, weight);
   }
   void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                               std::span<const std::uint8_t> host_labels) override {
-    cuda::classification_loss(t_, loss, d_logits, logits, host_labels);
+    cuda::classification_loss<E>(t_, loss, d_logits, logits, host_labels);
   }
 
   DrawOptions draw() const { return {shard(), host_random_}; }
@@ -198,7 +199,7 @@ std::unique_ptr<Backend> make_backend(std::shared_ptr<Device> device, const Cuda
                    .bus_id = device->bus_id(),
                    .precision = device->precision()};
   auto timeline = std::make_unique<Timeline<Device>>(std::move(device), options.graph);
-  backend->ops = std::make_unique<CudaOps<Device>>(*timeline, options.host_random);
+  backend->ops = std::make_unique<CudaOps<Device, float>>(*timeline, options.host_random);
   backend->gradient_reducer = std::make_unique<CudaGradientReducer<Device>>(*timeline);
   backend->timeline = std::move(timeline);
   return backend;

@@ -51,6 +51,12 @@ struct NoApply {
   GANYMEDE_DEVICE void operator()(std::size_t, std::size_t) const {}
 };
 
+/// A tensor's values as they are stored: E is the type of the backend's activations.
+template <class E>
+E* elements_of(Tensor x) {
+  return static_cast<E*>(x.data);
+}
+
 inline std::size_t size_of(int value) { return static_cast<std::size_t>(value); }
 
 }  // namespace ganymede::kernel::cuda

@@ -8,9 +8,9 @@
 
 namespace ganymede::kernel::cuda {
 
-template <class Device>
+template <class E, class Device>
 void activate(Timeline<Device>& timeline, Tensor x, Activation activation) {
-  float* v = x.data;
+  E* v = elements_of<E>(x);
   const float slope = activation.slope;
   switch (activation.kind) {
     case Activation::Kind::leaky_relu:
@@ -22,10 +22,11 @@ void activate(Timeline<Device>& timeline, Tensor x, Activation activation) {
   }
 }
 
-template <class Device>
+template <class E, class Device>
 void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation activation) {
-  float* g = dy.data;
-  const float *out = y.data, slope = activation.slope;
+  E* g = elements_of<E>(dy);
+  const E* out = elements_of<E>(y);
+  const float slope = activation.slope;
   switch (activation.kind) {
     case Activation::Kind::leaky_relu:
       return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= leaky_slope(out[i], slope); });
@@ -36,29 +37,30 @@ void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activati
   }
 }
 
-template <class Device>
+template <class E, class Device>
 void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) {
-  float* g = dy.data;
-  const float *out = y.data, inverse = 1.0F / p.keep, slope = p.slope;
+  E* g = elements_of<E>(dy);
+  const E* out = elements_of<E>(y);
+  const float inverse = 1.0F / p.keep, slope = p.slope;
   const std::uint8_t* kept = mask.data;
   timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     g[i] *= (static_cast<float>(kept[i]) * inverse) * leaky_slope(out[i], slope);
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void bias_leaky_forward(Timeline<Device>& timeline, Tensor x, const float* bias, int channels, float factor,
                         float slope) {
-  float* v = x.data;
+  E* v = elements_of<E>(x);
   const std::size_t width = size_of(channels);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i] * factor + bias[i % width], slope); });
 }
 
-template <class Device>
+template <class E, class Device>
 void bias_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, float* d_bias, int channels, float factor,
                          float slope, bool accumulate) {
-  float* g = dy.data;
-  const float* out = y.data;
+  E* g = elements_of<E>(dy);
+  const E* out = elements_of<E>(y);
   const std::size_t width = size_of(channels);
   if (d_bias == nullptr)
     return timeline.each(dy.size(),
@@ -76,10 +78,10 @@ void bias_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, float*
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void combine(Timeline<Device>& timeline, Tensor y, float a, Tensor x, float b) {
-  const float* from = x.data;
-  float* to = y.data;
+  const E* from = elements_of<E>(x);
+  E* to = elements_of<E>(y);
   const StepWord first = timeline.step_word(a), second = timeline.step_word(b);
   timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const float scaled = first.number() * from[i], old = second.number();
@@ -87,9 +89,9 @@ void combine(Timeline<Device>& timeline, Tensor y, float a, Tensor x, float b) {
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void fill(Timeline<Device>& timeline, Tensor x, float value) {
-  float* v = x.data;
+  E* v = elements_of<E>(x);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = value; });
 }
 
@@ -115,7 +117,7 @@ void average(Timeline<Device>& timeline, float* average, const float* values, st
                 [=] GANYMEDE_DEVICE(std::size_t i) { average[i] += (1 - kept.number()) * (values[i] - average[i]); });
 }
 
-template <class Device>
+template <class E, class Device>
 void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint8_t> host_pixels, float low,
                  int channels) {
   const StagedImages images = timeline.staged(host_pixels);
@@ -123,7 +125,7 @@ void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint
   const StepWord slot = timeline.step_word(static_cast<std::uint32_t>(images.slot));
   const std::size_t stride = images.stride, width = size_of(x.features), depth = size_of(channels);
   const float factor = (1.0F - low) / 255.0F;
-  float* out = x.data;
+  E* out = elements_of<E>(x);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
     const std::uint8_t* from = base + slot.word() * stride;

@@ -6,10 +6,12 @@
 
 namespace ganymede::kernel::cuda {
 
-template <class Device>
+template <class E, class Device>
 void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction, Tensor gradient, float weight) {
-  const float *g = gradient.data, many = static_cast<float>(gradient.batch);
-  float *to = direction.data, *terms = timeline.scratch(size_of(gradient.batch));
+  const E* g = elements_of<E>(gradient);
+  const float many = static_cast<float>(gradient.batch);
+  E* to = elements_of<E>(direction);
+  float* terms = timeline.scratch(size_of(gradient.batch));
   const std::size_t width = size_of(gradient.features);
   timeline.template rows<1>(
       gradient.batch, gradient.features,
@@ -26,26 +28,31 @@ void gradient_penalty(Timeline<Device>& timeline, float* loss, Tensor direction,
   mean_into(timeline, loss, terms, gradient.batch);
 }
 
-template <class Device>
+template <class E, class Device>
 void adversarial_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
-  const float *l = logits.data, many = static_cast<float>(logits.batch);
-  float* d = d_logits.data;
+  const E* l = elements_of<E>(logits);
+  const float many = static_cast<float>(logits.batch);
+  E* d = elements_of<E>(d_logits);
   timeline.template rows<1>(
       1, logits.batch,
-      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) { return Sums<1>{{loss_of_logit(l[i], term).value}}; },
+      [=] GANYMEDE_DEVICE(std::size_t, std::size_t i) {
+        return Sums<1>{{loss_of_logit(static_cast<float>(l[i]), term).value}};
+      },
       [=] GANYMEDE_DEVICE(std::size_t, std::size_t i, const Sums<1>& sums) {
-        d[i] = loss_of_logit(l[i], term).slope / many;
+        d[i] = loss_of_logit(static_cast<float>(l[i]), term).slope / many;
         if (i == 0) *loss = sums.of[0] / many;
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void classification_loss(Timeline<Device>& timeline, float* loss, Tensor d_logits, Tensor logits,
                          std::span<const std::uint8_t> host_labels) {
   assert(timeline.is_eager());
   const std::size_t classes = size_of(logits.features);
-  const float *l = logits.data, many = static_cast<float>(logits.batch);
-  float *d = d_logits.data, *terms = timeline.scratch(2 * size_of(logits.batch));
+  const E* l = elements_of<E>(logits);
+  const float many = static_cast<float>(logits.batch);
+  E* d = elements_of<E>(d_logits);
+  float* terms = timeline.scratch(2 * size_of(logits.batch));
   auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
   timeline.device().to_device(labels, host_labels.data(), host_labels.size());
   timeline.each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {

@@ -11,14 +11,15 @@ struct FeatureMoments {
   float* free;  ///< the rest of the scratch memory: 3 features + 8 floats
 };
 
-template <class Device>
+template <class E, class Device>
 FeatureMoments feature_moments(Timeline<Device>& timeline, Tensor x) {
   const std::size_t width = size_of(x.features);
   float* memory = timeline.scratch(5 * width + 8);
   const FeatureMoments f{memory, memory + width, memory + 2 * width};
-  const float *in = x.data, many = static_cast<float>(x.batch);
+  const E* in = elements_of<E>(x);
+  const float many = static_cast<float>(x.batch);
   timeline.template columns<2>(
-      x.batch, x.features, AroundFirstRow{in, width},
+      x.batch, x.features, AroundFirstRow<E>{in, width},
       [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
         const float around = sums.of[0] / many, variance = fmaxf(0.0F, sums.of[1] / many - around * around);
         f.mean[c] = in[c] + around;
@@ -37,10 +38,10 @@ const float* mean_of(Timeline<Device>& timeline, float* values, int count) {
 }
 
 /// y = x with one more channel that is *value everywhere.
-template <class Device>
+template <class E, class Device>
 void append_channel(Timeline<Device>& timeline, Tensor y, Tensor x, int positions, const float* value) {
-  const float* from = x.data;
-  float* to = y.data;
+  const E* from = elements_of<E>(x);
+  E* to = elements_of<E>(y);
   const std::size_t channels = size_of(x.features / positions);
   timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t c = i % (channels + 1);
@@ -49,9 +50,9 @@ void append_channel(Timeline<Device>& timeline, Tensor y, Tensor x, int position
 }
 
 /// *to = the sum of the last channel of dy, which is the appended one. Returns `to`.
-template <class Device>
+template <class E, class Device>
 const float* sum_appended_channel(Timeline<Device>& timeline, Tensor dy, int positions, float* to) {
-  const float* from = dy.data;
+  const E* from = elements_of<E>(dy);
   const std::size_t width = size_of(dy.features / positions);
   timeline.template rows<1>(
       1, positions * dy.batch,
@@ -62,18 +63,19 @@ const float* sum_appended_channel(Timeline<Device>& timeline, Tensor dy, int pos
   return to;
 }
 
-template <class Device>
+template <class E, class Device>
 void minibatch_stddev_forward(Timeline<Device>& timeline, Tensor y, Tensor x, int positions) {
-  const float* stddev = mean_of(timeline, feature_moments(timeline, x).deviation, x.features);
-  append_channel(timeline, y, x, positions, stddev);
+  const float* stddev = mean_of(timeline, feature_moments<E>(timeline, x).deviation, x.features);
+  append_channel<E>(timeline, y, x, positions, stddev);
 }
 
-template <class Device>
+template <class E, class Device>
 void minibatch_stddev_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, int positions) {
-  const FeatureMoments f = feature_moments(timeline, x);
-  const float* d_mean = sum_appended_channel(timeline, dy, positions, f.free);
-  const float *in = x.data, *from = dy.data, all = static_cast<float>(x.size());
-  float* to = dx.data;
+  const FeatureMoments f = feature_moments<E>(timeline, x);
+  const float* d_mean = sum_appended_channel<E>(timeline, dy, positions, f.free);
+  const E *in = elements_of<E>(x), *from = elements_of<E>(dy);
+  const float all = static_cast<float>(x.size());
+  E* to = elements_of<E>(dx);
   const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t feature = i % width;
@@ -82,10 +84,11 @@ void minibatch_stddev_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy,
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void minibatch_stddev_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
-  const FeatureMoments f = feature_moments(timeline, x);
-  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
+  const FeatureMoments f = feature_moments<E>(timeline, x);
+  const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
+  const float many = static_cast<float>(x.batch);
   float* along = f.free;
   const std::size_t width = size_of(x.features);
   timeline.template columns<1>(
@@ -95,16 +98,17 @@ void minibatch_stddev_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x
       },
       [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) { along[c] = sums.of[0] / (f.deviation[c] * many); },
       NoApply{});
-  append_channel(timeline, y_dot, x_dot, positions, mean_of(timeline, along, x.features));
+  append_channel<E>(timeline, y_dot, x_dot, positions, mean_of(timeline, along, x.features));
 }
 
 // For the formulas see cpu_growing.cpp.
-template <class Device>
+template <class E, class Device>
 void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                        int positions) {
-  const FeatureMoments f = feature_moments(timeline, x);
+  const FeatureMoments f = feature_moments<E>(timeline, x);
   const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
-  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
+  const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
+  const float many = static_cast<float>(x.batch);
   const float all = static_cast<float>(x.size());
   float *mean_dot = f.free, *along = f.free + width, *next = f.free + 2 * width;
   timeline.template columns<2>(
@@ -119,10 +123,10 @@ void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, 
       },
       NoApply{});
   const float* of_value =
-      dy.value.data == nullptr ? nullptr : sum_appended_channel(timeline, dy.value, positions, next++);
-  const float* of_tangent = sum_appended_channel(timeline, dy.tangent, positions, next++);
-  const float *by_value = dy.value.data, *by_tangent = dy.tangent.data;
-  float *to_value = dx.value.data, *to_tangent = dx.tangent.data;
+      dy.value.data == nullptr ? nullptr : sum_appended_channel<E>(timeline, dy.value, positions, next++);
+  const float* of_tangent = sum_appended_channel<E>(timeline, dy.tangent, positions, next++);
+  const E *by_value = elements_of<E>(dy.value), *by_tangent = elements_of<E>(dy.tangent);
+  E *to_value = elements_of<E>(dx.value), *to_tangent = elements_of<E>(dx.tangent);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t c = i % width, from = i / channels * (channels + 1) + i % channels;
     const float n = (in[i] - f.mean[c]) / f.deviation[c];

@@ -5,13 +5,14 @@
 
 namespace ganymede::kernel::cuda {
 
-template <class Device>
+template <class E, class Device>
 void batch_norm_leaky_forward(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
-  const float *in = x.data, many = static_cast<float>(x.batch);
-  float* out = y.data;
+  const E* in = elements_of<E>(x);
+  const float many = static_cast<float>(x.batch);
+  E* out = elements_of<E>(y);
   const std::size_t width = size_of(x.features);
   timeline.template columns<2>(
-      x.batch, x.features, AroundFirstRow{in, width},
+      x.batch, x.features, AroundFirstRow<E>{in, width},
       [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
         const float around = sums.of[0] / many, mean = in[c] + around;
         const float variance = fmaxf(0.0F, sums.of[1] / many - around * around);
@@ -26,10 +27,10 @@ void batch_norm_leaky_forward(Timeline<Device>& timeline, Tensor y, Tensor x, co
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
-  const float* in = x.data;
-  float* out = y.data;
+  const E* in = elements_of<E>(x);
+  E* out = elements_of<E>(y);
   const std::size_t width = size_of(x.features);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t c = i % width;
@@ -38,11 +39,13 @@ void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, 
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, const BatchNormParameters& p,
                                float* d_scale, float* d_shift, bool accumulate) {
-  const float *in = x.data, many = static_cast<float>(x.batch);
-  float *g = dy.data, *sums_of = timeline.scratch(2 * size_of(x.features));
+  const E* in = elements_of<E>(x);
+  const float many = static_cast<float>(x.batch);
+  E* g = elements_of<E>(dy);
+  float* sums_of = timeline.scratch(2 * size_of(x.features));
   const std::size_t width = size_of(x.features);
   timeline.template columns<2>(
       x.batch, x.features,
@@ -68,11 +71,13 @@ void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, 
 }
 
 // For the formulas see kernel/ops/eigen/batch_norm_tangent.inl.
-template <class Device>
+template <class E, class Device>
 void batch_norm_leaky_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x_dot, Tensor x,
                               const BatchNormParameters& p) {
-  const float *in = x.data, *dot = x_dot.data, many = static_cast<float>(x.batch);
-  float *out = y_dot.data, *means = timeline.scratch(2 * size_of(x.features));
+  const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
+  const float many = static_cast<float>(x.batch);
+  E* out = elements_of<E>(y_dot);
+  float* means = timeline.scratch(2 * size_of(x.features));
   const std::size_t width = size_of(x.features);
   timeline.template columns<2>(
       x.batch, x.features,
@@ -92,12 +97,14 @@ void batch_norm_leaky_tangent(Timeline<Device>& timeline, Tensor y_dot, Tensor x
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void batch_norm_leaky_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                        const BatchNormParameters& p, float* d_scale, float* d_shift, bool accumulate) {
-  const float *in = x.data, *dot = x_dot.data, *by_value = dy.value.data, *by_tangent = dy.tangent.data;
+  const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot), *by_value = elements_of<E>(dy.value),
+          *by_tangent = elements_of<E>(dy.tangent);
   const float many = static_cast<float>(x.batch);
-  float *to_value = dx.value.data, *to_tangent = dx.tangent.data, *kept = timeline.scratch(7 * size_of(x.features));
+  E *to_value = elements_of<E>(dx.value), *to_tangent = elements_of<E>(dx.tangent);
+  float* kept = timeline.scratch(7 * size_of(x.features));
   const std::size_t width = size_of(x.features);
   timeline.template columns<7>(
       x.batch, x.features,
@@ -132,9 +139,10 @@ void batch_norm_leaky_tangent_backward(Timeline<Device>& timeline, Adjoints dx, 
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, Tensor scale, int channels) {
-  float *v = x.data, *factors = scale.data;
+  E* v = elements_of<E>(x);
+  float* factors = scale.data;
   const std::size_t width = size_of(channels);
   const float many = static_cast<float>(channels);
   timeline.template rows<1>(
@@ -149,10 +157,11 @@ void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, Tensor scale, int 
       });
 }
 
-template <class Device>
+template <class E, class Device>
 void pixel_norm_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Tensor scale, int channels) {
-  float* g = dy.data;
-  const float *out = y.data, *factors = scale.data, many = static_cast<float>(channels);
+  E* g = elements_of<E>(dy);
+  const E* out = elements_of<E>(y);
+  const float *factors = scale.data, many = static_cast<float>(channels);
   const std::size_t width = size_of(channels);
   timeline.template rows<1>(
       static_cast<int>(scale.size()), channels,

@@ -30,10 +30,10 @@ void draw_mask_on_host(Timeline<Device>& timeline, const DrawOptions& draw, Mask
   timeline.device().to_device(mask.data, kept.data(), kept.size());
 }
 
-template <class Device>
+template <class E, class Device>
 void leaky_dropout_forward(Timeline<Device>& timeline, const DrawOptions& draw, Tensor x, Mask mask,
                            LeakyDropoutParameters p, RandomStream& random) {
-  float* out = x.data;
+  E* out = elements_of<E>(x);
   std::uint8_t* kept = mask.data;
   const float inverse = 1.0F / p.keep, slope = p.slope;
   if (draw.on_host) {
@@ -56,11 +56,11 @@ void leaky_dropout_forward(Timeline<Device>& timeline, const DrawOptions& draw, 
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void interpolate(Timeline<Device>& timeline, const DrawOptions& draw, Tensor between, Tensor real, Tensor fake,
                  RandomStream& random) {
-  const float *a = real.data, *b = fake.data;
-  float* to = between.data;
+  const E *a = elements_of<E>(real), *b = elements_of<E>(fake);
+  E* to = elements_of<E>(between);
   const std::size_t width = size_of(real.features);
   const std::uint64_t first = size_of(draw.shard.rank * real.batch);
   if (draw.on_host) {
@@ -80,7 +80,7 @@ void interpolate(Timeline<Device>& timeline, const DrawOptions& draw, Tensor bet
   });
 }
 
-template <class Device>
+template <class E, class Device>
 void fill_normal_on_host(Timeline<Device>& timeline, const DrawOptions& draw, Tensor x, RandomStream& random) {
   const auto batch = size_of(x.batch), features = size_of(x.features);
   const std::size_t all = batch * size_of(draw.shard.ranks), first = batch * size_of(draw.shard.rank);
@@ -91,11 +91,11 @@ void fill_normal_on_host(Timeline<Device>& timeline, const DrawOptions& draw, Te
   timeline.device().to_device(x.data, values.data(), values.size() * sizeof(float));
 }
 
-template <class Device>
+template <class E, class Device>
 void fill_normal(Timeline<Device>& timeline, const DrawOptions& draw, Tensor x, RandomStream& random) {
-  float* out = x.data;
+  E* out = elements_of<E>(x);
   const std::size_t count = x.size(), first = size_of(draw.shard.rank) * count;
-  if (draw.on_host) return fill_normal_on_host(timeline, draw, x, random);
+  if (draw.on_host) return fill_normal_on_host<E>(timeline, draw, x, random);
   const PhiloxKey key = timeline.draw_key(random);
   timeline.each((count + 1) / 2, [=] GANYMEDE_DEVICE(std::size_t pair) {
     for (std::size_t i = 2 * pair; i < 2 * pair + 2 && i < count; ++i) {

@@ -200,8 +200,8 @@ class Timeline final : public DeviceTimeline {
 };
 
 /// to [columns] = sums over the rows of from [rows x columns], added to the present values if `accumulate`.
-template <class Device>
-void sum_columns(Timeline<Device>& timeline, float* to, const float* from, int rows, int columns, bool accumulate) {
+template <class E, class Device>
+void sum_columns(Timeline<Device>& timeline, float* to, const E* from, int rows, int columns, bool accumulate) {
   const std::size_t width = size_of(columns);
   timeline.template columns<1>(
       rows, columns, [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) { return Sums<1>{{from[row * width + c]}}; },
