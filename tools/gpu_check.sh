@@ -4,7 +4,8 @@
 #   tools/gpu_check.sh tests  [FOLDER]   versions, a smoke run, each GPU test by itself, sanitizers, steps of each model
 #   tools/gpu_check.sh torch  [FOLDER]   PyTorch's steps in turn with ours
 #   tools/gpu_check.sh traces [FOLDER]   step traces at six batch sizes, limits of the device, its longest kernels
-#   tools/gpu_check.sh dry    [FOLDER]   the steps of all three on the CPU, with less of each: a test of this script
+#   tools/gpu_check.sh short  [FOLDER]   the steps of all three on a GPU, with less of each: a test of this script
+#   tools/gpu_check.sh dry    [FOLDER]   the same on the CPU
 #
 # Each step writes NAME.log into the folder (default: build/gpu) as soon as it begins; one that fails or takes too long
 # does not stop the rest. summary.txt says of each how it ended, and results.tar.gz holds everything. CUDA's libraries
@@ -14,12 +15,14 @@ set -uo pipefail
 cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/.." || exit
 readonly run=${1:-} results=${2:-build/gpu}
 readonly bundle=$PWD/bundle budget=570 # seconds of a run
+backend=cuda precisions='fp32 tf32 bf16' seconds=2 batches=16,32,64,128,256,512 parallel=4 less=no tests='*GpuSteps*:*/cuda'
 case $run in
-  tests | torch | traces) backend=cuda precisions='fp32 tf32 bf16' seconds=2 batches=16,32,64,128,256,512 parallel=4 ;;
-  dry) backend=cpu precisions=fp32 seconds=0 batches=2,3 parallel=1 ;;
-  *) echo "gpu_check.sh: found \"$run\", expected tests, torch, traces or dry" >&2; exit 2 ;;
+  tests | torch | traces) ;;
+  short) seconds=0 batches=2,3 parallel=1 less=yes tests='*GpuSteps*mlp_gan*:*Gpu*dcgan_32*:*BatchNorm*/cuda' ;;
+  dry) backend=cpu precisions=fp32 seconds=0 batches=2,3 parallel=1 less=yes tests='CapturedStep.*:LaunchShape.*:Copies.*' ;;
+  *) echo "gpu_check.sh: found \"$run\", expected tests, torch, traces, short or dry" >&2; exit 2 ;;
 esac
-readonly backend precisions seconds batches parallel
+readonly backend precisions seconds batches parallel less tests
 mkdir -p "$results"
 : >"$results/summary.txt"
 
@@ -58,9 +61,7 @@ versions() {
 
 # Names of tests that run on the device; on the CPU a few of the hosted ones.
 list_tests() {
-  local filter='*GpuSteps*:*/cuda'
-  if [[ $run == dry ]]; then filter='CapturedStep.*:LaunchShape.*:Copies.*'; fi
-  "$programs/kernel_test" --gtest_list_tests --gtest_filter="$filter" 2>/dev/null |
+  "$programs/kernel_test" --gtest_list_tests --gtest_filter="$tests" 2>/dev/null |
     awk '/^[^ ]/ {suite = $1} /^ / {print suite $1}' | sed 's/#.*//'
 }
 
@@ -88,17 +89,17 @@ time_step() { # MODEL BATCH OPTION...
 export -f time_step
 export backend seconds
 
-models() { sed -n 's/^  ROW(\([a-z0-9_]*\)).*/\1/p' kernel/models/models.cpp | tr '_' '-'; }
-batch_of() { if [[ $run == dry ]]; then echo 2; elif [[ $1 == progressive* ]]; then echo 32; elif [[ $1 == mlp-gan ]]; then echo 64; else echo 128; fi; }
+models() { sed -n 's/^  ROW(\([a-z0-9_]*\)).*/\1/p' kernel/models/models.cpp | tr '_' '-' | if [[ $less == yes ]]; then head -n 2; else cat; fi; }
+batch_of() { if [[ $less == yes ]]; then echo 2; elif [[ $1 == progressive* ]]; then echo 32; elif [[ $1 == mlp-gan ]]; then echo 64; else echo 128; fi; }
 
 run_tests() {
   step smoke-eager 60 "$programs/kernel_step" --model mlp-gan --batch 8 --backend "$backend" --no-graph --min-time 0
   step smoke-graph 60 "$programs/kernel_step" --model mlp-gan --batch 8 --backend "$backend" --min-time 0
-  step tests 240 bash -c "$(declare -f list_tests all_tests); run=$run parallel=$parallel; all_tests"
-  local check=(compute-sanitizer --error-exitcode 9)
-  if [[ $run == dry ]]; then check=(env); fi
+  step tests 240 bash -c "$(declare -f list_tests all_tests); tests=$(printf %q "$tests") parallel=$parallel; all_tests"
+  local check
   for tool in memcheck racecheck; do
-    if [[ $run != dry ]]; then check=(compute-sanitizer --error-exitcode 9 --tool "$tool"); fi
+    check=(env)
+    if [[ $backend == cuda ]]; then check=(compute-sanitizer --error-exitcode 9 --tool "$tool"); fi
     step "$tool" 50 "${check[@]}" "$programs/kernel_test" --gtest_filter='*Gpu*ReplayedAre*mlp_gan*:*BatchNormAlone/cuda'
   done
   for model in $(models); do
@@ -106,12 +107,12 @@ run_tests() {
       step "step-$model-$precision" 30 bash -c "time_step $model $(batch_of "$model") --precision $precision"
     done
     step "step-$model-eager" 30 bash -c "time_step $model $(batch_of "$model") --no-graph"
-    if [[ $run == dry && $model == dcgan-28 ]]; then break; fi
   done
 }
 
 run_torch() {
   local bench=$bundle/torch_gan_bench.py pair
+  if [[ $less == yes ]]; then note skipped 0 "torch: it is left out of a $run run"; return; fi
   if [[ ! -f $bench ]]; then note skipped 0 "torch: the bundle has no torch_gan_bench.py (tools/gpu_bundle.sh --torch-bench FILE)"; return; fi
   for pair in dcgan64:128 mlp:64; do
     step "torch-${pair/:/-}" 330 python3 bench/compare_with_pytorch.py --torch-bench "$bench" --torch-python "$(command -v python3)" \
@@ -119,33 +120,51 @@ run_torch() {
   done
 }
 
-# The kernels of some steps with the time of each, and the details of the five that take longest in all.
+# The five kernels that take longest in some steps, by ncu, with details, or by nsys; without both the five longest phases of the
+# recorded trace.
 profile() {
-  local program=("$programs/kernel_step" --model dcgan-64 --batch 128 --backend cuda --no-graph --min-time 0)
-  ncu --clock-control none --metrics gpu__time_duration.sum --launch-count 400 --csv "${program[@]}" >"$results/kernels.csv" || return
-  python3 - "$results/kernels.csv" <<'PYTHON' | tee "$results/longest.txt"
-import collections, csv, sys
-rows = list(csv.reader(line for line in open(sys.argv[1]) if line.startswith('"')))
-name, value = rows[0].index("Kernel Name"), rows[0].index("Metric Value")
+  local program=("$programs/kernel_step" --model dcgan-64 --batch "$batch" --backend cuda --no-graph --min-time 0) by
+  if command -v ncu >/dev/null; then
+    by=ncu
+    ncu --clock-control none --metrics gpu__time_duration.sum --launch-count 400 --print-units base --csv "${program[@]}" >"$results/kernels.csv" || return
+  elif command -v nsys >/dev/null; then
+    by=nsys
+    nsys profile --force-overwrite true --output "$results/steps" "${program[@]}" || return
+    nsys stats --report cuda_gpu_kern_sum --format csv "$results/steps.nsys-rep" >"$results/kernels.csv" || return
+  else
+    by=trace
+  fi
+  python3 - "$by" "$results" <<'PYTHON' | tee "$results/longest.txt"
+import collections, csv, json, pathlib, sys
+by, results = sys.argv[1], pathlib.Path(sys.argv[2])
 total = collections.Counter()
-for row in rows[1:]:
-    total[row[name]] += float(row[value].replace(",", ""))
+if by == "trace":
+    batch = json.loads((results / "dcgan-64.json").read_text())["batches"][-1]
+    for phase in batch["phases"]:
+        total[phase["name"]] = 1e9 * sorted(phase["seconds"])[len(phase["seconds"]) // 2]
+else:
+    named = {"ncu": ("Kernel Name", "Metric Value"), "nsys": ("Name", "Total Time (ns)")}[by]
+    rows = list(csv.reader((results / "kernels.csv").read_text().splitlines()))
+    rows = rows[next(i for i, row in enumerate(rows) if named[0] in row):]
+    name, value = (rows[0].index(column) for column in named)
+    for row in rows[1:]:
+        if len(row) == len(rows[0]):
+            total[row[name]] += float(row[value].replace(",", ""))
+print(f"the longest by {by}, in ns")
 for kernel, time in total.most_common(5):
     print(f"{time:14.0f} {kernel}")
 PYTHON
-  ncu --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats --section Occupancy \
-      --launch-skip 200 --launch-count 60 "${program[@]}"
+  [[ $by != ncu ]] || ncu --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section LaunchStats \
+    --section Occupancy --launch-skip 200 --launch-count 60 "${program[@]}"
 }
 
 run_traces() {
   step limits 60 "$programs/kernel_step" --backend "$backend" --limits
   for model in $(models); do
-    if [[ $run == dry && $model == dcgan* ]]; then continue; fi
     step "trace-$model" 110 "$programs/kernel_step" --model "$model" --batch "$batches" --backend "$backend" --min-time "$seconds" \
          --record "$results/$model.json"
-    if [[ $run == dry ]]; then break; fi
   done
-  if [[ $run != dry ]]; then step profile 120 bash -c "$(declare -f profile); profile"; fi
+  if [[ $backend == cuda ]]; then step profile 120 bash -c "$(declare -f profile); batch=$(batch_of dcgan-64) profile"; fi
 }
 
 wheels=$(python3 -c 'import nvidia; print(list(nvidia.__path__)[0])' 2>/dev/null || true)
@@ -167,7 +186,7 @@ case $run in
   tests) run_tests ;;
   torch) run_torch ;;
   traces) run_traces ;;
-  dry) run_tests; run_torch; run_traces ;;
+  short | dry) run_tests; run_torch; run_traces ;;
 esac
 tar -czf "$results/results.tar.gz" --exclude=results.tar.gz -C "$results" .
 if grep -q '^\(FAILED\|TIMEOUT\)' "$results/summary.txt"; then

@@ -1,26 +1,66 @@
 #!/usr/bin/env bash
-# tools/gpu_check.sh in its dry form: every step runs on the CPU, and steps that fail do not stop the rest.
+# tools/gpu_check.sh over the stand-in of CUDA's libraries, or, where that is not built, in its dry form on the CPU. Every step
+# runs, and steps that fail do not stop the rest.
 #
-#   tests/tools/check_gpu_check.sh SOURCES PROGRAMS
+#   tests/tools/check_gpu_check.sh SOURCES BUILD
 set -euo pipefail
-readonly sources=$1 programs=$2
+readonly sources=$1 build=$2
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-fail() { echo "FAILED: $*"; exit 1; }
+fail() { echo "FAILED: $*"; cat "$scratch"/*/summary.txt; exit 1; }
 
-GANYMEDE_PROGRAMS=$programs "$sources/tools/gpu_check.sh" dry "$scratch/run" || fail "the dry run"
-for name in smoke-eager smoke-graph tests memcheck racecheck step-mlp-gan-fp32 step-dcgan-28-eager limits trace-mlp-gan; do
-  grep -q "^ok .* $name\$" "$scratch/run/summary.txt" || fail "no step $name"
+steps=(smoke-eager smoke-graph tests memcheck racecheck step-mlp-gan-fp32 step-dcgan-28-eager limits trace-mlp-gan trace-dcgan-28)
+readonly module=$build/stand_in/libganymede_cuda.so driver=$build/stand_in/libcuda_stand_in_driver.so
+if [[ -f $module && -f $driver ]]; then
+  run=short kind=gpu steps+=(step-mlp-gan-tf32 step-dcgan-28-bf16)
+  mkdir -p "$scratch/programs/bin" "$scratch/programs/lib/ganymede" "$scratch/tools"
+  # Hard links have their own paths, beside which a program looks for the module.
+  for program in kernel_test kernel_step; do
+    ln "$build/bin/$program" "$scratch/programs/bin/" 2>/dev/null || cp "$build/bin/$program" "$scratch/programs/bin/"
+  done
+  ln -s "$module" "$scratch/programs/lib/ganymede/"
+  # NVIDIA's tools, as far as the script needs them: one runs a program, and one of its two uses fails.
+  cat >"$scratch/tools/compute-sanitizer" <<'TOOL'
+#!/bin/sh
+case "$*" in *--version*) exit 0 ;; *racecheck*) echo "a hazard was found"; exit 9 ;; esac
+[ "$1 $2 $3 $4" = "--error-exitcode 9 --tool memcheck" ] && shift 4 && exec "$@"
+TOOL
+  cat >"$scratch/tools/ncu" <<'TOOL'
+#!/bin/sh
+printf '"Kernel Name","Metric Value"\n"slow","1,000"\n"fast","20"\n"slow","500"\n'
+TOOL
+  chmod +x "$scratch/tools/"*
+  export PATH=$scratch/tools:$PATH LD_PRELOAD=$driver
+  programs=$scratch/programs/bin
+else
+  run=dry kind=cpu programs=$build/bin
+fi
+readonly run kind programs
+
+status=0
+GANYMEDE_PROGRAMS=$programs "$sources/tools/gpu_check.sh" "$run" "$scratch/run" || status=$?
+if [[ $run == short ]]; then
+  [[ $status == 1 ]] || fail "a step fails, and the exit code is $status"
+  steps=("${steps[@]/racecheck/}")
+  grep -q '^FAILED .* racecheck: exit code 9: a hazard was found$' "$scratch/run/summary.txt" || fail "racecheck does not fail"
+  grep -q '^ *1500 slow$' "$scratch/run/longest.txt" || fail "the longest kernels"
+  grep -q '^skipped .*BatchNorm' "$scratch/run/tests.txt" && fail "tests of the GPU are skipped"
+elif [[ $status != 0 ]]; then
+  fail "the dry run"
+fi
+for name in "${steps[@]}"; do
+  [[ -z $name ]] || grep -q "^ok .* $name\$" "$scratch/run/summary.txt" || fail "no step $name"
 done
+grep -q '^skipped .* torch: it is left out' "$scratch/run/summary.txt" || fail "PyTorch is not said to be skipped"
 tar -tzf "$scratch/run/results.tar.gz" | grep -q 'mlp-gan.json' || fail "the results lack the trace"
 
 # Nothing but the step is in a trace's last phase: it once held the measurement of the device's limits, with 645,427
 # launches.
-python3 - "$scratch/run/mlp-gan.json" <<'PYTHON' || fail "the trace"
-import json, statistics, sys
+python3 - "$scratch/run/mlp-gan.json" $kind <<'PYTHON' || fail "the trace"
+import json, sys
 trace = json.load(open(sys.argv[1]))
 assert [entry["batch"] for entry in trace["batches"]] == [2, 3], trace["batches"]
-assert trace["device"]["host_copy"], trace["device"]
+assert trace["device"]["host_copy"] and trace["device"]["kind"] == sys.argv[2], trace["device"]
 for entry in trace["batches"]:
     last = next(phase for phase in entry["phases"] if phase["name"] == "generator.update")
     assert last["launches"] == 1, last["launches"]
@@ -32,7 +72,7 @@ mkdir "$scratch/broken"
 printf '#!/bin/sh\n[ "$1" = --help ] || { echo "out of luck"; exit 3; }\n' >"$scratch/broken/kernel_step"
 printf '#!/bin/sh\n[ "$1" = --gtest_list_tests ] && printf "CudaSteps.\\n  One\\n"\nexit 0\n' >"$scratch/broken/kernel_test"
 chmod +x "$scratch/broken/"*
-if GANYMEDE_PROGRAMS=$scratch/broken "$sources/tools/gpu_check.sh" dry "$scratch/broken-run" >/dev/null; then
+if GANYMEDE_PROGRAMS=$scratch/broken "$sources/tools/gpu_check.sh" $run "$scratch/broken-run" >/dev/null; then
   fail "it ends well though a program fails"
 fi
 for line in 'FAILED .* smoke-eager: exit code 3: out of luck' 'ok .* tests' 'FAILED .* trace-mlp-gan'; do
