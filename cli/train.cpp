@@ -359,11 +359,11 @@ void declare_train(CLI::App& command, Shared& shared) {
       ->capture_default_str();
   command
       .add_option("--compression", options.compression,
-                  "compression of gradients between processes: none, fp16, bf16 or int8")
+                  "compression of gradients between replicas: none, fp16, bf16 or int8")
       ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
   command.add_flag("--sync-batch-norm", options.synchronized_norm,
-                   "batch norm takes its statistics over the images of all processes");
+                   "batch norm takes its statistics over the images of all replicas");
   add_seed(command, options.seed, "seed of weights, batches, latents and dropout");
   add_output_options(command, *arguments);
   command.add_flag("--describe", arguments->describe, "print layers, parameters, work and memory; train nothing");

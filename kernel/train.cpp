@@ -160,7 +160,7 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
       random_(options.seed),
       communicator_(communicator) {
   if (communicator != nullptr) {
-    if (backend_->gradient_reducer != nullptr) join_on_device(*communicator);
+    if (backend_->gradient_reducer != nullptr) backend_->gradient_reducer->join(*communicator);
     ops_->set_shard(communicator->shard());
     if (options.synchronized_norm) ops_->set_norm_communicator(communicator);
     if (dataset_.images.count < global_batch())
@@ -177,15 +177,6 @@ Trainer::Trainer(const TrainOptions& options, Communicator* communicator, std::u
 
 Trainer::~Trainer() {
   if (backend_->gradient_reducer != nullptr) backend_->gradient_reducer->leave();
-}
-
-void Trainer::join_on_device(Communicator& communicator) {
-  if (options_.synchronized_norm)
-    throw ConfigError(
-        "--sync-batch-norm: found it with GPUs, expected --backend cpu: a GPU's batch norms use its own batch only");
-  if (options_.compression != "none")
-    refuse("--compression", options_.compression, "none with GPUs: NCCL sums gradients as fp32");
-  backend_->gradient_reducer->join(communicator);
 }
 
 TrainingStage Trainer::current_stage() const { return stage_after(model_, image_, steps_done_, options_.stage_steps); }
@@ -211,8 +202,8 @@ void Trainer::enter_stage(const TrainingStage& stage) {
   stage_ = stage;
   if (communicator_ != nullptr) {
     const Compression compression = compression_of(options_.compression);
-    generator_reducer_.emplace(gan_->generator, backend_->gradient_reducer.get(), *communicator_, compression);
-    discriminator_reducer_.emplace(gan_->discriminator, backend_->gradient_reducer.get(), *communicator_, compression);
+    generator_reducer_.emplace(gan_->generator, *backend_, *communicator_, compression);
+    discriminator_reducer_.emplace(gan_->discriminator, *backend_, *communicator_, compression);
   }
 
   const bool whole = gan_->image == image_;

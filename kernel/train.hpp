@@ -139,7 +139,6 @@ class Trainer {
   const Backend& backend() const { return *backend_; }
 
  private:
-  void join_on_device(Communicator& communicator);
   void load_real();
   Losses mean_over_processes(Losses losses);
   double reducers_waited_s() const;

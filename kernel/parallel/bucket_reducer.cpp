@@ -1,7 +1,6 @@
 #include "kernel/parallel/bucket_reducer.hpp"
 
 #include <algorithm>
-#include <cassert>
 #include <chrono>
 #include <utility>
 
@@ -9,10 +8,11 @@
 
 namespace ganymede::kernel {
 
-BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Communicator& communicator,
-                             Compression compression)
-    : network_(network), on_device_(on_device), communicator_(communicator), compression_(compression) {
-  assert(on_device == nullptr || compression == Compression::none);
+BucketReducer::BucketReducer(Network& network, Backend& backend, Communicator& communicator, Compression compression)
+    : network_(network),
+      on_device_(backend.gradient_reducer.get()),
+      communicator_(communicator),
+      compression_(compression) {
   std::size_t end = network.parameter_floats(), begin = end, widest = 0;
   double open_bytes = 0;  // without padding, so that the buckets are those of make_buckets()
   for (std::size_t layer = network.layers().size(); layer-- > 0;) {
@@ -27,7 +27,10 @@ BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Commu
       buckets_.push_back({layer, begin, end});
   }
   for (const Bucket& bucket : buckets_) widest = std::max(widest, bucket.end - bucket.begin);
-  if (on_device != nullptr) return;
+  if (on_device_ != nullptr) {
+    allocate_packed(*backend.ops);
+    return;
+  }
   if (compression != Compression::none) {
     decoded_.resize(widest);
     mine_.resize(compressed_bytes(compression, widest));
@@ -35,6 +38,21 @@ BucketReducer::BucketReducer(Network& network, GradientReducer* on_device, Commu
     if (compression == Compression::int8) residual_.resize(network.parameter_floats());
   }
   thread_ = std::thread([this] { work(); });
+}
+
+void BucketReducer::allocate_packed(TensorOps& ops) {
+  if (compression_ == Compression::none) return;
+  for (Bucket& bucket : buckets_) {
+    const std::size_t count = bucket.end - bucket.begin, bytes = compressed_bytes(compression_, count);
+    const auto allocate = [&](std::size_t size) {
+      packed_.push_back(ops.allocate(size));
+      return static_cast<std::uint8_t*>(packed_.back().memory.get());
+    };
+    bucket.packed = {compression_, bytes, allocate(bytes),
+                     allocate(bytes * static_cast<std::size_t>(communicator_.shard().ranks))};
+    if (compression_ == Compression::int8)
+      bucket.packed.residual = reinterpret_cast<float*>(allocate(sizeof(float) * count));
+  }
 }
 
 BucketReducer::~BucketReducer() {
@@ -55,7 +73,7 @@ void BucketReducer::layer_done(std::size_t layer) {
   }
   if (on_device_ != nullptr) {
     const Bucket& bucket = buckets_[ready_ - 1];
-    return on_device_->reduce(network_.gradient_data() + bucket.begin, bucket.end - bucket.begin);
+    return on_device_->reduce(network_.gradient_data() + bucket.begin, bucket.end - bucket.begin, bucket.packed);
   }
   wake_.notify_one();
 }

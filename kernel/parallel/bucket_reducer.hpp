@@ -11,7 +11,7 @@
 
 #include "kernel/compression.hpp"
 #include "kernel/network.hpp"
-#include "kernel/ops/gradient_reducer.hpp"
+#include "kernel/ops/backend.hpp"
 #include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::kernel {
@@ -19,8 +19,8 @@ namespace ganymede::kernel {
 class BucketReducer {
  public:
   /// `network` must be prepared; it and `communicator` must outlive the reducer. Buckets are those of the step trace.
-  /// `on_device` reduces on the device, without compression; null: a thread of this object reduces on the host.
-  BucketReducer(Network& network, GradientReducer* on_device, Communicator& communicator, Compression compression);
+  /// The backend's reducer averages on the device; where it has none, a thread of this object does so on the host.
+  BucketReducer(Network& network, Backend& backend, Communicator& communicator, Compression compression);
   ~BucketReducer();
   BucketReducer(const BucketReducer&) = delete;
   BucketReducer& operator=(const BucketReducer&) = delete;
@@ -37,19 +37,22 @@ class BucketReducer {
   struct Bucket {
     std::size_t first_layer;  ///< the bucket is complete when this layer is done
     std::size_t begin, end;   ///< range of the network's gradients, in floats
+    PackedGradients packed = {};
   };
 
+  void allocate_packed(TensorOps& ops);
   void work();
   void reduce(const Bucket& bucket);
 
   Network& network_;
-  GradientReducer* on_device_;
+  GradientReducer* on_device_;  ///< null: this object's thread reduces
   Communicator& communicator_;
   Compression compression_;
   std::vector<Bucket> buckets_;
   std::vector<float> residual_;  // what compression lost, added to the next step's gradients (int8 only)
   std::vector<float> decoded_;   // one process's bucket
   std::vector<std::uint8_t> mine_, all_;
+  std::vector<Buffer> packed_;  // device memory to which the buckets refer
   double waited_s_ = 0;
 
   std::mutex mutex_;

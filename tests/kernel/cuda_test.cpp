@@ -221,18 +221,24 @@ TEST(HostedTrainer, ReplicasOfHalfTheBatchAreOneOfTheWhole) {
   for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(found[0][i], whole[i], 0.02 * (1 + std::abs(whole[i])));
 }
 
-TEST(HostedTrainer, RefusesWhatGpusDoNotDoTogether) {
-  for (const bool norm : {true, false}) {
-    TrainOptions options = dcgan_options();
-    options.synchronized_norm = norm;
-    if (!norm) options.compression = "int8";
-    EXPECT_THAT(
-        [&] {
-          ThreadGroup::run(
-              2, [&](Communicator& communicator) { Trainer(options, &communicator, make_hosted_cuda_backend({})); });
-        },
-        testing::ThrowsMessage<ConfigError>(testing::HasSubstr(norm ? "--sync-batch-norm" : "--compression")));
-  }
+TEST(HostedTrainer, ReplicasOfOneBatchNormAreOneOfTheWholeBatch) {
+  const auto losses_of = [](TrainOptions options, int ranks) {
+    options.batch /= ranks;
+    std::vector<std::vector<double>> losses(static_cast<std::size_t>(ranks));
+    ThreadGroup::run(ranks, [&](Communicator& communicator) {
+      Trainer trainer(options, ranks > 1 ? &communicator : nullptr, make_hosted_cuda_backend({}));
+      auto& mine = losses[static_cast<std::size_t>(communicator.shard().rank)];
+      for (int i = 0; i < 2; ++i) mine.push_back(trainer.step().generator);
+    });
+    EXPECT_EQ(losses.front(), losses.back());
+    return losses.front();
+  };
+  TrainOptions options = dcgan_options();
+  const auto whole = losses_of(options, 1), apart = losses_of(options, 2);
+  options.synchronized_norm = true;
+  const auto together = losses_of(options, 2);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_NEAR(together[i], whole[i], 1e-5 * (1 + std::abs(whole[i])));
+  EXPECT_GT(std::abs(apart[0] - whole[0]), 1e-4);
 }
 
 TEST(ThreadGroup, GivesTheFirstErrorToAllWhoWait) {

@@ -111,7 +111,14 @@ class HostDevice {
   void reduce(float* gradients, std::size_t count) {
     run([=, this] {
       communicator_->sum_gradients({gradients, count});
-      for (std::size_t i = 0; i < count; ++i) gradients[i] /= static_cast<float>(communicator_->shard().ranks);
+      const float share = 1.0F / static_cast<float>(communicator_->shard().ranks);
+      for (std::size_t i = 0; i < count; ++i) gradients[i] *= share;
+    });
+  }
+  void gather(const std::uint8_t* mine, std::uint8_t* all, std::size_t bytes) {
+    run([=, this] {
+      const auto ranks = static_cast<std::size_t>(communicator_->shard().ranks);
+      communicator_->gather_gradients({mine, bytes}, {all, bytes * ranks});
     });
   }
   void finish_reductions() {}

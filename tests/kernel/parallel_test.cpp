@@ -73,7 +73,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
     std::vector<double> expected;
   };
 
-  static Sums passes(Compression compression, int count) {
+  static Sums passes(Compression compression, int count, bool on_device = false) {
     ThreadGroup group(kRanks);
     Sums sums;
     std::vector<std::thread> threads;
@@ -81,8 +81,10 @@ class ReducerTest : public testing::TestWithParam<Compression> {
     for (int rank = 0; rank < kRanks; ++rank)
       threads.emplace_back([&, rank] {
         const auto me = static_cast<std::size_t>(rank);
-        const auto backend = make_eigen_backend(1);
+        const auto backend = on_device ? make_hosted_cuda_backend({}) : make_eigen_backend(1);
         TensorOps* const ops = backend->ops.get();
+        const auto communicator = group.member(rank);
+        if (on_device) backend->gradient_reducer->join(*communicator);
         Layers layers;  // several buckets of 4 MiB; one has two layers
         layers.push_back(dense("first", 700, 900));
         layers.push_back(leaky("leaky", 900, 0.2F));
@@ -91,8 +93,7 @@ class ReducerTest : public testing::TestWithParam<Compression> {
         Network network("network", std::move(layers));
         RandomStream initial(1, "tests/initial"), random(static_cast<std::uint64_t>(rank), "tests/gradients");
         network.prepare(*ops, 2, initial);
-        const auto communicator = group.member(rank);
-        BucketReducer reducer(network, nullptr, *communicator, compression);
+        BucketReducer reducer(network, *backend, *communicator, compression);
         sums.reduced[me].assign(network.parameter_floats(), 0);
         given[me].assign(network.parameter_floats(), 0);
         for (int pass = 0; pass < count; ++pass) {
@@ -127,6 +128,10 @@ TEST_P(ReducerTest, EveryProcessHasTheMeanInTheSameBits) {
                                                              : 4e-3;
   for (std::size_t i = 0; i < sums.expected.size(); ++i)
     ASSERT_NEAR(static_cast<double>(sums.reduced[0][i]), sums.expected[i], tolerance) << i;
+}
+
+TEST_P(ReducerTest, OnDevicesTheyAreThoseOfTheHost) {
+  EXPECT_EQ(passes(GetParam(), 3, true).reduced, passes(GetParam(), 3).reduced);
 }
 
 TEST(ReducerTestOfEightBits, WhatOnePassLosesTheNextAdds) {

@@ -13,8 +13,10 @@
 #include "kernel/ops/cuda/losses.hpp"
 #include "kernel/ops/cuda/minibatch_stddev.hpp"
 #include "kernel/ops/cuda/norms.hpp"
+#include "kernel/ops/cuda/packed_gradients.hpp"
 #include "kernel/ops/cuda/products.hpp"
 #include "kernel/ops/cuda/random_ops.hpp"
+#include "kernel/ops/cuda/synchronized_norm.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -64,6 +66,7 @@ class CudaOps final : public TensorOps {
   }
 
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& p) override {
+    if (norm_communicator() != nullptr) return synchronized_norm().forward(y, x, p);
     cuda::batch_norm_leaky_forward<E>(t_, y, x, p);
   }
   void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& p) override {
@@ -71,6 +74,7 @@ class CudaOps final : public TensorOps {
   }
   void do_batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
                                     bool accumulate) override {
+    if (norm_communicator() != nullptr) return synchronized_norm().backward(dy, x, p, d_scale, d_shift, accumulate);
     cuda::batch_norm_leaky_backward<E>(t_, dy, x, p, d_scale, d_shift, accumulate);
   }
   void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& p) override {
@@ -160,6 +164,7 @@ class CudaOps final : public TensorOps {
     cuda::classification_loss<E>(t_, loss, d_logits, logits, host_labels);
   }
 
+  SynchronizedNorm<E, Device> synchronized_norm() const { return {t_, norm_communicator()->shard().ranks}; }
   DrawOptions draw() const { return {shard(), host_random_}; }
 
   Timeline<Device>& t_;
@@ -175,17 +180,34 @@ class CudaGradientReducer final : public GradientReducer {
     // NCCL's documentation warns of deadlocks where one process replays graphs on several GPUs.
     if (communicator.shares_process()) timeline_.run_call_by_call();
     timeline_.device().join(communicator);
+    replicas_ = communicator.shard().ranks;
   }
-  void reduce(float* gradients, std::size_t count) override {
-    if (timeline_.launch()) timeline_.device().reduce(gradients, count);
+  void reduce(float* gradients, std::size_t count, const PackedGradients& packed) override {
+    if (packed.compression == Compression::none) {
+      if (timeline_.launch()) timeline_.device().reduce(gradients, count);
+      return;
+    }
+    send_packed(timeline_, gradients, count, packed);
+    sent_.push_back({gradients, count, packed});
   }
   void finish() override {
-    if (timeline_.launch()) timeline_.device().finish_reductions();
+    timeline_.finish_reductions();
+    for (const Sent& bucket : sent_)
+      average_packed(timeline_, bucket.gradients, bucket.count, bucket.packed, replicas_);
+    sent_.clear();
   }
   void leave() override { timeline_.device().leave(); }
 
  private:
+  struct Sent {
+    float* gradients;
+    std::size_t count;
+    PackedGradients packed;
+  };
+
   Timeline<Device>& timeline_;
+  int replicas_ = 1;
+  std::vector<Sent> sent_;  ///< compressed buckets since the last finish()
 };
 
 /// The backend over `device`, which lives at least as long.

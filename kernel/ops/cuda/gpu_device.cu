@@ -330,9 +330,18 @@ void GpuDevice::join(Communicator& communicator) {
   settle(ncclCommInitRankConfig(&nccl_, shard.ranks, id, shard.rank, &config));
 }
 
-void GpuDevice::reduce(float* gradients, std::size_t count) {
+void GpuDevice::begin_reduction() {
   GANYMEDE_CUDA(cudaEventRecord(computed_.get(), stream_.get()));
   GANYMEDE_CUDA(cudaStreamWaitEvent(reductions_.get(), computed_.get(), 0));
+}
+
+void GpuDevice::gather(const std::uint8_t* mine, std::uint8_t* all, std::size_t bytes) {
+  begin_reduction();
+  settle(ncclAllGather(mine, all, bytes, ncclUint8, nccl_, reductions_.get()));
+}
+
+void GpuDevice::reduce(float* gradients, std::size_t count) {
+  begin_reduction();
   settle(ncclAllReduce(gradients, gradients, count, ncclFloat, ncclAvg, nccl_, reductions_.get()));
 }
 

@@ -92,6 +92,7 @@ class GpuDevice {
   /// Makes this GPU one rank of an NCCL communicator; all replicas must call it.
   void join(Communicator& communicator);
   void reduce(float* gradients, std::size_t count);
+  void gather(const std::uint8_t* mine, std::uint8_t* all, std::size_t bytes);
   void finish_reductions();
   /// Leaves the communicator; see GradientReducer.
   void leave() noexcept;
@@ -103,6 +104,8 @@ class GpuDevice {
   std::size_t workspace_bytes_of(std::size_t of_cudnn, const ConvolutionShape& shape, int batch) const;
   /// Runs a convolution without cuDNN, which has no algorithm for it.
   void convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call);
+  /// Makes later calls on the stream of reductions wait for the kernels launched so far.
+  void begin_reduction();
   void check_extents(const ConvolutionShape& shape, int batch) const;
   /// Waits until NCCL is done with what it has begun. Throws Failure if that fails or another replica has failed.
   void settle(ncclResult_t state);

@@ -16,7 +16,8 @@
 //                                             of a step; which of two it is, 0 or 1
 //   mark, mark_s                              timestamps
 //   launched()                                kernels launched since construction; a call of a library counts as one
-//   join, reduce, finish_reductions, leave    averages of gradients between replicas
+//   join, reduce, gather, finish_reductions, leave
+//                                             averages of gradients and other exchanges between replicas
 
 #include <algorithm>
 #include <array>
@@ -118,6 +119,14 @@ class Timeline final : public DeviceTimeline {
   }
   void convolve(const ConvolutionCall& call, const Buffer& workspace) {
     if (launch()) device_->convolve(call, workspace);
+  }
+
+  /// Gives all replicas the `bytes` of each, in the order of their ranks. Valid after finish_reductions().
+  void gather(const std::uint8_t* mine, std::uint8_t* all, std::size_t bytes) {
+    if (launch()) device_->gather(mine, all, bytes);
+  }
+  void finish_reductions() {
+    if (launch()) device_->finish_reductions();
   }
 
   /// Ends the running step, if there is one: completes its capture and replays it, or replays the captured step. Then

@@ -1,4 +1,4 @@
-// The stand-in's NCCL: all-reduces between the GPUs of the machine.
+// The stand-in's NCCL: all-reduces and all-gathers between the GPUs of the machine.
 
 #include <nccl.h>
 
@@ -11,12 +11,18 @@
 namespace ganymede::kernel::stand_in {
 namespace {
 
-/// One all-reduce: what each rank brings.
+/// One operation: what each rank brings.
 struct Round {
   struct Part {
-    float* data;
-    std::size_t count;
+    const char* name;
+    const void* from;
+    void* to;
+    std::size_t bytes;
     bool captured;
+
+    bool fits(const Part& other) const {
+      return name == other.name && bytes == other.bytes && captured == other.captured;
+    }
   };
   std::map<int, Part> parts;
   bool done = false;
@@ -45,17 +51,20 @@ ncclResult_t nccl_call(const char* name, const Body& body, bool ends = false) {
   return call(name, ncclSystemError, body, ends);
 }
 
-void average(Machine& here, Round& round, int ranks) {
-  const std::size_t count = round.parts.begin()->second.count;
+void average(const Round& round) {
+  const auto& first = round.parts.begin()->second;
+  std::vector<float> means(first.bytes / sizeof(float));
   for (const auto& [rank, part] : round.parts)
-    if (part.count != count || part.captured != round.parts.begin()->second.captured)
-      here.violate("replicas reduce different gradients together");
-  std::vector<float> sums(count);
-  for (const auto& [rank, part] : round.parts)
-    for (std::size_t i = 0; i < std::min(count, part.count); ++i) sums[i] += part.data[i];
-  for (float& sum : sums) sum /= static_cast<float>(ranks);
-  for (const auto& [rank, part] : round.parts) std::copy_n(sums.begin(), std::min(count, part.count), part.data);
-  round.done = true;
+    for (std::size_t i = 0; i < means.size(); ++i) means[i] += static_cast<const float*>(part.from)[i];
+  for (float& mean : means) mean /= static_cast<float>(round.parts.size());
+  for (const auto& [rank, part] : round.parts) std::memcpy(part.to, means.data(), part.bytes);
+}
+
+void exchange(const Round& round) {
+  for (const auto& [receiver, to] : round.parts)
+    for (const auto& [sender, from] : round.parts)
+      std::memcpy(static_cast<std::byte*>(to.to) + static_cast<std::size_t>(sender) * from.bytes, from.from,
+                  from.bytes);
 }
 
 /// The state of what the communicator has begun.
@@ -81,6 +90,41 @@ void end_comm(Machine& here, CommState& comm, const char* name) {
   if (comm.graphs.use_count() > 1)
     here.violate(fmt::format("{} never returns: a captured graph refers to the communicator", name));
   leave(comm);
+}
+
+/// Adds an operation to the stream. It is done when all ranks have brought their parts of it.
+ncclResult_t begin_operation(Round::Part part, void (*complete)(const Round&), ncclComm_t handle, cudaStream_t on) {
+  return nccl_call(part.name, [&](Machine& here, auto&) {
+    auto* comm = here.use<CommState>(handle, "communicator");
+    auto* stream = here.use<StreamState>(on, "stream");
+    if (comm == nullptr || stream == nullptr) return ncclInvalidArgument;
+    if (!comm->blocks && state_of(here, *comm) == ncclInProgress) here.violate("NCCL is called while it is busy");
+    here.check_range(part.from, part.bytes, comm->device, part.name);
+    const auto parts = complete == exchange ? static_cast<std::size_t>(comm->clique->ranks) : 1;
+    here.check_range(part.to, part.bytes * parts, comm->device, part.name);
+    part.captured = stream->capture != nullptr;
+    const auto run = [&here, comm, part, complete, has_arrived = false, mine = std::size_t{0}]() mutable {
+      if (comm->aborted) return true;
+      if (here.network_is_broken) return false;
+      if (!std::exchange(has_arrived, true)) {
+        mine = comm->next_round++;
+        comm->clique->rounds[mine].parts[comm->rank] = part;
+      }
+      Round& round = comm->clique->rounds[mine];
+      if (round.done || round.parts.size() < static_cast<std::size_t>(comm->clique->ranks)) return round.done;
+      round.done =
+          std::all_of(round.parts.begin(), round.parts.end(), [&](const auto& one) { return one.second.fits(part); });
+      if (round.done) complete(round);
+      if (!round.done) here.violate("replicas do different operations together");
+      return round.done;
+    };
+    Op op{part.name, run, {reinterpret_cast<std::uintptr_t>(part.from), reinterpret_cast<std::uintptr_t>(part.to)}};
+    if (part.captured) op.keeps = comm->graphs;
+    op.is_launch = true;
+    here.push(*stream, std::move(op));
+    comm->has_work = !comm->blocks;
+    return comm->blocks ? ncclSuccess : ncclInProgress;
+  });
 }
 
 }  // namespace
@@ -129,35 +173,14 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t handle, ncclResult_t* state) {
 }
 
 ncclResult_t ncclAllReduce(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclRedOp_t operation,
-                           ncclComm_t handle, cudaStream_t on) {
-  return nccl_call("ncclAllReduce", [&](Machine& here, auto&) {
-    auto* comm = here.use<CommState>(handle, "communicator");
-    auto* stream = here.use<StreamState>(on, "stream");
-    if (comm == nullptr || stream == nullptr || from != to || type != ncclFloat || operation != ncclAvg)
-      return ncclInvalidArgument;
-    if (!comm->blocks && state_of(here, *comm) == ncclInProgress) here.violate("NCCL is called while it is busy");
-    here.check_range(to, count * sizeof(float), comm->device, "ncclAllReduce");
-    const bool captured = stream->capture != nullptr;
-    auto* data = static_cast<float*>(to);
-    const auto run = [&here, comm, data, count, captured, has_arrived = false, mine = std::size_t{0}]() mutable {
-      if (comm->aborted) return true;
-      if (here.network_is_broken) return false;
-      if (!std::exchange(has_arrived, true)) {
-        mine = comm->next_round++;
-        comm->clique->rounds[mine].parts[comm->rank] = {data, count, captured};
-      }
-      Round& round = comm->clique->rounds[mine];
-      const auto ranks = static_cast<std::size_t>(comm->clique->ranks);
-      if (!round.done && round.parts.size() == ranks) average(here, round, comm->clique->ranks);
-      return round.done;
-    };
-    Op op{"ncclAllReduce", run, {reinterpret_cast<std::uintptr_t>(to)}};
-    if (captured) op.keeps = comm->graphs;
-    op.is_launch = true;
-    here.push(*stream, std::move(op));
-    comm->has_work = !comm->blocks;
-    return comm->blocks ? ncclSuccess : ncclInProgress;
-  });
+                           ncclComm_t comm, cudaStream_t on) {
+  if (type != ncclFloat || operation != ncclAvg) return ncclInvalidArgument;
+  return begin_operation({"ncclAllReduce", from, to, count * sizeof(float), false}, average, comm, on);
+}
+ncclResult_t ncclAllGather(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t on) {
+  if (type != ncclUint8) return ncclInvalidArgument;
+  return begin_operation({"ncclAllGather", from, to, count, false}, exchange, comm, on);
 }
 
 ncclResult_t ncclCommFinalize(ncclComm_t handle) {

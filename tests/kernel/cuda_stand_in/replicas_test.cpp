@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "common/errors.hpp"
+#include "kernel/ops/eigen/eigen_ops.hpp"
 #include "kernel/parallel/thread_group.hpp"
 #include "kernel/train.hpp"
 #include "small_training.hpp"
@@ -48,6 +49,69 @@ TEST(Replicas, ComputeWhatOneDoesFromTheSameImagesInEveryOrder) {
       EXPECT_THAT(losses, testing::Each(alone)) << gpus;
       EXPECT_GT(graph_nodes(), 10U);
     }
+}
+
+/// The losses of a training whose `ranks` replicas have a batch of 8 together.
+std::vector<double> losses_together(TrainOptions options, int ranks,
+                                    const std::function<std::unique_ptr<Backend>(int)>& make) {
+  options.batch = 8 / ranks;
+  std::vector<std::vector<double>> losses(static_cast<std::size_t>(ranks));
+  ThreadGroup::run(ranks, [&](Communicator& thread) {
+    AsProcess process(thread);
+    const int rank = thread.shard().rank;
+    Trainer trainer(options, ranks > 1 ? &process : nullptr, make(rank));
+    for (int i = 0; i < 3; ++i) {
+      const Losses step = trainer.step();
+      losses[static_cast<std::size_t>(rank)].insert(losses[static_cast<std::size_t>(rank)].end(),
+                                                    {step.discriminator, step.generator});
+    }
+  });
+  EXPECT_THAT(losses, testing::Each(losses.front()));
+  return losses.front();
+}
+
+std::vector<double> losses_on_gpus(const TrainOptions& options, int ranks, bool alike, Order order = Order::late) {
+  const Session session({.order = order, .devices = ranks});
+  return losses_together(options, ranks, [alike](int rank) {
+    return open({.device = rank, .precision = Precision::fp32, .graph = !alike, .host_random = alike});
+  });
+}
+
+void expect_near(const std::vector<double>& found, const std::vector<double>& expected, double tolerance) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], tolerance * (1 + std::abs(expected[i]))) << i;
+}
+
+TrainOptions options_with(const char* model, const char* compression) {
+  TrainOptions options;
+  options.model = model;
+  options.compression = compression;
+  options.synchronized_norm = true;
+  options.epsilon = 1e-3F;
+  return options;
+}
+
+TEST(Replicas, OfOneBatchNormHaveTheLossesOfOneGpuWithTheWholeBatch) {
+  const TrainOptions dense = options_with("mlp-gan", "none"), convolutions = options_with("dcgan-28", "none");
+  const auto whole = losses_on_gpus(dense, 1, false);
+  expect_near(losses_on_gpus(dense, 4, false), whole, 1e-5);
+  expect_near(losses_on_gpus(convolutions, 2, false, Order::others_first), losses_on_gpus(convolutions, 1, false),
+              1e-5);
+  TrainOptions apart = dense;
+  apart.synchronized_norm = false;
+  EXPECT_GT(std::abs(losses_on_gpus(apart, 2, false).back() - whole.back()), 1e-4);
+}
+
+TEST(Replicas, CompressGradientsAsTheCpuDoes) {
+  for (const char* compression : {"fp16", "int8"}) {
+    const TrainOptions options = options_with("dcgan-28", compression);
+    const auto on_cpus = losses_together(options, 2, [](int) { return make_eigen_backend(1); });
+    expect_near(losses_on_gpus(options, 2, true), on_cpus, 1e-5);
+  }
+  // The captured step keeps what is lost, too.
+  const TrainOptions options = options_with("mlp-gan", "int8");
+  expect_near(losses_on_gpus(options, 4, false, Order::others_first), losses_on_gpus(options, 1, false), 1e-3);
 }
 
 TEST(Replicas, OfOneProcessRunWithoutAGraph) {

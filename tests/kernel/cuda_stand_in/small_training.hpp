@@ -48,7 +48,12 @@ class SmallTraining {
     ops_.adversarial_loss(loss, d_logits, logits, LossTerm::cross_entropy_real);
     ops_.dense_backward_data(y, d_logits, dense);
     ops_.convolve_backward_weights(d_filter, y, x, shape_, false);
-    if (in_group_) backend_->gradient_reducer->reduce(d_filter, weights());
+    if (in_group_) {
+      backend_->gradient_reducer->reduce(d_filter, weights(), {});
+      const auto bytes = [this](std::size_t at) { return reinterpret_cast<std::uint8_t*>(floats(at)); };
+      backend_->gradient_reducer->reduce(floats(7500), 64,
+                                         {Compression::int8, 68, bytes(7600), bytes(7700), floats(7900)});
+    }
     between();
     ops_.convolve_backward_data(x, y, shape_, filter);
     if (in_group_) backend_->gradient_reducer->finish();

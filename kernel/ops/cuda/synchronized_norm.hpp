@@ -1,0 +1,109 @@
+#pragma once
+// Batch norm over the images of all replicas on GPUs: each gathers the statistics of all, in the order of their ranks,
+// so that all compute the same bits. Arguments as in TensorOps.
+
+#include "kernel/ops/cuda/column_moments.hpp"
+
+namespace ganymede::kernel::cuda {
+
+template <class E, class Device>
+class SynchronizedNorm {
+ public:
+  SynchronizedNorm(Timeline<Device>& timeline, int replicas) : t_(timeline), replicas_(replicas) {}
+
+  void forward(Tensor y, Tensor x, const BatchNormParameters& p) const {
+    const E* in = elements_of<E>(x);
+    const float mine_many = static_cast<float>(x.batch);
+    E* out = elements_of<E>(y);
+    float *mine = mine_of(x), *all = all_of(x);
+    const std::size_t width = size_of(x.features);
+    t_.template columns<2>(
+        x.batch, x.features, AroundFirstRow<E>{in, width},
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+          const float around = sums.of[0] / mine_many;
+          mine[2 * c] = in[c] + around;                                             // the mean of this replica's images
+          mine[2 * c + 1] = fmaxf(0.0F, sums.of[1] / mine_many - around * around);  // and their variance
+        },
+        NoApply{});
+    gather(x);
+    const std::size_t replicas = size_of(replicas_);
+    t_.each(width, [=] GANYMEDE_DEVICE(std::size_t c) {
+      const float many = static_cast<float>(replicas);
+      float mean = 0, variance = 0;
+      for (std::size_t r = 0; r < replicas; ++r) mean += all[r * 2 * width + 2 * c] / many;
+      for (std::size_t r = 0; r < replicas; ++r) {
+        const float* one = all + r * 2 * width + 2 * c;
+        variance += (one[1] + (one[0] - mean) * (one[0] - mean)) / many;
+      }
+      const float images = many * mine_many;
+      p.mean[c] = mean;
+      p.inverse_deviation[c] = 1.0F / sqrtf(variance + p.epsilon);
+      p.running_mean[c] += p.momentum * (mean - p.running_mean[c]);
+      p.running_variance[c] += p.momentum * (variance * images / (images - 1) - p.running_variance[c]);
+    });
+    t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+      const std::size_t c = i % width;
+      const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+      out[i] = leaky(in[i] * factor + offset, p.slope);
+    });
+  }
+
+  void backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
+                bool accumulate) const {
+    const E* in = elements_of<E>(x);
+    E* g = elements_of<E>(dy);
+    float *mine = mine_of(x), *all = all_of(x);
+    const std::size_t width = size_of(x.features);
+    t_.template columns<2>(
+        x.batch, x.features,
+        [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+          const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+          const float value = in[row * width + c];
+          const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
+          return Sums<2>{{dz, dz * (value - p.mean[c]) * p.inverse_deviation[c]}};
+        },
+        [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
+          mine[2 * c] = sums.of[0];
+          mine[2 * c + 1] = sums.of[1];
+          // These gradients are this replica's own; like all gradients they are averaged later.
+          if (d_shift == nullptr) return;
+          d_shift[c] = (accumulate ? d_shift[c] : 0.0F) + sums.of[0];
+          d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[1];
+        },
+        NoApply{});
+    gather(x);
+    const std::size_t replicas = size_of(replicas_);
+    const float images = static_cast<float>(replicas_) * static_cast<float>(x.batch);
+    t_.each(width, [=] GANYMEDE_DEVICE(std::size_t c) {
+      float sum = 0, along = 0;
+      for (std::size_t r = 0; r < replicas; ++r) {
+        sum += all[r * 2 * width + 2 * c];
+        along += all[r * 2 * width + 2 * c + 1];
+      }
+      mine[2 * c] = sum / images;
+      mine[2 * c + 1] = along / images;
+    });
+    t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+      const std::size_t c = i % width;
+      const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+      const float n = (in[i] - p.mean[c]) * p.inverse_deviation[c];
+      const float dz = g[i] * leaky_slope(in[i] * factor + offset, p.slope);
+      g[i] = factor * (dz - mine[2 * c] - n * mine[2 * c + 1]);
+    });
+  }
+
+ private:
+  // Scratch memory holds two numbers a feature for this replica, and behind them those of all replicas.
+  float* mine_of(Tensor x) const { return t_.scratch(2 * size_of(x.features) * (size_of(replicas_) + 1)); }
+  float* all_of(Tensor x) const { return mine_of(x) + 2 * size_of(x.features); }
+  void gather(Tensor x) const {
+    t_.gather(reinterpret_cast<const std::uint8_t*>(mine_of(x)), reinterpret_cast<std::uint8_t*>(all_of(x)),
+              2 * size_of(x.features) * sizeof(float));
+    t_.finish_reductions();
+  }
+
+  Timeline<Device>& t_;
+  int replicas_;
+};
+
+}  // namespace ganymede::kernel::cuda
