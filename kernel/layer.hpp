@@ -75,12 +75,18 @@ class Layer {
   /// specs; an array begins padded(size) floats after the one before it.
   virtual void bind(float* /*parameters*/, float* /*gradients*/, float* /*statistics*/) {}
 
+  /// Tells the layer which one follows it, after both were bound.
+  virtual void join(Layer& /*next*/) {}
+  /// Asks for the gradient of a bias that the layer before adds last: the sum over the batch of the gradients of this
+  /// layer's input, in d_bias [inputs]. Returns true if backward() computes it along with what it does anyway.
+  virtual bool takes_bias_gradient(float* /*d_bias*/) { return false; }
+
   /// The forward pass of training: returns y [outputs x batch] for x [inputs x batch], valid until the next forward
   /// pass. May overwrite x if the layer before does not need it.
   virtual Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise) = 0;
   /// Repeats the forward pass on the same x and noise, when its results were not kept; running statistics do not move.
   virtual Tensor forward_again(TensorOps& ops, Tensor x, RandomStream& noise) { return forward(ops, x, noise); }
-  virtual bool is_in_place() const { return false; }  ///< true if the layer writes its output over x
+  virtual bool is_in_place() const { return false; }  ///< true if the layer overwrites x
   /// The forward pass of inference: no dropout, running statistics. Leaves nothing for a backward pass.
   virtual Tensor infer(TensorOps& ops, Tensor x) = 0;
   /// Returns the derivative of the loss with respect to x, given that with respect to y. Writes it over dy or, if the
@@ -135,6 +141,8 @@ std::unique_ptr<Layer> tanh_image(std::string name, int features);
 /// LeakyReLU, then dropout. In training it sets a unit to 0 with probability `drop` and scales the others by 1 / (1 -
 /// drop); in inference it does nothing.
 std::unique_ptr<Layer> leaky_dropout(std::string name, int features, float slope, float drop);
+/// leaky_dropout, then a dense layer with one output, whose parameters have the name `name`.
+std::unique_ptr<Layer> dropped_logit(std::string name, int features, float slope, float drop);
 /// 1 / (1 + exp(-x)), for images with values in [0, 1].
 std::unique_ptr<Layer> sigmoid(std::string name, int features);
 

@@ -208,6 +208,7 @@ void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const Sh
     parameter += padded(layer->parameters());
     statistic += padded(layer->statistics());
   }
+  for (std::size_t i = 0; i + 1 < layers_.size(); ++i) layers_[i]->join(*layers_[i + 1]);
   draw_initial_values(ops, initial);
 }
 

@@ -34,6 +34,9 @@ class Dense final : public Layer {
     d_weight_ = gradients;
     d_bias_ = gradients + weights;
   }
+  void join(Layer& next) override {
+    if (next.takes_bias_gradient(d_bias_)) d_bias_ = nullptr;
+  }
 
   Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override {
     x_ = x;
@@ -68,7 +71,7 @@ class Dense final : public Layer {
  private:
   int inputs_, outputs_;
   const float *weight_ = nullptr, *bias_ = nullptr;
-  float *d_weight_ = nullptr, *d_bias_ = nullptr;
+  float *d_weight_ = nullptr, *d_bias_ = nullptr;  // no d_bias_: the next layer computes it
   Tensor x_, y_, x_dot_, y_dot_;
 };
 

@@ -30,8 +30,7 @@ Network discriminator(int pixels) {
   layers.push_back(dense("dense1", pixels, 256));
   layers.push_back(leaky_dropout("dropout1", 256, kMlpSlope, kDropRate));
   layers.push_back(dense("dense2", 256, 128));
-  layers.push_back(leaky_dropout("dropout2", 128, kMlpSlope, kDropRate));
-  layers.push_back(dense("dense3", 128, 1));  // the logit: the loss applies the sigmoid
+  layers.push_back(dropped_logit("dense3", 128, kMlpSlope, kDropRate));  // the loss applies the sigmoid
   return {"discriminator", std::move(layers)};
 }
 

@@ -73,7 +73,11 @@ class TensorOps::Counted {
   ~Counted() {
     const std::int64_t launched = ops_.launched() - launched_;
     ops_.work_.launches += launched;
-    if (ops_.launches_ != nullptr && launched > listed_) add_further(launched - listed_);
+    if (ops_.launches_ != nullptr) {
+      // A launch may do what is listed as several kernels; it is the first of them.
+      for (; listed_ > launched; --listed_) ops_.launches_->kernels.pop_back();
+      if (launched > listed_) add_further(launched - listed_);
+    }
     if (ops_.timed_) ops_.work_.seconds += std::chrono::duration<double>(Clock::now() - begin_).count();
   }
   Counted(const Counted&) = delete;

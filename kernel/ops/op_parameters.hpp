@@ -63,6 +63,13 @@ struct LeakyDropoutParameters {
   float keep;  ///< above 0, at most 1
 };
 
+/// Where the gradients of logit_backward are written. All null: none of them is computed.
+struct LogitGradients {
+  float* weight = nullptr;      ///< [features]
+  float* bias = nullptr;        ///< [1]
+  float* input_bias = nullptr;  ///< [features], of a bias that was added to the input x; null: not computed
+};
+
 /// An activation that works in place and whose derivative follows from its output.
 struct Activation {
   enum class Kind { leaky_relu, tanh, sigmoid };

@@ -148,10 +148,45 @@ void TensorOps::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameter
   do_leaky_dropout_forward(x, mask, parameters, random);
 }
 
-void TensorOps::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) {
+void TensorOps::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters, float* d_bias,
+                                       bool accumulate) {
   assert(same_shape(dy, y) && same_shape(dy, mask));
   const Counted counted(*this, "leaky_dropout_backward", dy, 2 * elements(y) + elements(y) / kFloat, elements(dy));
-  do_leaky_dropout_backward(dy, y, mask, parameters);
+  do_leaky_dropout_backward(dy, y, mask, parameters, d_bias, accumulate);
+}
+
+void TensorOps::logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters, DenseParameters dense,
+                              RandomStream& random) {
+  assert(y.features == 1 && y.batch == x.batch && same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
+  Counted counted(*this, ProductExtents{GrowsBy::m, 1, 1, x.features, false, true}, dense_flops(y, x),
+                  dense_parameters(y, x) + 1, elements(y));
+  counted.also("leaky_dropout", x, elements(x), elements(x) + elements(x) / kFloat);
+  do_logit_forward(y, x, mask, parameters, dense, random);
+}
+
+void TensorOps::do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                 DenseParameters dense, RandomStream& random) {
+  do_leaky_dropout_forward(x, mask, parameters, random);
+  do_dense_forward(y, x, dense);
+}
+
+void TensorOps::logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                               const float* weight, const LogitGradients& gradients, bool accumulate) {
+  assert(dy.features == 1 && dy.batch == x.batch && same_shape(dx, x) && same_shape(x, mask) && dx.data != x.data);
+  const bool weights = gradients.weight != nullptr;
+  // The products for dx and for the weights are listed as one with as many FLOPs.
+  Counted counted(*this, ProductExtents{GrowsBy::m, 1, (weights ? 2 : 1) * x.features, 1, false, false},
+                  (weights ? 2 : 1) * dense_flops(dy, x), dense_parameters(dy, x) * (weights && accumulate ? 2 : 1),
+                  weights ? dense_parameters(dy, x) : 0);
+  counted.also("leaky_dropout_backward", dx, elements(x) + elements(x) / kFloat, elements(dx));
+  do_logit_backward(dx, dy, x, mask, parameters, weight, gradients, accumulate);
+}
+
+void TensorOps::do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                  const float* weight, const LogitGradients& gradients, bool accumulate) {
+  if (gradients.weight != nullptr) do_dense_backward_weights(gradients.weight, gradients.bias, dy, x, accumulate);
+  do_dense_backward_data(dx, dy, weight);
+  do_leaky_dropout_backward(dx, x, mask, parameters, gradients.input_bias, accumulate);
 }
 
 void TensorOps::activate(Tensor x, Activation activation) {

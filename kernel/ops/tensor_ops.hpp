@@ -128,8 +128,17 @@ class TensorOps {
   void activate_backward(Tensor dy, Tensor y, Activation activation);
   /// x becomes leaky(x) * mask / keep, with a mask drawn from `random`.
   void leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random);
-  /// dy becomes dx; y and mask are the forward pass's results.
-  void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters);
+  /// dy becomes dx; y and mask are the forward pass's results. d_bias [features] = the sum of dx over the batch, added to
+  /// the present values if `accumulate`; null: not computed.
+  void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters,
+                              float* d_bias = nullptr, bool accumulate = false);
+  /// leaky_dropout_forward, then a dense layer with one output: y [1 x batch] = weight x + bias.
+  void logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters, DenseParameters dense,
+                     RandomStream& random);
+  /// dx from dy [1 x batch]; x and mask are the forward pass's results. With `accumulate` the gradients are added to the
+  /// present values.
+  void logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters, const float* weight,
+                      const LogitGradients& gradients, bool accumulate);
   /// x [channels x positions x batch] becomes leaky(factor x + bias); bias [channels].
   void bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope);
   /// dy becomes dx; y is the forward pass's result; slope and factor must be above 0. d_bias [channels] is added to the
@@ -237,7 +246,13 @@ class TensorOps {
   virtual void do_activate_backward(Tensor dy, Tensor y, Activation activation) = 0;
   virtual void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters,
                                         RandomStream& random) = 0;
-  virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters) = 0;
+  virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters,
+                                         float* d_bias, bool accumulate) = 0;
+  // One operation after the other, for backends that gain nothing by doing both at once.
+  virtual void do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters, DenseParameters dense,
+                                RandomStream& random);
+  virtual void do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                 const float* weight, const LogitGradients& gradients, bool accumulate);
   virtual void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) = 0;
   virtual void do_bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                                       bool accumulate) = 0;

@@ -85,6 +85,8 @@ INSTANTIATE_TEST_SUITE_P(AllBackends, GradientTest, testing::ValuesIn(backends()
 
 TEST_P(GradientTest, Dense) { check_layer(*dense("layer", 7, 9), 5); }
 
+TEST_P(GradientTest, DropoutAndLogit) { check_layer(*dropped_logit("layer", 9, 1.0F, 0.4F), 7); }
+
 // Slope 1: a leaky ReLU without a kink. Tests further below compare other slopes with this case.
 TEST_P(GradientTest, BatchNormAlone) { check_layer(*batch_norm_leaky("layer", {.channels = 4}, 1.0F), 19); }
 
@@ -110,8 +112,13 @@ TEST_P(GradientTest, LeakyReluAndDropout) {
     expected.push_back((apply(above) - apply(below)) / (2.0 * static_cast<double>(kStep)));
   }
   apply(x);
-  device_.ops().leaky_dropout_backward(dy, y, mask, parameters);
+  float* d_bias = device_.floats(6);
+  device_.ops().leaky_dropout_backward(dy, y, mask, parameters, d_bias);
   expect_near(device_.values(dy), expected, "input");
+  std::vector<double> sums(6);
+  const auto rows = device_.rows(dy);
+  for (std::size_t i = 0; i < rows.size(); ++i) sums[i / 11] += rows[i];
+  expect_near(device_.values(d_bias, 6), sums, "bias of the layer before");
 }
 
 TEST_P(GradientTest, BatchNormThenLeakyRelu) {

@@ -257,7 +257,8 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   Layers dense_layers;
   dense_layers.push_back(dense("first", 6, 5));
   dense_layers.push_back(leaky_dropout("dropout", 5, 1.0F, 0.3F));
-  dense_layers.push_back(dense("last", 5, 1));
+  dense_layers.push_back(dense("middle", 5, 4));
+  dense_layers.push_back(dropped_logit("last", 4, 1.0F, 0.2F));
   check_penalty_gradient(device, std::move(dense_layers), "dense");
 
   Layers normal;

@@ -54,7 +54,13 @@ inline void gemm_on_host(const cuda::Gemm& g) {
         sum += at(g.a, g.a_lead, g.transpose_a, i, k) * at(g.b, g.b_lead, g.transpose_b, k, j);
       float& c = g.c[std::ptrdiff_t{j} * g.c_lead + i];
       c = static_cast<float>(sum) + (g.beta == 0 ? 0.0F : g.beta * c);
+      if (g.epilogue == cuda::Epilogue::add_bias) c += g.vector[i];
     }
+  if (g.epilogue != cuda::Epilogue::sum_b) return;
+  for (int j = 0; j < g.n; ++j)
+    g.vector[j] = sum_on_host<1>(static_cast<std::size_t>(g.k), [&](std::size_t k) {
+                    return cuda::Sums<1>{{static_cast<float>(at(g.b, g.b_lead, g.transpose_b, static_cast<int>(k), j))}};
+                  }).of[0];
 }
 
 }  // namespace ganymede::kernel

@@ -152,6 +152,46 @@ TEST_P(OpsTest, DropoutKeepsItsShareAndScalesIt) {
   EXPECT_NEAR(static_cast<double>(kept), 0.7 * n, 5 * std::sqrt(n * 0.7 * 0.3));
 }
 
+// The operation that does both draws the same mask as dropout alone; x and dx are what the two operations leave.
+TEST_P(OpsTest, LogitIsDropoutThenADenseLayer) {
+  const int features = 37, batch = 11;
+  const LeakyDropoutParameters dropout{.slope = 0.2F, .keep = 0.7F};
+  const Tensor x = device_.tensor(features, batch), same = device_.tensor(features, batch);
+  const Tensor y = device_.tensor(1, batch), expected_y = device_.tensor(1, batch), dy = device_.tensor(1, batch);
+  const Tensor dx = device_.tensor(features, batch), expected_dx = device_.tensor(features, batch);
+  const Mask mask = device_.mask(features, batch), expected_mask = device_.mask(features, batch);
+  const Tensor weight = device_.tensor(features, 1), bias = device_.tensor(1, 1);
+  ops_.copy(same.data, x.data, x.size());
+  RandomStream random(5, "tests/dropout"), again(5, "tests/dropout");
+  ops_.logit_forward(y, x, mask, dropout, {weight.data, bias.data}, random);
+  ops_.leaky_dropout_forward(same, expected_mask, dropout, again);
+  ops_.dense_forward(expected_y, same, {weight.data, bias.data});
+  EXPECT_EQ(random.next(), again.next());
+  EXPECT_EQ(device_.values(x), device_.values(same));
+  const auto expect_near = [&](const float* found, const float* expected, std::size_t count) {
+    const auto a = device_.values(found, count), b = device_.values(expected, count);
+    for (std::size_t i = 0; i < count; ++i) EXPECT_NEAR(a[i], b[i], tolerance(features) * (1 + std::abs(b[i]))) << i;
+  };
+  expect_near(y.data, expected_y.data, y.size());
+
+  // Weights, bias, and the bias of a layer before; the second call adds to the first.
+  float *found = device_.floats(2 * features + 1), *expected = device_.floats(2 * features + 1);
+  for (const bool accumulate : {false, true}) {
+    ops_.logit_backward(dx, dy, x, mask, dropout, weight.data, {found, found + features, found + features + 1},
+                        accumulate);
+    ops_.dense_backward_weights(expected, expected + features, dy, x, accumulate);
+    ops_.dense_backward_data(expected_dx, dy, weight.data);
+    ops_.leaky_dropout_backward(expected_dx, x, mask, dropout, expected + features + 1, accumulate);
+    expect_near(dx.data, expected_dx.data, dx.size());
+    expect_near(found, expected, 2 * features + 1);
+  }
+  const auto kept = device_.values(found, 2 * features + 1);
+  ops_.fill(dx, 0);
+  ops_.logit_backward(dx, dy, x, mask, dropout, weight.data, {}, false);
+  expect_near(dx.data, expected_dx.data, dx.size());
+  EXPECT_EQ(device_.values(found, 2 * features + 1), kept);
+}
+
 TEST_P(OpsTest, WithoutDropoutOnlyTheLeakyReluRemains) {
   const Tensor x = device_.tensor(3, 7);
   const auto before = device_.values(x);
@@ -231,7 +271,7 @@ TEST_P(OpsTest, WorkIsCountedPerOperation) {
   const Work before = ops_.work();
   ops_.dense_forward(y, x, {w.data, bias.data});
   const Work work = ops_.work() - before;
-  EXPECT_EQ(work.launches, ops_.timeline().has_clock() ? 2 : 0);  // a GPU's product, then its bias; the CPU has none
+  EXPECT_EQ(work.launches, ops_.timeline().has_clock() ? 1 : 0);  // a GPU's product adds the bias; the CPU has none
   EXPECT_EQ(work.flops, 2.0 * 3 * 5 * 8);
   EXPECT_EQ(work.bytes_read, 4.0 * (3 * 5 + 3 + 5 * 8));
   EXPECT_EQ(work.bytes_written, 4.0 * (3 * 8));

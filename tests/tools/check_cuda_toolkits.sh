@@ -25,7 +25,7 @@ grep -q 'GPU backend: not built, .* is of CUDA 11.8, expected 12.0 or later' "$s
 wheels=$scratch/nvidia
 mkdir -p "$wheels"/{cudnn,nccl,cu13}/{include,lib}
 touch "$wheels"/cudnn/{include/cudnn.h,lib/libcudnn.so.9} "$wheels"/nccl/{include/nccl.h,lib/libnccl.so.2} \
-      "$wheels"/cu13/{include/cublas_v2.h,lib/libcublas.so.13}
+      "$wheels"/cu13/{include/cublas_v2.h,lib/libcublas.so.13,lib/libcublasLt.so.13}
 configure 13.0 -DGANYMEDE_NVIDIA_WHEELS="$wheels"
 for part in CUDNN_HEADERS:cudnn/include NCCL_HEADERS:nccl/include CUBLAS_HEADERS:cu13/include; do
   grep -q "^GANYMEDE_${part%:*}:PATH=$wheels/${part#*:}\$" "$scratch/build-13.0/CMakeCache.txt" || fail "$part is not found"

@@ -2,6 +2,7 @@
 // GANYMEDE_CUDA(call) throws Failure if a call into CUDA's libraries fails; the message has file, line, call and
 // reason.
 
+#include <cublasLt.h>
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <cudnn.h>

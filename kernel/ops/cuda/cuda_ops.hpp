@@ -111,8 +111,19 @@ class CudaOps final : public TensorOps {
   void do_leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters p, RandomStream& random) override {
     cuda::leaky_dropout_forward<E>(t_, draw(), x, mask, p, random);
   }
-  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) override {
-    cuda::leaky_dropout_backward<E>(t_, dy, y, mask, p);
+  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p, float* d_bias,
+                                 bool accumulate) override {
+    cuda::leaky_dropout_backward<E>(t_, dy, y, mask, p, d_bias, accumulate);
+  }
+  void do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters p, DenseParameters dense,
+                        RandomStream& random) override {
+    if (!host_random_) return cuda::logit_forward<E>(t_, draw(), y, x, mask, p, dense, random);
+    do_leaky_dropout_forward(x, mask, p, random);
+    do_dense_forward(y, x, dense);
+  }
+  void do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters p, const float* weight,
+                         const LogitGradients& d, bool accumulate) override {
+    cuda::logit_backward<E>(t_, dx, dy, x, mask, p, weight, d, accumulate);
   }
   void do_bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) override {
     cuda::bias_leaky_forward<E>(t_, x, bias, channels, factor, slope);

@@ -12,6 +12,13 @@ namespace ganymede::kernel::cuda {
 /// Upper limit of the StepWords in one step.
 inline constexpr std::size_t kMaxStepWords = 65536;
 
+/// What a product does beside its sums.
+enum class Epilogue {
+  none,
+  add_bias,  ///< c [m x n] += vector [m], in each column
+  sum_b,     ///< vector [n] = sums of op(b) [k x n] over its rows; beta must be 0
+};
+
 /// c [m x n] = op(a) op(b) + beta c with the arguments of cublasSgemm. All matrices are column-major; *_lead is the
 /// distance between columns in floats.
 struct Gemm {
@@ -24,6 +31,8 @@ struct Gemm {
   float beta;
   float* c;
   int c_lead;
+  Epilogue epilogue = Epilogue::none;
+  float* vector = nullptr;
 };
 
 /// Which operand of a convolution is computed from the other two: y, x or weight.

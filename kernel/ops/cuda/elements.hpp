@@ -37,15 +37,68 @@ void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activati
   }
 }
 
+/// The derivative of leaky_dropout_forward at element i.
+template <class E>
+struct LeakyDropoutSlope {
+  const E* out;  ///< its results
+  const std::uint8_t* kept;
+  float inverse_keep, slope;
+
+  GANYMEDE_DEVICE float operator()(std::size_t i) const {
+    return (static_cast<float>(kept[i]) * inverse_keep) * leaky_slope(out[i], slope);
+  }
+};
+
 template <class E, class Device>
-void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) {
+void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p,
+                            float* d_bias, bool accumulate) {
   E* g = elements_of<E>(dy);
-  const E* out = elements_of<E>(y);
-  const float inverse = 1.0F / p.keep, slope = p.slope;
-  const std::uint8_t* kept = mask.data;
-  timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    g[i] *= (static_cast<float>(kept[i]) * inverse) * leaky_slope(out[i], slope);
-  });
+  const LeakyDropoutSlope<E> slope_of{elements_of<E>(y), mask.data, 1.0F / p.keep, p.slope};
+  if (d_bias == nullptr)
+    return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= slope_of(i); });
+  const std::size_t width = size_of(dy.features);
+  timeline.template columns<1>(
+      dy.batch, dy.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        return Sums<1>{{g[i] * slope_of(i)}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<1>& sums) {
+        d_bias[c] = (accumulate ? d_bias[c] : 0.0F) + sums.of[0];
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        g[i] *= slope_of(i);
+      });
+}
+
+template <class E, class Device>
+void logit_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters p,
+                    const float* weight, const LogitGradients& d, bool accumulate) {
+  const LogitGradients to = d;
+  const E *in = elements_of<E>(x), *g = elements_of<E>(dy);
+  const LeakyDropoutSlope<E> slope_of{in, mask.data, 1.0F / p.keep, p.slope};
+  E* out = elements_of<E>(dx);
+  const std::size_t width = size_of(x.features);
+  if (d.weight == nullptr)
+    return timeline.each(dx.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
+      out[i] = g[i / width] * weight[i % width] * slope_of(i);
+    });
+  timeline.template columns<3>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        return Sums<3>{{g[row] * in[i], g[row] * weight[c] * slope_of(i), g[row]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t c, const Sums<3>& sums) {
+        to.weight[c] = (accumulate ? to.weight[c] : 0.0F) + sums.of[0];
+        if (to.input_bias != nullptr) to.input_bias[c] = (accumulate ? to.input_bias[c] : 0.0F) + sums.of[1];
+        if (c == 0) *to.bias = (accumulate ? *to.bias : 0.0F) + sums.of[2];
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        out[i] = g[row] * weight[c] * slope_of(i);
+      });
 }
 
 template <class E, class Device>

@@ -6,6 +6,7 @@
 #include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
 #include "kernel/ops/cuda/gpu_device.hpp"
+#include "kernel/ops/cuda/products.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -66,6 +67,7 @@ GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exc
   GANYMEDE_CUDA(cublasSetStream(cublas_.get(), stream_.get()));
   // Without a workspace cuBLAS would allocate memory, which a captured step must not do.
   GANYMEDE_CUDA(cublasSetWorkspace(cublas_.get(), cublas_workspace_.memory.get(), kCublasWorkspace));
+  cublas_lt_ = made_by<CublasLtHandle>("cublasLtCreate", cublasLtCreate);
   cudnn_ = made_by<CudnnHandle>("cudnnCreate", [](cudnnHandle_t* handle) { return cudnnCreate(handle); });
   GANYMEDE_CUDA(cudnnSetStream(cudnn_.get(), stream_.get()));
   pinned_words_ = make_pinned(kMaxStepWords * sizeof(std::uint32_t));
@@ -148,6 +150,16 @@ void GpuDevice::synchronize() {
 }
 
 void GpuDevice::gemm(const Gemm& g) {
+  if (g.epilogue != Epilogue::none) {
+    auto& plan = product_plans_[ProductPlan::key_of(g)];
+    if (plan == nullptr)
+      plan = std::make_unique<ProductPlan>(cublas_lt_.get(), g, compute_of(precision_), kCublasWorkspace);
+    if (!plan->run(cublas_lt_.get(), g, cublas_workspace_.memory.get(), kCublasWorkspace, stream_.get()))
+      gemm_in_steps(*this, g);
+    else
+      ++launched_;
+    return;
+  }
   const float one = 1;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   GANYMEDE_CUDA(cublasGemmEx(cublas_.get(), operation(g.transpose_a), operation(g.transpose_b), g.m, g.n, g.k, &one,

@@ -10,6 +10,7 @@
 #include "kernel/ops/cuda/convolution_plan.hpp"
 #include "kernel/ops/cuda/handles.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
+#include "kernel/ops/cuda/product_plan.hpp"
 #ifdef __CUDACC__
 #include "kernel/ops/cuda/launches.hpp"
 #else
@@ -122,8 +123,10 @@ class GpuDevice {
   Stream stream_, copies_, reductions_;
   Buffer partials_, cublas_workspace_;
   CublasHandle cublas_;
+  CublasLtHandle cublas_lt_;
   CudnnHandle cudnn_;
   mutable std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
+  std::map<std::vector<int>, std::unique_ptr<ProductPlan>> product_plans_;
 
   // Staged images: slots of stride_ bytes in pinned memory and on the device.
   PinnedMemory pinned_images_;

@@ -30,6 +30,20 @@ void draw_mask_on_host(Timeline<Device>& timeline, const DrawOptions& draw, Mask
   timeline.device().to_device(mask.data, kept.data(), kept.size());
 }
 
+/// Which units dropout keeps: 16 random bits for each, so that the share `keep` is met within 1 / 65536. Units are
+/// numbered over the images of all processes; eight share a block of random bits.
+struct KeptUnits {
+  PhiloxKey key;
+  std::uint32_t threshold;
+
+  KeptUnits(const PhiloxKey& drawn, float keep)
+      : key(drawn), threshold(static_cast<std::uint32_t>(std::lround(keep * 65536.0F))) {}
+  GANYMEDE_DEVICE std::uint8_t of(const RandomWords& words, std::uint64_t unit) const {
+    return ((words.of[unit / 2 % 4] >> (unit % 2 * 16)) & 0xffffU) < threshold ? 1 : 0;
+  }
+  GANYMEDE_DEVICE std::uint8_t operator()(std::uint64_t unit) const { return of(key.words(unit / 8), unit); }
+};
+
 template <class E, class Device>
 void leaky_dropout_forward(Timeline<Device>& timeline, const DrawOptions& draw, Tensor x, Mask mask,
                            LeakyDropoutParameters p, RandomStream& random) {
@@ -38,22 +52,44 @@ void leaky_dropout_forward(Timeline<Device>& timeline, const DrawOptions& draw, 
   const float inverse = 1.0F / p.keep, slope = p.slope;
   if (draw.on_host) {
     draw_mask_on_host(timeline, draw, mask, p.keep, random);
-  } else {
-    // 16 random bits for each unit, so `keep` is met within 1 / 65536. Units are numbered over all processes' images.
-    const auto threshold = static_cast<std::uint32_t>(std::lround(p.keep * 65536.0F));
-    const PhiloxKey key = timeline.draw_key(random);
-    const std::uint64_t first = size_of(draw.shard.rank) * x.size();
-    timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      const std::uint64_t unit = first + i;
-      const RandomWords words = key.words(unit / 8);
-      kept[i] = ((words.of[unit / 2 % 4] >> (unit % 2 * 16)) & 0xffffU) < threshold ? 1 : 0;
+    return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
       out[i] = leaky(out[i], slope) * (static_cast<float>(kept[i]) * inverse);
     });
-    return;
   }
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    out[i] = leaky(out[i], slope) * (static_cast<float>(kept[i]) * inverse);
+  const KeptUnits units(timeline.draw_key(random), p.keep);
+  const std::uint64_t first = size_of(draw.shard.rank) * x.size(), end = first + x.size();
+  timeline.each(end / 8 - first / 8 + 1, [=] GANYMEDE_DEVICE(std::size_t block) {
+    const std::uint64_t eighth = first / 8 + block;
+    const RandomWords words = units.key.words(eighth);
+    for (std::uint64_t unit = 8 * eighth; unit < 8 * eighth + 8; ++unit) {
+      if (unit < first || unit >= end) continue;
+      const std::size_t i = unit - first;
+      kept[i] = units.of(words, unit);
+      out[i] = leaky(out[i], slope) * (static_cast<float>(kept[i]) * inverse);
+    }
   });
+}
+
+template <class E, class Device>
+void logit_forward(Timeline<Device>& timeline, const DrawOptions& draw, Tensor y, Tensor x, Mask mask,
+                   LeakyDropoutParameters p, DenseParameters dense, RandomStream& random) {
+  const KeptUnits units(timeline.draw_key(random), p.keep);
+  const std::size_t width = size_of(x.features);
+  const std::uint64_t first = size_of(draw.shard.rank) * x.size();
+  const float inverse = 1.0F / p.keep, slope = p.slope, *weight = dense.weight, *bias = dense.bias;
+  E *in = elements_of<E>(x), *out = elements_of<E>(y);
+  std::uint8_t* kept = mask.data;
+  timeline.template rows<1>(
+      x.batch, x.features,
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
+        const std::size_t i = row * width + c;
+        kept[i] = units(first + i);
+        in[i] = leaky(in[i], slope) * (static_cast<float>(kept[i]) * inverse);
+        return Sums<1>{{weight[c] * in[i]}};
+      },
+      [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c, const Sums<1>& sums) {
+        if (c == 0) out[row] = sums.of[0] + *bias;
+      });
 }
 
 template <class E, class Device>

@@ -229,9 +229,14 @@ class EigenOps final : public TensorOps {
     });
   }
 
-  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p) override {
+  void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p, float* d_bias,
+                                 bool accumulate) override {
     over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
       kernels_.leaky_dropout_backward(dy.data, y.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
+    });
+    if (d_bias == nullptr) return;
+    over_features(dy, [&](int begin, int end) {
+      kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end);
     });
   }
 

@@ -1,6 +1,8 @@
 // What the GPU backend does at the limits of CUDA's libraries, and what it must not do under a captured step.
 
 #include "common/errors.hpp"
+#include "courses.hpp"
+#include "kernel/train.hpp"
 #include "small_training.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -18,6 +20,29 @@ TEST(Algorithms, ThatDoNotRunThoughPromisedAreLeftOut) {
     }
     EXPECT_EQ(losses[0], losses[1]);
   }
+}
+
+/// The losses of some steps of the MLP GAN: one call by call, one captured, one replayed.
+std::vector<double> losses_of_dense_layers(const Settings& settings) {
+  const Session session(settings);
+  return run(*open({.precision = Precision::fp32}), {"mlp-gan", AdversarialLoss::non_saturating}, 3).losses;
+}
+
+TEST(Algorithms, OfDenseLayersWithoutEpiloguesAreFollowedByAKernel) {
+  const std::vector<double> expected = losses_of_dense_layers({});
+  EXPECT_EQ(losses_of_dense_layers({.broken_promises = true}), expected);
+  const std::vector<double> found = losses_of_dense_layers({.no_epilogues = true});
+  for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
+}
+
+TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
+  const Session session;
+  TrainOptions options;
+  options.model = "mlp-gan";
+  options.batch = 128;
+  Trainer(options, nullptr, open({.precision = Precision::fp32})).run(2);
+  EXPECT_GT(graph_nodes(), 0U);
+  EXPECT_LE(graph_nodes(), 50U);
 }
 
 TEST(Convolution, WithTooSmallAWorkspaceIsAnError) {
