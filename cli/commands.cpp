@@ -13,6 +13,7 @@
   ROW(sweep) \
   ROW(validate) \
   ROW(plan) \
+  ROW(why) \
   ROW(learn) \
   ROW(allreduce) \
   ROW(kernels) \

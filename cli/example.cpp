@@ -93,7 +93,7 @@ constexpr const char* kRequest = R"({
 
   "deadline": "60h", // or a time with its zone, "2026-12-01T18:00:00+01:00", counted from "start" (default: now)
   "budget": "500USD",
-  "objective": "cost", // or "time", "carbon"
+  "objective": "cost", // or "time", "carbon", "risk-neutral", "risk-averse"
 
   // Everything here has a default: all clouds, all GPUs that hold the model, up to 16 of them.
   "search": {
@@ -108,7 +108,7 @@ constexpr const char* kRequest = R"({
     // "mixed": false: without some nodes on spot beside others on demand
     "max_price_age": "365d", // older prices, and undated ones, win only if they would at the high end of their error
     "seeds": 5, // runs of each candidate; default: 20 where nodes may be lost, else 5
-    "certainty": 0.9, // share of them that must meet deadline and budget
+    "certainty": 0.9, // least probability to meet deadline and budget
     "sure": false // true: with the upper ends of their intervals, that hold all stated error
   },
 

@@ -128,7 +128,10 @@ void declare_plan(CLI::App& command, Shared& shared) {
   text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
   text("--start", "/start", "when a deadline that is a time is counted from; default: now");
   text("--budget", "/budget", "the most to spend, such as 500USD");
-  text("--objective", "/objective", "cost (default), time or carbon")->check(CLI::IsMember({"cost", "time", "carbon"}));
+  text("--objective", "/objective",
+       "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean cost of "
+       "the worst tenth of all outcomes")
+      ->check(CLI::IsMember(plan::objective_names()));
   list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
       ->check(suggest("@providers @files"));
   list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@gpus"));
@@ -145,7 +148,7 @@ void declare_plan(CLI::App& command, Shared& shared) {
   list("--checkpoint", "/search/checkpoints",
        "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
   number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
-  command.add_option("--certainty", flags->certainty, "share of the runs that must meet the goals; default: 0.9")
+  command.add_option("--certainty", flags->certainty, "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
       ->check(CLI::Range(0.01, 1.0));
   text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   text("--today", "/search/today",
@@ -153,7 +156,7 @@ void declare_plan(CLI::App& command, Shared& shared) {
   command.add_flag("--sure", flags->sure,
                    "require that the upper ends of the intervals, with all stated error, meet the goals");
   command.add_option("--seed", flags->seed, "seed of the first run");
-  command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate");
+  command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");
   add_set(command, flags->assignments);
@@ -177,6 +180,7 @@ Command plan_command() {
           "  ganymede plan --model dcgan-64 --images 50000000 --deadline 60h --budget 500USD\n"
           "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
           "  ganymede simulate plan.json                           the chosen one, in full\n"
+          "  ganymede why plan.json                                what would change the choice\n"
           "  ganymede plan request.json --deadline 2026-12-01T18:00+01:00 --start 2026-11-28T09:00Z --gpu A100,H100\n",
       .about =
           "Says what to rent for a target: instance, count, region, market, scheme, policy and checkpoint\n"

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "calibration/workload_model.hpp"
+#include "plan/what_if.hpp"
 #include "sim/steps/gradient_passes.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::plan {
 namespace {
@@ -80,7 +82,8 @@ LeastWork least_work(const Request& request, const Request::Batch& choice, const
     const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
     const calibration::WorkloadModel workload =
         calibration::workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
-    const calibration::StepModel step = sim::accumulate(workload.central, request.accumulation_steps);
+    calibration::StepModel step = sim::accumulate(workload.central, request.accumulation_steps);
+    sim::slow_down(step, step_factor(request, gpu));
     double fastest = step.step_s(0);
     for (std::size_t sample = 1; sample < step.samples; ++sample) fastest = std::min(fastest, step.step_s(sample));
     double bytes = 0;

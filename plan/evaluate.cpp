@@ -7,6 +7,8 @@
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "plan/bounds.hpp"
+#include "plan/chances.hpp"
+#include "plan/what_if.hpp"
 #include "sim/run/seeds.hpp"
 #include "sim/run/simulate.hpp"
 
@@ -20,6 +22,13 @@ using EvaluationJson = nlohmann::json;
 constexpr double kOtherSample = 0.98;
 
 double usd_of(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
+
+sim::Scenario scenario_in(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+  sim::Scenario scenario =
+      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  apply_what_if(request, scenario);
+  return scenario;
+}
 
 /// A run's bill in dollars: at the stated prices, and with each doubtful price at its lowest and at its highest value.
 struct RunCost {
@@ -53,62 +62,100 @@ struct SeedValues {
   }
 };
 
-/// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
-/// that finish. Throws Infeasible if fewer than half of the runs finish.
-EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  sim::Scenario scenario =
-      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
-  const int seeds = seeds_needed(request, scenario);
+/// A run with its errors, for the probability that it keeps the goals.
+RunChances chances_of(const sim::Result& run, const RunCost& cost) {
+  const double deviations = run.inputs == "measured" ? kOf95 : kOf90;
+  RunChances chances;
+  chances.time_s = {run.total.si, run.interval_s.low, run.interval_s.high, deviations};
+  chances.usd = {cost.usd, run.cost_usd.low, run.cost_usd.high, deviations};
+  if (cost.usd > 0) chances.price = {1, cost.low / cost.usd, cost.high / cost.usd, kOf95};
+  return chances;
+}
+
+/// Sums over the runs of a candidate.
+struct RunSums {
   SeedValues time, usd, usd_at_worst, kg;
-  double busy = 0, losses = 0, met = 0;
-  // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
-  // candidate without risk are enough.
-  const int misses_max = static_cast<int>(std::floor(seeds * (1 - request.certainty) + 1e-9));
-  int run_seeds = 0, finished = 0;
+  std::vector<Uncertain> costs;  ///< with doubtful prices at their highest values
+  double busy = 0, losses = 0;
+  double met = 0, chance = 0;  ///< sums of what each run has of meeting the goals, from 0 to 1
+  int runs = 0, finished = 0;
   bool carbon = true;
-  std::string risk, why_never;
+  std::string risk;
+
+  void add(const Request& request, const sim::Scenario& scenario, const sim::Result& run);
+  EvaluationJson json() const;
+};
+
+void RunSums::add(const Request& request, const sim::Scenario& scenario, const sim::Result& run) {
+  ++finished;
+  risk = sim::less_sure(risk, run.risk);
+  const RunCost cost = cost_of(request, scenario, run);
+  const RunChances chances = chances_of(run, cost);
+  const double high = run.cost_usd.high * chances.price.high;
+  time.add(run.total.si, run.interval_s.low, run.interval_s.high);
+  usd.add(cost.usd, run.cost_usd.low * chances.price.low, high);
+  usd_at_worst.add(cost.high, cost.high, cost.high);
+  costs.push_back({cost.high, run.cost_usd.low * chances.price.high, high, chances.usd.deviations});
+  const double co2e = run.energy ? run.energy->kg_co2e : 0;
+  kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
+  busy += run.gpu_busy;
+  losses += static_cast<double>(run.losses);
+  carbon = carbon && run.energy.has_value();
+  const std::optional<double> deadline_s = request.deadline ? std::optional(request.deadline->si) : std::nullopt;
+  const std::optional<double> budget_usd = request.budget ? std::optional(usd_of(*request.budget)) : std::nullopt;
+  const bool in_time = !deadline_s || (request.sure ? run.interval_s.high : run.total.si) <= *deadline_s;
+  const bool in_budget = !budget_usd || (request.sure ? high : cost.usd) <= *budget_usd;
+  met += in_time && in_budget ? 1 : 0;
+  chance += chance_of(chances, deadline_s, budget_usd);
+}
+
+EvaluationJson RunSums::json() const {
   EvaluationJson out;
-  for (int i = 0; i < seeds && (i - met <= misses_max || i < request.seeds); ++i) {
-    ++run_seeds;
-    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
-    sim::Result run;
-    try {
-      run = sim::simulate(scenario, caches.steps);
-    } catch (const Infeasible& error) {
-      why_never = error.what();
-      continue;
-    }
-    ++finished;
-    risk = sim::less_sure(risk, run.risk);
-    const RunCost cost = cost_of(request, scenario, run);
-    const double scale = cost.usd > 0 ? 1 / cost.usd : 0;
-    const double high = run.cost_usd.high * (cost.usd > 0 ? cost.high * scale : 1);
-    time.add(run.total.si, run.interval_s.low, run.interval_s.high);
-    usd.add(cost.usd, run.cost_usd.low * (cost.usd > 0 ? cost.low * scale : 1), high);
-    usd_at_worst.add(cost.high, cost.high, cost.high);
-    const double co2e = run.energy ? run.energy->kg_co2e : 0;
-    kg.add(co2e, run.kg_co2e.low, run.kg_co2e.high);
-    busy += run.gpu_busy;
-    losses += static_cast<double>(run.losses);
-    const bool in_time =
-        !request.deadline || (request.sure ? run.interval_s.high : run.total.si) <= request.deadline->si;
-    const bool in_budget = !request.budget || (request.sure ? high : cost.usd) <= usd_of(*request.budget);
-    met += in_time && in_budget ? 1 : 0;
-    carbon = carbon && run.energy.has_value();
-    if (finished == 1) out = {{"inputs", run.inputs}, {"warnings", run.warnings}};
-  }
-  if (2 * finished < run_seeds) throw Infeasible(why_never);
   out["time"] = time.json();
   out["usd"] = usd.json();
   out["usd_at_worst"] = usd_at_worst.json()[0];
+  // A run that never finishes has no cost, and then there is no mean.
+  const bool all = finished == runs;
+  out["usd_expected"] = all ? EvaluationJson(expected(costs)) : EvaluationJson(nullptr);
+  out["usd_worst_tenth"] = all ? EvaluationJson(tail_mean(costs)) : EvaluationJson(nullptr);
   out["kg"] = kg.json();
   out["carbon_known"] = carbon;
   out["busy"] = busy / finished;
   out["losses"] = losses / finished;
-  out["met"] = met / run_seeds;
-  out["seeds"] = run_seeds;
-  out["never_finish"] = run_seeds - finished;
+  out["met"] = met / runs;
+  out["probability"] = std::round(chance / runs * 1e6) / 1e6;
+  out["seeds"] = runs;
+  out["never_finish"] = runs - finished;
   out["risk"] = risk;
+  return out;
+}
+
+/// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
+/// that finish. Throws Infeasible if fewer than half of the runs finish.
+EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+  sim::Scenario scenario = scenario_in(request, candidate, caches);
+  const int seeds = seeds_needed(request, scenario);
+  // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
+  // candidate without risk are enough.
+  const double misses_max = seeds * (1 - request.certainty) + 1e-5;
+  RunSums sums;
+  std::string why_never;
+  EvaluationJson first;
+  const auto misses = [&] { return sums.runs - (request.sure ? std::min(sums.met, sums.chance) : sums.chance); };
+  for (int i = 0; i < seeds && (misses() <= misses_max || i < request.seeds); ++i) {
+    ++sums.runs;
+    sim::set_seed(scenario, request.seed + static_cast<std::uint64_t>(i));
+    try {
+      const sim::Result run = sim::simulate(scenario, caches.steps);
+      sums.add(request, scenario, run);
+      if (sums.finished == 1) first = {{"inputs", run.inputs}, {"warnings", run.warnings}};
+    } catch (const Infeasible& error) {
+      why_never = error.what();
+    }
+  }
+  if (2 * sums.finished < sums.runs) throw Infeasible(why_never);
+  EvaluationJson out = sums.json();
+  out.update(first);
   return out;
 }
 
@@ -123,8 +170,7 @@ MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, Evaluat
   static const RequestPolicy kFixed{{{"name", policies::default_policy().name}}, &policies::default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const sim::Scenario scenario =
-      sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
+  const sim::Scenario scenario = scenario_in(request, candidate, caches);
   sim::ScenarioSteps times(scenario, caches.steps);
   MeanSteps steps;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {

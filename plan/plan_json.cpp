@@ -20,6 +20,8 @@ OrderedJson measure_json(const PlanMeasure& measure) {
   return {{"median", measure.median}, {"interval", {measure.low, measure.high}}};
 }
 
+OrderedJson or_null(const std::optional<double>& value) { return value ? OrderedJson(*value) : OrderedJson(nullptr); }
+
 const char* name_of(Verdict verdict) {
   switch (verdict) {
     case Verdict::meets:
@@ -48,8 +50,9 @@ OrderedJson price_json(const Request& request, const PlanCandidate& candidate, c
   return out;
 }
 
-/// The row of candidate `i` in the plan.
-OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
+}  // namespace
+
+nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::size_t i) {
   const PlanCandidate& candidate = plan.candidates.all[i];
   const PlannedRun& run = plan.runs[i];
   const platforms::Platform& platform = request.catalogs[candidate.catalog].platform;
@@ -83,10 +86,13 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   out["time_s"] = measure_json(run.time_s);
   out["usd"] = measure_json(run.usd);
   out["usd"]["at_worst_prices"] = run.usd_at_worst;
+  out["usd"]["expected"] = or_null(run.usd_expected);
+  out["usd"]["worst_tenth"] = or_null(run.usd_worst_tenth);
   out["kg_co2e"] = run.carbon_known ? measure_json(run.kg_co2e) : OrderedJson(nullptr);
   out["gpu_busy"] = run.gpu_busy;
   out["losses_mean"] = run.losses;
   out["met_share"] = run.met_share;
+  out["probability"] = run.probability;
   out["seeds"] = run.seeds;
   out["never_finish"] = run.never_finish;
   out["risk"] = run.risk;
@@ -95,15 +101,12 @@ OrderedJson row(const Request& request, const Plan& plan, std::size_t i) {
   return out;
 }
 
+namespace {
+
 OrderedJson rows(const Request& request, const Plan& plan, const std::vector<std::size_t>& which) {
   OrderedJson out = OrderedJson::array();
-  for (const std::size_t i : which) out.push_back(row(request, plan, i));
+  for (const std::size_t i : which) out.push_back(row_json(request, plan, i));
   return out;
-}
-
-/// The relative path by which a file in `folder` names `path`.
-std::string path_from(const std::filesystem::path& folder, const std::string& path) {
-  return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
 }
 
 /// The candidate's scenario, with paths relative to `folder`.
@@ -130,10 +133,7 @@ std::vector<std::size_t> simulated_in_order(const Request& request, const Plan& 
   for (std::size_t i = 0; i < plan.runs.size(); ++i) {
     const PlannedRun& run = plan.runs[i];
     if (!run.simulated()) continue;
-    const double value = request.objective == Objective::time     ? run.time_s.median
-                         : request.objective == Objective::carbon ? run.kg_co2e.median
-                                                                  : run.usd_at_worst;
-    order.emplace_back(value, i);
+    order.emplace_back(objective_of(request, run), i);
   }
   std::sort(order.begin(), order.end());
   std::stable_partition(order.begin(), order.end(),
@@ -223,12 +223,18 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   out["steps"] = steps_json(request, plan);
   out["chosen"] = nullptr;
   if (plan.best) {
-    out["chosen"] = row(request, plan, *plan.best);
+    out["chosen"] = row_json(request, plan, *plan.best);
     out["chosen"]["scenario"] = scenario_in(request, plan.candidates.all[*plan.best], folder);
     out["chosen"]["warnings"] = plan.runs[*plan.best].warnings;
   }
+  out["cards"] = nullptr;
+  if (plan.cards.cheapest)
+    out["cards"] = {{"cheapest", row_json(request, plan, *plan.cards.cheapest)},
+                    {"balanced", row_json(request, plan, *plan.cards.balanced)},
+                    {"safest", row_json(request, plan, *plan.cards.safest)}};
+  out["more_money"] = rows(request, plan, plan.more_money);
   out["best_of_known_risk"] = nullptr;
-  if (plan.best_of_known_risk) out["best_of_known_risk"] = row(request, plan, *plan.best_of_known_risk);
+  if (plan.best_of_known_risk) out["best_of_known_risk"] = row_json(request, plan, *plan.best_of_known_risk);
   out["best_of_each"] = rows(request, plan, best_of_each(plan, order));
   out["pareto"] = rows(request, plan, plan.pareto);
   out["near_misses"] = rows(request, plan, plan.near_misses);
@@ -240,6 +246,7 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   out["cannot_run"] = OrderedJson::array();
   for (const auto& [reason, count] : reasons) out["cannot_run"].push_back({{"candidates", count}, {"reason", reason}});
   out["simulated"] = rows(request, plan, order);
+  out["asked"] = request_document(request, folder);
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
                        {"caveat", "quota and availability are not known and not promised"}};
   return out.dump(2) + "\n";

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <tuple>
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "plan/answer.hpp"
 #include "plan/evaluate.hpp"
 
 namespace ganymede::plan {
@@ -29,6 +31,10 @@ struct WorkUnit {
   auto operator<=>(const WorkUnit&) const = default;
 };
 
+bool is_risk(Objective objective) {
+  return objective == Objective::risk_neutral || objective == Objective::risk_averse;
+}
+
 double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
 PlanMeasure read_measure(const Json& in) { return {in[0].get<double>(), in[1].get<double>(), in[2].get<double>()}; }
@@ -38,7 +44,13 @@ class Search {
  public:
   Search(const Request& request, const PlanOptions& options) : request_(request), options_(options) {
     plan_.candidates = enumerate(request, options.exhaustive);
+    plan_.runs = options.known;
     plan_.runs.resize(plan_.candidates.all.size());
+    least_ = options.below;
+    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+      if (options.only && !options.only(candidate(i))) plan_.runs[i].verdict = Verdict::impossible;
+      if (plan_.runs[i].verdict == Verdict::meets) take_in(i);
+    }
   }
 
   Plan run() {
@@ -50,7 +62,7 @@ class Search {
                       order.begin() + static_cast<std::ptrdiff_t>(std::min(order.size(), first + kUnitsPerRound))},
                      first);
     // If no candidate has a valid scenario, the request is wrong.
-    if (plan_.simulated == 0 && !invalid_.empty()) throw ConfigError(invalid_);
+    if (plan_.simulated == 0 && !invalid_.empty() && !options_.below) throw ConfigError(invalid_);
     choose();
     return std::move(plan_);
   }
@@ -58,30 +70,34 @@ class Search {
  private:
   const PlanCandidate& candidate(std::size_t i) const { return plan_.candidates.all[i]; }
 
-  /// Rules out the candidates whose bounds alone miss a goal.
+  /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
+  /// least half of what the stated errors allow misses it too. Cost has two independent errors, time and price; each is
+  /// as likely to raise the cost as to lower it, and with both raised it is missed, which leaves at most three quarters.
   void apply_bounds() {
+    const bool by_time = request_.certainty > 0.5 || request_.sure, by_cost = request_.certainty > 0.75 || request_.sure;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const Bounds& bounds = candidate(i).bounds;
       PlannedRun& run = plan_.runs[i];
-      if (request_.deadline && bounds.time_s > request_.deadline->si) {
+      if (!is_open(i)) continue;
+      if (by_time && request_.deadline && bounds.time_s > request_.deadline->si) {
         run.verdict = Verdict::too_slow;
         run.reason = fmt::format("needs at least {} on so many GPUs", to_string(Seconds{bounds.time_s}));
-      } else if (request_.budget && bounds.usd > dollars(*request_.budget)) {
+      } else if (by_cost && request_.budget && bounds.usd > dollars(*request_.budget)) {
         run.verdict = Verdict::too_dear;
         run.reason = fmt::format("costs at least {:.2f} USD", bounds.usd);
       }
     }
   }
 
-  /// The bound of what the request minimizes. Carbon has no bound, so the search is then ordered by cost.
+  /// The bound of what the request minimizes. Carbon has no bound, so the search is then ordered by cost. Each run
+  /// costs at least the bound in the median. So its mean, in which half of the outcomes are above the median, is at
+  /// least half of the bound, and the mean of the worst tenth at least the whole.
   double objective_of(const Bounds& bounds) const {
-    return request_.objective == Objective::time ? bounds.time_s : bounds.usd_at_worst;
+    return request_.objective == Objective::time           ? bounds.time_s
+           : request_.objective == Objective::risk_neutral ? 0.5 * bounds.usd_at_worst
+                                                           : bounds.usd_at_worst;
   }
-  double objective_of(const PlannedRun& run) const {
-    return request_.objective == Objective::time     ? run.time_s.median
-           : request_.objective == Objective::carbon ? run.kg_co2e.median
-                                                     : run.usd_at_worst;
-  }
+  double objective_of(const PlannedRun& run) const { return plan::objective_of(request_, run); }
 
   /// Units of candidates that are not ruled out, the most promising first.
   std::vector<WorkUnit> units_by_bound() const {
@@ -107,7 +123,10 @@ class Search {
   /// because the plan names that one too.
   bool is_beaten(const PlanCandidate& candidate, const Bounds& bounds) const {
     if (options_.exhaustive || request_.objective == Objective::carbon) return false;
-    if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < objective_of(bounds))) return false;
+    const double objective = objective_of(bounds);
+    if (options_.below) return *least_ <= objective;
+    if (is_risk(request_.objective) && !(least_ && *least_ < objective)) return false;
+    if (!candidate.at_risk() && !(least_of_known_risk_ && *least_of_known_risk_ < objective)) return false;
     return std::any_of(front_.begin(), front_.end(), [&](std::size_t other) {
       return plan_.runs[other].time_s.median < bounds.time_s && plan_.runs[other].usd_at_worst < bounds.usd_at_worst;
     });
@@ -167,6 +186,9 @@ class Search {
     run.usd = read_measure(answer["usd"]);
     run.kg_co2e = read_measure(answer["kg"]);
     run.usd_at_worst = answer["usd_at_worst"];
+    if (!answer["usd_expected"].is_null()) run.usd_expected = answer["usd_expected"].get<double>();
+    if (!answer["usd_worst_tenth"].is_null()) run.usd_worst_tenth = answer["usd_worst_tenth"].get<double>();
+    run.probability = answer["probability"];
     run.seeds = answer["seeds"];
     run.never_finish = answer["never_finish"];
     run.risk = answer["risk"];
@@ -176,11 +198,20 @@ class Search {
     run.met_share = answer["met"];
     run.inputs = answer["inputs"];
     run.warnings = answer["warnings"].get<std::vector<std::string>>();
-    const bool meets = run.met_share >= request_.certainty - 1e-12;
+    const bool meets = run.probability >= request_.certainty - 1e-9 &&
+                       (!request_.sure || run.met_share >= request_.certainty - 1e-12);
     run.verdict = meets ? Verdict::meets : Verdict::misses;
-    if (!meets) run.reason = describe_miss(run);
-    if (!meets) return;
+    if (meets)
+      take_in(i);
+    else
+      run.reason = describe_miss(run);
+  }
+
+  /// Lets candidate `i`, which meets the goals, beat others.
+  void take_in(std::size_t i) {
+    const PlannedRun& run = plan_.runs[i];
     add_to_front(i);
+    least_ = std::min(least_.value_or(objective_of(run)), objective_of(run));
     if (run.risk_is_known())
       least_of_known_risk_ = std::min(least_of_known_risk_.value_or(objective_of(run)), objective_of(run));
   }
@@ -215,9 +246,11 @@ class Search {
     if (request_.budget && usd > dollars(*request_.budget))
       why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
-    return why.empty() ? fmt::format("meets the goals in {:.0f} % of the runs, asked are {:.0f} %", 100 * run.met_share,
-                                     100 * request_.certainty)
-                       : why;
+    if (!why.empty()) return why;
+    // Rounded down, so that 89.9 % is not called the 90 % that were asked for.
+    return fmt::format("meets the goals with a probability of {:.0f} %, asked are {:g} %",
+                       std::floor(100 * std::min(run.probability, request_.sure ? run.met_share : 1)),
+                       100 * request_.certainty);
   }
 
   /// How far a run is from the goals: 1.2 means 20 % too slow or too expensive.
@@ -232,9 +265,7 @@ class Search {
   void choose() {
     std::vector<std::size_t> meeting;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i)
-      if (plan_.runs[i].verdict == Verdict::meets &&
-          (request_.objective != Objective::carbon || plan_.runs[i].carbon_known))
-        meeting.push_back(i);
+      if (plan_.runs[i].verdict == Verdict::meets && std::isfinite(objective_of(plan_.runs[i]))) meeting.push_back(i);
     for (const std::size_t i : meeting) {
       if (is_better(i, plan_.best)) plan_.best = i;
       if (plan_.runs[i].risk_is_known() && is_better(i, plan_.best_of_known_risk)) plan_.best_of_known_risk = i;
@@ -249,6 +280,8 @@ class Search {
       cheapest = plan_.runs[i].usd_at_worst;
       plan_.pareto.push_back(i);
     }
+    plan_.cards = cards_of(plan_);
+    plan_.more_money = more_money_of(plan_);
     choose_near_misses();
   }
 
@@ -280,12 +313,30 @@ class Search {
   Plan plan_;
   EvaluationCaches caches_;
   std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
+  std::optional<double> least_;                // the lowest objective among those, or PlanOptions::below
   std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk
   std::size_t units_ = 0;                      // number of units, for the progress
   std::string invalid_;                        // why the first invalid scenario is invalid
 };
 
 }  // namespace
+
+double objective_of(const Request& request, const PlannedRun& run) {
+  constexpr double kNone = std::numeric_limits<double>::infinity();
+  switch (request.objective) {
+    case Objective::cost:
+      return run.usd_at_worst;
+    case Objective::time:
+      return run.time_s.median;
+    case Objective::carbon:
+      return run.carbon_known ? run.kg_co2e.median : kNone;
+    case Objective::risk_neutral:
+      return run.usd_expected.value_or(kNone);
+    case Objective::risk_averse:
+      return run.usd_worst_tenth.value_or(kNone);
+  }
+  return kNone;
+}
 
 std::size_t Plan::count(Verdict verdict) const {
   return static_cast<std::size_t>(

@@ -35,7 +35,12 @@ struct PlannedRun {
   bool carbon_known = false;  ///< if false, kg_co2e has no meaning
   double gpu_busy = 0;        ///< share of the held GPU time in which GPUs work, mean over the seeds
   double losses = 0;          ///< nodes lost, mean over the seeds
-  double met_share = 0;       ///< share of the seeds that meet the goals
+  double met_share = 0;       ///< share of the seeds that meet the goals if no stated error is counted
+  /// Probability to meet the goals: the mean over the seeds, each with all its stated error (chances.hpp).
+  double probability = 0;
+  /// Mean cost in dollars over the seeds and the stated error of the time, with doubtful prices at their highest
+  /// values: of all outcomes, and of the worst tenth of them. Absent if some seed's run never finishes.
+  std::optional<double> usd_expected, usd_worst_tenth;
   int seeds = 0;              ///< number of seeds that were simulated
   int never_finish = 0;       ///< number of simulated seeds whose runs never finish
   std::string risk;    ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
@@ -47,6 +52,11 @@ struct PlannedRun {
   bool simulated() const { return verdict == Verdict::meets || verdict == Verdict::misses; }
 };
 
+/// Three ways to meet the goals; none is set if nothing meets them. answer.hpp defines them.
+struct Cards {
+  std::optional<std::size_t> cheapest, balanced, safest;
+};
+
 struct Plan {
   Candidates candidates;
   std::vector<PlannedRun> runs;     ///< one for each candidate
@@ -55,6 +65,8 @@ struct Plan {
   std::optional<std::size_t> best_of_known_risk;
   /// The candidates that meet the goals and that no other one beats in both time and usd_at_worst; fastest first.
   std::vector<std::size_t> pareto;
+  Cards cards;
+  std::vector<std::size_t> more_money;  ///< what up to 5 % more than `best` buys (answer.hpp)
   std::vector<std::size_t> near_misses;      ///< candidates that come closest to the goals, closest first
   std::size_t simulated = 0;                 ///< number of candidates that were simulated
   std::size_t count(Verdict verdict) const;  ///< number of candidates with this verdict
@@ -64,6 +76,12 @@ struct PlanOptions {
   int jobs = 1;             ///< number of simulations at once
   bool exhaustive = false;  ///< simulates beaten candidates too, to check that the answer stays the same
   std::function<void(std::size_t done, std::size_t groups)> progress = {};
+  // For searches that follow another one (why.hpp):
+  std::function<bool(const PlanCandidate&)> only = {};  ///< candidates to consider; empty: all
+  /// What is known of the candidates already, in their order; `beaten` where nothing is. Empty: nothing is known.
+  std::vector<PlannedRun> known = {};
+  /// Only the best candidate is wanted, and only if its objective is below this: others are left out as beaten.
+  std::optional<double> below = {};
 };
 
 /// Answers a request. The same request gives the same plan, whatever the number of jobs.
@@ -71,12 +89,29 @@ struct PlanOptions {
 /// A candidate is not simulated if its bounds alone miss a goal, or if another one that was simulated and meets the
 /// goals is both faster and cheaper than its bounds: then it is neither the best by time or cost, nor in the Pareto
 /// set. A candidate whose nodes cannot be taken back is left out only if one of known risk is better too, because the
-/// plan names the best of those. If the objective is carbon, nothing is left out for being beaten. If a request allows
+/// plan names the best of those. If the objective is carbon, nothing is left out for being beaten. Where the objective is risk, a candidate is also
+/// simulated if its bounds do not prove that the best one's risk is lower. If a request allows
 /// several schemes, the one with the shortest mean step is simulated.
 ///
 /// Costs are compared with doubtful prices at their highest values: an old price wins only if it would win even then.
 /// Throws ConfigError if no candidate has a valid scenario.
 Plan make_plan(const Request& request, const PlanOptions& options);
+
+/// What the request minimizes; candidates without such a figure have an infinite one.
+double objective_of(const Request& request, const PlannedRun& run);
+
+/// The row of candidate `i` in a plan's JSON.
+nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::size_t i);
+
+/// A plan that was read from a file.
+struct KnownPlan {
+  Request request;
+  Plan plan;  ///< its runs are those of the file; candidates that the file does not list are `beaten`
+};
+
+/// Reads a `ganymede.plan/1`, which must hold the request that it answers, and finds its candidates in the catalogs
+/// again. Throws ConfigError if that is not possible, for example because a catalog has changed since.
+KnownPlan read_plan(const JsonNode& node);
 
 /// The plan as `ganymede.plan/1`, which `ganymede simulate` accepts. Paths in it are relative to `folder`, where the
 /// file will be written.

@@ -330,9 +330,12 @@ void read_search(const JsonNode& node, Request& request) {
 
 }  // namespace
 
-std::string_view to_string(Objective objective) {
-  return objective == Objective::cost ? "cost" : objective == Objective::time ? "time" : "carbon";
+namespace {
+constexpr std::string_view kObjectives[] = {"cost", "time", "carbon", "risk-neutral", "risk-averse"};
 }
+
+std::string_view to_string(Objective objective) { return kObjectives[static_cast<std::size_t>(objective)]; }
+std::vector<std::string> objective_names() { return {std::begin(kObjectives), std::end(kObjectives)}; }
 
 Request read_request(const JsonNode& node, const std::string& now) {
   JsonObject in(node);
@@ -347,8 +350,9 @@ Request read_request(const JsonNode& node, const std::string& now) {
     if (request.budget->value == 0) budget->fail("expected a budget above 0");
   }
   if (const auto objective = in.optional("objective")) {
-    const std::string what = objective->as_choice({"cost", "time", "carbon"});
-    request.objective = what == "cost" ? Objective::cost : what == "time" ? Objective::time : Objective::carbon;
+    const std::string what = objective->as_choice(objective_names());
+    request.objective = static_cast<Objective>(std::find(std::begin(kObjectives), std::end(kObjectives), what) -
+                                               std::begin(kObjectives));
   }
   read_search(in.optional("search").value_or(JsonNode::wrap(Json::object(), node.file(), "")), request);
   for (const char* key :

@@ -15,7 +15,13 @@
 
 namespace ganymede::plan {
 
-enum class Objective { cost, time, carbon };
+enum class Objective {
+  cost,          ///< the median cost over the seeds
+  time,          ///< the median time over the seeds
+  carbon,        ///< the median CO2e over the seeds
+  risk_neutral,  ///< the expected cost, over seeds and stated error of the time
+  risk_averse    ///< the mean cost of the worst tenth of these outcomes
+};
 std::string_view to_string(Objective objective);
 
 /// A policy that the search tries.
@@ -23,6 +29,15 @@ struct RequestPolicy {
   nlohmann::json content;  ///< as the member "policy" of a scenario
   const policies::Policy* policy = nullptr;
   std::string name() const { return content["name"].get<std::string>(); }
+};
+
+/// What `ganymede why` changes to find out what a choice hangs on (what_if.hpp). The default changes nothing.
+struct WhatIf {
+  bool catalogs = false;  ///< Request::catalogs differ from what their names stand for: a price, a time to boot
+  std::string gpu;        ///< the GPU whose steps take `step_factor` times as long
+  double step_factor = 1;
+  std::string instance, region;  ///< whose spot nodes are taken back `loss_factor` times as often
+  double loss_factor = 1;
 };
 
 struct Request {
@@ -63,10 +78,20 @@ struct Request {
   platforms::PriceAge price_age;         ///< the age up to which a price is not doubtful
   int seeds = 5;                         ///< runs of a candidate whose nodes cannot be lost
   int seeds_at_risk = 20;                ///< runs of a candidate whose nodes may be lost at random
-  double certainty = 0.9;                ///< share of the runs that must meet the goals
+  double certainty = 0.9;                ///< least probability to meet the goals, by seeds and all stated error
   bool sure = false;                     ///< the upper ends of the runs' intervals must meet the goals too
   std::uint64_t seed = 0;                ///< seed of the first run; each further one has the next seed
+  WhatIf what_if;
 };
+
+/// The names of all objectives, in the order of the enumeration.
+std::vector<std::string> objective_names();
+
+/// The request as a `ganymede.request/1` that asks the same from a file in `folder`: what defaults and flags have set
+/// is written out, and paths are relative to `folder`.
+nlohmann::json request_document(const Request& request, const std::filesystem::path& folder);
+/// The relative path by which a file in `folder` names `path`.
+std::string path_from(const std::filesystem::path& folder, const std::string& path);
 
 /// Reads a request. Throws ConfigError, with file and JSON pointer, if something is wrong or contradicts itself. `now`
 /// is the time in UTC from which a deadline that is a time counts, unless the request has a "start".

@@ -198,7 +198,7 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   out.kwh = kUnknown;
   out.kg_co2e = row.at("kg_co2e").is_null() ? kUnknown : amount(row.at("kg_co2e").at("median"));
   out.losses = row.at("losses_mean").get<double>();
-  out.met_share = row.at("met_share").get<double>();
+  out.met_share = row.value("probability", row.at("met_share").get<double>());
   out.chosen = row.at("chosen").get<bool>();
   return out;
 }

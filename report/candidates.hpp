@@ -36,7 +36,8 @@ struct ReportCandidate {
   double gpu_busy = 0;      ///< from 0 to 1
   double kwh, kg_co2e;      ///< medians over the runs; not finite if unknown
   double losses = 0;        ///< nodes lost, mean over the runs
-  double met_share = 1;     ///< share of the runs that meet the goals
+  /// Share of the runs that meet the goals; for a plan's candidate its probability to meet them, with all stated error.
+  double met_share = 1;
   bool chosen = false;      ///< the plan chose it
   bool risk_assumed = false, price_doubtful = false;  ///< the plan's marks (plans.hpp)
   bool scales = true;       ///< its number of GPUs never changes, so that it is a point of a scaling curve

@@ -14,6 +14,7 @@
 #include "common/units.hpp"
 #include "report/groups.hpp"
 #include "report/numbers.hpp"
+#include "report/plan_answer.hpp"
 #include "report/plans.hpp"
 #include "report/runs.hpp"
 
@@ -139,6 +140,16 @@ std::string plan_pareto(const PageInput& page) {
   return html_of(table, std::string(kPlanPareto), "pareto-table");
 }
 
+/// The sentence to forward, and the three cards.
+std::string plan_answer_of(const Json& plan) {
+  if (plan.at("chosen").is_null()) return "";
+  std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n<dl class=cards>\n";
+  for (const PlanCard& one : plan_cards(plan))
+    out += card(one.name, one.rented,
+                one.cost + " in " + one.time + "; goals met with a probability of " + one.probability);
+  return out + "</dl>\n";
+}
+
 Section summary_of_many(const PageInput& page) {
   Section out{"summary", "Summary", "", {}, ""};
   const auto show = [&](const std::string& what, const ReportCandidate& of) {
@@ -148,6 +159,7 @@ Section summary_of_many(const PageInput& page) {
   };
   if (page.kind == "plan") {
     out.about = searched_of(page.document) + goals_of(page.document, page.kind);
+    out.tables += plan_answer_of(page.document);
     const auto chosen = std::find_if(page.candidates.begin(), page.candidates.end(),
                                      [](const ReportCandidate& candidate) { return candidate.chosen; });
     if (chosen != page.candidates.end())

@@ -9,6 +9,7 @@
 
 #include "common/units.hpp"
 #include "report/numbers.hpp"
+#include "report/plan_answer.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::report {
@@ -21,12 +22,6 @@ double median(const Json& row, const char* what) { return row.at(what).at("media
 std::string interval(const Json& row, const char* what, auto&& shown) {
   const Json& ends = row.at(what).at("interval");
   return range(ends.at(0).get<double>(), ends.at(1).get<double>(), shown);
-}
-
-std::string place(const Json& row) {
-  const auto market = row.at("market").get<std::string>();
-  return row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() +
-         (market == "on-demand" ? "" : " " + market);
 }
 
 /// A member that plans of earlier versions do not have, or its default value.
@@ -44,6 +39,12 @@ bool is_mixed(const Json& row) {
 bool doubtful_price(const Json& row) { return row.contains("price") && !row.at("price").at("doubt").is_null(); }
 
 }  // namespace
+
+std::string plan_place(const Json& row) {
+  const auto market = row.at("market").get<std::string>();
+  return row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() +
+         (market == "on-demand" ? "" : " " + market);
+}
 
 std::string plan_rented(const Json& row, const Json& request) {
   std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
@@ -80,26 +81,16 @@ std::string marked(std::string mark, const Json& row) {
   return mark + (mark.empty() ? "" : "; ") + "owned: " + row.at("owned").get<std::string>();
 }
 
-/// True if the upper end of a candidate's time or cost misses a goal.
-bool may_miss(const Json& row, const Json& request) {
-  const auto high = [&](const char* what) { return row.at(what).at("interval").at(1).get<double>(); };
-  const bool late = !request.at("deadline_s").is_null() && high("time_s") > request.at("deadline_s").get<double>();
-  const bool dear = !request.at("budget_usd").is_null() &&
-                    high("usd") > std::strtod(request.at("budget_usd").get<std::string>().c_str(), nullptr);
-  return late || dear;
-}
-
 std::string table_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "checkpoint", ">time", "interval", ">USD",
                "interval", ">USD/h", "price of", ">kg CO2e", ">goals met", ""});
   for (const Json& row : rows)
-    table.add({place(row), plan_rented(row, request),
+    table.add({plan_place(row), plan_rented(row, request),
                fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
                row.at("policy"), checkpoint(row), clock(median(row, "time_s")), interval(row, "time_s", clock),
                usd(median(row, "usd")), interval(row, "usd", usd), row.at("usd_per_hour"), price_date(row),
                row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
-               percent(row.at("met_share").get<double>()) + (may_miss(row, request) ? " (*)" : "") +
-                   (is_guess(row) ? " (!)" : ""),
+               plan_probability(row) + (is_guess(row) ? " (!)" : ""),
                marked(row.at("chosen").get<bool>() ? "<- CHOSEN" : "", row)});
   return table.text(width);
 }
@@ -107,7 +98,7 @@ std::string table_of(const Json& rows, const Json& request, std::size_t width) {
 std::string misses_of(const Json& rows, const Json& request, std::size_t width) {
   Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "why it fails"});
   for (const Json& row : rows)
-    table.add({place(row), plan_rented(row, request),
+    table.add({plan_place(row), plan_rented(row, request),
                fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
                row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
   return table.text(width);
@@ -125,7 +116,7 @@ std::string batches(const Json& request) {
 
 /// What is rented, its price with date and source, and which of its risks are not known.
 std::string sentence(const Json& row, const Json& request) {
-  std::string out = fmt::format("{}, {}, {}, {}", place(row), plan_rented(row, request),
+  std::string out = fmt::format("{}, {}, {}, {}", plan_place(row), plan_rented(row, request),
                                 row.at("scheme").get<std::string>(), row.at("policy").get<std::string>());
   if (!row.at("checkpoint").is_null()) out += ", checkpoint " + checkpoint(row);
   out += fmt::format(": {} USD in {}", usd(median(row, "usd")), clock(median(row, "time_s")));
@@ -192,7 +183,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
   out += "steps from " + request.at("trace").get<std::string>() + "\n";
   out += fmt::format(
       "{} candidates in {}: {} proved too slow, {} too dear, {} beaten; {} simulated with {} seeds each{}, {} of them "
-      "meet the goals in at least {} of their runs{}\n\n",
+      "meet the goals with a probability of at least {}{}\n\n",
       searched.at("candidates").dump(),
       [&] {
         std::string names;
@@ -222,12 +213,6 @@ std::string plan_text(const Json& plan, std::size_t width) {
                        plan.at("cannot_run")[i].at("reason").get<std::string>());
   if (!plan.at("chosen").is_null())
     for (const Json& warning : plan.at("chosen").at("warnings")) out += "warning: " + warning.get<std::string>() + "\n";
-  const auto reaches = [&](const Json& row) { return may_miss(row, request); };
-  if (std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), reaches) ||
-      std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), reaches))
-    out +=
-        "(*) the interval, with the error of what the steps were carried over from, reaches beyond a goal; --sure "
-        "rules these out.\n";
   const auto any_of = [&](auto&& holds) {
     return std::any_of(plan.at("best_of_each").begin(), plan.at("best_of_each").end(), holds) ||
            std::any_of(plan.at("pareto").begin(), plan.at("pareto").end(), holds);
@@ -241,14 +226,14 @@ std::string plan_text(const Json& plan, std::size_t width) {
         "known here.\n";
   out += "time and USD: median over the seeds; intervals hold the seeds' spread and all stated error.\n";
   out += "Quota and availability are not known here and not promised: ask the provider before you rely on a plan.\n";
-  return wrap_prose(out, width);
+  return wrap_prose(out, width) + plan_answer_text(plan, width);
 }
 
 std::string plan_csv(const Json& plan) {
   Table table({"provider",    "region",    "market",  "instance",   "nodes",        "gpu",
                "gpus",        "scheme",    "policy",  "checkpoint", "time_s",       "time_low_s",
                "time_high_s", "usd",       "usd_low", "usd_high",   "kg_co2e",      "gpu_busy",
-               "losses_mean", "met_share", "verdict", "chosen",     "batch_per_gpu"});
+               "losses_mean", "met_share", "probability", "verdict", "chosen",     "batch_per_gpu"});
   for (const Json& row : plan.at("simulated"))
     table.add({row.at("provider"),
                row.at("region"),
@@ -270,6 +255,7 @@ std::string plan_csv(const Json& plan) {
                row.at("gpu_busy").dump(),
                row.at("losses_mean").dump(),
                row.at("met_share").dump(),
+               row.contains("probability") ? row.at("probability").dump() : "",
                row.at("verdict"),
                row.at("chosen").dump(),
                row.contains("batch_per_gpu") ? row.at("batch_per_gpu").dump() : ""});

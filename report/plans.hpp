@@ -20,6 +20,8 @@ inline constexpr std::string_view kDoubtfulPrice =
     "a price that is undated, old or implausibly low; intervals hold what it may be, and candidates are ranked by its "
     "high end";
 
+/// Where a row of a plan is: provider and region, and the market if it is not on demand.
+std::string plan_place(const nlohmann::json& row);
 /// What a row of a plan rents, for example "2 x p3.2xlarge". The text includes the number of nodes on demand if only
 /// some are, the GPUs of each node if not all are used, and the batch size if the request searched several.
 std::string plan_rented(const nlohmann::json& row, const nlohmann::json& request);

@@ -108,7 +108,7 @@ function compareForm(choices) {
 
 function planForm(choices) {
   const training = workload(choices, ['epochs', 'images']);
-  const objective = select([['cost', 'lowest cost'], ['time', 'shortest time'], ['carbon', 'least carbon']], 'cost');
+  const objective = select([['cost', 'lowest cost'], ['time', 'shortest time'], ['carbon', 'least carbon'], ['risk-neutral', 'lowest expected cost'], ['risk-averse', 'lowest cost in the worst tenth']], 'cost');
   const deadline = text('24h', 'e.g. 60h'), budget = text('100USD', 'e.g. 500USD');
   const most = number(4, 1, 65536), least = number(1, 1, 65536);
   const providers = checks(choices.providers.map((one) => one.name), choices.providers.filter((one) => !one.owned).map((one) => one.name), 'narrow');
@@ -131,7 +131,7 @@ function planForm(choices) {
           el('p', {class: 'group'}, 'All-reduce schemes'), schemes.whole,
           el('p', {class: 'group'}, `Policies (none: ${withoutChoice(choices.policies)})`), policies.whole)),
         el('details', {}, el('summary', {}, 'Certainty'), el('div', {class: 'inside'},
-          el('div', {class: 'row'}, field('Runs of each candidate', seeds), field('Share that must meet the goals', certainty), field('Seed', seed)),
+          el('div', {class: 'row'}, field('Runs of each candidate', seeds), field('Least probability to meet the goals', certainty), field('Seed', seed)),
           sure.whole))),
     ],
     build: () => ({

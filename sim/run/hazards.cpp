@@ -49,7 +49,9 @@ Nanoseconds draw(const Lifetimes& lifetimes, RandomStream& random) {
   return to_nanoseconds(Seconds{high});
 }
 
-platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool) {
+namespace {
+
+platforms::SpotZone zone_as_measured(const Scenario& scenario, const ScenarioPool& pool) {
   const platforms::SpotModel& model = platforms::spot_model();
   const platforms::SpotClass& of = model.of(pool.gpu().family);
   switch (pool.spot) {
@@ -64,6 +66,14 @@ platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool
     default:
       return of.zone(0, 0);
   }
+}
+
+}  // namespace
+
+platforms::SpotZone spot_zone(const Scenario& scenario, const ScenarioPool& pool) {
+  platforms::SpotZone zone = zone_as_measured(scenario, pool);
+  zone.mean_up = Seconds{zone.mean_up.si * pool.kept_factor};
+  return zone;
 }
 
 double hazard_rate(const Scenario& scenario, const ScenarioPool& pool) {

@@ -67,6 +67,9 @@ struct ScenarioPool {
   std::optional<Series> capacity;         ///< Nodes that can be rented; set for Spot::recorded.
   std::optional<Series> prices;           ///< USD per hour for one node.
   std::optional<Series> carbon;           ///< Grams of CO2e per kWh.
+  // For questions of the kind "what if"; a scenario's file cannot state them.
+  double step_factor = 1;  ///< A worker's own work in a step takes so many times as long.
+  double kept_factor = 1;  ///< With a modelled capacity, nodes are kept for so many times as long.
 
   /// The instance type that `pool` names. It is cached, because runs ask for it at each event.
   const platforms::Instance& instance() const {

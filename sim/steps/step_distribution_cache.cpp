@@ -8,6 +8,7 @@
 #include "common/random.hpp"
 #include "sim/steps/gradient_passes.hpp"
 #include "sim/steps/step_simulator.hpp"
+#include "sim/steps/worker_models.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -24,6 +25,14 @@ std::string key_of(const Scenario& scenario, const Configuration& configuration)
                   configuration.slow_factor, configuration.cpus);
   if (scenario.servers.nodes > 0) key += fmt::format(" servers {}", scenario.servers.instance);
   if (scenario.shown_steps > 0) key += fmt::format(" shown {}", scenario.shown_steps);
+  return key;
+}
+
+/// The part of a key for steps that are not as the trace says (ScenarioPool::step_factor); else empty.
+std::string factors_of(const Scenario& scenario) {
+  std::string key;
+  for (const ScenarioPool& pool : scenario.pools)
+    if (pool.step_factor != 1) key += fmt::format(" {} x {}", pool.name, pool.step_factor);
   return key;
 }
 
@@ -59,9 +68,14 @@ calibration::WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t st
   if (given_) return in_passes(*given_, scenario_);
   const ScenarioPool& where = scenario_.pools[pool];
   const platforms::Instance& instance = where.instance();
-  return in_passes(calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]],
-                                            where.gpu(), instance.host_link ? &*instance.host_link : nullptr),
-                   scenario_);
+  calibration::WorkloadModel workload =
+      in_passes(calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
+                                         instance.host_link ? &*instance.host_link : nullptr),
+                scenario_);
+  if (where.step_factor != 1)
+    for (calibration::StepModel* step : {&workload.central, &workload.low, &workload.high})
+      slow_down(*step, where.step_factor);
+  return workload;
 }
 
 const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t stage) {
@@ -74,7 +88,9 @@ const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t sta
   };
   if (cache_)
     known =
-        cache_->workload(fmt::format("{} {} {}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage), make);
+        cache_->workload(fmt::format("{} {} {}{}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage,
+                                     factors_of(scenario_)),
+                         make);
   else
     known = std::make_shared<const WorkloadSummary>(make());
   return *known;
@@ -105,8 +121,9 @@ const StepDistribution& ScenarioSteps::distribution(const Configuration& configu
     const std::string text = run_child([&] { return to_text(simulate(configuration, scenario_.seed)); });
     known = std::make_shared<const StepDistribution>(parse_distribution(text));
   } else if (cache_) {
+    // The factors are no part of the seed, so that longer steps are the same draws.
     const std::string key = key_of(scenario_, configuration);
-    known = cache_->distribution(key, [&] { return simulate(configuration, fnv1a(key)); });
+    known = cache_->distribution(key + factors_of(scenario_), [&] { return simulate(configuration, fnv1a(key)); });
   } else {
     known = std::make_shared<const StepDistribution>(simulate(configuration, scenario_.seed));
   }

@@ -1,0 +1,77 @@
+#include "plan/answer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "common/random.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+constexpr double kMoreMoney = 1.05;
+constexpr double kLessTime = 0.9;
+constexpr double kMoreSure = 0.01;
+/// Rounding may lift a point that lies on the line by so much.
+constexpr double kOnTheLine = 1e-9;
+
+std::optional<std::size_t> knee_of(const Plan& plan) {
+  if (plan.pareto.empty()) return {};
+  const PlannedRun& fastest = plan.runs[plan.pareto.front()];
+  const PlannedRun& cheapest = plan.runs[plan.pareto.back()];
+  std::size_t knee = plan.pareto.back();
+  if (fastest.time_s.median <= 0 || cheapest.usd_at_worst <= 0) return knee;
+  const double slower = portable_log(cheapest.time_s.median / fastest.time_s.median);
+  const double dearer = portable_log(fastest.usd_at_worst / cheapest.usd_at_worst);
+  double least = 1 - kOnTheLine;
+  for (const std::size_t i : plan.pareto) {
+    if (slower <= 0 || dearer <= 0) break;
+    const PlannedRun& run = plan.runs[i];
+    const double sum = portable_log(run.time_s.median / fastest.time_s.median) / slower +
+                       portable_log(run.usd_at_worst / cheapest.usd_at_worst) / dearer;
+    if (sum >= least) continue;
+    least = sum;
+    knee = i;
+  }
+  return knee;
+}
+
+}  // namespace
+
+int per_mille(double probability) { return static_cast<int>(std::lround(1000 * probability)); }
+
+Cards cards_of(const Plan& plan) {
+  Cards cards;
+  if (plan.pareto.empty()) return cards;
+  cards.cheapest = plan.pareto.back();
+  cards.balanced = knee_of(plan);
+  const auto rank = [&](std::size_t i) {
+    const PlannedRun& run = plan.runs[i];
+    return std::tuple(-per_mille(run.probability), run.usd.high, i);
+  };
+  for (std::size_t i = 0; i < plan.runs.size(); ++i)
+    if (plan.runs[i].verdict == Verdict::meets && (!cards.safest || rank(i) < rank(*cards.safest))) cards.safest = i;
+  return cards;
+}
+
+std::vector<std::size_t> more_money_of(const Plan& plan) {
+  if (!plan.best) return {};
+  const PlannedRun& best = plan.runs[*plan.best];
+  std::optional<std::size_t> fastest, surest;
+  const auto time = [&](std::size_t i) { return std::tuple(plan.runs[i].time_s.median, plan.runs[i].usd_at_worst, i); };
+  const auto doubt = [&](std::size_t i) { return std::tuple(-per_mille(plan.runs[i].probability), time(i)); };
+  for (std::size_t i = 0; i < plan.runs.size(); ++i) {
+    const PlannedRun& run = plan.runs[i];
+    if (run.verdict != Verdict::meets || run.usd_at_worst > kMoreMoney * best.usd_at_worst ||
+        run.usd.median > kMoreMoney * best.usd.median)
+      continue;
+    if (run.time_s.median <= kLessTime * best.time_s.median && (!fastest || time(i) < time(*fastest))) fastest = i;
+    if (run.probability >= best.probability + kMoreSure && (!surest || doubt(i) < doubt(*surest))) surest = i;
+  }
+  std::vector<std::size_t> out;
+  if (fastest) out.push_back(*fastest);
+  if (surest && surest != fastest) out.push_back(*surest);
+  return out;
+}
+
+}  // namespace ganymede::plan

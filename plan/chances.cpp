@@ -1,0 +1,114 @@
+#include "plan/chances.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "common/random.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+/// An interval that reaches down to 0 is read as one that reaches down to this share of the median, because a lognormal
+/// value is never 0.
+constexpr double kLeastShare = 1e-3;
+/// Quantiles of a doubtful price over which a probability is averaged.
+constexpr int kPriceQuantiles = 64;
+
+/// Standard deviations of the value's logarithm below and above the median.
+struct Spread {
+  double below = 0, above = 0;
+};
+
+Spread spread_of(const Uncertain& value) {
+  if (value.median <= 0) return {};
+  const double low = std::max(value.low, kLeastShare * value.median);
+  return {low < value.median ? portable_log(value.median / low) / value.deviations : 0,
+          value.high > value.median ? portable_log(value.high / value.median) / value.deviations : 0};
+}
+
+/// Standard deviations above the median of equally likely prices: the middles of kPriceQuantiles equal shares of the
+/// standard normal distribution.
+std::array<double, kPriceQuantiles> price_quantiles() {
+  std::array<double, kPriceQuantiles> quantiles{};
+  for (int i = 0; i < kPriceQuantiles; ++i) {
+    double low = -9, high = 9;
+    for (int step = 0; step < 60; ++step) {
+      const double middle = (low + high) / 2;
+      (normal_below(middle) < (i + 0.5) / kPriceQuantiles ? low : high) = middle;
+    }
+    quantiles.at(static_cast<std::size_t>(i)) = high;
+  }
+  return quantiles;
+}
+
+}  // namespace
+
+double normal_below(double z) {
+  if (z < 0) return 1 - normal_below(-z);
+  if (z > 9) return 1;
+  constexpr double kRootTwoPi = 2.5066282746310002;
+  const double t = 1 / (1 + 0.2316419 * z);
+  const double series =
+      t * (0.319381530 + t * (-0.356563782 + t * (1.781477937 + t * (-1.821255978 + t * 1.330274429))));
+  return 1 - portable_exp(-z * z / 2) / kRootTwoPi * series;
+}
+
+double Uncertain::at(double z) const {
+  const Spread spread = spread_of(*this);
+  return median * portable_exp(z * (z < 0 ? spread.below : spread.above));
+}
+
+double Uncertain::deviations_of(double limit) const {
+  if (limit <= 0) return median <= limit ? kInfinite : -kInfinite;
+  const Spread spread = spread_of(*this);
+  const double side = limit < median ? spread.below : spread.above;
+  if (median <= 0 || side == 0) return limit >= median ? kInfinite : -kInfinite;
+  return portable_log(limit / median) / side;
+}
+
+// The mean of exp(s z) over the z above c is exp(s^2 / 2) times the share of the normal distribution above c - s.
+double Uncertain::mean_above(double limit) const {
+  if (median <= 0) return 0;
+  const Spread spread = spread_of(*this);
+  const double from = deviations_of(limit);
+  const auto part = [](double s, double z) { return portable_exp(s * s / 2) * (1 - normal_below(z - s)); };
+  const double upper = part(spread.above, std::max(0.0, from));
+  const double lower = from < 0 ? part(spread.below, from) - part(spread.below, 0) : 0;
+  return median * (upper + lower) - limit * (1 - normal_below(from));
+}
+
+double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd) {
+  const double in_time = deadline_s ? run.time_s.deviations_of(*deadline_s) : kInfinite;
+  if (!budget_usd) return normal_below(in_time);
+  if (run.price.low == run.price.high) return normal_below(std::min(in_time, run.usd.deviations_of(*budget_usd)));
+  static const auto kQuantiles = price_quantiles();
+  double sum = 0;
+  for (const double z : kQuantiles)
+    sum += normal_below(std::min(in_time, run.usd.deviations_of(*budget_usd / run.price.at(z))));
+  return sum / kPriceQuantiles;
+}
+
+double expected(std::span<const Uncertain> runs) {
+  double sum = 0;
+  for (const Uncertain& run : runs) sum += run.mean_above(0);
+  return sum / static_cast<double>(runs.size());
+}
+
+double tail_mean(std::span<const Uncertain> runs) {
+  double low = 0, high = 0;
+  for (const Uncertain& run : runs) high = std::max(high, run.at(kOf95));
+  // The value that the worst tenth exceeds is the minimum, and near it the sum hardly depends on it.
+  for (int i = 0; i < 40; ++i) {
+    const double middle = (low + high) / 2;
+    double above = 0;
+    for (const Uncertain& run : runs) above += 1 - normal_below(run.deviations_of(middle));
+    (above > kTail * static_cast<double>(runs.size()) ? low : high) = middle;
+  }
+  double beyond = 0;
+  for (const Uncertain& run : runs) beyond += run.mean_above(high);
+  return high + beyond / kTail / static_cast<double>(runs.size());
+}
+
+}  // namespace ganymede::plan

@@ -1,0 +1,64 @@
+#include "platforms/catalog.hpp"
+#include "plan/request.hpp"
+#include "traces/recorded.hpp"
+
+namespace ganymede::plan {
+
+std::string path_from(const std::filesystem::path& folder, const std::string& path) {
+  return std::filesystem::absolute(path).lexically_proximate(std::filesystem::absolute(folder)).generic_string();
+}
+
+namespace {
+
+using DocumentJson = nlohmann::json;
+
+DocumentJson policies_of(const Request& request, const std::filesystem::path& folder) {
+  DocumentJson out = DocumentJson::array();
+  for (const RequestPolicy& one : request.spot_policies) {
+    out.push_back(one.content);
+    if (one.content.contains("table")) out.back()["table"] = path_from(folder, one.content["table"]);
+  }
+  return out;
+}
+
+DocumentJson search_of(const Request& request, const std::filesystem::path& folder) {
+  DocumentJson search = {{"min_gpus", request.min_gpus},
+                         {"max_gpus", request.max_gpus},
+                         {"schemes", request.schemes},
+                         {"policies", policies_of(request, folder)},
+                         {"mixed", !request.mixed_policies.empty()},
+                         {"checkpoints", request.checkpoints},
+                         {"max_price_age", std::to_string(request.price_age.most_days) + "d"},
+                         {"certainty", request.certainty},
+                         {"sure", request.sure}};
+  for (const Request::Catalog& entry : request.catalogs)
+    search["catalogs"].push_back(platforms::is_provider(entry.name) ? entry.name : path_from(folder, entry.name));
+  for (const platforms::Market market : request.markets) search["markets"].push_back(platforms::to_string(market));
+  for (const auto& [key, names] :
+       {std::pair{"gpus", &request.gpus}, {"instances", &request.instances}, {"regions", &request.regions}})
+    if (!names->empty()) search[key] = *names;
+  // Otherwise these are the defaults, which no single number states.
+  if (request.seeds == request.seeds_at_risk) search["seeds"] = request.seeds;
+  if (!request.price_age.today.empty()) search["today"] = request.price_age.today;
+  return search;
+}
+
+}  // namespace
+
+nlohmann::json request_document(const Request& request, const std::filesystem::path& folder) {
+  DocumentJson out = request.common;
+  out["schema"] = "ganymede.request/1";
+  DocumentJson& trace = out["workload"]["trace"];
+  const auto name = trace.get<std::string>();
+  if (!name.starts_with(traces::kRecorded) && !name.starts_with(traces::kLayers)) trace = path_from(folder, name);
+  for (const Request::Batch& batch : request.batches) out["workload"]["batch_per_gpu"].push_back(batch.per_gpu);
+  if (request.deadline) out["deadline"] = request.deadline_text;
+  if (!request.start.empty()) out["start"] = request.start;
+  if (request.budget) out["budget"] = decimal(*request.budget) + "USD";
+  out["objective"] = to_string(request.objective);
+  out["search"] = search_of(request, folder);
+  out["seed"] = request.seed;
+  return out;
+}
+
+}  // namespace ganymede::plan

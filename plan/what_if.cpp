@@ -1,0 +1,136 @@
+#include "plan/what_if.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+namespace ganymede::plan {
+namespace {
+
+/// The boot time that the request states for all platforms, if it states one.
+const nlohmann::json* stated_boot(const Request& request) {
+  const nlohmann::json::json_pointer boot("/provisioning/boot");
+  return request.common.contains(boot) ? &request.common.at(boot) : nullptr;
+}
+
+/// The platform's instance of that name, for changes.
+platforms::Instance& instance_in(platforms::Platform& platform, const std::string& name) {
+  return *std::find_if(platform.instances.begin(), platform.instances.end(),
+                       [&](const platforms::Instance& instance) { return instance.name == name; });
+}
+
+void set_price(Request& request, const PlanCandidate& chosen, double usd_per_hour) {
+  platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
+  for (platforms::Price& price : instance_in(platform, chosen.instance->name).prices)
+    if (price.region == chosen.region && price.market == chosen.market && price.zone.empty())
+      price.per_hour.value = std::llround(usd_per_hour * 1e6);
+  request.what_if.catalogs = true;
+}
+
+void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
+  if (const nlohmann::json* stated = stated_boot(request)) {
+    const double median = platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si + seconds;
+    nlohmann::json& boot = request.common["provisioning"]["boot"];
+    (boot.is_object() ? boot["median"] : boot) = fmt::format("{}s", median);
+    return;
+  }
+  platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
+  platform.provisioning.boot.median += Seconds{seconds};
+  for (platforms::Instance& instance : platform.instances)
+    if (instance.boot) *instance.boot += Seconds{seconds};
+  request.what_if.catalogs = true;
+}
+
+}  // namespace
+
+std::string_view to_string(Knob knob) {
+  constexpr std::string_view kNames[] = {"price", "step_time", "interruptions", "boot"};
+  return kNames[static_cast<std::size_t>(knob)];
+}
+
+double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) {
+  switch (knob) {
+    case Knob::price:
+      return static_cast<double>(
+                 platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) *
+             1e-6;
+    case Knob::boot:
+      if (const nlohmann::json* stated = stated_boot(request))
+        return platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si;
+      return request.catalogs[chosen.catalog].platform.boot(*chosen.instance).median.si;
+    default:
+      return 1;
+  }
+}
+
+Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, double value) {
+  Request changed = request;
+  switch (knob) {
+    case Knob::price:
+      set_price(changed, chosen, value);
+      break;
+    case Knob::step_time:
+      changed.what_if.gpu = request.catalogs[chosen.catalog].platform.gpu_of(*chosen.instance).name;
+      changed.what_if.step_factor = value;
+      break;
+    case Knob::interruptions:
+      changed.what_if.instance = chosen.instance->name;
+      changed.what_if.region = chosen.region;
+      changed.what_if.loss_factor = value;
+      break;
+    case Knob::boot:
+      add_boot(changed, chosen, value - value_of(request, chosen, knob));
+      break;
+  }
+  return changed;
+}
+
+bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate, Knob knob) {
+  const bool same_instance =
+      candidate.catalog == chosen.catalog && candidate.instance->name == chosen.instance->name;
+  const policies::Policy& policy = *candidate.policy->policy;
+  const bool here = candidate.region == chosen.region || policy.other_regions;
+  switch (knob) {
+    case Knob::price:
+      return same_instance && here &&
+             (candidate.market == chosen.market || candidate.on_demand_nodes > 0 || policy.other_market ||
+              chosen.market == platforms::Market::on_demand);  // spot is never assumed to rise above on demand
+    case Knob::step_time:
+      return request.catalogs[candidate.catalog].platform.gpu_of(*candidate.instance).name ==
+             request.catalogs[chosen.catalog].platform.gpu_of(*chosen.instance).name;
+    case Knob::interruptions:
+      return same_instance && here && candidate.at_risk();
+    case Knob::boot:
+      return stated_boot(request) != nullptr || candidate.catalog == chosen.catalog;
+  }
+  return true;
+}
+
+void apply_what_if(const Request& request, sim::Scenario& scenario) {
+  const WhatIf& what = request.what_if;
+  for (sim::ScenarioPool& pool : scenario.pools) {
+    if (what.catalogs)
+      for (const Request::Catalog& entry : request.catalogs)
+        if (entry.name == pool.catalog) {
+          pool.platform = std::make_shared<const platforms::Platform>(entry.platform);
+          pool.price = *platforms::find_price(pool.instance(), pool.pool.region, pool.pool.market, pool.zone);
+        }
+    pool.step_factor = step_factor(request, pool.gpu());
+    if (pool.pool.market != platforms::Market::spot || pool.pool.instance != what.instance ||
+        pool.pool.region != what.region)
+      continue;
+    pool.kept_factor = 1 / what.loss_factor;
+    if (pool.lifetimes) {
+      pool.lifetimes->mean = Seconds{pool.lifetimes->mean.si / what.loss_factor};
+      pool.lifetimes->longest = Seconds{pool.lifetimes->longest.si / what.loss_factor};
+    }
+  }
+}
+
+double step_factor(const Request& request, const platforms::Gpu& gpu) {
+  return gpu.name == request.what_if.gpu ? request.what_if.step_factor : 1;
+}
+
+}  // namespace ganymede::plan

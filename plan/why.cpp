@@ -1,0 +1,161 @@
+#include "plan/why.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+namespace ganymede::plan {
+namespace {
+
+/// Factors by which a price, the step time or interruptions are raised, until the choice changes.
+constexpr double kRaises[] = {1.02, 1.05, 1.1, 1.2, 1.5, 2, 3, 5, 10, 20, 50};
+constexpr double kNearEnough = 1.0002;
+/// Seconds that are added to the time to boot.
+constexpr double kLonger_s[] = {60, 300, 900, 3600, 4 * 3600, 12 * 3600, 24 * 3600, 3 * 24 * 3600, 10 * 24 * 3600};
+constexpr double kNearEnough_s = 1;
+
+bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCandidate& b) {
+  return request.catalogs[a.catalog].name == request.catalogs[b.catalog].name && a.instance->name == b.instance->name &&
+         a.nodes == b.nodes && a.on_demand_nodes == b.on_demand_nodes && a.gpus_per_node == b.gpus_per_node &&
+         a.region == b.region && a.market == b.market;
+}
+
+/// One knob of one plan.
+class Turning {
+ public:
+  Turning(const KnownPlan& known, Knob knob, int jobs)
+      : request_(known.request), chosen_(known.plan.candidates.all[*known.plan.best]), plan_(known.plan), knob_(knob), jobs_(jobs) {
+    std::set<std::string> affected;
+    for (const PlanCandidate& candidate : known.plan.candidates.all)
+      if (is_affected(request_, chosen_, candidate, knob_)) affected.insert(candidate.instance->name);
+    affected_.assign(affected.begin(), affected.end());
+  }
+
+  KnobAnswer answer() {
+    KnobAnswer out;
+    out.knob = knob_;
+    out.now = out.tried = value_of(request_, chosen_, knob_);
+    if (knob_ == Knob::interruptions && !chosen_.at_risk()) {
+      out.without = "nobody takes these nodes back";
+      return out;
+    }
+    if (knob_ == Knob::price && out.now == 0) {
+      out.without = "these nodes cost nothing";
+      return out;
+    }
+    find_rival();
+    double low = out.now;
+    for (const double value : values(out.now)) {
+      out.tried = value;
+      if (stays_chosen(value)) {
+        low = value;
+        continue;
+      }
+      double high = value;
+      while (!near_enough(low, high)) {
+        const double middle = (low + high) / 2;
+        (stays_chosen(middle) ? low : high) = middle;
+      }
+      (void)stays_chosen(high);
+      out.threshold = high;
+      out.next = next_;
+      break;
+    }
+    return out;
+  }
+
+ private:
+  std::vector<double> values(double now) const {
+    std::vector<double> out;
+    if (knob_ == Knob::boot)
+      for (const double more : kLonger_s) out.push_back(now + more);
+    else
+      for (const double raise : kRaises) out.push_back(now * raise);
+    return out;
+  }
+
+  bool near_enough(double low, double high) const {
+    return knob_ == Knob::boot ? high - low <= kNearEnough_s : high <= kNearEnough * low;
+  }
+
+  /// Finds the best candidate that the knob does not affect.
+  void find_rival() {
+    PlanOptions options;
+    options.jobs = jobs_;
+    options.known = plan_.runs;
+    options.only = [&](const PlanCandidate& candidate) { return !is_affected(request_, chosen_, candidate, knob_); };
+    options.below = std::numeric_limits<double>::infinity();
+    const Plan others = make_plan(request_, options);
+    if (!others.best) return;
+    rival_ = objective_of(request_, others.runs[*others.best]);
+    rival_row_ = row_json(request_, others, *others.best);
+  }
+
+  /// True if the same nodes are chosen with the knob at this value. Otherwise sets `next_` to what is chosen.
+  bool stays_chosen(double value) {
+    Request changed = turned(request_, chosen_, knob_, value);
+    changed.instances = affected_;
+    PlanOptions options;
+    options.jobs = jobs_;
+    options.only = [&](const PlanCandidate& candidate) { return is_affected(changed, chosen_, candidate, knob_); };
+    options.below = rival_;
+    const Plan plan = make_plan(changed, options);
+    if (!plan.best || objective_of(changed, plan.runs[*plan.best]) >= rival_) {
+      next_ = rival_row_;
+      return false;
+    }
+    next_ = row_json(changed, plan, *plan.best);
+    return rents_the_same(changed, plan.candidates.all[*plan.best], chosen_);
+  }
+
+  const Request& request_;
+  const PlanCandidate& chosen_;
+  const Plan& plan_;
+  Knob knob_;
+  int jobs_;
+  std::vector<std::string> affected_;  // names of the instances that the knob affects
+  double rival_ = std::numeric_limits<double>::infinity();
+  nlohmann::ordered_json rival_row_ = nullptr, next_ = nullptr;
+};
+
+const char* unit_of(Knob knob) {
+  return knob == Knob::price ? "USD/h" : knob == Knob::boot ? "s" : "factor";
+}
+
+}  // namespace
+
+std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress) {
+  std::vector<KnobAnswer> answers;
+  for (const Knob knob : kKnobs) {
+    answers.push_back(Turning(known, knob, jobs).answer());
+    if (progress) progress(answers.size());
+  }
+  return answers;
+}
+
+std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const nlohmann::json& file) {
+  using OrderedAnswer = nlohmann::ordered_json;
+  OrderedAnswer out;
+  out["schema"] = "ganymede.why/1";
+  out["request"] = file.at("request");
+  out["chosen"] = row_json(known.request, known.plan, *known.plan.best);
+  out["steps"] = OrderedAnswer::array();
+  for (const auto& step : file.value("steps", nlohmann::json::array()))
+    if (step.value("gpu", "") == out["chosen"]["gpu"] &&
+        step.value("batch_per_gpu", 0) == out["chosen"]["batch_per_gpu"].get<int>())
+      out["steps"].push_back(OrderedAnswer(step));
+  out["hangs_on"] = OrderedAnswer::array();
+  for (const KnobAnswer& answer : answers) {
+    OrderedAnswer one = {
+        {"what", to_string(answer.knob)}, {"unit", unit_of(answer.knob)}, {"now", answer.now}, {"tried", answer.tried}};
+    one["threshold"] = answer.threshold ? OrderedAnswer(*answer.threshold) : OrderedAnswer(nullptr);
+    one["to"] = answer.next;
+    one["without"] = answer.without.empty() ? OrderedAnswer(nullptr) : OrderedAnswer(answer.without);
+    out["hangs_on"].push_back(std::move(one));
+  }
+  out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION}};
+  return out.dump(2) + "\n";
+}
+
+}  // namespace ganymede::plan

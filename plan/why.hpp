@@ -1,0 +1,36 @@
+#pragma once
+// What the choice of a plan hangs on: how far a price, the step time, interruptions or the time to boot must rise until
+// something else should be rented.
+
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "plan/planner.hpp"
+#include "plan/what_if.hpp"
+
+namespace ganymede::plan {
+
+/// What became of turning one knob up.
+struct KnobAnswer {
+  Knob knob = Knob::price;
+  double now = 0;                   ///< its value in the plan, in the unit of Knob
+  double tried = 0;                 ///< the highest value that was tried
+  std::optional<double> threshold;  ///< the lowest value found at which something else is chosen; none up to `tried`
+  /// The row of a plan that is chosen at the threshold; null if nothing meets the goals there.
+  nlohmann::ordered_json next;
+  std::string without;  ///< not empty: why the knob has no meaning here
+};
+
+/// Turns each knob up by itself until the choice is another one. A choice is what is rented: instance, number, region
+/// and market; another batch, scheme, policy or checkpoint interval on the same nodes is none.
+///
+/// The knob is raised in steps, and the first step that changes the choice is halved until both ends of it differ by
+/// less than 0.02 % (boot: one second). At each value the candidates that the knob affects are simulated again as a plan
+/// would, and compared with the best of all others; these include candidates that the plan left out because only
+/// affected ones beat them. `progress` is called with the number of knobs that are done.
+std::vector<KnobAnswer> why(const KnownPlan& known, int jobs, const std::function<void(std::size_t)>& progress = {});
+
+/// The answers as `ganymede.why/1`. `file` is the plan's content.
+std::string why_json(const KnownPlan& known, const std::vector<KnobAnswer>& answers, const nlohmann::json& file);
+
+}  // namespace ganymede::plan
