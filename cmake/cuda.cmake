@@ -51,15 +51,6 @@ foreach(part CUDNN_HEADERS CUDNN NCCL_HEADERS NCCL CUBLAS_HEADERS CUBLAS CUBLASL
   endif()
 endforeach()
 
-# A toolkit that does not work with this compiler is none.
-set(ENV{CUDACXX} ${GANYMEDE_NVCC})
-include(CheckLanguage)
-check_language(CUDA)
-if(NOT CMAKE_CUDA_COMPILER)
-  message(STATUS "GPU backend: not built, ${GANYMEDE_NVCC} does not work here")
-  return()
-endif()
-
 # Every generation that the compiler knows, so that one module serves all; the newest also as code that later ones translate.
 # CUDA 13 dropped Pascal and Volta (P100, V100): for them CUDA 12 and a cuDNN of at most 9.10 are needed. CMake's CUDAARCHS in the
 # environment chooses others too.
@@ -78,6 +69,15 @@ elseif(NOT CMAKE_CUDA_ARCHITECTURES AND NOT DEFINED ENV{CUDAARCHS})
   else()
     list(APPEND CMAKE_CUDA_ARCHITECTURES 90-virtual)
   endif()
+endif()
+
+# A toolkit that does not work with this compiler is none.
+set(ENV{CUDACXX} ${GANYMEDE_NVCC})
+include(CheckLanguage)
+check_language(CUDA)
+if(NOT CMAKE_CUDA_COMPILER)
+  message(STATUS "GPU backend: not built for ${CMAKE_CUDA_ARCHITECTURES}, ${GANYMEDE_NVCC} does not work here")
+  return()
 endif()
 enable_language(CUDA)
 set(CMAKE_CUDA_FLAGS_RELEASE "-O2")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Which toolkits cmake/cuda.cmake takes: too old ones are none, and Python wheels have headers too.
+# Which toolkits cmake/cuda.cmake takes: too old ones are none, Python wheels have headers too, and GPUs are those that nvcc knows.
 #
 #   tests/tools/check_cuda_toolkits.sh SOURCES CMAKE
 set -euo pipefail
 readonly sources=$1 cmake=$2
+unset CUDAARCHS # which would choose GPUs
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 fail() { echo "FAILED: $*"; cat "$scratch/log"; exit 1; }
@@ -14,10 +15,17 @@ printf 'cmake_minimum_required(VERSION 3.21)\nproject(probe LANGUAGES CXX)\nincl
 configure() { # VERSION OPTION...
   local toolkit=$scratch/toolkit-$1
   mkdir -p "$toolkit/bin"
-  printf '#!/bin/sh\n[ "$1" = --version ] && echo "Cuda compilation tools, release %s, V%s.89" && exit 0\nexit 1\n' "$1" "$1" >"$toolkit/bin/nvcc"
+  cat >"$toolkit/bin/nvcc" <<NVCC
+#!/bin/sh
+[ "\$1" = --version ] && echo "Cuda compilation tools, release $1, V$1.89" && exit 0
+[ "\$1" = --list-gpu-arch ] && printf 'compute_%s\\n' ${known[$1]-} && exit 0
+exit 1
+NVCC
   chmod +x "$toolkit/bin/nvcc"
   "$cmake" -S "$scratch" -B "$scratch/build-$1" -DGANYMEDE_NVCC="$toolkit/bin/nvcc" "${@:2}" >"$scratch/log" 2>&1 || fail "configuring"
 }
+
+declare -A known=([12.8]='50 52 53 60 61 62 70 72 75 80 86 87 89 90 100 101 120' [13.0]='75 80 86 87 88 89 90 100 110 103 120 121')
 
 configure 11.8
 grep -q 'GPU backend: not built, .* is of CUDA 11.8, expected 12.0 or later' "$scratch/log" || fail "11.8 is taken"
@@ -30,3 +38,11 @@ configure 13.0 -DGANYMEDE_NVIDIA_WHEELS="$wheels"
 for part in CUDNN_HEADERS:cudnn/include NCCL_HEADERS:nccl/include CUBLAS_HEADERS:cu13/include; do
   grep -q "^GANYMEDE_${part%:*}:PATH=$wheels/${part#*:}\$" "$scratch/build-13.0/CMakeCache.txt" || fail "$part is not found"
 done
+
+built_for() { grep -q "GPU backend: not built for $1," "$scratch/log" || fail "found other GPUs than $1"; }
+built_for '75-real;80-real;86-real;89-real;90-real;100-real;103-real;120'
+# CUDA 12 knows Pascal (P100, P4) and Volta (V100), which CUDA 13 does not.
+configure 12.8 -DGANYMEDE_NVIDIA_WHEELS="$wheels"
+built_for '60-real;61-real;70-real;75-real;80-real;86-real;89-real;90-real;100-real;120'
+configure 12.8 -DGANYMEDE_NVIDIA_WHEELS="$wheels" '-DGANYMEDE_CUDA_ARCHITECTURES=61-real;70-real'
+built_for '61-real;70-real'
