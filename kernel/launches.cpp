@@ -84,8 +84,7 @@ void state_storage(std::vector<TraceKernel>& kernels) {
 }  // namespace
 
 StepLaunches launches_of(const TrainOptions& options, Growth growth) {
-  const auto backend = make_counting_backend(
-      {.batch = options.batch, .counted_batch = kCountedBatch, .precision = counted_precision(options)});
+  const auto backend = make_counting_backend(counted_precision(options));
   TensorOps& ops = *backend->ops;
   Gan gan = find_model(options.model).build(image_of(options), growth);
   gan.prepare(ops, kCountedBatch, options.seed, gan_options_of(options));

@@ -20,8 +20,8 @@ struct StepLaunches {
   std::map<std::string, std::int64_t> in_phases;  ///< number of launches in each phase
 };
 
-/// Returns what a step launches on a GPU with as many multiprocessors as an H100 (cuda::kUsualMultiprocessors); a call
-/// of cuBLAS or cuDNN counts as one launch. `options` must have passed check().
+/// Returns what a step launches on a GPU for which the libraries have an algorithm for every call; a call of cuBLAS or
+/// cuDNN counts as one launch. `options` must have passed check().
 StepLaunches launches_of(const TrainOptions& options, Growth growth);
 /// Returns the kernels of launches_of() alone.
 std::vector<traces::TraceKernel> kernels_of(const TrainOptions& options, Growth growth);

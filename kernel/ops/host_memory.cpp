@@ -1,5 +1,6 @@
-// The first virtual function of TensorOps that is not inline: its file holds the type's information, so that the GPU
-// module, which derives from TensorOps, compiles it too.
+// The virtual functions of TensorOps that backends may keep: memory of the host, and operations one after the other. The
+// GPU module, which derives from TensorOps, compiles this file too, because the first of them holds the type's
+// information.
 
 #include <cstdlib>
 
@@ -9,6 +10,19 @@ namespace ganymede::kernel {
 
 Buffer TensorOps::allocate_host(std::size_t bytes) {
   return {{std::calloc(bytes, 1), {[](void* data, std::size_t) { std::free(data); }, bytes, nullptr}}};
+}
+
+void TensorOps::do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                 DenseParameters dense, RandomStream& random) {
+  do_leaky_dropout_forward(x, mask, parameters, random);
+  do_dense_forward(y, x, dense);
+}
+
+void TensorOps::do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
+                                  const float* weight, const LogitGradients& gradients, bool accumulate) {
+  if (gradients.weight != nullptr) do_dense_backward_weights(gradients.weight, gradients.bias, dy, x, accumulate);
+  do_dense_backward_data(dx, dy, weight);
+  do_leaky_dropout_backward(dx, x, mask, parameters, gradients.input_bias, accumulate);
 }
 
 }  // namespace ganymede::kernel

@@ -164,12 +164,6 @@ void TensorOps::logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParamet
   do_logit_forward(y, x, mask, parameters, dense, random);
 }
 
-void TensorOps::do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters,
-                                 DenseParameters dense, RandomStream& random) {
-  do_leaky_dropout_forward(x, mask, parameters, random);
-  do_dense_forward(y, x, dense);
-}
-
 void TensorOps::logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
                                const float* weight, const LogitGradients& gradients, bool accumulate) {
   assert(dy.features == 1 && dy.batch == x.batch && same_shape(dx, x) && same_shape(x, mask) && dx.data != x.data);
@@ -180,13 +174,6 @@ void TensorOps::logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyD
                   weights ? dense_parameters(dy, x) : 0);
   counted.also("leaky_dropout_backward", dx, elements(x) + elements(x) / kFloat, elements(dx));
   do_logit_backward(dx, dy, x, mask, parameters, weight, gradients, accumulate);
-}
-
-void TensorOps::do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,
-                                  const float* weight, const LogitGradients& gradients, bool accumulate) {
-  if (gradients.weight != nullptr) do_dense_backward_weights(gradients.weight, gradients.bias, dy, x, accumulate);
-  do_dense_backward_data(dx, dy, weight);
-  do_leaky_dropout_backward(dx, x, mask, parameters, gradients.input_bias, accumulate);
 }
 
 void TensorOps::activate(Tensor x, Activation activation) {

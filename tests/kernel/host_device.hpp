@@ -42,7 +42,6 @@ class HostDevice {
   }
   void synchronize() {}
 
-  /// Counts as a GPU would whose number of multiprocessors is usual.
   std::int64_t launched() const { return launched_; }
 
   template <class Body>
@@ -53,8 +52,7 @@ class HostDevice {
   }
   template <int N, class Term, class Finish, class Apply>
   void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
-    launched_ +=
-        cuda::launches_of_columns(rows, columns, N, cuda::kUsualMultiprocessors, !std::is_same_v<Apply, cuda::NoApply>);
+    ++launched_;
     run([=] { columns_on_host<N>(cuda::size_of(rows), cuda::size_of(columns), term, finish, apply); });
   }
   template <int N, class Term, class Apply>

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernel/ops/cuda/portable.hpp"
+
 namespace ganymede::kernel {
 namespace {
 
@@ -24,7 +26,8 @@ TEST(LaunchShape, ChunksOfColumnSumsCoverTheRowsOnceAndFitTheScratchMemory) {
     for (const int rows : {1, 2, 64, 257, 4096, 1 << 20})
       for (const int columns : {1, 31, 32, 33, 512, 12'288, 200'000})
         for (const int sums : {1, 2, 7}) {
-          const auto shape = cuda::shape_of_columns(rows, columns, sums, multiprocessors);
+          const int blocks = multiprocessors * cuda::kBlocksPerMultiprocessor;
+          const auto shape = cuda::shape_of_columns(rows, columns, sums, blocks);
           EXPECT_GE(shape.column_blocks * cuda::kBlockColumns, columns);
           EXPECT_LT((shape.column_blocks - 1) * cuda::kBlockColumns, columns);
           EXPECT_GE(std::int64_t{shape.chunks} * shape.rows_per_chunk, rows);
@@ -33,8 +36,26 @@ TEST(LaunchShape, ChunksOfColumnSumsCoverTheRowsOnceAndFitTheScratchMemory) {
           if (shape.chunks > 1) {
             EXPECT_LE(static_cast<std::size_t>(shape.chunks) * static_cast<std::size_t>(columns * sums),
                       cuda::kPartials);
+            // All blocks can be resident at once, and each block of columns has its barrier.
+            EXPECT_LE(shape.chunks * shape.column_blocks, blocks);
+            EXPECT_LE(shape.column_blocks, cuda::kColumnBarriers);
           }
         }
+}
+
+TEST(Divisor, DividesAsTheProcessorDoes) {
+  constexpr std::size_t kLargest = 0xffffffff;
+  const std::size_t numbers[] = {0, 1, 2, 3, 5, 7, 31, 784, 65'535, 65'537, 1UL << 31, kLargest - 1, kLargest,
+                                 kLargest + 1, 1UL << 40};
+  for (const std::size_t by : numbers) {
+    if (by == 0) continue;
+    const cuda::Divisor divisor(by);
+    for (const std::size_t i : numbers)
+      for (const std::size_t near : {i, i * by, i * by + by - 1}) {
+        EXPECT_EQ(near / divisor, near / by) << near << " / " << by;
+        EXPECT_EQ(near % divisor, near % by) << near << " % " << by;
+      }
+  }
 }
 
 TEST(LaunchShape, EachRowHasItsGroup) {
@@ -46,10 +67,10 @@ TEST(LaunchShape, EachRowHasItsGroup) {
     }
 }
 
-TEST(LaunchShape, SumsOfManyRowsTakeMoreKernels) {
-  EXPECT_EQ(cuda::launches_of_columns(256, 64, 2, 132, true), 1);
-  EXPECT_EQ(cuda::launches_of_columns(257, 64, 2, 132, true), 3);  // partial sums, their sum, each element
-  EXPECT_EQ(cuda::launches_of_columns(257, 64, 2, 132, false), 2);
+TEST(LaunchShape, SumsOfManyRowsHaveChunksWhereBlocksAreLeft) {
+  EXPECT_EQ(cuda::shape_of_columns(256, 64, 2, 1056).chunks, 1);
+  EXPECT_EQ(cuda::shape_of_columns(257, 64, 2, 1056).chunks, 2);
+  EXPECT_EQ(cuda::shape_of_columns(257, 64, 2, 3).chunks, 1);  // two blocks of columns
 }
 
 }  // namespace

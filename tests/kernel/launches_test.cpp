@@ -41,7 +41,7 @@ TEST(Launches, OfEachLossAreThoseOfARealStep) {
     }
 }
 
-TEST(Launches, OfAGraphHaveSumsOfSeveralKernelsBiasesAndConversions) {
+TEST(Launches, OfAGraphHaveConversions) {
   const auto total = [](const char* model, int batch, const char* precision) {
     TrainOptions options;
     options.model = model;

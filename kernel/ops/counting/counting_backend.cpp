@@ -11,10 +11,10 @@ namespace {
 /// A Device (see kernel/ops/cuda/timeline.hpp) that counts launches.
 class CountingDevice {
  public:
-  explicit CountingDevice(const CountingOptions& options) : options_(options) {}
+  explicit CountingDevice(Precision precision) : precision_(precision) {}
   std::string name() const { return "none"; }
   std::string instructions() const { return "none"; }
-  std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(options_.precision)]); }
+  std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(precision_)]); }
   std::string bus_id() const { return ""; }
   double available_bytes() const { return 0; }
   std::int64_t launched() const { return launched_; }
@@ -37,11 +37,8 @@ class CountingDevice {
     ++launched_;
   }
   template <int N, class Term, class Finish, class Apply>
-  void columns(int rows, int columns, const Term&, const Finish&, const Apply&) {
-    // The rows of a sum grow with the batch.
-    const auto wanted = std::int64_t{rows} * options_.batch / options_.counted_batch;
-    launched_ += cuda::launches_of_columns(static_cast<int>(std::max<std::int64_t>(1, wanted)), columns, N,
-                                           cuda::kUsualMultiprocessors, !std::is_same_v<Apply, cuda::NoApply>);
+  void columns(int, int, const Term&, const Finish&, const Apply&) {
+    ++launched_;
   }
   template <int N, class Term, class Apply>
   void rows(int, int, const Term&, const Apply&) {
@@ -49,7 +46,7 @@ class CountingDevice {
   }
   void gemm(const cuda::Gemm&) { ++launched_; }
   void convolve(const cuda::ConvolutionCall&, const Buffer&) {
-    launched_ += options_.precision == Precision::bf16 ? cuda::kConversions + 1 : 1;
+    launched_ += precision_ == Precision::bf16 ? cuda::kConversions + 1 : 1;
   }
 
   cuda::StagedImages stage(const void*, std::size_t bytes) { return {nullptr, 0, bytes}; }
@@ -66,14 +63,14 @@ class CountingDevice {
   void leave() {}
 
  private:
-  CountingOptions options_;
+  Precision precision_;
   std::int64_t launched_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_counting_backend(const CountingOptions& options) {
-  return cuda::make_backend(std::make_shared<CountingDevice>(options), {.graph = false});
+std::unique_ptr<Backend> make_counting_backend(Precision precision) {
+  return cuda::make_backend(std::make_shared<CountingDevice>(precision), {.graph = false});
 }
 
 }  // namespace ganymede::kernel

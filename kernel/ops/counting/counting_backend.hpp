@@ -9,13 +9,7 @@
 
 namespace ganymede::kernel {
 
-/// How to count the launches of a step with `batch` images by running one with `counted_batch`.
-struct CountingOptions {
-  int batch = 1, counted_batch = 1;
-  Precision precision = Precision::fp32;
-};
-
 /// Its memory must not be read or written other than through its operations.
-std::unique_ptr<Backend> make_counting_backend(const CountingOptions& options = {});
+std::unique_ptr<Backend> make_counting_backend(Precision precision = Precision::fp32);
 
 }  // namespace ganymede::kernel

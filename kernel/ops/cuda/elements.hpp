@@ -79,7 +79,7 @@ void logit_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, 
   const E *in = elements_of<E>(x), *g = elements_of<E>(dy);
   const LeakyDropoutSlope<E> slope_of{in, mask.data, 1.0F / p.keep, p.slope};
   E* out = elements_of<E>(dx);
-  const std::size_t width = size_of(x.features);
+  const Divisor width(size_of(x.features));
   if (d.weight == nullptr)
     return timeline.each(dx.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
       out[i] = g[i / width] * weight[i % width] * slope_of(i);
@@ -105,7 +105,7 @@ template <class E, class Device>
 void bias_leaky_forward(Timeline<Device>& timeline, Tensor x, const float* bias, int channels, float factor,
                         float slope) {
   E* v = elements_of<E>(x);
-  const std::size_t width = size_of(channels);
+  const Divisor width(size_of(channels));
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i] * factor + bias[i % width], slope); });
 }
 
@@ -176,13 +176,14 @@ void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint
   const StagedImages images = timeline.staged(host_pixels);
   const std::uint8_t* base = images.base;
   const StepWord slot = timeline.step_word(static_cast<std::uint32_t>(images.slot));
-  const std::size_t stride = images.stride, width = size_of(x.features), depth = size_of(channels);
+  const std::size_t stride = images.stride, positions = size_of(x.features / channels);
+  const Divisor width(size_of(x.features)), depth(size_of(channels));
   const float factor = (1.0F - low) / 255.0F;
   E* out = elements_of<E>(x);
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
     const std::uint8_t* from = base + slot.word() * stride;
-    const std::size_t pixel = image * width + channel * (width / depth) + position;
+    const std::size_t pixel = image * width + channel * positions + position;
     out[i] = static_cast<float>(from[pixel]) * factor + low;
   });
 }

@@ -55,6 +55,7 @@ GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exc
   major_ = properties.major;
   minor_ = properties.minor;
   multiprocessors_ = properties.multiProcessorCount;
+  runs_together_ = properties.cooperativeLaunch != 0;
   precision_ = options.precision.value_or(major_ >= 8 ? Precision::tf32 : Precision::fp32);
   if (precision_ != Precision::fp32 && major_ < 8)
     throw ConfigError("--precision: found " + precision() + ", expected fp32 on " + name_ +
@@ -62,6 +63,7 @@ GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exc
   stream_ = make_stream();
   copies_ = make_stream();
   partials_ = allocate(kPartials * sizeof(float));
+  barriers_ = allocate(kColumnBarriers * sizeof(ColumnBarrier));
   cublas_workspace_ = allocate(kCublasWorkspace);
   cublas_ = made_by<CublasHandle>("cublasCreate", [](cublasHandle_t* handle) { return cublasCreate(handle); });
   GANYMEDE_CUDA(cublasSetStream(cublas_.get(), stream_.get()));

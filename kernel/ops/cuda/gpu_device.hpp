@@ -48,19 +48,29 @@ class GpuDevice {
   }
   template <int N, class Term, class Finish, class Apply>
   void columns(int rows, int columns, const Term& term, const Finish& finish, const Apply& apply) {
-    const ColumnShape shape = shape_of_columns(rows, columns, N, multiprocessors_);
+    const int most = multiprocessors_ * kBlocksPerMultiprocessor;
+    ColumnShape shape = shape_of_columns(rows, columns, N, most);
     auto* partial = reinterpret_cast<Sums<N>*>(partials_.floats());
-    GANYMEDE_CUDA(launch_columns<N>(stream_.get(), shape, rows, columns, partial, term, finish, apply));
+    auto* barriers = static_cast<ColumnBarrier*>(barriers_.memory.get());
     ++launched_;
-    if (shape.chunks == 1) return;
-    GANYMEDE_CUDA(launch_finish<N>(stream_.get(), columns, shape.chunks, partial, finish));
-    ++launched_;
-    apply_to_all(rows, columns, apply);
+    const bool applies = !std::is_same_v<Apply, NoApply>;
+    if (shape.chunks > 1 && applies && runs_together_) {
+      int resident = 0;
+      GANYMEDE_CUDA(count_together<N>(&resident, term, finish, apply));
+      shape = shape_of_columns(rows, columns, N, std::min(most, multiprocessors_ * resident));
+      if (shape.chunks > 1) {
+        GANYMEDE_CUDA(
+            launch_columns_together<N>(stream_.get(), shape, rows, columns, partial, barriers, term, finish, apply));
+        return;
+      }
+    }
+    GANYMEDE_CUDA(launch_columns<N>(stream_.get(), shape, rows, columns, partial, barriers, term, finish, apply));
+    if (shape.chunks > 1) apply_to_all(rows, columns, apply);
   }
   void apply_to_all(int, int, const NoApply&) {}
   template <class Apply>
   void apply_to_all(int rows, int columns, const Apply& apply) {
-    const std::size_t width = static_cast<std::size_t>(columns);
+    const Divisor width(static_cast<std::size_t>(columns));
     each(width * static_cast<std::size_t>(rows), [=] GANYMEDE_DEVICE(std::size_t i) { apply(i / width, i % width); });
   }
   template <int N, class Term, class Apply>
@@ -117,11 +127,12 @@ class GpuDevice {
   Precision precision_ = Precision::fp32;
   std::string name_, bus_id_;
   int major_ = 0, minor_ = 0, multiprocessors_ = 1;
+  bool runs_together_ = false;  ///< the GPU can launch a kernel whose blocks wait for each other
   std::int64_t launched_ = 0;
   int exceptions_ = 0;  ///< that were being handled at construction
   // Members are destroyed from the last to the first, so that nothing outlives what it uses.
   Stream stream_, copies_, reductions_;
-  Buffer partials_, cublas_workspace_;
+  Buffer partials_, barriers_, cublas_workspace_;
   CublasHandle cublas_;
   CublasLtHandle cublas_lt_;
   CudnnHandle cudnn_;

@@ -12,14 +12,21 @@ inline constexpr int kWarp = 32;
 inline constexpr int kBlockColumns = kWarp, kBlockRows = kThreads / kWarp;
 /// Number of blocks that keep a multiprocessor busy.
 inline constexpr int kBlocksPerMultiprocessor = 8;
-/// Multiprocessors of an H100 or H200: the GPU whose launches are counted where there is none.
-inline constexpr int kUsualMultiprocessors = 132;
 /// Kernels that convert a bf16 convolution's two operands, and its result.
 inline constexpr int kConversions = 3;
 /// A column sum gets another chunk of rows when a thread would have more rows than this.
 inline constexpr int kRowsPerThread = 32;
 /// Floats of scratch memory for the partial sums of all chunks.
 inline constexpr std::size_t kPartials = std::size_t{1} << 20;
+/// Blocks of columns whose sums may have several chunks.
+inline constexpr int kColumnBarriers = 8192;
+
+/// Where the blocks meet that sum chunks of the same columns. All zero before its first use; each launch leaves
+/// `arrived` as it was.
+struct ColumnBarrier {
+  unsigned arrived;   ///< blocks of the running launch that are done with their chunk
+  unsigned releases;  ///< launches whose blocks were let go on
+};
 
 constexpr int divide_up(std::size_t value, std::size_t by) { return static_cast<int>((value + by - 1) / by); }
 
@@ -30,14 +37,14 @@ constexpr int blocks_of_each(std::size_t count, int multiprocessors) {
       std::clamp<std::size_t>(wanted, 1, static_cast<std::size_t>(multiprocessors) * kBlocksPerMultiprocessor));
 }
 
-/// Column sums of [rows x columns]: the rows are divided into chunks, whose partial sums a second kernel adds. With one
-/// chunk there is no second kernel.
+/// Column sums of [rows x columns]: the rows are divided into chunks, whose partial sums the last block adds. If there
+/// are several chunks, the grid has at most `blocks` blocks.
 struct ColumnShape {
   int column_blocks, chunks, rows_per_chunk;
 };
-constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int multiprocessors) {
+constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int blocks) {
   const int column_blocks = divide_up(static_cast<std::size_t>(columns), kBlockColumns);
-  const int chunks_max = std::max(1, multiprocessors * kBlocksPerMultiprocessor / column_blocks);
+  const int chunks_max = column_blocks <= kColumnBarriers ? blocks / column_blocks : 1;
   const int fitting =
       static_cast<int>(kPartials / (static_cast<std::size_t>(columns) * static_cast<std::size_t>(sums)));
   const int wanted = divide_up(static_cast<std::size_t>(rows), std::size_t{kBlockRows} * kRowsPerThread);
@@ -45,11 +52,6 @@ constexpr ColumnShape shape_of_columns(int rows, int columns, int sums, int mult
   const int rows_per_chunk = divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(chunks));
   return {column_blocks, divide_up(static_cast<std::size_t>(rows), static_cast<std::size_t>(rows_per_chunk)),
           rows_per_chunk};
-}
-
-/// Launches of column sums; `applies`: a function is called for each element afterwards.
-constexpr int launches_of_columns(int rows, int columns, int sums, int multiprocessors, bool applies) {
-  return shape_of_columns(rows, columns, sums, multiprocessors).chunks == 1 ? 1 : applies ? 3 : 2;
 }
 
 /// Row sums: one warp for each row, or one block if the rows are long.

@@ -17,44 +17,88 @@ __global__ void __launch_bounds__(kThreads) each_kernel(std::size_t count, Body 
   for (std::size_t i = std::size_t{blockIdx.x} * kThreads + threadIdx.x; i < count; i += stride) body(i);
 }
 
-/// A block of 32 columns by 8 rows of threads sums its chunk of rows. If there is a single chunk, it also calls
-/// `finish` and `apply`.
-template <int N, class Term, class Finish, class Apply>
-__global__ void __launch_bounds__(kThreads)
-    columns_kernel(int rows, int columns, int rows_per_chunk, Sums<N>* partial, Term term, Finish finish, Apply apply) {
+/// The sums of a block's threads over its rows of threads, for those of its first row.
+template <int N>
+__device__ Sums<N> sum_of_block(Sums<N> sum) {
   __shared__ float shared[kBlockRows][N][kBlockColumns];
-  const int column = blockIdx.x * kBlockColumns + threadIdx.x;
-  const int begin = blockIdx.y * rows_per_chunk, end = min(rows, begin + rows_per_chunk);
-  Sums<N> sum;
-  if (column < columns)
-    for (int row = begin + threadIdx.y; row < end; row += kBlockRows)
-      sum += term(std::size_t(row), std::size_t(column));
   for (int k = 0; k < N; ++k) shared[threadIdx.y][k][threadIdx.x] = sum.of[k];
   __syncthreads();
-  const bool last = gridDim.y == 1;
-  if (threadIdx.y == 0 && column < columns) {
+  if (threadIdx.y == 0)
     for (int y = 1; y < kBlockRows; ++y)
       for (int k = 0; k < N; ++k) sum.of[k] += shared[y][k][threadIdx.x];
-    if (last)
-      finish(std::size_t(column), sum);
-    else
-      partial[std::size_t{blockIdx.y} * columns + column] = sum;
-  }
-  if (!last) return;
-  __syncthreads();  // now the block's other threads see what `finish` wrote
-  if (column < columns)
-    for (int row = threadIdx.y; row < rows; row += kBlockRows) apply(std::size_t(row), std::size_t(column));
+  __syncthreads();  // the next call writes there
+  return sum;
 }
 
-/// Adds the partial sums of the chunks of each column and calls `finish`.
-template <int N, class Finish>
+/// Where the blocks of a barrier's columns meet. What each has written before is visible to the last one to arrive.
+struct Meeting {
+  bool is_last;
+  unsigned releases;  ///< of the barrier, when the block came
+};
+__device__ inline Meeting arrive(ColumnBarrier* barrier) {
+  __shared__ Meeting meeting;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    meeting.releases = *static_cast<volatile unsigned*>(&barrier->releases);
+    __threadfence();
+    // Counts from 0 to the number of blocks - 1 and then from 0 again, so that the next launch finds it as this one did.
+    meeting.is_last = atomicInc(&barrier->arrived, gridDim.y - 1) == gridDim.y - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  return meeting;
+}
+
+/// The last block lets the others go on, which see what it has written.
+__device__ inline void release_or_wait(ColumnBarrier* barrier, const Meeting& meeting) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    if (meeting.is_last) atomicAdd(&barrier->releases, 1U);
+    while (*static_cast<volatile unsigned*>(&barrier->releases) == meeting.releases) continue;
+    __threadfence();
+  }
+  __syncthreads();
+}
+
+/// A block of 32 columns by 8 rows of threads sums its chunk of rows. Of the blocks with the same columns the last one
+/// to end adds the sums of all chunks, always in the same order, and calls `finish`. If there is a single chunk, or if
+/// `Together`, each block then calls `apply` for its chunk. Blocks that run together wait for each other, so that all of
+/// the grid must be resident at once.
+template <int N, bool Together, class Term, class Finish, class Apply>
 __global__ void __launch_bounds__(kThreads)
-    finish_kernel(int columns, int chunks, const Sums<N>* partial, Finish finish) {
-  const int column = blockIdx.x * kThreads + threadIdx.x;
-  if (column >= columns) return;
+    columns_kernel(int rows, int columns, int rows_per_chunk, Sums<N>* partial, ColumnBarrier* barriers, Term term,
+                   Finish finish, Apply apply) {
+  const int column = blockIdx.x * kBlockColumns + threadIdx.x;
+  const int begin = blockIdx.y * rows_per_chunk, end = min(rows, begin + rows_per_chunk);
+  const bool is_column = column < columns, is_first = threadIdx.y == 0;
   Sums<N> sum;
-  for (int chunk = 0; chunk < chunks; ++chunk) sum += partial[std::size_t(chunk) * columns + column];
-  finish(std::size_t(column), sum);
+  if (is_column)
+    for (int row = begin + threadIdx.y; row < end; row += kBlockRows)
+      sum += term(std::size_t(row), std::size_t(column));
+  sum = sum_of_block(sum);
+  const bool is_alone = gridDim.y == 1;
+  Meeting meeting{true, 0};
+  if (!is_alone) {
+    if (is_column && is_first) partial[std::size_t{blockIdx.y} * columns + column] = sum;
+    meeting = arrive(barriers + blockIdx.x);
+    if (meeting.is_last) {
+      sum = {};
+      if (is_column)
+        for (int chunk = threadIdx.y; chunk < gridDim.y; chunk += kBlockRows)
+          for (int k = 0; k < N; ++k) sum.of[k] += __ldcg(&partial[std::size_t(chunk) * columns + column].of[k]);
+      sum = sum_of_block(sum);
+    }
+  }
+  if (meeting.is_last && is_column && is_first) finish(std::size_t(column), sum);
+  if (!is_alone && !Together) return;
+  if (is_alone)
+    __syncthreads();  // now the block's other threads see what `finish` wrote
+  else
+    release_or_wait(barriers + blockIdx.x, meeting);
+  if (is_column)
+    for (int row = begin + threadIdx.y; row < end; row += kBlockRows) apply(std::size_t(row), std::size_t(column));
 }
 
 /// The sum over the threads of a warp, in each of them.
@@ -92,21 +136,40 @@ cudaError_t launch_each(cudaStream_t stream, int multiprocessors, std::size_t co
   return cudaGetLastError();
 }
 
-/// Launches columns_kernel. If the shape has several chunks, launch_finish must follow.
+/// Launches columns_kernel. If the shape has several chunks, `apply` is not called.
 template <int N, class Term, class Finish, class Apply>
 cudaError_t launch_columns(cudaStream_t stream, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
-                           const Term& term, const Finish& finish, const Apply& apply) {
+                           ColumnBarrier* barriers, const Term& term, const Finish& finish, const Apply& apply) {
   const dim3 grid(static_cast<unsigned>(shape.column_blocks), static_cast<unsigned>(shape.chunks));
-  columns_kernel<N><<<grid, dim3(kBlockColumns, kBlockRows), 0, stream>>>(rows, columns, shape.rows_per_chunk, partial,
-                                                                          term, finish, apply);
+  columns_kernel<N, false><<<grid, dim3(kBlockColumns, kBlockRows), 0, stream>>>(
+      rows, columns, shape.rows_per_chunk, partial, barriers, term, finish, apply);
   return cudaGetLastError();
 }
 
-template <int N, class Finish>
-cudaError_t launch_finish(cudaStream_t stream, int columns, int chunks, const Sums<N>* partial, const Finish& finish) {
-  finish_kernel<N><<<divide_up(static_cast<std::size_t>(columns), kThreads), kThreads, 0, stream>>>(columns, chunks,
-                                                                                                    partial, finish);
-  return cudaGetLastError();
+/// Launches columns_kernel so that its blocks run together. The grid must have at most as many blocks as
+/// count_together() gives for each multiprocessor.
+template <int N, class Term, class Finish, class Apply>
+cudaError_t launch_columns_together(cudaStream_t stream, const ColumnShape& shape, int rows, int columns,
+                                    Sums<N>* partial, ColumnBarrier* barriers, const Term& term, const Finish& finish,
+                                    const Apply& apply) {
+  const dim3 grid(static_cast<unsigned>(shape.column_blocks), static_cast<unsigned>(shape.chunks));
+  int rows_per_chunk = shape.rows_per_chunk;
+  void* arguments[] = {&rows,
+                       &columns,
+                       &rows_per_chunk,
+                       &partial,
+                       &barriers,
+                       const_cast<Term*>(&term),
+                       const_cast<Finish*>(&finish),
+                       const_cast<Apply*>(&apply)};
+  const auto kernel = reinterpret_cast<const void*>(&columns_kernel<N, true, Term, Finish, Apply>);
+  return cudaLaunchCooperativeKernel(kernel, grid, dim3(kBlockColumns, kBlockRows), arguments, 0, stream);
+}
+/// Blocks of launch_columns_together() that a multiprocessor can hold at once.
+template <int N, class Term, class Finish, class Apply>
+cudaError_t count_together(int* blocks, const Term&, const Finish&, const Apply&) {
+  const auto kernel = reinterpret_cast<const void*>(&columns_kernel<N, true, Term, Finish, Apply>);
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, kernel, kThreads, 0);
 }
 
 template <int N, class Term, class Apply>

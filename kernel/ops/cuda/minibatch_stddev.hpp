@@ -43,9 +43,10 @@ void append_channel(Timeline<Device>& timeline, Tensor y, Tensor x, int position
   const E* from = elements_of<E>(x);
   E* to = elements_of<E>(y);
   const std::size_t channels = size_of(x.features / positions);
+  const Divisor widened(channels + 1);
   timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    const std::size_t c = i % (channels + 1);
-    to[i] = c == channels ? *value : from[i / (channels + 1) * channels + c];
+    const std::size_t c = i % widened;
+    to[i] = c == channels ? *value : from[i / widened * channels + c];
   });
 }
 
@@ -76,7 +77,7 @@ void minibatch_stddev_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy,
   const E *in = elements_of<E>(x), *from = elements_of<E>(dy);
   const float all = static_cast<float>(x.size());
   E* to = elements_of<E>(dx);
-  const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
+  const Divisor width(size_of(x.features)), channels(size_of(x.features / positions));
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t feature = i % width;
     to[i] = from[i / channels * (channels + 1) + i % channels] +
@@ -106,7 +107,7 @@ template <class E, class Device>
 void minibatch_stddev_tangent_backward(Timeline<Device>& timeline, Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                        int positions) {
   const FeatureMoments f = feature_moments<E>(timeline, x);
-  const std::size_t width = size_of(x.features), channels = size_of(x.features / positions);
+  const Divisor width(size_of(x.features)), channels(size_of(x.features / positions));
   const E *in = elements_of<E>(x), *dot = elements_of<E>(x_dot);
   const float many = static_cast<float>(x.batch);
   const float all = static_cast<float>(x.size());

@@ -31,7 +31,7 @@ template <class E, class Device>
 void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
   const E* in = elements_of<E>(x);
   E* out = elements_of<E>(y);
-  const std::size_t width = size_of(x.features);
+  const Divisor width(size_of(x.features));
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
     const std::size_t c = i % width;
     const float factor = p.scale[c] / sqrtf(p.running_variance[c] + p.epsilon);

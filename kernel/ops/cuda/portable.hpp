@@ -18,6 +18,28 @@ struct Sums {
   }
 };
 
+/// A number by which all threads divide: i / d and i % d are a multiplication by a number made beforehand, as far as 32
+/// bits reach (Granlund and Montgomery 1994); a GPU takes some hundred instructions for a division of 64 bits.
+class Divisor {
+ public:
+  /// `value` is at least 1.
+  explicit Divisor(std::size_t value) : value_(value) {
+    while (shift_ < 32 && (std::uint64_t{1} << shift_) < value) ++shift_;
+    const std::uint64_t power = std::uint64_t{1} << shift_;
+    if (value <= power) factor_ = static_cast<std::uint32_t>(((power - value) << 32) / value + 1);
+  }
+  GANYMEDE_DEVICE operator std::size_t() const { return value_; }
+  GANYMEDE_DEVICE friend std::size_t operator/(std::size_t i, const Divisor& d) {
+    if (((i | d.value_) >> 32) != 0) return i / d.value_;
+    return ((std::uint64_t{d.factor_} * i >> 32) + i) >> d.shift_;
+  }
+  GANYMEDE_DEVICE friend std::size_t operator%(std::size_t i, const Divisor& d) { return i - i / d * d.value_; }
+
+ private:
+  std::size_t value_;
+  std::uint32_t factor_ = 0, shift_ = 0;
+};
+
 /// A word of 32 bits that differs from step to step. A captured step is replayed unchanged, so there the word is read
 /// from device memory, which is rewritten before each replay.
 struct StepWord {

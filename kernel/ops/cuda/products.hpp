@@ -11,7 +11,8 @@ void gemm_in_steps(Device& device, const Gemm& call) {
   Gemm plain = call;
   plain.epilogue = Epilogue::none;
   device.gemm(plain);
-  const std::size_t height = size_of(call.m), lead = size_of(call.c_lead), b_lead = size_of(call.b_lead);
+  const Divisor height(size_of(call.m));
+  const std::size_t lead = size_of(call.c_lead), b_lead = size_of(call.b_lead);
   float *c = call.c, *vector = call.vector;
   if (call.epilogue == Epilogue::add_bias)
     return device.each(height * size_of(call.n), [=] GANYMEDE_DEVICE(std::size_t i) {

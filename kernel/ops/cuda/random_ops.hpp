@@ -97,7 +97,7 @@ void interpolate(Timeline<Device>& timeline, const DrawOptions& draw, Tensor bet
                  RandomStream& random) {
   const E *a = elements_of<E>(real), *b = elements_of<E>(fake);
   E* to = elements_of<E>(between);
-  const std::size_t width = size_of(real.features);
+  const Divisor width(size_of(real.features));
   const std::uint64_t first = size_of(draw.shard.rank * real.batch);
   if (draw.on_host) {
     std::vector<float> shares;

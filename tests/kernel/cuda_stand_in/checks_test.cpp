@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "host_launches.hpp"
+#include "machine.hpp"
 #include "opened.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -90,6 +91,24 @@ TEST(StandIn, NoticesMemoryThatIsFreedOrTooSmall) {
                 cudaStreamSynchronize(f.stream);
               }),
               testing::ElementsAre("something wrote behind a block of 64 bytes"));
+}
+
+TEST(StandIn, RefusesBlocksThatCannotWaitForEachOther) {
+  const auto status_of = [](int blocks) {
+    cudaError_t status = cudaSuccess;
+    EXPECT_THAT(violations_of([&](Fixture& f) {
+                  const auto nothing = [](auto...) {};
+                  const auto term = [](std::size_t, std::size_t) { return cuda::Sums<1>{}; };
+                  status = cuda::launch_columns_together<1>(f.stream, {blocks, 1, 1}, 1, 32 * blocks,
+                                                            static_cast<cuda::Sums<1>*>(nullptr), nullptr, term,
+                                                            nothing, nothing);
+                  cudaGetLastError();
+                }),
+                testing::IsEmpty());
+    return status;
+  };
+  EXPECT_EQ(status_of(kMultiprocessors * kBlocksTogether), cudaSuccess);
+  EXPECT_EQ(status_of(kMultiprocessors * kBlocksTogether + 1), cudaErrorCooperativeLaunchTooLarge);
 }
 
 TEST(StandIn, NoticesWhatACaptureMayNotHold) {

@@ -14,6 +14,13 @@ namespace ganymede::kernel::stand_in {
 cudaError_t launch(const char* name, cudaStream_t stream, std::function<void()> work,
                    std::vector<std::uintptr_t> words);
 
+/// A kernel that the stand-in's cudaLaunchCooperativeKernel takes in place of a function's address.
+struct TogetherKernel {
+  const char* name;
+  std::function<void()> work;
+  std::vector<std::uintptr_t> words;
+};
+
 /// The words of a kernel's arguments, among which are the addresses that it uses.
 template <class... Arguments>
 std::vector<std::uintptr_t> words_of(const Arguments&... arguments) {
@@ -37,29 +44,47 @@ cudaError_t launch_each(cudaStream_t stream, int, std::size_t count, const Body&
       "each", stream, [=] { each_on_host(count, body); }, stand_in::words_of(body));
 }
 
+/// What columns_kernel does. Blocks come in any order: here the last first, which must not change the sums.
 template <int N, class Term, class Finish, class Apply>
-cudaError_t launch_columns(cudaStream_t stream, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
-                           const Term& term, const Finish& finish, const Apply& apply) {
-  const auto work = [=] {
+std::function<void()> columns_work(bool together, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
+                                   ColumnBarrier* barriers, const Term& term, const Finish& finish,
+                                   const Apply& apply) {
+  return [=] {
     const std::size_t height = size_of(rows), width = size_of(columns), chunk_rows = size_of(shape.rows_per_chunk);
     if (shape.chunks == 1) return columns_on_host<N>(height, width, term, finish, apply);
-    for (std::size_t chunk = 0; chunk < size_of(shape.chunks); ++chunk) {
+    for (std::size_t chunk = size_of(shape.chunks); chunk-- > 0;) {
       const std::size_t first = chunk * chunk_rows, count = std::min(chunk_rows, height - first);
       for (std::size_t c = 0; c < width; ++c)
         partial[chunk * width + c] = sum_on_host<N>(count, [&](std::size_t r) { return term(first + r, c); });
     }
+    for (std::size_t c = 0; c < width; ++c)
+      finish(c, sum_on_host<N>(size_of(shape.chunks), [&](std::size_t chunk) { return partial[chunk * width + c]; }));
+    for (int block = 0; together && block < shape.column_blocks; ++block) ++barriers[block].releases;
+    for (std::size_t i = 0; together && i < height * width; ++i) apply(i / width, i % width);
   };
-  return stand_in::launch("columns", stream, work, stand_in::words_of(partial, term, finish, apply));
 }
 
-template <int N, class Finish>
-cudaError_t launch_finish(cudaStream_t stream, int columns, int chunks, const Sums<N>* partial, const Finish& finish) {
-  const auto work = [=] {
-    const std::size_t width = size_of(columns);
-    for (std::size_t c = 0; c < width; ++c)
-      finish(c, sum_on_host<N>(size_of(chunks), [&](std::size_t chunk) { return partial[chunk * width + c]; }));
-  };
-  return stand_in::launch("finish", stream, work, stand_in::words_of(partial, finish));
+template <int N, class Term, class Finish, class Apply>
+cudaError_t launch_columns(cudaStream_t stream, const ColumnShape& shape, int rows, int columns, Sums<N>* partial,
+                           ColumnBarrier* barriers, const Term& term, const Finish& finish, const Apply& apply) {
+  return stand_in::launch("columns", stream,
+                          columns_work(false, shape, rows, columns, partial, barriers, term, finish, apply),
+                          stand_in::words_of(partial, barriers, term, finish, apply));
+}
+
+template <int N, class Term, class Finish, class Apply>
+cudaError_t launch_columns_together(cudaStream_t stream, const ColumnShape& shape, int rows, int columns,
+                                    Sums<N>* partial, ColumnBarrier* barriers, const Term& term, const Finish& finish,
+                                    const Apply& apply) {
+  const stand_in::TogetherKernel kernel{
+      "columns together", columns_work(true, shape, rows, columns, partial, barriers, term, finish, apply),
+      stand_in::words_of(partial, barriers, term, finish, apply)};
+  const dim3 grid(static_cast<unsigned>(shape.column_blocks), static_cast<unsigned>(shape.chunks));
+  return cudaLaunchCooperativeKernel(&kernel, grid, dim3(kBlockColumns, kBlockRows), nullptr, 0, stream);
+}
+template <int N, class Term, class Finish, class Apply>
+cudaError_t count_together(int* blocks, const Term&, const Finish&, const Apply&) {
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, nullptr, kThreads, 0);
 }
 
 template <int N, class Term, class Apply>

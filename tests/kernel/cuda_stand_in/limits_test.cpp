@@ -35,6 +35,28 @@ TEST(Algorithms, OfDenseLayersWithoutEpiloguesAreFollowedByAKernel) {
   for (std::size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5);
 }
 
+struct StepOfNorms {
+  std::vector<double> losses;
+  std::size_t together, nodes;
+};
+
+/// Steps of a model whose batch norms have several chunks of rows.
+StepOfNorms steps_of_norms(bool runs_together) {
+  const Session session({.runs_together = runs_together});
+  const Steps dcgan{"dcgan-28", AdversarialLoss::non_saturating};
+  const Course course = run(*open({.precision = Precision::fp32}), dcgan, 3);
+  return {course.losses, launches_together(), graph_nodes()};
+}
+
+TEST(BatchNorm, IsOneLaunchWhereBlocksCanWaitForEachOtherAndTwoElsewhere) {
+  const StepOfNorms one = steps_of_norms(true), two = steps_of_norms(false);
+  EXPECT_GT(one.together, 0U);
+  EXPECT_EQ(two.together, 0U);
+  // Two steps were launched: one call by call, one captured.
+  EXPECT_EQ(two.nodes, one.nodes + one.together / 2);
+  for (std::size_t i = 0; i < one.losses.size(); ++i) EXPECT_NEAR(two.losses[i], one.losses[i], 1e-4);
+}
+
 TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
   const Session session;
   TrainOptions options;

@@ -68,6 +68,7 @@ void break_network() {
 int calls(int device) { return machine().calls[static_cast<std::size_t>(device)]; }
 std::string failed_call() { return machine().failed_call; }
 std::size_t launches() { return machine().launches; }
+std::size_t launches_together() { return machine().launches_together; }
 std::size_t graph_nodes() { return machine().graph_nodes; }
 
 Machine::~Machine() {

@@ -135,7 +135,7 @@ class Machine {
   std::map<const void*, Handle> handles;
   std::map<std::uintptr_t, Block> blocks;  ///< by the address of the first byte
   std::size_t slots = 0;                   ///< of 4 GiB of addresses that blocks have taken
-  std::size_t launches = 0, graph_nodes = 0;
+  std::size_t launches = 0, launches_together = 0, graph_nodes = 0;
   bool network_is_broken = false;
   std::uint64_t progress_seen = 0;  ///< by is_stuck()
   std::chrono::steady_clock::time_point since = {};
@@ -146,6 +146,8 @@ class Machine {
 Machine& machine();
 std::mutex& machine_mutex();
 std::condition_variable& machine_changed();
+/// Of each GPU, and the blocks of a cooperative launch that each of them holds.
+inline constexpr int kMultiprocessors = 16, kBlocksTogether = 4;
 /// This thread's state, as in CUDA's runtime.
 int& current_device();
 cudaError_t& last_error();

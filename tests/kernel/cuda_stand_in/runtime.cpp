@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "host_launches.hpp"
 #include "machine.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -161,11 +162,12 @@ cudaError_t cudaSetDevice(int device) {
   return runtime_call("cudaSetDevice", [](Machine&, auto&) { return cudaSuccess; });
 }
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* to, int) {
-  return runtime_call("cudaGetDeviceProperties", [&](Machine&, auto&) {
+  return runtime_call("cudaGetDeviceProperties", [&](Machine& here, auto&) {
     *to = {};
     std::strcpy(to->name, "stand-in");
     to->major = 9;
-    to->multiProcessorCount = 16;
+    to->multiProcessorCount = kMultiprocessors;
+    to->cooperativeLaunch = here.settings.runs_together ? 1 : 0;
     return cudaSuccess;
   });
 }
@@ -174,6 +176,26 @@ cudaError_t cudaDeviceGetPCIBusId(char* to, int length, int) {
     std::strncpy(to, "0000:00:00.0", static_cast<std::size_t>(length) - 1);
     return cudaSuccess;
   });
+}
+
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, const void*, int threads, std::size_t shared) {
+  return runtime_call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&](Machine&, auto&) {
+    if (threads < 1 || threads > 1024 || shared > 0) return cudaErrorInvalidValue;
+    *blocks = kBlocksTogether;
+    return cudaSuccess;
+  });
+}
+cudaError_t cudaLaunchCooperativeKernel(const void* function, dim3 grid, dim3 block, void**, std::size_t,
+                                        cudaStream_t on) {
+  const auto& kernel = *static_cast<const TogetherKernel*>(function);
+  const cudaError_t status = runtime_call("cudaLaunchCooperativeKernel", [&](Machine& here, auto&) {
+    if (!here.settings.runs_together) return cudaErrorNotSupported;
+    if (grid.x * grid.y * grid.z > kMultiprocessors * kBlocksTogether || block.x * block.y * block.z > 1024)
+      return cudaErrorCooperativeLaunchTooLarge;
+    ++here.launches_together;
+    return cudaSuccess;
+  });
+  return status == cudaSuccess ? launch(kernel.name, on, kernel.work, kernel.words) : status;
 }
 
 cudaError_t cudaMalloc(void** to, std::size_t bytes) { return allocate("cudaMalloc", to, bytes, false); }
