@@ -3,7 +3,7 @@
 
   bench/gpu_budget.py [--program build/release/bin/ganymede] [--gpu H200] [--batch 128] [--bandwidth 4.3e12] [--peak 990e12]
 
-Launches, bytes and FLOPs are those of the list of kernels (`ganymede kernels`), in which bf16 has its conversions. The
+Launches, bytes and FLOPs are those of the list of kernels (`ganymede kernels`); in bf16 activations take two bytes. The
 first measurement on such a GPU is held to these times: bytes at the bandwidth that copies reach, and FLOPs at the peak of
 the tensor cores (in fp32 a fifteenth of it, as on Hopper).
 """

@@ -353,8 +353,8 @@ void declare_train(CLI::App& command, Shared& shared) {
   command
       .add_option(
           "--activations", options.activations,
-          "how activations are kept for the backward pass: none (as they are, fp32), fp16, bf16 or int8; all but "
-          "none change the losses")
+          "how activations are kept for the backward pass: none (as they are), fp16, bf16 or int8; all but none "
+          "change the losses")
       ->check(suggest("none fp16 bf16 int8"))
       ->capture_default_str();
   command

@@ -35,7 +35,7 @@ void decode_bytes(const std::uint8_t* from, std::span<float> to) {
 
 }  // namespace
 
-std::size_t compressed_bytes(Compression compression, std::size_t count) {
+std::size_t compressed_bytes(Compression compression, std::size_t count, ElementType stored) {
   switch (compression) {
     case Compression::fp16:
     case Compression::bf16:
@@ -45,7 +45,7 @@ std::size_t compressed_bytes(Compression compression, std::size_t count) {
     case Compression::none:
       break;
   }
-  return count * sizeof(float);
+  return count * bytes_of(stored);
 }
 
 void compress(Compression compression, std::span<const float> from, std::uint8_t* to) {

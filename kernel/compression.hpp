@@ -6,6 +6,8 @@
 #include <span>
 #include <string_view>
 
+#include "kernel/tensor.hpp"
+
 namespace ganymede::kernel {
 
 enum class Compression {
@@ -17,8 +19,8 @@ enum class Compression {
 };
 inline constexpr std::string_view kCompressionNames[] = {"none", "fp16", "bf16", "int8"};
 
-/// Size of `count` compressed floats.
-std::size_t compressed_bytes(Compression compression, std::size_t count);
+/// Size of `count` compressed numbers; `stored`: their type, which Compression::none keeps.
+std::size_t compressed_bytes(Compression compression, std::size_t count, ElementType stored = ElementType::fp32);
 /// Compresses into compressed_bytes(compression, from.size()) bytes at `to`.
 void compress(Compression compression, std::span<const float> from, std::uint8_t* to);
 /// The reverse; reads compressed_bytes(compression, to.size()) bytes.

@@ -1,21 +1,12 @@
 #pragma once
 // Conversion of floats to 16 and 8 bits and back, for host and device. See Compression for the formats.
 
-#include "kernel/device_code.hpp"
+#include "kernel/bf16.hpp"
 
 namespace ganymede::kernel {
 
 /// Numbers that share one scale in the int8 format. A block is 4 bytes of scale, then one byte for each number.
 inline constexpr std::size_t kInt8Block = 256;
-
-/// Rounds to the nearest bf16 number, and ties to even. NaN stays NaN.
-GANYMEDE_DEVICE inline std::uint16_t to_bf16(float value) {
-  const std::uint32_t bits = bits_of(value);
-  if (value != value) return 0x7fc0;
-  return static_cast<std::uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-}
-
-GANYMEDE_DEVICE inline float from_bf16(std::uint16_t half) { return float_of(std::uint32_t{half} << 16); }
 
 /// Rounds to the nearest fp16 number, and ties to even. Magnitudes above 65504 become 65504; NaN stays NaN.
 GANYMEDE_DEVICE inline std::uint16_t to_fp16(float value) {
@@ -35,8 +26,9 @@ GANYMEDE_DEVICE inline float from_fp16(std::uint16_t half) {
   return float_of(sign | ((rest << 13) + (std::uint32_t{112} << 23)));
 }
 
-/// Writes block number `block` of the compressed form of `count` numbers.
-GANYMEDE_DEVICE inline void pack_bytes(std::uint8_t* to, const float* from, std::size_t count, std::size_t block) {
+/// Writes block number `block` of the compressed form of `count` numbers; E is float or Bf16.
+template <class E>
+GANYMEDE_DEVICE void pack_bytes(std::uint8_t* to, const E* from, std::size_t count, std::size_t block) {
   const std::size_t first = block * kInt8Block, left = count - first;
   const std::size_t many = left < kInt8Block ? left : kInt8Block;
   float largest = 0;

@@ -30,8 +30,8 @@ void describe_network(Description& out, const Network& network) {
 std::vector<std::pair<std::string, double>> memory_in_use(Gan& gan, const TensorOps& ops, int batch,
                                                           const GanOptions& options,
                                                           const std::map<std::string, double>& kinds) {
-  const auto activations = [batch](Network& network) {
-    return static_cast<double>(network.planned_activation_bytes(batch));
+  const auto activations = [&](Network& network) {
+    return static_cast<double>(network.planned_activation_bytes(ops, batch));
   };
   const auto workspace = [&](const Network& network) {
     return static_cast<double>(network.workspace_bytes(ops, batch));

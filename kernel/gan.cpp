@@ -17,7 +17,7 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
   gan.real = arena.tensor(pixels, batch);
   gan.latent = arena.tensor(gan.generator.inputs(), batch);
   gan.d_logits = arena.tensor(1, batch);
-  gan.losses = arena.tensor(kLossSlots, 1).data;
+  gan.losses = arena.floats(kLossSlots);
   if (gan.fading) {
     gan.coarse = arena.tensor(gan.image.halves(gan.image.channels).coarse_features(), batch);
     gan.blurred = arena.tensor(pixels, batch);
@@ -31,7 +31,8 @@ void plan_small(Gan& gan, Arena& arena, int batch, GanOptions options) {
 void Gan::prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions options) {
   RandomStream for_generator(seed, "kernel/initial/generator"), for_discriminator(seed, "kernel/initial/discriminator");
   set_storage(*this, options);
-  const SharedSizes sizes = generator.shared_sizes(batch_size).max_with(discriminator.shared_sizes(batch_size));
+  const SharedSizes sizes =
+      generator.shared_sizes(ops, batch_size).max_with(discriminator.shared_sizes(ops, batch_size));
   shared = ops.allocate(sizes.total());
   const SharedMemory memory(sizes, shared);
   generator.prepare(ops, batch_size, for_generator, memory);
@@ -41,10 +42,10 @@ void Gan::prepare(TensorOps& ops, int batch_size, std::uint64_t seed, GanOptions
     ops.copy(average.floats(), generator.parameter_data(), generator.parameter_floats());
   }
 
-  Arena only_counts;
+  Arena only_counts(ops.element_type());
   plan_small(*this, only_counts, batch_size, options);
   small = ops.allocate(only_counts.used());
-  Arena arena(small);
+  Arena arena(small, ops.element_type());
   plan_small(*this, arena, batch_size, options);
   batch = batch_size;
   // TensorOps::load_images uses the workspace.
@@ -57,17 +58,19 @@ std::map<std::string, double> Gan::planned_memory_bytes(const TensorOps& ops, in
   const std::size_t workspace =
       std::max({generator.workspace_bytes(ops, batch_size), discriminator.workspace_bytes(ops, batch_size),
                 ops.dense_workspace_bytes(image.pixels(), 1, batch_size)});
-  Arena data;
+  Arena data(ops.element_type());
   plan_small(*this, data, batch_size, options);
   std::map<std::string, double> bytes{
-      {"parameters", parameters},
+      {"parameters", static_cast<double>(ops.parameter_bytes(generator.parameter_floats()) +
+                                         ops.parameter_bytes(discriminator.parameter_floats()))},
       {"gradients", parameters},
       {"optimizer", 2 * parameters},
       {"statistics", static_cast<double>(generator.statistic_bytes() + discriminator.statistic_bytes())},
-      {"activations", static_cast<double>(generator.planned_activation_bytes(batch_size) +
-                                          discriminator.planned_activation_bytes(batch_size))},
-      {"shared", static_cast<double>(
-                     generator.shared_sizes(batch_size).max_with(discriminator.shared_sizes(batch_size)).total())},
+      {"activations", static_cast<double>(generator.planned_activation_bytes(ops, batch_size) +
+                                          discriminator.planned_activation_bytes(ops, batch_size))},
+      {"shared",
+       static_cast<double>(
+           generator.shared_sizes(ops, batch_size).max_with(discriminator.shared_sizes(ops, batch_size)).total())},
       {"workspace", static_cast<double>(workspace)},
       {"data", static_cast<double>(data.used())}};
   if (options.average) bytes["average"] = static_cast<double>(generator.parameter_bytes());

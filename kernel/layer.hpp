@@ -36,9 +36,9 @@ struct GradientRequest {
   bool input = true;        ///< that of the layer's input
 };
 
-/// Memory into which a layer may write the adjoints of its input, each of inputs() x batch floats.
+/// Memory into which a layer may write the adjoints of its input, each of inputs() x batch elements.
 struct AdjointScratch {
-  float *value, *tangent;
+  void *value, *tangent;
 };
 
 /// For each pair of buffers, the one that `d` does not use.
@@ -91,7 +91,7 @@ class Layer {
   virtual Tensor infer(TensorOps& ops, Tensor x) = 0;
   /// Returns the derivative of the loss with respect to x, given that with respect to y. Writes it over dy or, if the
   /// shape changes, into `scratch`. Without request.input the values of the result are undefined.
-  virtual Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) = 0;
+  virtual Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) = 0;
 
   // The gradient penalty is the gradient of a gradient (see gan_step.cpp). The layers of discriminators implement the
   // functions below for it; in other layers tangent() and tangent_backward() fail an assertion.

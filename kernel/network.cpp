@@ -71,32 +71,32 @@ SharedSizes SharedSizes::max_with(const SharedSizes& other) const {
 }
 
 SharedMemory::SharedMemory(const SharedSizes& sizes, const Buffer& block) {
-  Arena arena(block);
-  for (float*& piece : gradient) piece = reinterpret_cast<float*>(arena.bytes(sizes.gradient));
-  for (float*& piece : gradient_dot) piece = reinterpret_cast<float*>(arena.bytes(sizes.gradient_dot));
+  Arena arena(block, ElementType::fp32);  // only bytes are taken
+  for (void*& piece : gradient) piece = arena.bytes(sizes.gradient);
+  for (void*& piece : gradient_dot) piece = arena.bytes(sizes.gradient_dot);
   for (const std::size_t i : {0, 1}) region[i] = arena.bytes(sizes.region[i]);
 }
 
-SharedSizes Network::shared_sizes(int batch) {
+SharedSizes Network::shared_sizes(const TensorOps& ops, int batch) {
   int widest = 0;
   for (const auto& layer : layers_) widest = std::max({widest, layer->inputs(), layer->outputs()});
-  Arena counts;
+  Arena counts(ops.element_type());
   counts.tensor(widest, batch);
   SharedSizes sizes{counts.used(), keeps_tangents_ ? counts.used() : 0, {0, 0}};
   if (storage_.is_plain()) return sizes;
   std::size_t number = 0;
   for (Segment& segment : make_segments()) {
-    Arena persistent;
+    Arena persistent(ops.element_type());
     plan_segment(segment, persistent.over(nullptr), batch);
     std::size_t& region = sizes.region[number++ % 2];
-    region = std::max(region, segment.floats * sizeof(float));
+    region = std::max(region, segment.elements * bytes_of(ops.element_type()));
   }
   return sizes;
 }
 
-std::size_t Network::planned_activation_bytes(int batch) {
+std::size_t Network::planned_activation_bytes(const TensorOps& ops, int batch) {
   assert(!parameter_memory_.memory);
-  Arena only_counts;
+  Arena only_counts(ops.element_type());
   plan(only_counts, batch, {});
   return only_counts.used();
 }
@@ -147,7 +147,7 @@ std::vector<Network::Segment> Network::make_segments() const {
 void Network::plan_segment(Segment& segment, Arena memory, int batch) {
   segment.input = memory.tensor(layers_[segment.first]->inputs(), batch);
   for (std::size_t i = segment.first; i < segment.end; ++i) layers_[i]->plan(memory, batch);
-  segment.floats = memory.used() / sizeof(float);
+  segment.elements = memory.used() / bytes_of(memory.element_type());
 }
 
 // Segments use two blocks of memory alternately, so that each segment reads the output of the one before from the other
@@ -160,16 +160,17 @@ void Network::plan_segments(Arena& arena, int batch, const SharedMemory& shared)
     Segment& segment = segments_[s];
     plan_segment(segment, arena.over(shared.region[s % 2]), batch);
     if (s + 2 >= segments_.size() && !memory_is_reused_) continue;
-    const std::size_t floats = storage_.recompute ? segment.input.size() : segment.floats;
-    segment.kept = reinterpret_cast<std::uint8_t*>(arena.bytes(compressed_bytes(storage_.compression, floats)));
+    const std::size_t count = storage_.recompute ? segment.input.size() : segment.elements;
+    segment.kept = reinterpret_cast<std::uint8_t*>(
+        arena.bytes(compressed_bytes(storage_.compression, count, arena.element_type())));
   }
   if (memory_is_reused_) output_ = arena.tensor(outputs(), batch);
 }
 
 void Network::restore(TensorOps& ops, Segment& segment) {
   if (segment.kept == nullptr) return;
-  float* memory = segment.input.data;  // the beginning of the segment's memory
-  if (!storage_.recompute) return ops.unpack(storage_.compression, memory, segment.kept, segment.floats);
+  void* memory = segment.input.data;  // the beginning of the segment's memory
+  if (!storage_.recompute) return ops.unpack(storage_.compression, memory, segment.kept, segment.elements);
   ops.unpack(storage_.compression, memory, segment.kept, segment.input.size());
   RandomStream noise(0, "kernel/again");
   noise.restore(segment.noise);
@@ -187,20 +188,20 @@ double Network::recomputed_flops_per_image() const {
 }
 
 void Network::prepare(TensorOps& ops, int batch, RandomStream& initial) {
-  const SharedSizes sizes = shared_sizes(batch);
+  const SharedSizes sizes = shared_sizes(ops, batch);
   own_shared_ = ops.allocate(sizes.total());
   prepare(ops, batch, initial, SharedMemory(sizes, own_shared_));
 }
 
 void Network::prepare(TensorOps& ops, int batch, RandomStream& initial, const SharedMemory& shared) {
-  activation_memory_ = ops.allocate(planned_activation_bytes(batch));
-  parameter_memory_ = ops.allocate(parameter_bytes());
+  activation_memory_ = ops.allocate(planned_activation_bytes(ops, batch));
+  parameter_memory_ = ops.allocate_parameters(parameter_floats_);
   gradient_memory_ = ops.allocate(parameter_bytes());
   moment_memory_ = ops.allocate(2 * parameter_bytes());
   statistic_memory_ = ops.allocate(statistic_bytes());
   ops.reserve_workspace(workspace_bytes(ops, batch));
 
-  Arena arena(activation_memory_);
+  Arena arena(activation_memory_, ops.element_type());
   plan(arena, batch, shared);
   std::size_t parameter = 0, statistic = 0;
   for (const auto& layer : layers_) {
@@ -245,15 +246,15 @@ Tensor Network::forward(TensorOps& ops, Tensor x, RandomStream& noise) {
   }
   for (Segment& segment : segments_) {
     segment.noise = noise.state();
-    ops.copy(segment.input.data, x.data, x.size());
+    ops.copy(segment.input, x);
     x = segment.input;
     if (storage_.recompute && segment.kept != nullptr) ops.pack(storage_.compression, segment.kept, x.data, x.size());
     for (std::size_t i = segment.first; i < segment.end; ++i) x = layers_[i]->forward(ops, x, noise);
     if (!storage_.recompute && segment.kept != nullptr)
-      ops.pack(storage_.compression, segment.kept, segment.input.data, segment.floats);
+      ops.pack(storage_.compression, segment.kept, segment.input.data, segment.elements);
   }
   if (!memory_is_reused_) return x;
-  ops.copy(output_.data, x.data, x.size());
+  ops.copy(output_, x);
   return output_;
 }
 

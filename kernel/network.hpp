@@ -43,7 +43,7 @@ struct SharedSizes {
 };
 /// The memory itself; see SharedSizes.
 struct SharedMemory {
-  float *gradient[2] = {nullptr, nullptr}, *gradient_dot[2] = {nullptr, nullptr};
+  void *gradient[2] = {nullptr, nullptr}, *gradient_dot[2] = {nullptr, nullptr};
   std::byte* region[2] = {nullptr, nullptr};
 
   SharedMemory() = default;
@@ -91,9 +91,9 @@ class Network {
   double recomputed_flops_per_image() const;
   /// Sizes of the shared memory that the network uses for batches of `batch` images. This function and
   /// planned_activation_bytes() must be called before prepare(), because planning moves the layers' tensors.
-  SharedSizes shared_sizes(int batch);
+  SharedSizes shared_sizes(const TensorOps& ops, int batch);
   /// Bytes that prepare(batch) will allocate for the network's own activations.
-  std::size_t planned_activation_bytes(int batch);
+  std::size_t planned_activation_bytes(const TensorOps& ops, int batch);
   /// Bytes that prepare() allocated for the activations.
   std::size_t activation_bytes() const { return activation_memory_.bytes(); }
   /// Bytes of scratch memory that the largest layer needs; all layers share it.
@@ -135,7 +135,7 @@ class Network {
   struct Segment {
     std::size_t first, end;     ///< range of layers
     Tensor input;               ///< a copy; the segment's memory begins with it
-    std::size_t floats;         ///< number of floats in the segment's memory
+    std::size_t elements;       ///< number of elements in the segment's memory
     std::uint8_t* kept;         ///< copy of the content while others use the memory; null: no others use it
     RandomStream::State noise;  ///< state before the segment's forward pass, to draw the same noise again
   };
@@ -169,7 +169,7 @@ Tensor Network::backward(TensorOps& ops, Tensor dy, const GradientRequest& reque
   std::size_t segment = segments_.size();
   for (std::size_t i = layers_.size(); i-- > 0;) {
     if (segment > 0 && i + 1 == segments_[segment - 1].end) restore(ops, segments_[--segment]);
-    float* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
+    void* scratch = gradient_[dy.data == gradient_[0].data ? 1 : 0].data;
     ops.begin_layer(layers_[i]->name());
     dy = layers_[i]->backward(ops, dy, scratch, {request.weights, request.accumulate, request.input || i > 0});
     ops.begin_layer("");

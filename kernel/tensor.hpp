@@ -1,7 +1,8 @@
 #pragma once
 // Tensors are views; buffers own device memory. Every activation is [features x batch]; the features of an image are
-// [channels x frames x height x width]. The backend decides the order in memory (see MemoryLayout). Weights have
-// PyTorch's shapes: [outputs x inputs] as in nn.Linear, [outputs x inputs x height x width] as in nn.Conv2d.
+// [channels x frames x height x width]. The backend decides the order in memory (see MemoryLayout) and the type of the
+// elements. Weights have PyTorch's shapes: [outputs x inputs] as in nn.Linear, [outputs x inputs x height x width] as
+// in nn.Conv2d. They are arrays of floats, and so are gradients of weights and statistics.
 
 #include <algorithm>
 #include <cstddef>
@@ -10,13 +11,19 @@
 
 namespace ganymede::kernel {
 
-/// A view of floats in device memory, [features x batch].
+/// The type in which a backend stores the elements of all tensors, that is activations and their gradients.
+enum class ElementType { fp32, bf16 };
+constexpr std::size_t bytes_of(ElementType type) { return type == ElementType::bf16 ? 2 : 4; }
+
+/// A view of elements in device memory, [features x batch]; their type is TensorOps::element_type().
 struct Tensor {
-  float* data = nullptr;
+  void* data = nullptr;
   int features = 0;
   int batch = 0;
 
   std::size_t size() const { return static_cast<std::size_t>(features) * static_cast<std::size_t>(batch); }
+  /// The elements of a backend that stores fp32.
+  float* floats() const { return static_cast<float*>(data); }
 };
 
 /// A view of bytes in device memory, [features x batch]: 1 for each unit that dropout keeps, 0 for each that it drops.
@@ -39,6 +46,7 @@ struct BufferRelease {
   void (*release)(void* data, std::size_t bytes) = nullptr;
   std::size_t bytes = 0;
   std::shared_ptr<MemoryCount> count = {};  ///< includes these bytes until they are released; null: not counted
+  std::shared_ptr<void> also = {};          ///< is released with the memory
   void operator()(void* data) const {
     release(data, bytes);
     if (count) count->now -= bytes;

@@ -33,7 +33,7 @@ class Leaky final : public InPlace {
     ops.activate(x, leaky_relu(slope_));
     return x;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest&) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest&) override {
     ops.activate_backward(dy, y_, leaky_relu(slope_));
     return dy;
   }
@@ -68,7 +68,7 @@ class BiasLeaky final : public InPlace {
     ops.bias_leaky_forward(x, bias_, channels_, factor_, slope_);
     return x;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest& request) override {
     // The operation reads only the signs of y. A pixel norm may have overwritten y in place, but leaves the signs.
     ops.bias_leaky_backward(dy, y_, request.weights ? d_bias_ : nullptr, channels_, factor_, slope_,
                             request.accumulate);
@@ -101,7 +101,7 @@ class Smooth final : public InPlace {
     ops.activate(x, activation_);
     return x;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest&) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest&) override {
     ops.activate_backward(dy, y_, activation_);
     return dy;
   }

@@ -31,7 +31,7 @@ class BatchNormLeaky final : public Layer {
 
   void plan(Arena& arena, int batch) override {
     y_ = arena.tensor(inputs(), batch);
-    saved_ = arena.persistent_tensor(2 * shape_.channels, 1);
+    saved_ = arena.floats(2 * static_cast<std::size_t>(shape_.channels));
   }
   void bind(float* parameters, float* gradients, float* statistics) override {
     const std::size_t next = padded(static_cast<std::size_t>(shape_.channels));
@@ -39,8 +39,8 @@ class BatchNormLeaky final : public Layer {
                .shift = parameters + next,
                .running_mean = statistics,
                .running_variance = statistics + next,
-               .mean = saved_.data,
-               .inverse_deviation = saved_.data + shape_.channels,
+               .mean = saved_,
+               .inverse_deviation = saved_ + shape_.channels,
                .momentum = kMomentum,
                .epsilon = kEpsilon,
                .slope = slope_};
@@ -64,7 +64,7 @@ class BatchNormLeaky final : public Layer {
     ops.batch_norm_leaky_inference(by_channel(y_), by_channel(x), normal_);
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest& request) override {
     ops.batch_norm_leaky_backward(by_channel(dy), by_channel(x_), normal_, request.weights ? d_scale_ : nullptr,
                                   request.weights ? d_shift_ : nullptr, request.accumulate);
     return dy;
@@ -97,7 +97,8 @@ class BatchNormLeaky final : public Layer {
   float slope_;
   BatchNormParameters normal_{};
   float *d_scale_ = nullptr, *d_shift_ = nullptr;
-  Tensor x_, y_, saved_, x_dot_, y_dot_, d_value_;
+  float* saved_ = nullptr;  // [2 x channels]: the batch's means and inverse deviations
+  Tensor x_, y_, x_dot_, y_dot_, d_value_;
 };
 
 }  // namespace

@@ -63,7 +63,7 @@ class Convolution final : public Convolving {
     ops.convolve(y_, x, shape_, weight_);
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     if (request.weights) ops.convolve_backward_weights(d_weight_, dy, x_, shape_, request.accumulate);
     const Tensor dx{scratch, inputs(), dy.batch};
     if (request.input) ops.convolve_backward_data(dx, dy, shape_, weight_);
@@ -101,7 +101,7 @@ class TransposedConvolution final : public Convolving {
     ops.convolve_backward_data(y_, x, shape_, weight_);
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     if (request.weights) ops.convolve_backward_weights(d_weight_, x_, dy, shape_, request.accumulate);
     const Tensor dx{scratch, inputs(), dy.batch};
     if (request.input) ops.convolve(dx, dy, shape_, weight_);

@@ -47,7 +47,7 @@ class Dense final : public Layer {
     return y_;
   }
 
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     if (request.weights) ops.dense_backward_weights(d_weight_, d_bias_, dy, x_, request.accumulate);
     const Tensor dx{scratch, inputs_, dy.batch};
     if (request.input) ops.dense_backward_data(dx, dy, weight_);

@@ -18,20 +18,23 @@ class PixelNorm final : public Layer {
   int inputs() const override { return channels_ * positions_; }
   int outputs() const override { return inputs(); }
   bool is_in_place() const override { return true; }
-  void plan(Arena& arena, int batch) override { scale_ = arena.tensor(positions_, batch); }
+  void plan(Arena& arena, int batch) override {
+    scale_ = arena.floats(static_cast<std::size_t>(positions_) * static_cast<std::size_t>(batch));
+  }
   Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
   Tensor infer(TensorOps& ops, Tensor x) override {
     ops.pixel_norm_forward(x, scale_, channels_);
     return x;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest& request) override {
     if (request.input) ops.pixel_norm_backward(dy, y_, scale_, channels_);
     return dy;
   }
 
  private:
   int channels_, positions_;
-  Tensor y_, scale_;
+  Tensor y_;
+  float* scale_ = nullptr;  // [positions x batch]
 };
 
 /// Downsampling: each coarse pixel is the mean of a block. Upsampling: all pixels of a block repeat the coarse pixel.
@@ -54,7 +57,7 @@ class Resampling final : public Layer {
       ops.pool(y_, x, shape_, 1.0F / static_cast<float>(shape_.elements()));
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     const Tensor dx{scratch, inputs(), dy.batch};
     if (!request.input) return dx;
     if (up_)
@@ -101,7 +104,7 @@ class MinibatchStddev final : public Layer {
     ops.minibatch_stddev_forward(y_, x, positions_);
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     const Tensor dx{scratch, inputs(), dy.batch};
     if (request.input) ops.minibatch_stddev_backward(dx, dy, x_, positions_);
     return dx;
@@ -199,13 +202,13 @@ class Faded final : public Layer {
     };
     return mix(ops, y_, through(main_), through(skip_));
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     const Tensor skip = back(ops, skip_, dy, 1 - *share_, request);
-    if (request.input) ops.copy(d_skip_.data, skip.data, d_skip_.size());
+    if (request.input) ops.copy(d_skip_, skip);
     const Tensor main = back(ops, main_, dy, *share_, request);
     const Tensor dx{scratch, inputs(), dy.batch};
     if (request.input) {
-      ops.copy(dx.data, main.data, dx.size());
+      ops.copy(dx, main);
       ops.combine(dx, 1, d_skip_, 1);
     }
     return dx;
@@ -232,14 +235,14 @@ class Faded final : public Layer {
   Adjoints tangent_backward(TensorOps& ops, Adjoints dy, AdjointScratch scratch, bool needs_input) override {
     const Adjoints skip = back(ops, skip_, dy, 1 - *share_, needs_input);
     const bool curved = needs_input && skip.value.data != nullptr;
-    if (curved) ops.copy(d_skip_.data, skip.value.data, d_skip_.size());
-    if (needs_input) ops.copy(d_skip_dot_.data, skip.tangent.data, d_skip_dot_.size());
+    if (curved) ops.copy(d_skip_, skip.value);
+    if (needs_input) ops.copy(d_skip_dot_, skip.tangent);
     const Adjoints main = back(ops, main_, dy, *share_, needs_input);
     const int batch = dy.tangent.batch;
     const Adjoints dx{{scratch.value, inputs(), batch}, {scratch.tangent, inputs(), batch}};
     if (!needs_input) return dx;
     const auto add = [&](Tensor to, Tensor a, Tensor b) {
-      ops.copy(to.data, a.data, to.size());
+      ops.copy(to, a);
       ops.combine(to, 1, b, 1);
     };
     add(dx.tangent, main.tangent, d_skip_dot_);
@@ -277,7 +280,7 @@ class Faded final : public Layer {
     Tensor d{gradient_[0].data, dy.features, dy.batch};
     ops.combine(d, share, dy, 0);
     for (std::size_t i = layers.size(); i-- > 0;) {
-      float* other = gradient_[d.data == gradient_[0].data ? 1 : 0].data;
+      void* other = gradient_[d.data == gradient_[0].data ? 1 : 0].data;
       d = layers[i]->backward(ops, d, other, {request.weights, request.accumulate, request.input || i > 0});
     }
     return d;

@@ -32,7 +32,7 @@ class LeakyDropout : public Layer {
     ops.leaky_dropout_forward(x, mask_, inference(), unused);
     return x;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float*, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest& request) override {
     ops.leaky_dropout_backward(dy, y_, mask_, training_, request.weights ? d_bias_ : nullptr, request.accumulate);
     return dy;
   }
@@ -100,7 +100,7 @@ class DroppedLogit final : public LeakyDropout {
     ops.logit_forward(y_, x, mask(), inference(), dense_, unused);
     return y_;
   }
-  Tensor backward(TensorOps& ops, Tensor dy, float* scratch, const GradientRequest& request) override {
+  Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
     const Tensor dx{scratch, features(), dy.batch};
     ops.logit_backward(dx, dy, x_, mask(), training(), dense_.weight, request.weights ? gradients_ : LogitGradients{},
                        request.accumulate);

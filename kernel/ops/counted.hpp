@@ -14,7 +14,7 @@ namespace ganymede::kernel {
 
 inline constexpr double kFloat = sizeof(float);
 
-inline double elements(Tensor x) { return static_cast<double>(x.size()); }
+inline double count_of(Tensor x) { return static_cast<double>(x.size()); }
 
 using KernelKind = traces::TraceKernel::Kind;
 using GrowsBy = traces::TraceKernel::Growth;
@@ -32,7 +32,7 @@ inline bool reduces(std::string_view op) {
          op == "sum" || op == "gradient_penalty";
 }
 
-/// Rounds down to quarters: a mask has a quarter of the bytes of a tensor of floats.
+/// Rounds down to quarters: a mask has a quarter of the bytes of a tensor of floats, and half of those of one of bf16.
 inline double quarters(double share) { return std::floor(4 * share + 1e-9) / 4; }
 
 /// Counts the cost of one operation from construction to destruction, lists its kernels, and measures its time if that
@@ -60,15 +60,8 @@ class TensorOps::Counted {
     kernel.transposed_a = product.transposed_a, kernel.transposed_b = product.transposed_b;
   }
   /// An operation over `count` parameters, which are as many for any batch; `read` and `written` for each of them.
-  Counted(TensorOps& ops, const char* op, std::size_t count, double read, double written)
-      : Counted(ops, {.bytes_read = kFloat * read * static_cast<double>(count),
-                      .bytes_written = kFloat * written * static_cast<double>(count)}) {
-    if (ops.launches_ == nullptr) return;
-    traces::TraceKernel& kernel = add(KernelKind::elementwise);
-    kernel.op = op;
-    kernel.grows = GrowsBy::none;
-    kernel.cols = static_cast<std::int64_t>(count);
-    kernel.reads = read, kernel.writes = written;
+  Counted(TensorOps& ops, const char* op, std::size_t count, double read, double written) : Counted(ops, {}) {
+    also_parameters(op, count, read, written);
   }
   ~Counted() {
     const std::int64_t launched = ops_.launched() - launched_;
@@ -87,6 +80,18 @@ class TensorOps::Counted {
   void also(const char* op, Tensor over, double read, double written) {
     ops_.work_ += {.bytes_read = kFloat * read, .bytes_written = kFloat * written};
     if (ops_.launches_ != nullptr) add_moving(op, over, read, written);
+  }
+  /// Adds a kernel of the operation that goes over `count` parameters.
+  void also_parameters(const char* op, std::size_t count, double read, double written) {
+    const auto many = static_cast<double>(count);
+    ops_.work_ += {.bytes_read = kFloat * read * many, .bytes_written = kFloat * written * many};
+    if (ops_.launches_ == nullptr) return;
+    traces::TraceKernel& kernel = add(KernelKind::elementwise);
+    kernel.op = op;
+    kernel.grows = GrowsBy::none;
+    kernel.cols = static_cast<std::int64_t>(count);
+    kernel.reads = read, kernel.writes = written;
+    if (ops_.element_type_ != ElementType::fp32) kernel.precision = "fp32";  // whatever tensors are stored in
   }
 
  private:
@@ -109,8 +114,8 @@ class TensorOps::Counted {
     kernel.op = op;
     kernel.rows = std::max(1, over.batch / ops_.launches_->batch);  // some see each position as an image
     kernel.cols = over.features;
-    kernel.reads = quarters(read / elements(over));
-    kernel.writes = quarters(written / elements(over));
+    kernel.reads = quarters(read / ops_.traffic(over));
+    kernel.writes = quarters(written / ops_.traffic(over));
   }
 
   void add_further(std::int64_t launches) {

@@ -16,6 +16,9 @@ double dense_flops(Tensor out, Tensor in) { return 2.0 * out.features * in.featu
 
 double dense_parameters(Tensor out, Tensor in) { return static_cast<double>(out.features) * in.features; }
 
+/// The floats after which the copies of `floats` parameters begin: at a multiple of 64 bytes.
+std::size_t aligned_floats(std::size_t floats) { return (floats + 15) / 16 * 16; }
+
 [[maybe_unused]] bool same_shape(Tensor a, Tensor b) { return a.features == b.features && a.batch == b.batch; }
 
 /// Calls visit(index in [channels x positions x batch], index in [batch x positions x channels]).
@@ -60,12 +63,30 @@ Work operator-(Work a, const Work& b) {
   return a;
 }
 
+double TensorOps::traffic(Tensor x) const { return operands(count_of(x)); }
+
+double TensorOps::operands(double count) const {
+  return count * static_cast<double>(bytes_of(element_type_)) / static_cast<double>(sizeof(float));
+}
+
 Buffer TensorOps::allocate(std::size_t bytes) {
   Buffer buffer = do_allocate(bytes);
   if (buffer.memory) {
     buffer.memory.get_deleter().count = memory_;
     memory_->add(buffer.bytes());
   }
+  return buffer;
+}
+
+std::size_t TensorOps::parameter_bytes(std::size_t floats) const {
+  if (element_type_ == ElementType::fp32) return floats * sizeof(float);
+  return aligned_floats(floats) * sizeof(float) + floats * bytes_of(element_type_);
+}
+
+Buffer TensorOps::allocate_parameters(std::size_t floats) {
+  Buffer buffer = allocate(parameter_bytes(floats));
+  if (element_type_ != ElementType::fp32)
+    buffer.memory.get_deleter().also = copies_.add(buffer.floats(), floats, buffer.floats() + aligned_floats(floats));
   return buffer;
 }
 
@@ -79,37 +100,37 @@ void TensorOps::reserve_workspace(std::size_t bytes) {
 void TensorOps::dense_forward(Tensor y, Tensor x, DenseParameters parameters) {
   assert(y.batch == x.batch);
   const Counted counted(*this, ProductExtents{GrowsBy::m, 1, y.features, x.features, false, true}, dense_flops(y, x),
-                        dense_parameters(y, x) + y.features + elements(x), elements(y));
+                        operands(dense_parameters(y, x)) + y.features + traffic(x), traffic(y));
   do_dense_forward(y, x, parameters);
 }
 
 void TensorOps::dense_backward_data(Tensor dx, Tensor dy, const float* weight) {
   assert(dx.batch == dy.batch && dx.data != dy.data);
   const Counted counted(*this, ProductExtents{GrowsBy::m, 1, dx.features, dy.features, false, false},
-                        dense_flops(dy, dx), dense_parameters(dy, dx) + elements(dy), elements(dx));
+                        dense_flops(dy, dx), operands(dense_parameters(dy, dx)) + traffic(dy), traffic(dx));
   do_dense_backward_data(dx, dy, weight);
 }
 
 void TensorOps::dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) {
   assert(x.batch == dy.batch);
   Counted counted(*this, ProductExtents{GrowsBy::k, dy.features, x.features, 1, true, false}, dense_flops(dy, x),
-                  elements(dy) + elements(x) + (accumulate ? dense_parameters(dy, x) + dy.features : 0),
+                  traffic(dy) + traffic(x) + (accumulate ? dense_parameters(dy, x) + dy.features : 0),
                   dense_parameters(dy, x));
-  if (d_bias != nullptr) counted.also("sum", dy, elements(dy), dy.features);
+  if (d_bias != nullptr) counted.also("sum", dy, traffic(dy), dy.features);
   do_dense_backward_weights(d_weight, d_bias, dy, x, accumulate);
 }
 
 void TensorOps::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) {
   assert(y.batch == x.batch && x.features == shape.in_features() && y.features == shape.out_features());
   const Counted counted(*this, KernelKind::convolution, shape, x.batch,
-                        static_cast<double>(shape.weights()) + elements(x), elements(y));
+                        operands(static_cast<double>(shape.weights())) + traffic(x), traffic(y));
   do_convolve(y, x, shape, weight);
 }
 
 void TensorOps::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
   assert(dy.batch == dx.batch && dx.features == shape.in_features() && dy.features == shape.out_features());
   const Counted counted(*this, KernelKind::convolution_data_gradient, shape, dx.batch,
-                        static_cast<double>(shape.weights()) + elements(dy), elements(dx));
+                        operands(static_cast<double>(shape.weights())) + traffic(dy), traffic(dx));
   do_convolve_backward_data(dx, dy, shape, weight);
 }
 
@@ -117,41 +138,44 @@ void TensorOps::convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, 
                                           bool accumulate) {
   assert(dy.batch == x.batch && x.features == shape.in_features() && dy.features == shape.out_features());
   const auto weights = static_cast<double>(shape.weights());
-  const Counted counted(*this, KernelKind::convolution_weight_gradient, shape, x.batch,
-                        elements(dy) + elements(x) + (accumulate ? weights : 0), weights);
+  const bool rounds = element_type_ != ElementType::fp32;
+  Counted counted(*this, KernelKind::convolution_weight_gradient, shape, x.batch,
+                  traffic(dy) + traffic(x) + (accumulate && !rounds ? weights : 0), operands(weights));
+  // A convolution's results have the type of its operands; a further kernel adds them to the gradients, which are fp32.
+  if (rounds) counted.also_parameters("from_bf16", shape.weights(), accumulate ? 1.5 : 0.5, 1);
   do_convolve_backward_weights(d_weight, dy, x, shape, accumulate);
 }
 
 void TensorOps::batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x) && x.batch >= 2);
-  const Counted counted(*this, "batch_norm", y, elements(x) + 4.0 * x.features, elements(y) + 4.0 * x.features);
+  const Counted counted(*this, "batch_norm", y, traffic(x) + 4.0 * x.features, traffic(y) + 4.0 * x.features);
   do_batch_norm_leaky_forward(y, x, parameters);
 }
 
 void TensorOps::batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y, x));
-  const Counted counted(*this, "batch_norm_inference", y, elements(x) + 4.0 * x.features, elements(y));
+  const Counted counted(*this, "batch_norm_inference", y, traffic(x) + 4.0 * x.features, traffic(y));
   do_batch_norm_leaky_inference(y, x, parameters);
 }
 
 void TensorOps::batch_norm_leaky_backward(Tensor dy, Tensor x, const BatchNormParameters& parameters, float* d_scale,
                                           float* d_shift, bool accumulate) {
   assert(same_shape(dy, x) && (d_scale == nullptr) == (d_shift == nullptr));
-  const Counted counted(*this, "batch_norm_backward", dy, 2 * elements(x) + 4.0 * x.features,
-                        elements(dy) + 2.0 * x.features);
+  const Counted counted(*this, "batch_norm_backward", dy, 2 * traffic(x) + 4.0 * x.features,
+                        traffic(dy) + 2.0 * x.features);
   do_batch_norm_leaky_backward(dy, x, parameters, d_scale, d_shift, accumulate);
 }
 
 void TensorOps::leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random) {
   assert(same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
-  const Counted counted(*this, "leaky_dropout", x, elements(x), elements(x) + elements(x) / kFloat);
+  const Counted counted(*this, "leaky_dropout", x, traffic(x), traffic(x) + count_of(x) / kFloat);
   do_leaky_dropout_forward(x, mask, parameters, random);
 }
 
 void TensorOps::leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters, float* d_bias,
                                        bool accumulate) {
   assert(same_shape(dy, y) && same_shape(dy, mask));
-  const Counted counted(*this, "leaky_dropout_backward", dy, 2 * elements(y) + elements(y) / kFloat, elements(dy));
+  const Counted counted(*this, "leaky_dropout_backward", dy, 2 * traffic(y) + count_of(y) / kFloat, traffic(dy));
   do_leaky_dropout_backward(dy, y, mask, parameters, d_bias, accumulate);
 }
 
@@ -159,8 +183,8 @@ void TensorOps::logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParamet
                               RandomStream& random) {
   assert(y.features == 1 && y.batch == x.batch && same_shape(x, mask) && parameters.keep > 0 && parameters.keep <= 1);
   Counted counted(*this, ProductExtents{GrowsBy::m, 1, 1, x.features, false, true}, dense_flops(y, x),
-                  dense_parameters(y, x) + 1, elements(y));
-  counted.also("leaky_dropout", x, elements(x), elements(x) + elements(x) / kFloat);
+                  dense_parameters(y, x) + 1, traffic(y));
+  counted.also("leaky_dropout", x, traffic(x), traffic(x) + count_of(x) / kFloat);
   do_logit_forward(y, x, mask, parameters, dense, random);
 }
 
@@ -172,105 +196,105 @@ void TensorOps::logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyD
   Counted counted(*this, ProductExtents{GrowsBy::m, 1, (weights ? 2 : 1) * x.features, 1, false, false},
                   (weights ? 2 : 1) * dense_flops(dy, x), dense_parameters(dy, x) * (weights && accumulate ? 2 : 1),
                   weights ? dense_parameters(dy, x) : 0);
-  counted.also("leaky_dropout_backward", dx, elements(x) + elements(x) / kFloat, elements(dx));
+  counted.also("leaky_dropout_backward", dx, traffic(x) + count_of(x) / kFloat, traffic(dx));
   do_logit_backward(dx, dy, x, mask, parameters, weight, gradients, accumulate);
 }
 
 void TensorOps::activate(Tensor x, Activation activation) {
   assert(activation.slope >= 0);
-  const Counted counted(*this, "activate", x, elements(x), elements(x));
+  const Counted counted(*this, "activate", x, traffic(x), traffic(x));
   do_activate(x, activation);
 }
 
 void TensorOps::activate_backward(Tensor dy, Tensor y, Activation activation) {
   assert(same_shape(dy, y) && activation.slope >= 0);
-  const Counted counted(*this, "activate_backward", dy, 2 * elements(y), elements(dy));
+  const Counted counted(*this, "activate_backward", dy, 2 * traffic(y), traffic(dy));
   do_activate_backward(dy, y, activation);
 }
 
 void TensorOps::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) {
   assert(slope >= 0 && x.features % channels == 0);
-  const Counted counted(*this, "bias_leaky", x, elements(x) + channels, elements(x));
+  const Counted counted(*this, "bias_leaky", x, traffic(x) + channels, traffic(x));
   do_bias_leaky_forward(x, bias, channels, factor, slope);
 }
 
 void TensorOps::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                                     bool accumulate) {
   assert(same_shape(dy, y) && slope > 0 && factor > 0 && y.features % channels == 0);
-  const Counted counted(*this, "bias_leaky_backward", dy, 2 * elements(y), elements(dy) + channels);
+  const Counted counted(*this, "bias_leaky_backward", dy, 2 * traffic(y), traffic(dy) + channels);
   do_bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
 }
 
-void TensorOps::pixel_norm_forward(Tensor x, Tensor scale, int channels) {
-  assert(x.features == channels * scale.features && x.batch == scale.batch);
-  const Counted counted(*this, "pixel_norm", x, elements(x), elements(x) + elements(scale));
+void TensorOps::pixel_norm_forward(Tensor x, float* scale, int channels) {
+  assert(x.features % channels == 0);
+  const Counted counted(*this, "pixel_norm", x, traffic(x), traffic(x) + count_of(x) / channels);
   do_pixel_norm_forward(x, scale, channels);
 }
 
-void TensorOps::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) {
-  assert(same_shape(dy, y) && y.features == channels * scale.features && y.batch == scale.batch);
-  const Counted counted(*this, "pixel_norm_backward", dy, 2 * elements(y) + elements(scale), elements(dy));
+void TensorOps::pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) {
+  assert(same_shape(dy, y) && y.features % channels == 0);
+  const Counted counted(*this, "pixel_norm_backward", dy, 2 * traffic(y) + count_of(y) / channels, traffic(dy));
   do_pixel_norm_backward(dy, y, scale, channels);
 }
 
 void TensorOps::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
   assert(y.features == x.features + positions && y.batch == x.batch);
-  const Counted counted(*this, "minibatch_stddev", x, elements(x), elements(y));
+  const Counted counted(*this, "minibatch_stddev", x, traffic(x), traffic(y));
   do_minibatch_stddev_forward(y, x, positions);
 }
 
 void TensorOps::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   assert(same_shape(dx, x) && dy.features == x.features + positions && dy.batch == x.batch);
-  const Counted counted(*this, "minibatch_stddev_backward", x, elements(x) + elements(dy), elements(dx));
+  const Counted counted(*this, "minibatch_stddev_backward", x, traffic(x) + traffic(dy), traffic(dx));
   do_minibatch_stddev_backward(dx, dy, x, positions);
 }
 
 void TensorOps::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
-  const Counted counted(*this, "pool", coarse, elements(fine), elements(coarse));
+  const Counted counted(*this, "pool", coarse, traffic(fine), traffic(coarse));
   do_pool(coarse, fine, shape, factor);
 }
 
 void TensorOps::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) {
   assert(fine.features == shape.fine_features() && coarse.features == shape.coarse_features());
-  const Counted counted(*this, "upsample", fine, elements(coarse), elements(fine));
+  const Counted counted(*this, "upsample", fine, traffic(coarse), traffic(fine));
   do_upsample(fine, coarse, shape, factor);
 }
 
 void TensorOps::combine(Tensor y, float a, Tensor x, float b) {
   assert(same_shape(y, x));
-  const Counted counted(*this, "combine", y, elements(x) + (b == 0 ? 0 : elements(y)), elements(y));
+  const Counted counted(*this, "combine", y, traffic(x) + (b == 0 ? 0 : traffic(y)), traffic(y));
   do_combine(y, a, x, b);
 }
 
 void TensorOps::interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) {
   assert(same_shape(between, real) && same_shape(real, fake));
-  const Counted counted(*this, "interpolate", between, 2 * elements(real), elements(between));
+  const Counted counted(*this, "interpolate", between, 2 * traffic(real), traffic(between));
   do_interpolate(between, real, fake, random);
 }
 
 void TensorOps::gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) {
   assert(same_shape(direction, gradient));
-  const Counted counted(*this, "gradient_penalty", direction, 2 * elements(gradient), elements(direction));
+  const Counted counted(*this, "gradient_penalty", direction, 2 * traffic(gradient), traffic(direction));
   do_gradient_penalty(loss, direction, gradient, weight);
 }
 
 void TensorOps::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(x, x_dot) && y_dot.features == x.features + positions);
-  const Counted counted(*this, "minibatch_stddev_tangent", x, 2 * elements(x), elements(y_dot));
+  const Counted counted(*this, "minibatch_stddev_tangent", x, 2 * traffic(x), traffic(y_dot));
   do_minibatch_stddev_tangent(y_dot, x_dot, x, positions);
 }
 
 void TensorOps::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x, int positions) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && dy.tangent.features == x.features + positions);
-  const Counted counted(*this, "minibatch_stddev_tangent_backward", x, 2 * elements(x) + 2 * elements(dy.tangent),
-                        2 * elements(x));
+  const Counted counted(*this, "minibatch_stddev_tangent_backward", x, 2 * traffic(x) + 2 * traffic(dy.tangent),
+                        2 * traffic(x));
   do_minibatch_stddev_tangent_backward(dx, dy, x_dot, x, positions);
 }
 
 void TensorOps::batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& parameters) {
   assert(same_shape(y_dot, x) && same_shape(x_dot, x));
-  const Counted counted(*this, "batch_norm_tangent", x, 2 * elements(x) + 4.0 * x.features, elements(x));
+  const Counted counted(*this, "batch_norm_tangent", x, 2 * traffic(x) + 4.0 * x.features, traffic(x));
   do_batch_norm_leaky_tangent(y_dot, x_dot, x, parameters);
 }
 
@@ -278,33 +302,33 @@ void TensorOps::batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tens
                                                   const BatchNormParameters& parameters, float* d_scale, float* d_shift,
                                                   bool accumulate) {
   assert(same_shape(dx.value, x) && same_shape(dx.tangent, x) && same_shape(dy.tangent, x));
-  const Counted counted(*this, "batch_norm_tangent_backward", x, 4 * elements(x) + 4.0 * x.features,
-                        2 * elements(x) + 2.0 * x.features);
+  const Counted counted(*this, "batch_norm_tangent_backward", x, 4 * traffic(x) + 4.0 * x.features,
+                        2 * traffic(x) + 2.0 * x.features);
   do_batch_norm_leaky_tangent_backward(dx, dy, x_dot, x, parameters, d_scale, d_shift, accumulate);
 }
 
 void TensorOps::fill(Tensor x, float value) {
-  const Counted counted(*this, "fill", x, 0, elements(x));
+  const Counted counted(*this, "fill", x, 0, traffic(x));
   do_fill(x, value);
 }
 
 void TensorOps::adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) {
   assert(same_shape(d_logits, logits) && logits.features == 1);
-  const Counted counted(*this, "adversarial_loss", logits, elements(logits), elements(logits) + 1);
+  const Counted counted(*this, "adversarial_loss", logits, traffic(logits), traffic(logits) + 1);
   do_adversarial_loss(loss, d_logits, logits, term);
 }
 
 void TensorOps::classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                     std::span<const std::uint8_t> host_labels) {
   assert(same_shape(d_logits, logits) && host_labels.size() == static_cast<std::size_t>(logits.batch));
-  const Counted counted(*this, "classification_loss", logits, elements(logits), elements(logits) + 1);
+  const Counted counted(*this, "classification_loss", logits, traffic(logits), traffic(logits) + 1);
   do_classification_loss(loss, d_logits, logits, host_labels);
 }
 
 void TensorOps::adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                      const AdamParameters& rule, std::int64_t step) {
   assert(step >= 1);
-  const Counted counted(*this, "adam", count, 4, 3);
+  const Counted counted(*this, "adam", count, 4, copy_of(parameters) == nullptr ? 3 : 3.5);
   const auto t = static_cast<double>(step);
   do_adam(parameters, gradients, first, second, count,
           {.rate = static_cast<float>(double{rule.learning_rate} / (1 - std::pow(double{rule.beta1}, t))),
@@ -321,30 +345,30 @@ void TensorOps::average(float* average, const float* values, std::size_t count, 
 }
 
 void TensorOps::fill_normal(Tensor x, RandomStream& random) {
-  const Counted counted(*this, "fill_normal", x, 0, elements(x));
+  const Counted counted(*this, "fill_normal", x, 0, traffic(x));
   do_fill_normal(x, random);
 }
 
 void TensorOps::load_images(Tensor x, std::span<const std::uint8_t> host_pixels, float low, int channels) {
   assert(host_pixels.size() == x.size() && x.features % channels == 0);
-  const Counted counted(*this, "load_images", x, elements(x) / kFloat, elements(x));
+  const Counted counted(*this, "load_images", x, count_of(x) / kFloat, traffic(x));
   do_load_images(x, host_pixels, low, channels);
 }
 
 void TensorOps::read_rows(std::span<float> host, Tensor from, int channels) {
   assert(host.size() == from.size() && from.features % channels == 0);
-  if (layout_ == MemoryLayout::batch_innermost) return read(host, from.data);
+  if (layout_ == MemoryLayout::batch_innermost) return read(host, from);
   std::vector<float> device(host.size());
-  read(device, from.data);
+  read(device, from);
   for_each_element(from, channels, [&](std::size_t row, std::size_t last) { host[row] = device[last]; });
 }
 
 void TensorOps::write_rows(Tensor to, std::span<const float> host, int channels) {
   assert(host.size() == to.size() && to.features % channels == 0);
-  if (layout_ == MemoryLayout::batch_innermost) return write(to.data, host);
+  if (layout_ == MemoryLayout::batch_innermost) return write(to, host);
   std::vector<float> device(host.size());
   for_each_element(to, channels, [&](std::size_t row, std::size_t last) { device[last] = host[row]; });
-  write(to.data, device);
+  write(to, device);
 }
 
 void TensorOps::read_array(std::span<float> host, const float* from, std::span<const int> shape) {
@@ -366,15 +390,21 @@ void TensorOps::copy(float* to, const float* from, std::size_t count) {
   do_copy(to, from, count);
 }
 
-void TensorOps::pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) {
-  const auto packed = static_cast<double>(compressed_bytes(compression, count));
-  const Counted counted(*this, "pack", count, 1, packed / kFloat / static_cast<double>(count));
+void TensorOps::copy(Tensor to, Tensor from) {
+  assert(same_shape(to, from));
+  const Counted counted(*this, "copy", to, traffic(from), traffic(to));
+  do_copy_elements(to, from);
+}
+
+void TensorOps::pack(Compression compression, std::uint8_t* to, const void* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(compression, count, element_type_));
+  const Counted counted(*this, "pack", count, operands(1), packed / kFloat / static_cast<double>(count));
   do_pack(compression, to, from, count);
 }
 
-void TensorOps::unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) {
-  const auto packed = static_cast<double>(compressed_bytes(compression, count));
-  const Counted counted(*this, "unpack", count, packed / kFloat / static_cast<double>(count), 1);
+void TensorOps::unpack(Compression compression, void* to, const std::uint8_t* from, std::size_t count) {
+  const auto packed = static_cast<double>(compressed_bytes(compression, count, element_type_));
+  const Counted counted(*this, "unpack", count, packed / kFloat / static_cast<double>(count), operands(1));
   do_unpack(compression, to, from, count);
 }
 

@@ -4,7 +4,8 @@
 //
 // Pointers are device memory unless the name says host. Tensors are [features x batch] (see tensor.hpp). Operations run
 // in the order of the calls; only `read` and DeviceTimeline::synchronize wait for them. None allocates: workspaces are
-// reserved beforehand. Shapes that do not fit fail an assertion.
+// reserved beforehand. Shapes that do not fit fail an assertion. A `float*` is an array of floats whatever the type of
+// the tensors' elements.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,6 +18,7 @@
 #include "kernel/compression.hpp"
 #include "kernel/ops/device_timeline.hpp"
 #include "kernel/ops/op_parameters.hpp"
+#include "kernel/ops/parameter_copies.hpp"
 #include "kernel/ops/work.hpp"
 #include "kernel/parallel/communicator.hpp"
 #include "kernel/tensor.hpp"
@@ -34,12 +36,15 @@ struct LaunchList;  // launch_list.hpp, which a GPU's compiler cannot read
 class TensorOps {
  public:
   /// `timeline` must outlive the operations.
-  TensorOps(DeviceTimeline& timeline, MemoryLayout layout) : timeline_(timeline), layout_(layout) {}
+  TensorOps(DeviceTimeline& timeline, MemoryLayout layout, ElementType elements = ElementType::fp32)
+      : timeline_(timeline), layout_(layout), element_type_(elements) {}
   TensorOps(const TensorOps&) = delete;
   TensorOps& operator=(const TensorOps&) = delete;
   virtual ~TensorOps() = default;
 
   DeviceTimeline& timeline() const { return timeline_; }
+  /// The type of the elements of all tensors.
+  ElementType element_type() const { return element_type_; }
 
   // ---- Memory ----
 
@@ -47,6 +52,11 @@ class TensorOps {
   virtual double available_bytes() const = 0;
   /// Returns zeroed memory. Throws Infeasible if the device has fewer than `bytes` bytes free.
   Buffer allocate(std::size_t bytes);
+  /// Zeroed memory for `floats` parameters. Dense layers and convolutions must have their weights in such memory: if
+  /// the elements of tensors are bf16, it also holds a copy of each parameter in bf16, which is what products read.
+  /// `write`, `copy`, `average` and `adam` keep the copies up to date.
+  Buffer allocate_parameters(std::size_t floats);
+  std::size_t parameter_bytes(std::size_t floats) const;  ///< of such memory
   /// Zeroed host memory from which `write` copies as fast as the device can: pinned, if it is a GPU's.
   virtual Buffer allocate_host(std::size_t bytes);
   /// Peak bytes allocated since construction.
@@ -61,6 +71,9 @@ class TensorOps {
   /// waits until the operations are done and ends the running step (see DeviceTimeline).
   virtual void read(std::span<float> host, const float* from) = 0;
   virtual void write(float* to, std::span<const float> host) = 0;
+  /// The same for a tensor, whose elements are converted.
+  void read(std::span<float> host, Tensor from) { do_read_elements(host, from); }
+  void write(Tensor to, std::span<const float> host) { do_write_elements(to, host); }
   /// The same for an activation, which the host has as [channels x positions x batch] whatever the device's layout.
   void read_rows(std::span<float> host, Tensor from, int channels);
   void write_rows(Tensor to, std::span<const float> host, int channels);
@@ -104,11 +117,11 @@ class TensorOps {
                                          const BatchNormParameters& parameters, float* d_scale, float* d_shift,
                                          bool accumulate);
 
-  /// In place: x / sqrt(mean over the channels of x^2 + 1e-8) at each position (Karras et al. 2018). `scale`
-  /// [positions x batch] receives the factors.
-  void pixel_norm_forward(Tensor x, Tensor scale, int channels);
+  /// In place: x / sqrt(mean over the channels of x^2 + 1e-8) at each position (Karras et al. 2018). `scale`, floats
+  /// [positions x batch], receives the factors.
+  void pixel_norm_forward(Tensor x, float* scale, int channels);
   /// In place: dy becomes dx; y and scale are the forward pass's results.
-  void pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels);
+  void pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels);
 
   /// y = x with one more channel of `positions`. It holds one number everywhere: each feature's standard deviation over
   /// the batch, averaged over the features (Karras et al. 2018).
@@ -159,9 +172,10 @@ class TensorOps {
   void average(float* average, const float* values, std::size_t count, float decay);
   /// Copies `count` floats within device memory.
   void copy(float* to, const float* from, std::size_t count);
-  /// Compresses `count` floats into compressed_bytes(compression, count) bytes, and back.
-  void pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count);
-  void unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count);
+  void copy(Tensor to, Tensor from);
+  /// Compresses `count` elements of tensors into compressed_bytes(compression, count, element_type()) bytes, and back.
+  void pack(Compression compression, std::uint8_t* to, const void* from, std::size_t count);
+  void unpack(Compression compression, void* to, const std::uint8_t* from, std::size_t count);
   /// One Adam step (Kingma and Ba 2015, with bias correction) over `count` floats; first, second: its moments. `step`
   /// counts from 1.
   void adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
@@ -213,9 +227,14 @@ class TensorOps {
 
  protected:
   const Buffer& workspace() const { return workspace_; }
+  /// The copy in bf16 of the parameter at `parameter`, if there is one (see allocate_parameters()); else null.
+  void* copy_of(const float* parameter) const { return copies_.of(parameter); }
 
  private:
   virtual Buffer do_allocate(std::size_t bytes) = 0;
+  // The functions for elements of tensors are overridden by a backend that stores bf16.
+  virtual void do_read_elements(std::span<float> host, Tensor from) { read(host, from.floats()); }
+  virtual void do_write_elements(Tensor to, std::span<const float> host) { write(to.floats(), host); }
 
   virtual void do_dense_forward(Tensor y, Tensor x, DenseParameters parameters) = 0;
   virtual void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) = 0;
@@ -234,8 +253,8 @@ class TensorOps {
   virtual void do_batch_norm_leaky_tangent_backward(Adjoints dx, Adjoints dy, Tensor x_dot, Tensor x,
                                                     const BatchNormParameters& parameters, float* d_scale,
                                                     float* d_shift, bool accumulate) = 0;
-  virtual void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) = 0;
-  virtual void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) = 0;
+  virtual void do_pixel_norm_forward(Tensor x, float* scale, int channels) = 0;
+  virtual void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) = 0;
   virtual void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) = 0;
   virtual void do_minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) = 0;
   virtual void do_minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) = 0;
@@ -263,8 +282,9 @@ class TensorOps {
   virtual void do_fill(Tensor x, float value) = 0;
   virtual void do_average(float* average, const float* values, std::size_t count, float decay) = 0;
   virtual void do_copy(float* to, const float* from, std::size_t count) = 0;
-  virtual void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) = 0;
-  virtual void do_unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) = 0;
+  virtual void do_copy_elements(Tensor to, Tensor from) { do_copy(to.floats(), from.floats(), to.size()); }
+  virtual void do_pack(Compression compression, std::uint8_t* to, const void* from, std::size_t count) = 0;
+  virtual void do_unpack(Compression compression, void* to, const std::uint8_t* from, std::size_t count) = 0;
   virtual void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                        const AdamRule& rule) = 0;
 
@@ -277,10 +297,15 @@ class TensorOps {
   virtual void do_classification_loss(float* loss, Tensor d_logits, Tensor logits,
                                       std::span<const std::uint8_t> host_labels) = 0;
 
-  class Counted;  // counts the cost of an operation and, if wanted, its time
+  // Bytes are counted in floats of 4 bytes.
+  double traffic(Tensor x) const;       ///< bytes of the tensor
+  double operands(double count) const;  ///< bytes of so many numbers of element_type()
+  class Counted;                        // counts the cost of an operation and, if wanted, its time
 
   DeviceTimeline& timeline_;
   MemoryLayout layout_;
+  ElementType element_type_;
+  ParameterCopies copies_;
   Work work_;
   LaunchList* launches_ = nullptr;
   std::string_view layer_;

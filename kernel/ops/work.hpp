@@ -6,7 +6,7 @@
 
 namespace ganymede::kernel {
 
-/// Cost of operations. FLOPs and bytes are the same for every backend.
+/// Cost of operations. FLOPs are the same for every backend, and bytes for every one that stores the same type.
 struct Work {
   double flops = 0;           ///< FLOPs of matrix products; a multiply-add is 2
   double bytes_read = 0;      ///< least traffic with device memory: each operand once

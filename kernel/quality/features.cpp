@@ -99,11 +99,11 @@ FeatureNetwork::FeatureNetwork(std::string name, ImageShape shape, TensorOps& op
   const auto plan = [&](Arena arena) {
     images_ = arena.tensor(shape_.pixels(), kBatch);
     d_logits_ = arena.tensor(form_.classes, kBatch);
-    loss_ = arena.tensor(1, 1).data;
+    loss_ = arena.floats(1);
     return arena.used();
   };
-  small_ = ops_.allocate(plan(Arena()));
-  plan(Arena(small_));
+  small_ = ops_.allocate(plan(Arena(ops_.element_type())));
+  plan(Arena(small_, ops_.element_type()));
   ops_.reserve_workspace(ops_.dense_workspace_bytes(shape_.pixels(), 1, kBatch));
 }
 

@@ -36,7 +36,7 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
   RandomStream random(3, "tests/normal");
   ops->fill_normal(x, random);
   std::vector<float> whole(x.size());
-  ops->read(whole, x.data);
+  ops->read(whole, x);
   double sum = 0, squares = 0, fourth = 0;
   for (const float value : whole) {
     sum += static_cast<double>(value);
@@ -52,7 +52,7 @@ TEST(DeviceRandom, NormalsHaveTheirMomentsAndSharesAreThoseOfTheWhole) {
   RandomStream same(3, "tests/normal");
   ops->fill_normal({x.data, features, batch / 2}, same);
   std::vector<float> half(whole.size() / 2);
-  ops->read(half, x.data);
+  ops->read(half, Tensor{x.data, features, batch / 2});
   EXPECT_EQ(half, std::vector<float>(whole.begin() + static_cast<std::ptrdiff_t>(half.size()), whole.end()));
 }
 
@@ -98,7 +98,7 @@ TEST(CapturedStep, OfOtherOperationsIsNotReplayed) {
     ops.timeline().begin_step();
     ops.fill(x, 2);
     if (twice) ops.combine(x, 1, x, 1);
-    ops.read(host, x.data);
+    ops.read(host, x);
   };
   step(false);
   step(false);

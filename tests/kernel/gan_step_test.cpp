@@ -82,7 +82,7 @@ double mean_generated(Trainer& trainer) {
   RandomStream random(1, "tests/latent");
   trainer.ops().fill_normal(gan.latent, random);
   std::vector<float> images(static_cast<std::size_t>(gan.image.pixels() * gan.batch));
-  trainer.ops().read(images, gan.generator.infer(trainer.ops(), gan.latent).data);
+  trainer.ops().read(images, gan.generator.infer(trainer.ops(), gan.latent));
   return std::accumulate(images.begin(), images.end(), 0.0) / static_cast<double>(images.size());
 }
 

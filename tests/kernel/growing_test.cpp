@@ -204,7 +204,7 @@ TEST(Clips, AreFoldersOfFramesInTheOrderOfTheirNames) {
 }
 
 class PenaltyTest : public testing::TestWithParam<BackendCase> {};
-INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(backends()),
+INSTANTIATE_TEST_SUITE_P(AllBackends, PenaltyTest, testing::ValuesIn(fp32_backends()),
                          [](const auto& instance) { return instance.param.name; });
 
 /// Compares the gradient of the penalty with respect to the weights of a critic of `layers` with finite differences of

@@ -17,10 +17,11 @@ namespace ganymede::kernel {
 
 class HostDevice {
  public:
-  explicit HostDevice(int loads_a_step) : slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
+  explicit HostDevice(int loads_a_step, Precision precision = Precision::fp32)
+      : precision_(precision), slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
   std::string name() const { return "host"; }
   std::string instructions() const { return "none"; }
-  std::string precision() const { return "fp32"; }
+  std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(precision_)]); }
   std::string bus_id() const { return ""; }
   double available_bytes() const { return 0; }
   Buffer allocate(std::size_t bytes) {
@@ -62,10 +63,17 @@ class HostDevice {
   }
   void gemm(const cuda::Gemm& call) {
     ++launched_;
-    products_of_zeros += call.a[0] == 0 && call.b[0] == 0 ? 1 : 0;
+    const std::size_t bytes = bytes_of(call.operands);
+    const char zero[4] = {};
+    products_of_zeros += std::memcmp(call.a, zero, bytes) == 0 && std::memcmp(call.b, zero, bytes) == 0 ? 1 : 0;
     run([call] { gemm_on_host(call); });
   }
-  void convolve(const cuda::ConvolutionCall& call, const Buffer&) { cuda::convolve_directly(*this, call); }
+  void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
+    if (precision_ == Precision::bf16)
+      cuda::convolve_directly<Bf16>(*this, call);
+    else
+      cuda::convolve_directly<float>(*this, call);
+  }
 
   cuda::StagedImages stage(const void* from, std::size_t bytes) {
     stride_ = std::max(stride_, bytes);
@@ -131,6 +139,7 @@ class HostDevice {
       kernel();
   }
 
+  Precision precision_;
   std::int64_t launched_ = 0;
   static constexpr std::size_t kLargeCopy = std::size_t{32} << 20;  // larger ones are measured (device_limits.cpp)
   std::set<const void*> pinned_;
@@ -143,7 +152,8 @@ class HostDevice {
 };
 
 inline std::unique_ptr<Backend> make_hosted_cuda_backend(CudaOptions options) {
-  return cuda::make_backend(std::make_shared<HostDevice>(options.loads_a_step), options);
+  return cuda::make_backend(
+      std::make_shared<HostDevice>(options.loads_a_step, options.precision.value_or(Precision::fp32)), options);
 }
 
 }  // namespace ganymede::kernel

@@ -42,25 +42,33 @@ void rows_on_host(std::size_t rows, std::size_t length, const Term& term, const 
   }
 }
 
-inline void gemm_on_host(const cuda::Gemm& g) {
-  const auto at = [](const float* matrix, int lead, bool transposed, int row, int column) {
-    return static_cast<double>(
-        matrix[transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row]);
+/// A product whose operands are stored as `From` and whose result as `To`.
+template <class From, class To>
+void multiply_on_host(const cuda::Gemm& g) {
+  const auto at = [](const void* matrix, int lead, bool transposed, int row, int column) {
+    const auto i = transposed ? std::ptrdiff_t{row} * lead + column : std::ptrdiff_t{column} * lead + row;
+    return static_cast<double>(static_cast<float>(static_cast<const From*>(matrix)[i]));
   };
   for (int j = 0; j < g.n; ++j)
     for (int i = 0; i < g.m; ++i) {
       double sum = 0;
       for (int k = 0; k < g.k; ++k)
         sum += at(g.a, g.a_lead, g.transpose_a, i, k) * at(g.b, g.b_lead, g.transpose_b, k, j);
-      float& c = g.c[std::ptrdiff_t{j} * g.c_lead + i];
-      c = static_cast<float>(sum) + (g.beta == 0 ? 0.0F : g.beta * c);
-      if (g.epilogue == cuda::Epilogue::add_bias) c += g.vector[i];
+      To& c = static_cast<To*>(g.c)[std::ptrdiff_t{j} * g.c_lead + i];
+      c = static_cast<float>(sum) + (g.beta == 0 ? 0.0F : g.beta * static_cast<float>(c));
+      if (g.epilogue == cuda::Epilogue::add_bias) c += static_cast<float>(static_cast<const To*>(g.vector)[i]);
     }
   if (g.epilogue != cuda::Epilogue::sum_b) return;
   for (int j = 0; j < g.n; ++j)
-    g.vector[j] = sum_on_host<1>(static_cast<std::size_t>(g.k), [&](std::size_t k) {
+    static_cast<To*>(g.vector)[j] = sum_on_host<1>(static_cast<std::size_t>(g.k), [&](std::size_t k) {
                     return cuda::Sums<1>{{static_cast<float>(at(g.b, g.b_lead, g.transpose_b, static_cast<int>(k), j))}};
                   }).of[0];
+}
+
+inline void gemm_on_host(const cuda::Gemm& g) {
+  if (g.operands == ElementType::fp32) return multiply_on_host<float, float>(g);
+  if (g.result == ElementType::fp32) return multiply_on_host<Bf16, float>(g);
+  multiply_on_host<Bf16, Bf16>(g);
 }
 
 }  // namespace ganymede::kernel

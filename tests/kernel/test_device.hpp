@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 #include <ostream>
@@ -25,7 +26,8 @@ struct BackendCase {
 /// GoogleTest prints a case by this function.
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
-inline std::vector<BackendCase> backends() {
+/// Those that store fp32, whose gradients can be compared with finite differences.
+inline std::vector<BackendCase> fp32_backends() {
   std::vector<BackendCase> all;
   for (const CpuKernels* kernels : available_cpu_kernels())
     for (const int threads : {1, 3}) {
@@ -41,6 +43,18 @@ inline std::vector<BackendCase> backends() {
   return all;
 }
 
+inline std::unique_ptr<Backend> make_hosted_bf16_backend(bool host_random = false) {
+  return make_hosted_cuda_backend({.precision = Precision::bf16, .graph = false, .host_random = host_random});
+}
+
+inline std::vector<BackendCase> backends() {
+  std::vector<BackendCase> all = fp32_backends();
+  all.push_back({"cuda_on_host_bf16", [] { return make_hosted_bf16_backend(); }});
+  if (count_gpus().count > 0)
+    all.push_back({"cuda_bf16", [] { return open_cuda_backend({.precision = Precision::bf16, .graph = false}); }});
+  return all;
+}
+
 class TestDevice {
  public:
   TestDevice(const BackendCase& backend, std::uint64_t seed)
@@ -52,13 +66,29 @@ class TestDevice {
 
   float* floats(std::size_t count, double low = -1, double high = 1) {
     buffers_.push_back(ops_->allocate(count * sizeof(float)));
-    std::vector<float> values(count);
-    for (float& value : values) value = static_cast<float>(low + (high - low) * random_.uniform());
+    ops_->write(buffers_.back().floats(), drawn(count, low, high));
+    return buffers_.back().floats();
+  }
+  /// Weights, as the operations want them. If tensors are bf16, so are these numbers.
+  float* parameters(std::size_t count, double low = -1, double high = 1) {
+    buffers_.push_back(ops_->allocate_parameters(count));
+    std::vector<float> values = drawn(count, low, high);
+    if (ops_->element_type() == ElementType::bf16)
+      for (float& value : values) value = from_bf16(to_bf16(value));
     ops_->write(buffers_.back().floats(), values);
     return buffers_.back().floats();
   }
   Tensor tensor(int features, int batch, double low = -1, double high = 1) {
-    return {floats(static_cast<std::size_t>(features) * static_cast<std::size_t>(batch), low, high), features, batch};
+    Tensor tensor{nullptr, features, batch};
+    buffers_.push_back(ops_->allocate(tensor.size() * bytes_of(ops_->element_type())));
+    tensor.data = buffers_.back().memory.get();
+    ops_->write(tensor, drawn(tensor.size(), low, high));
+    return tensor;
+  }
+  /// Error bound of a number of that size that was stored in tensors so many times: a rounding to bf16, whose numbers
+  /// have 8 bits, changes it by at most 2^-8 of itself.
+  double stored(double size, int times = 1) const {
+    return ops_->element_type() == ElementType::bf16 ? times * 0x1p-8 * std::abs(size) : 0;
   }
   Mask mask(int features, int batch) {
     Mask mask{nullptr, features, batch};
@@ -72,7 +102,11 @@ class TestDevice {
     ops_->read(host, from);
     return host;
   }
-  std::vector<float> singles(Tensor x) { return singles(x.data, x.size()); }
+  std::vector<float> singles(Tensor x) {
+    std::vector<float> host(x.size());
+    ops_->read(host, x);
+    return host;
+  }
   /// Values in the order [channels x positions x batch]; the functions above return them in the device's order.
   std::vector<double> rows(Tensor x, int channels) {
     std::vector<float> host(x.size());
@@ -91,10 +125,24 @@ class TestDevice {
     const auto host = singles(from, count);
     return {host.begin(), host.end()};
   }
-  std::vector<double> values(Tensor x) { return values(x.data, x.size()); }
+  std::vector<double> values(Tensor x) {
+    const auto host = singles(x);
+    return {host.begin(), host.end()};
+  }
   void set(float* to, std::size_t index, float value) { ops_->write(to + index, {&value, 1}); }
+  void set(Tensor to, std::size_t index, float value) { ops_->write(element(to, index), {&value, 1}); }
+  float get(Tensor from, std::size_t index) { return singles(element(from, index))[0]; }
 
  private:
+  Tensor element(Tensor x, std::size_t index) const {
+    return {static_cast<std::byte*>(x.data) + index * bytes_of(ops_->element_type()), 1, 1};
+  }
+  std::vector<float> drawn(std::size_t count, double low, double high) {
+    std::vector<float> values(count);
+    for (float& value : values) value = static_cast<float>(low + (high - low) * random_.uniform());
+    return values;
+  }
+
   std::unique_ptr<Backend> backend_;
   TensorOps* ops_;
   std::vector<Buffer> buffers_;

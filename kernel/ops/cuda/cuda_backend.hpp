@@ -10,12 +10,11 @@
 
 namespace ganymede::kernel {
 
-/// Precision of matrix products and convolutions. Everything else is fp32, including all stored weights and
-/// activations.
+/// Precision of matrix products and convolutions. Sums, weights and their gradients are fp32 in all of them.
 enum class Precision {
   fp32,
   tf32,  ///< operands rounded to 10 bits of mantissa (Ampere and later)
-  bf16,  ///< operands rounded to bf16, sums in fp32
+  bf16,  ///< activations and their gradients are stored in bf16, and products read copies of the weights in bf16
 };
 inline constexpr std::string_view kPrecisionNames[] = {"fp32", "tf32", "bf16"};
 

@@ -26,7 +26,7 @@ class CudaOps final : public TensorOps {
  public:
   /// `timeline` must outlive the operations.
   CudaOps(Timeline<Device>& timeline, bool host_random)
-      : TensorOps(timeline, MemoryLayout::channels_innermost), t_(timeline), host_random_(host_random) {}
+      : TensorOps(timeline, MemoryLayout::channels_innermost, kStoredAs<E>), t_(timeline), host_random_(host_random) {}
 
   double available_bytes() const override { return t_.device().available_bytes(); }
   Buffer allocate_host(std::size_t bytes) override { return t_.device().allocate_host(bytes); }
@@ -41,28 +41,52 @@ class CudaOps final : public TensorOps {
   }
   void write(float* to, std::span<const float> host) override {
     assert(t_.is_eager());
-    if (!host.empty()) t_.device().to_device(to, host.data(), host.size_bytes());
+    if (host.empty()) return;
+    t_.device().to_device(to, host.data(), host.size_bytes());
+    update_copy(to, host.size());
   }
 
  private:
-  Buffer do_allocate(std::size_t bytes) override { return t_.device().allocate(bytes); }
+  /// The weight as products read it.
+  const E* operand(const float* weight) const {
+    if constexpr (std::is_same_v<E, float>) return weight;
+    const auto* copy = static_cast<const E*>(copy_of(weight));
+    assert(copy != nullptr);  // weights are in memory of allocate_parameters()
+    return copy;
+  }
+  /// Must be called after parameters were written, if there may be copies of them.
+  void update_copy(const float* parameters, std::size_t count) {
+    if (auto* copy = static_cast<Bf16*>(copy_of(parameters))) cuda::round_parameters(t_, copy, parameters, count);
+  }
+  void convolve(Pass pass, Tensor x, Tensor y, const ConvolutionShape& shape, const void* weight, bool accumulate) {
+    t_.convolve({pass, shape, x.batch, x.data, y.data, const_cast<void*>(weight), accumulate}, workspace());
+  }
 
-  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override { cuda::dense_forward<E>(t_, y, x, p); }
+  Buffer do_allocate(std::size_t bytes) override { return t_.device().allocate(bytes); }
+  void do_read_elements(std::span<float> host, Tensor from) override {
+    t_.finish_step();
+    cuda::read_elements<E>(t_, host, from);
+  }
+  void do_write_elements(Tensor to, std::span<const float> host) override { cuda::write_elements<E>(t_, to, host); }
+
+  void do_dense_forward(Tensor y, Tensor x, DenseParameters p) override {
+    cuda::dense_forward<E>(t_, y, x, operand(p.weight), p.bias == nullptr ? nullptr : operand(p.bias));
+  }
   void do_dense_backward_data(Tensor dx, Tensor dy, const float* weight) override {
-    cuda::dense_backward_data<E>(t_, dx, dy, weight);
+    cuda::dense_backward_data<E>(t_, dx, dy, operand(weight));
   }
   void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
     cuda::dense_backward_weights<E>(t_, d_weight, d_bias, dy, x, accumulate);
   }
   void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) override {
-    t_.convolve({Pass::forward, shape, x.batch, x.data, y.data, const_cast<float*>(weight), false}, workspace());
+    convolve(Pass::forward, x, y, shape, operand(weight), false);
   }
   void do_convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) override {
-    t_.convolve({Pass::data, shape, dx.batch, dx.data, dy.data, const_cast<float*>(weight), false}, workspace());
+    convolve(Pass::data, dx, dy, shape, operand(weight), false);
   }
   void do_convolve_backward_weights(float* d_weight, Tensor dy, Tensor x, const ConvolutionShape& shape,
                                     bool accumulate) override {
-    t_.convolve({Pass::weights, shape, x.batch, x.data, dy.data, d_weight, accumulate}, workspace());
+    convolve(Pass::weights, x, dy, shape, d_weight, accumulate);
   }
 
   void do_batch_norm_leaky_forward(Tensor y, Tensor x, const BatchNormParameters& p) override {
@@ -85,10 +109,10 @@ class CudaOps final : public TensorOps {
                                             bool accumulate) override {
     cuda::batch_norm_leaky_tangent_backward<E>(t_, dx, dy, x_dot, x, p, d_scale, d_shift, accumulate);
   }
-  void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) override {
+  void do_pixel_norm_forward(Tensor x, float* scale, int channels) override {
     cuda::pixel_norm_forward<E>(t_, x, scale, channels);
   }
-  void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
+  void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) override {
     cuda::pixel_norm_backward<E>(t_, dy, y, scale, channels);
   }
   void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
@@ -143,17 +167,22 @@ class CudaOps final : public TensorOps {
   void do_fill(Tensor x, float value) override { cuda::fill<E>(t_, x, value); }
   void do_average(float* average, const float* values, std::size_t count, float decay) override {
     cuda::average(t_, average, values, count, decay);
+    update_copy(average, count);
   }
-  void do_copy(float* to, const float* from, std::size_t count) override { cuda::copy(t_, to, from, count); }
-  void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) override {
-    cuda::pack(t_, compression, to, from, count);
+  void do_copy(float* to, const float* from, std::size_t count) override {
+    cuda::copy(t_, to, from, count * sizeof(float));
+    update_copy(to, count);
   }
-  void do_unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) override {
-    cuda::unpack(t_, compression, to, from, count);
+  void do_copy_elements(Tensor to, Tensor from) override { cuda::copy(t_, to.data, from.data, to.size() * sizeof(E)); }
+  void do_pack(Compression compression, std::uint8_t* to, const void* from, std::size_t count) override {
+    cuda::pack(t_, compression, to, static_cast<const E*>(from), count);
+  }
+  void do_unpack(Compression compression, void* to, const std::uint8_t* from, std::size_t count) override {
+    cuda::unpack(t_, compression, static_cast<E*>(to), from, count);
   }
   void do_adam(float* parameters, const float* gradients, float* first, float* second, std::size_t count,
                const AdamRule& rule) override {
-    cuda::adam(t_, parameters, gradients, first, second, count, rule);
+    cuda::adam(t_, parameters, static_cast<Bf16*>(copy_of(parameters)), gradients, first, second, count, rule);
   }
 
   void do_fill_normal(Tensor x, RandomStream& random) override { cuda::fill_normal<E>(t_, draw(), x, random); }
@@ -232,7 +261,10 @@ std::unique_ptr<Backend> make_backend(std::shared_ptr<Device> device, const Cuda
                    .bus_id = device->bus_id(),
                    .precision = device->precision()};
   auto timeline = std::make_unique<Timeline<Device>>(std::move(device), options.graph);
-  backend->ops = std::make_unique<CudaOps<Device, float>>(*timeline, options.host_random);
+  if (backend->info.precision == kPrecisionNames[static_cast<std::size_t>(Precision::bf16)])
+    backend->ops = std::make_unique<CudaOps<Device, Bf16>>(*timeline, options.host_random);
+  else
+    backend->ops = std::make_unique<CudaOps<Device, float>>(*timeline, options.host_random);
   backend->gradient_reducer = std::make_unique<CudaGradientReducer<Device>>(*timeline);
   backend->timeline = std::move(timeline);
   return backend;

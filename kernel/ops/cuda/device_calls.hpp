@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernel/bf16.hpp"
 #include "kernel/ops/cuda/portable.hpp"
 #include "kernel/ops/op_parameters.hpp"
 
@@ -19,32 +20,34 @@ enum class Epilogue {
   sum_b,     ///< vector [n] = sums of op(b) [k x n] over its rows; beta must be 0
 };
 
-/// c [m x n] = op(a) op(b) + beta c with the arguments of cublasSgemm. All matrices are column-major; *_lead is the
-/// distance between columns in floats.
+/// c [m x n] = op(a) op(b) + beta c with the arguments of cublasGemmEx. All matrices are column-major; *_lead is the
+/// distance between columns in elements. `operands` is the type of a and b, `result` that of c and `vector`.
 struct Gemm {
   bool transpose_a, transpose_b;
   int m, n, k;
-  const float* a;
+  const void* a;
   int a_lead;
-  const float* b;
+  const void* b;
   int b_lead;
   float beta;
-  float* c;
+  void* c;
   int c_lead;
+  ElementType operands, result;
   Epilogue epilogue = Epilogue::none;
-  float* vector = nullptr;
+  void* vector = nullptr;
 };
 
 /// Which operand of a convolution is computed from the other two: y, x or weight.
 enum class Pass { forward, data, weights };
 
 /// One pass of a convolution: x [batch x in_frames x in_height x in_width x in_channels], y [batch x out_frames x
-/// out_height x out_width x out_channels], weight [out_channels x taps x in_channels].
+/// out_height x out_width x out_channels], weight [out_channels x taps x in_channels]. x, y and, as an operand, weight
+/// have the device's type of elements; Pass::weights computes a gradient, which is an array of floats.
 struct ConvolutionCall {
   Pass pass;
   ConvolutionShape shape;
   int batch;
-  float *x, *y, *weight;
+  void *x, *y, *weight;
   bool accumulate;  ///< Pass::weights: add to the gradients that are there
 };
 
@@ -60,7 +63,13 @@ struct NoApply {
   GANYMEDE_DEVICE void operator()(std::size_t, std::size_t) const {}
 };
 
-/// A tensor's values as they are stored: E is the type of the backend's activations.
+/// The ElementType that E, float or Bf16, stores.
+template <class E>
+inline constexpr ElementType kStoredAs = ElementType::fp32;
+template <>
+inline constexpr ElementType kStoredAs<Bf16> = ElementType::bf16;
+
+/// A tensor's elements; kStoredAs<E> is their type.
 template <class E>
 E* elements_of(Tensor x) {
   return static_cast<E*>(x.data);

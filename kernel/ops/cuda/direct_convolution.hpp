@@ -6,11 +6,15 @@
 
 namespace ganymede::kernel::cuda {
 
+/// E is the type of the elements of x, y and, as an operand, the weights.
+template <class E>
 struct DirectConvolution {
   std::size_t batch, channels, frames, height, width;  ///< extents of x
   std::size_t outputs, out_frames, out_height, out_width;
   std::size_t kernel_frames, kernel, stride, padding, padding_frames;
-  float *x, *y, *weight;
+  E *x, *y;
+  const E* weight;  ///< as an operand
+  float* d_weight;  ///< as the result of Pass::weights
   bool accumulate;
 
   explicit DirectConvolution(const ConvolutionCall& call)
@@ -28,9 +32,10 @@ struct DirectConvolution {
         stride(size_of(call.shape.stride)),
         padding(size_of(call.shape.padding)),
         padding_frames(size_of(call.shape.padding_frames)),
-        x(call.x),
-        y(call.y),
-        weight(call.weight),
+        x(static_cast<E*>(call.x)),
+        y(static_cast<E*>(call.y)),
+        weight(static_cast<const E*>(call.weight)),
+        d_weight(static_cast<float*>(call.weight)),
         accumulate(call.accumulate) {}
 
   GANYMEDE_DEVICE std::size_t x_size() const { return batch * frames * height * width * channels; }
@@ -39,8 +44,8 @@ struct DirectConvolution {
 
   /// Address in x of channel 0 of the pixel that tap (t, r, s) reads for an output at (frame, row, column); null:
   /// padding.
-  GANYMEDE_DEVICE const float* input_of_tap(std::size_t image, std::size_t frame, std::size_t row, std::size_t column,
-                                            std::size_t t, std::size_t r, std::size_t s) const {
+  GANYMEDE_DEVICE const E* input_of_tap(std::size_t image, std::size_t frame, std::size_t row, std::size_t column,
+                                        std::size_t t, std::size_t r, std::size_t s) const {
     // Before the edge the unsigned difference wraps around to a large number, which is outside as well.
     const std::size_t f = frame + t - padding_frames, y_in = row * stride + r - padding;
     const std::size_t x_in = column * stride + s - padding;
@@ -57,9 +62,9 @@ struct DirectConvolution {
     for (std::size_t t = 0; t < kernel_frames; ++t)
       for (std::size_t r = 0; r < kernel; ++r)
         for (std::size_t s = 0; s < kernel; ++s) {
-          const float* from = input_of_tap(image, frame, row, column, t, r, s);
+          const E* from = input_of_tap(image, frame, row, column, t, r, s);
           if (from == nullptr) continue;
-          const float* w = weight + (((o * kernel_frames + t) * kernel + r) * kernel + s) * channels;
+          const E* w = weight + (((o * kernel_frames + t) * kernel + r) * kernel + s) * channels;
           for (std::size_t c = 0; c < channels; ++c) sum += w[c] * from[c];
         }
     y[i] = sum;
@@ -78,8 +83,8 @@ struct DirectConvolution {
               x_up / stride >= out_width)
             continue;
           const std::size_t at = ((image * out_frames + f) * out_height + y_up / stride) * out_width + x_up / stride;
-          const float* from = y + at * outputs;
-          const float* w = weight + ((t * kernel + r) * kernel + s) * channels + c;
+          const E* from = y + at * outputs;
+          const E* w = weight + ((t * kernel + r) * kernel + s) * channels + c;
           const std::size_t next = kernel_frames * kernel * kernel * channels;
           for (std::size_t o = 0; o < outputs; ++o) sum += w[o * next] * from[o];
         }
@@ -95,18 +100,18 @@ struct DirectConvolution {
       for (std::size_t frame = 0; frame < out_frames; ++frame)
         for (std::size_t row = 0; row < out_height; ++row)
           for (std::size_t column = 0; column < out_width; ++column) {
-            const float* from = input_of_tap(image, frame, row, column, t, r, s);
+            const E* from = input_of_tap(image, frame, row, column, t, r, s);
             if (from == nullptr) continue;
             sum += from[c] * y[(((image * out_frames + frame) * out_height + row) * out_width + column) * outputs + o];
           }
-    weight[i] = (accumulate ? weight[i] : 0.0F) + sum;
+    d_weight[i] = (accumulate ? d_weight[i] : 0.0F) + sum;
   }
 };
 
 /// Runs the convolution with the device's `each`.
-template <class Device>
+template <class E, class Device>
 void convolve_directly(Device& device, const ConvolutionCall& call) {
-  const DirectConvolution direct(call);
+  const DirectConvolution<E> direct(call);
   switch (call.pass) {
     case Pass::forward:
       return device.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });

@@ -1,6 +1,10 @@
 #pragma once
 // Element-wise operations on a GPU: activations, optimizer, images, compression. Arguments as in TensorOps.
 
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
 #include "kernel/adam_rule.hpp"
 #include "kernel/compression.hpp"
 #include "kernel/compression_codes.hpp"
@@ -148,9 +152,16 @@ void fill(Timeline<Device>& timeline, Tensor x, float value) {
   timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = value; });
 }
 
+/// Brings copies of parameters up to date.
 template <class Device>
-void adam(Timeline<Device>& timeline, float* parameters, const float* gradients, float* first, float* second,
-          std::size_t count, const AdamRule& by_value) {
+void round_parameters(Timeline<Device>& timeline, Bf16* copy, const float* parameters, std::size_t count) {
+  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { copy[i] = parameters[i]; });
+}
+
+/// `copy`: of the parameters; null: there is none.
+template <class Device>
+void adam(Timeline<Device>& timeline, float* parameters, Bf16* copy, const float* gradients, float* first,
+          float* second, std::size_t count, const AdamRule& by_value) {
   const AdamRule rule = by_value;
   const StepWord rate = timeline.step_word(rule.rate), root = timeline.step_word(rule.inverse_root);
   timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
@@ -159,7 +170,9 @@ void adam(Timeline<Device>& timeline, float* parameters, const float* gradients,
     const float v = rule.beta2 * second[i] + (1 - rule.beta2) * g * g;
     first[i] = m;
     second[i] = v;
-    parameters[i] -= rate.number() * m / (sqrtf(v) * root.number() + rule.epsilon);
+    const float moved = parameters[i] - rate.number() * m / (sqrtf(v) * root.number() + rule.epsilon);
+    parameters[i] = moved;
+    if (copy != nullptr) copy[i] = moved;
   });
 }
 
@@ -189,24 +202,51 @@ void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint
 }
 
 /// What a thread loads and stores at once.
-struct alignas(16) FourFloats {
-  float of[4];
+struct alignas(16) SixteenBytes {
+  std::uint32_t of[4];
 };
 
-template <class Device>
-void copy(Timeline<Device>& timeline, float* to, const float* from, std::size_t count) {
-  const auto places = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from);
-  if (places % sizeof(FourFloats) == 0 && count % 4 == 0) {
-    auto* fours = reinterpret_cast<FourFloats*>(to);
-    const auto* from_fours = reinterpret_cast<const FourFloats*>(from);
-    return timeline.each(count / 4, [=] GANYMEDE_DEVICE(std::size_t i) { fours[i] = from_fours[i]; });
-  }
-  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = from[i]; });
+/// Copies `count` values one by one.
+template <class Value, class Device>
+void copy_values(Timeline<Device>& timeline, void* to, const void* from, std::size_t count) {
+  auto* values = static_cast<Value*>(to);
+  const auto* from_values = static_cast<const Value*>(from);
+  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { values[i] = from_values[i]; });
 }
 
+/// Copies an even number of bytes.
 template <class Device>
-void pack(Timeline<Device>& timeline, Compression compression, std::uint8_t* to, const float* from, std::size_t count) {
-  if (compression == Compression::none) return copy(timeline, reinterpret_cast<float*>(to), from, count);
+void copy(Timeline<Device>& timeline, void* to, const void* from, std::size_t bytes) {
+  const auto units = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
+  if (units % sizeof(SixteenBytes) == 0)
+    return copy_values<SixteenBytes>(timeline, to, from, bytes / sizeof(SixteenBytes));
+  if (units % sizeof(float) == 0) return copy_values<float>(timeline, to, from, bytes / sizeof(float));
+  copy_values<std::uint16_t>(timeline, to, from, bytes / sizeof(std::uint16_t));
+}
+
+/// Writes the host's numbers to a tensor. Must not be called while a step is captured.
+template <class E, class Device>
+void write_elements(Timeline<Device>& timeline, Tensor to, std::span<const float> host) {
+  assert(timeline.is_eager() && host.size() == to.size());
+  if (host.empty()) return;
+  if constexpr (std::is_same_v<E, float>) return timeline.device().to_device(to.data, host.data(), host.size_bytes());
+  std::vector<E> stored(host.size());
+  std::copy(host.begin(), host.end(), stored.begin());
+  timeline.device().to_device(to.data, stored.data(), stored.size() * sizeof(E));
+}
+
+template <class E, class Device>
+void read_elements(Timeline<Device>& timeline, std::span<float> host, Tensor from) {
+  if (host.empty()) return;
+  if constexpr (std::is_same_v<E, float>) return timeline.device().to_host(host.data(), from.data, host.size_bytes());
+  std::vector<E> stored(host.size());
+  timeline.device().to_host(stored.data(), from.data, stored.size() * sizeof(E));
+  std::copy(stored.begin(), stored.end(), host.begin());
+}
+
+template <class E, class Device>
+void pack(Timeline<Device>& timeline, Compression compression, std::uint8_t* to, const E* from, std::size_t count) {
+  if (compression == Compression::none) return copy(timeline, to, from, count * sizeof(E));
   if (compression == Compression::int8) {
     timeline.each((count + kInt8Block - 1) / kInt8Block,
                   [=] GANYMEDE_DEVICE(std::size_t block) { pack_bytes(to, from, count, block); });
@@ -217,10 +257,9 @@ void pack(Timeline<Device>& timeline, Compression compression, std::uint8_t* to,
   timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { halves[i] = ieee ? to_fp16(from[i]) : to_bf16(from[i]); });
 }
 
-template <class Device>
-void unpack(Timeline<Device>& timeline, Compression compression, float* to, const std::uint8_t* from,
-            std::size_t count) {
-  if (compression == Compression::none) return copy(timeline, to, reinterpret_cast<const float*>(from), count);
+template <class E, class Device>
+void unpack(Timeline<Device>& timeline, Compression compression, E* to, const std::uint8_t* from, std::size_t count) {
+  if (compression == Compression::none) return copy(timeline, to, from, count * sizeof(E));
   if (compression == Compression::int8)
     return timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = unpack_byte(from, i); });
   const auto* halves = reinterpret_cast<const std::uint16_t*>(from);

@@ -3,7 +3,6 @@
 #include <limits>
 #include <thread>
 
-#include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
 #include "kernel/ops/cuda/gpu_device.hpp"
 #include "kernel/ops/cuda/products.hpp"
@@ -23,8 +22,7 @@ cublasComputeType_t compute_of(Precision precision) {
   switch (precision) {
     case Precision::tf32:
       return CUBLAS_COMPUTE_32F_FAST_TF32;
-    case Precision::bf16:
-      return CUBLAS_COMPUTE_32F_FAST_16BF;
+    case Precision::bf16:  // whose operands are stored so
     case Precision::fp32:
       break;
   }
@@ -165,8 +163,8 @@ void GpuDevice::gemm(const Gemm& g) {
   const float one = 1;
   const auto operation = [](bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; };
   GANYMEDE_CUDA(cublasGemmEx(cublas_.get(), operation(g.transpose_a), operation(g.transpose_b), g.m, g.n, g.k, &one,
-                             g.a, CUDA_R_32F, g.a_lead, g.b, CUDA_R_32F, g.b_lead, &g.beta, g.c, CUDA_R_32F, g.c_lead,
-                             compute_of(precision_), CUBLAS_GEMM_DEFAULT));
+                             g.a, blas_type(g.operands), g.a_lead, g.b, blas_type(g.operands), g.b_lead, &g.beta, g.c,
+                             blas_type(g.result), g.c_lead, compute_of(precision_), CUBLAS_GEMM_DEFAULT));
   ++launched_;
 }
 
@@ -192,17 +190,16 @@ ConvolutionPlan& GpuDevice::plan_of(Pass pass, const ConvolutionShape& s, int ba
   return *plan;
 }
 
-std::size_t GpuDevice::workspace_bytes_of(std::size_t of_cudnn, const ConvolutionShape& shape, int batch) const {
-  if (precision_ != Precision::bf16) return of_cudnn;
-  const Operands operands = operands_of(shape, batch);
-  return aligned(of_cudnn) + aligned(2 * operands.x) + aligned(2 * operands.y) + aligned(2 * operands.weight);
+std::size_t GpuDevice::workspace_bytes_of(const ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape) const {
+  if (precision_ != Precision::bf16 || pass != Pass::weights) return plan.workspace_bytes();
+  return aligned(plan.workspace_bytes()) + sizeof(Bf16) * shape.weights();
 }
 
 std::size_t GpuDevice::convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const {
   std::size_t largest = 0;
   for (const Pass pass : {Pass::forward, Pass::data, Pass::weights})
-    largest = std::max(largest, plan_of(pass, shape, batch).workspace_bytes());
-  return workspace_bytes_of(largest, shape, batch);
+    largest = std::max(largest, workspace_bytes_of(plan_of(pass, shape, batch), pass, shape));
+  return largest;
 }
 
 void GpuDevice::convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call) {
@@ -212,42 +209,34 @@ void GpuDevice::convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCa
                  "ganymede: cuDNN has no %s algorithm for a convolution of %d to %d channels at %dx%d: a slow kernel "
                  "stands in\n",
                  precision().c_str(), s.in_channels, s.out_channels, s.in_height, s.in_width);
-  convolve_directly(*this, call);
+  if (precision_ == Precision::bf16)
+    convolve_directly<Bf16>(*this, call);
+  else
+    convolve_directly<float>(*this, call);
 }
 
 void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
   ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
   if (!plan.found()) return convolve_slowly(plan, call);
-  const std::size_t needed = workspace_bytes_of(plan.workspace_bytes(), call.shape, call.batch);
+  const std::size_t needed = workspace_bytes_of(plan, call.pass, call.shape);
   if (workspace.bytes() < needed)
     throw Failure("a convolution needs a workspace of " + std::to_string(needed) + " bytes, and " +
                   std::to_string(workspace.bytes()) + " are reserved");
   auto* free = static_cast<std::byte*>(workspace.memory.get());
   ++launched_;
-  if (precision_ != Precision::bf16) {
+  if (precision_ != Precision::bf16 || call.pass != Pass::weights) {
     if (!plan.run(cudnn_.get(), call.x, call.y, call.weight, call.accumulate ? 1.0F : 0.0F, free))
       convolve_slowly(plan, call);
     return;
   }
-  // Rounds the operands to bf16 in the workspace; the result is converted back to fp32.
-  const Operands operands = operands_of(call.shape, call.batch);
-  std::byte* at = free + aligned(plan.workspace_bytes());
-  const auto take = [&](const float* from, std::size_t count, bool is_operand) {
-    auto* half = reinterpret_cast<std::uint16_t*>(at);
-    at += aligned(2 * count);
-    if (is_operand) each(count, [=] GANYMEDE_DEVICE(std::size_t i) { half[i] = to_bf16(from[i]); });
-    return half;
-  };
-  std::uint16_t* x = take(call.x, operands.x, call.pass != Pass::data);
-  std::uint16_t* y = take(call.y, operands.y, call.pass != Pass::forward);
-  std::uint16_t* weight = take(call.weight, operands.weight, call.pass != Pass::weights);
-  if (!plan.run(cudnn_.get(), x, y, weight, 0, free)) return convolve_slowly(plan, call);
-  const auto back = [&](float* to, const std::uint16_t* half, std::size_t count, bool accumulate) {
-    each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = (accumulate ? to[i] : 0.0F) + from_bf16(half[i]); });
-  };
-  if (call.pass == Pass::forward) back(call.y, y, operands.y, false);
-  if (call.pass == Pass::data) back(call.x, x, operands.x, false);
-  if (call.pass == Pass::weights) back(call.weight, weight, operands.weight, call.accumulate);
+  // The result has the operands' type, and the gradient is fp32.
+  auto* rounded = reinterpret_cast<Bf16*>(free + aligned(plan.workspace_bytes()));
+  if (!plan.run(cudnn_.get(), call.x, call.y, rounded, 0, free)) return convolve_slowly(plan, call);
+  auto* gradient = static_cast<float*>(call.weight);
+  const bool accumulate = call.accumulate;
+  each(call.shape.weights(), [=] GANYMEDE_DEVICE(std::size_t i) {
+    gradient[i] = (accumulate ? gradient[i] : 0.0F) + static_cast<float>(rounded[i]);
+  });
 }
 
 StagedImages GpuDevice::stage(const void* from, std::size_t bytes) {

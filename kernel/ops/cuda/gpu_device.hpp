@@ -111,8 +111,8 @@ class GpuDevice {
  private:
   /// The plan of this pass, made when it is first asked for. Throws Infeasible if the batch is too large for cuDNN.
   ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch) const;
-  /// Bytes of the workspace if cuDNN needs `of_cudnn` of them.
-  std::size_t workspace_bytes_of(std::size_t of_cudnn, const ConvolutionShape& shape, int batch) const;
+  /// Bytes of the workspace of a pass: cuDNN's and, where the result is converted, the result's.
+  std::size_t workspace_bytes_of(const ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape) const;
   /// Runs a convolution without cuDNN, which has no algorithm for it.
   void convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call);
   /// Makes later calls on the stream of reductions wait for the kernels launched so far.

@@ -12,8 +12,6 @@ inline constexpr int kWarp = 32;
 inline constexpr int kBlockColumns = kWarp, kBlockRows = kThreads / kWarp;
 /// Number of blocks that keep a multiprocessor busy.
 inline constexpr int kBlocksPerMultiprocessor = 8;
-/// Kernels that convert a bf16 convolution's two operands, and its result.
-inline constexpr int kConversions = 3;
 /// A column sum gets another chunk of rows when a thread would have more rows than this.
 inline constexpr int kRowsPerThread = 32;
 /// Floats of scratch memory for the partial sums of all chunks.

@@ -56,7 +56,7 @@ void classification_loss(Timeline<Device>& timeline, float* loss, Tensor d_logit
   auto* labels = reinterpret_cast<std::uint8_t*>(terms + logits.batch);
   timeline.device().to_device(labels, host_labels.data(), host_labels.size());
   timeline.each(size_of(logits.batch), [=] GANYMEDE_DEVICE(std::size_t image) {
-    const float* row = l + image * classes;
+    const E* row = l + image * classes;
     float largest = row[0], sum = 0;
     for (std::size_t c = 1; c < classes; ++c) largest = fmaxf(largest, row[c]);
     for (std::size_t c = 0; c < classes; ++c) sum += expf(row[c] - largest);

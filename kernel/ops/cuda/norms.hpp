@@ -140,13 +140,12 @@ void batch_norm_leaky_tangent_backward(Timeline<Device>& timeline, Adjoints dx, 
 }
 
 template <class E, class Device>
-void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, Tensor scale, int channels) {
+void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, float* factors, int channels) {
   E* v = elements_of<E>(x);
-  float* factors = scale.data;
   const std::size_t width = size_of(channels);
   const float many = static_cast<float>(channels);
   timeline.template rows<1>(
-      static_cast<int>(scale.size()), channels,
+      x.features / channels * x.batch, channels,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
         return Sums<1>{{v[row * width + c] * v[row * width + c]}};
       },
@@ -158,13 +157,13 @@ void pixel_norm_forward(Timeline<Device>& timeline, Tensor x, Tensor scale, int 
 }
 
 template <class E, class Device>
-void pixel_norm_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Tensor scale, int channels) {
+void pixel_norm_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, const float* factors, int channels) {
   E* g = elements_of<E>(dy);
   const E* out = elements_of<E>(y);
-  const float *factors = scale.data, many = static_cast<float>(channels);
+  const float many = static_cast<float>(channels);
   const std::size_t width = size_of(channels);
   timeline.template rows<1>(
-      static_cast<int>(scale.size()), channels,
+      y.features / channels * y.batch, channels,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
         return Sums<1>{{g[row * width + c] * out[row * width + c]}};
       },

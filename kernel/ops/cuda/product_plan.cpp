@@ -22,9 +22,9 @@ void set(const MatmulPreference& preference, cublasLtMatmulPreferenceAttributes_
   GANYMEDE_CUDA(cublasLtMatmulPreferenceSetAttribute(preference.get(), attribute, &value, sizeof value));
 }
 
-MatrixLayout layout_of(int rows, int columns, int lead) {
+MatrixLayout layout_of(ElementType type, int rows, int columns, int lead) {
   return made_by<MatrixLayout>("cublasLtMatrixLayoutCreate", [&](cublasLtMatrixLayout_t* layout) {
-    return cublasLtMatrixLayoutCreate(layout, CUDA_R_32F, static_cast<std::uint64_t>(rows),
+    return cublasLtMatrixLayoutCreate(layout, blas_type(type), static_cast<std::uint64_t>(rows),
                                       static_cast<std::uint64_t>(columns), lead);
   });
 }
@@ -46,8 +46,9 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
 std::vector<int> ProductPlan::key_of(const Gemm& call) {
   std::vector<int> key{call.transpose_a ? 1 : 0,  call.transpose_b ? 1 : 0, call.m,      call.n,
                        call.k,                    call.a_lead,              call.b_lead, call.c_lead,
-                       static_cast<int>(call.epilogue)};
-  for (const void* memory : {call.a, call.b, static_cast<const float*>(call.c), static_cast<const float*>(call.vector)})
+                       static_cast<int>(call.epilogue), static_cast<int>(call.operands),
+                       static_cast<int>(call.result)};
+  for (const void* memory : {call.a, call.b, static_cast<const void*>(call.c), static_cast<const void*>(call.vector)})
     key.push_back(static_cast<int>(alignment_of(memory)));
   return key;
 }
@@ -58,9 +59,9 @@ ProductPlan::ProductPlan(cublasLtHandle_t handle, const Gemm& call, cublasComput
                                          [&](cublasLtMatmulDesc_t* product) {
                                            return cublasLtMatmulDescCreate(product, compute, CUDA_R_32F);
                                          })),
-      a_(call.transpose_a ? layout_of(call.k, call.m, call.a_lead) : layout_of(call.m, call.k, call.a_lead)),
-      b_(call.transpose_b ? layout_of(call.n, call.k, call.b_lead) : layout_of(call.k, call.n, call.b_lead)),
-      c_(layout_of(call.m, call.n, call.c_lead)) {
+      a_(layout_of(call.operands, call.transpose_a ? call.k : call.m, call.transpose_a ? call.m : call.k, call.a_lead)),
+      b_(layout_of(call.operands, call.transpose_b ? call.n : call.k, call.transpose_b ? call.k : call.n, call.b_lead)),
+      c_(layout_of(call.result, call.m, call.n, call.c_lead)) {
   set(product_, CUBLASLT_MATMUL_DESC_TRANSA, call.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(product_, CUBLASLT_MATMUL_DESC_TRANSB, call.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N);
   set(product_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(call.epilogue));

@@ -9,6 +9,8 @@
 
 namespace ganymede::kernel::cuda {
 
+inline cudaDataType_t blas_type(ElementType type) { return type == ElementType::bf16 ? CUDA_R_16BF : CUDA_R_32F; }
+
 /// A plan for the products of one shape, epilogue and alignment.
 class ProductPlan {
  public:

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "kernel/ops/cuda/timeline.hpp"
+#include "kernel/ops/cuda/elements.hpp"
 #include "kernel/parallel/communicator.hpp"
 
 namespace ganymede::kernel::cuda {
@@ -124,7 +124,7 @@ void fill_normal_on_host(Timeline<Device>& timeline, const DrawOptions& draw, Te
   random.fill_normal(drawn);
   for (std::size_t f = 0; f < features; ++f)
     for (std::size_t i = 0; i < batch; ++i) values[i * features + f] = drawn[all * f + first + i];
-  timeline.device().to_device(x.data, values.data(), values.size() * sizeof(float));
+  write_elements<E>(timeline, x, values);
 }
 
 template <class E, class Device>

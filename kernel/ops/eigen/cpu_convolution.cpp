@@ -40,7 +40,7 @@ float* CpuConvolution::scratch_of(int thread) const {
 }
 
 Gather CpuConvolution::gather_of(Tensor x, const Tap* taps) const {
-  return {.x = x.data,
+  return {.x = x.floats(),
           .channels = shape_.in_channels,
           .frames = shape_.in_frames,
           .height = shape_.in_height,
@@ -70,7 +70,7 @@ void CpuConvolution::forward(Tensor y, Tensor x, const float* weight) const {
                       .a_row = std::ptrdiff_t{shape_.in_channels} * gather.taps,
                       .channels_outside = true,
                       .rows = shape_.out_channels,
-                      .y = y.data,
+                      .y = y.floats(),
                       .y_height = shape_.out_height(),
                       .y_width = shape_.out_width(),
                       .y_step = 1,
@@ -107,7 +107,7 @@ void CpuConvolution::backward_class(Tensor dx, Tensor dy, int row, int column) c
               shape_.padding_frames - f, (row + shape_.padding - i) / shape_.stride,
               (column + shape_.padding - j) / shape_.stride,
               ((std::ptrdiff_t{f} * shape_.kernel + i) * shape_.kernel + j) * shape_.out_channels};
-  const Gather gather{.x = dy.data,
+  const Gather gather{.x = dy.floats(),
                       .channels = shape_.out_channels,
                       .frames = shape_.out_frames(),
                       .height = shape_.out_height(),
@@ -123,7 +123,7 @@ void CpuConvolution::backward_class(Tensor dx, Tensor dy, int row, int column) c
                       .a_row = std::ptrdiff_t{shape_.taps()} * shape_.out_channels,
                       .channels_outside = false,
                       .rows = shape_.in_channels,
-                      .y = dx.data,
+                      .y = dx.floats(),
                       .y_height = shape_.in_height,
                       .y_width = shape_.in_width,
                       .y_step = shape_.stride,
@@ -134,7 +134,7 @@ void CpuConvolution::backward_class(Tensor dx, Tensor dy, int row, int column) c
 void CpuConvolution::backward_weights(float* d_weight, Tensor dy, Tensor x, bool accumulate) const {
   const auto taps = taps_of(shape_);
   const Gather gather = gather_of(x, taps.data());
-  const GatherWeights weights{dy.data, d_weight, accumulate};
+  const GatherWeights weights{dy.floats(), d_weight, accumulate};
   const int across = divide_up(shape_.in_channels * gather.taps, kernels_.tile_columns);
   // If there are few tiles, they are also divided by rows, so that all threads have work, although each part must
   // gather again.

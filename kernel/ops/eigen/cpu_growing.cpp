@@ -38,78 +38,78 @@ void CpuGrowing::over(int count, double elements, const Function& function) cons
 void CpuGrowing::bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) const {
   const int length = x.features / channels * x.batch;
   over(channels, length,
-       [&](int begin, int end) { kernels_.bias_leaky_forward(x.data, bias, factor, slope, length, begin, end); });
+       [&](int begin, int end) { kernels_.bias_leaky_forward(x.floats(), bias, factor, slope, length, begin, end); });
 }
 
 void CpuGrowing::bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                                      bool accumulate) const {
   const int length = y.features / channels * y.batch;
   over(channels, length, [&](int begin, int end) {
-    kernels_.bias_leaky_backward(dy.data, y.data, d_bias, factor, slope, accumulate, length, begin, end);
+    kernels_.bias_leaky_backward(dy.floats(), y.floats(), d_bias, factor, slope, accumulate, length, begin, end);
   });
 }
 
-void CpuGrowing::pixel_norm_forward(Tensor x, Tensor scale, int channels) const {
-  const auto length = static_cast<int>(scale.size());
+void CpuGrowing::pixel_norm_forward(Tensor x, float* scale, int channels) const {
+  const int length = x.features / channels * x.batch;
   over(length, channels, [&](int begin, int end) {
-    kernels_.pixel_norm_forward(x.data, scale.data, channels, kPixelNormEpsilon, length, begin, end);
+    kernels_.pixel_norm_forward(x.floats(), scale, channels, kPixelNormEpsilon, length, begin, end);
   });
 }
 
-void CpuGrowing::pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) const {
-  const auto length = static_cast<int>(scale.size());
+void CpuGrowing::pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) const {
+  const int length = y.features / channels * y.batch;
   over(length, channels, [&](int begin, int end) {
-    kernels_.pixel_norm_backward(dy.data, y.data, scale.data, channels, length, begin, end);
+    kernels_.pixel_norm_backward(dy.floats(), y.floats(), scale, channels, length, begin, end);
   });
 }
 
 void CpuGrowing::pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) const {
   const int width = shape.width / shape.block;
   over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
-    kernels_.pool(coarse.data, fine.data, blocks_of(shape, fine.batch), factor, begin, end);
+    kernels_.pool(coarse.floats(), fine.floats(), blocks_of(shape, fine.batch), factor, begin, end);
   });
 }
 
 void CpuGrowing::upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const {
   const int width = shape.width / shape.block;
   over(shape.coarse_features() / width, double{1} * width * shape.elements() * fine.batch, [&](int begin, int end) {
-    kernels_.upsample(fine.data, coarse.data, blocks_of(shape, fine.batch), factor, begin, end);
+    kernels_.upsample(fine.floats(), coarse.floats(), blocks_of(shape, fine.batch), factor, begin, end);
   });
 }
 
 void CpuGrowing::minibatch_stddev_forward(Tensor y, Tensor x, int positions) {
-  std::memcpy(y.data, x.data, x.size() * sizeof(float));
+  std::memcpy(y.floats(), x.floats(), x.size() * sizeof(float));
   double sum = 0;
-  for (int f = 0; f < x.features; ++f) sum += moments_of(x.data + std::ptrdiff_t{f} * x.batch, x.batch).deviation;
+  for (int f = 0; f < x.features; ++f) sum += moments_of(x.floats() + std::ptrdiff_t{f} * x.batch, x.batch).deviation;
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
-  std::fill_n(y.data + x.size(), appended, static_cast<float>(sum / x.features));
+  std::fill_n(y.floats() + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
 void CpuGrowing::minibatch_stddev_backward(Tensor dx, Tensor dy, Tensor x, int positions) {
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   double d_mean = 0;  // gradient of the mean deviation, summed over the images and positions that hold a copy of it
-  for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.data[x.size() + i]};
+  for (std::size_t i = 0; i < appended; ++i) d_mean += double{dy.floats()[x.size() + i]};
   for (int f = 0; f < x.features; ++f) {
     const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
-    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    const auto [mean, deviation] = moments_of(x.floats() + at, x.batch);
     const double factor = d_mean / (double{1} * x.features * x.batch * deviation);
     for (int i = 0; i < x.batch; ++i)
-      dx.data[at + i] = dy.data[at + i] + static_cast<float>(factor * (double{x.data[at + i]} - mean));
+      dx.floats()[at + i] = dy.floats()[at + i] + static_cast<float>(factor * (double{x.floats()[at + i]} - mean));
   }
 }
 
 void CpuGrowing::minibatch_stddev_tangent(Tensor y_dot, Tensor x_dot, Tensor x, int positions) {
-  std::memcpy(y_dot.data, x_dot.data, x.size() * sizeof(float));
+  std::memcpy(y_dot.floats(), x_dot.floats(), x.size() * sizeof(float));
   double sum = 0;
   for (int f = 0; f < x.features; ++f) {
     const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
-    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    const auto [mean, deviation] = moments_of(x.floats() + at, x.batch);
     double dot = 0;
-    for (int i = 0; i < x.batch; ++i) dot += (double{x.data[at + i]} - mean) * double{x_dot.data[at + i]};
+    for (int i = 0; i < x.batch; ++i) dot += (double{x.floats()[at + i]} - mean) * double{x_dot.floats()[at + i]};
     sum += dot / (deviation * x.batch);
   }
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
-  std::fill_n(y_dot.data + x.size(), appended, static_cast<float>(sum / x.features));
+  std::fill_n(y_dot.floats() + x.size(), appended, static_cast<float>(sum / x.features));
 }
 
 // With n = (x - mean) / deviation of a feature, the derivative of the mean deviation with respect to x is n / (features
@@ -118,27 +118,27 @@ void CpuGrowing::minibatch_stddev_tangent_backward(Adjoints dx, Adjoints dy, Ten
   const std::size_t appended = static_cast<std::size_t>(positions) * static_cast<std::size_t>(x.batch);
   const auto sum_of = [&](Tensor adjoint) {
     double sum = 0;
-    for (std::size_t i = 0; i < appended && adjoint.data != nullptr; ++i) sum += double{adjoint.data[x.size() + i]};
+    for (std::size_t i = 0; i < appended && adjoint.data != nullptr; ++i) sum += double{adjoint.floats()[x.size() + i]};
     return sum;
   };
   const double all = double{1} * x.features * x.batch;
   const double by_value = sum_of(dy.value) / all, by_tangent = sum_of(dy.tangent) / all;
   for (int f = 0; f < x.features; ++f) {
     const std::ptrdiff_t at = std::ptrdiff_t{f} * x.batch;
-    const auto [mean, deviation] = moments_of(x.data + at, x.batch);
+    const auto [mean, deviation] = moments_of(x.floats() + at, x.batch);
     const auto n_of = [&, mean = mean, deviation = deviation](int i) {
-      return (double{x.data[at + i]} - mean) / deviation;
+      return (double{x.floats()[at + i]} - mean) / deviation;
     };
     double mean_dot = 0, along = 0;
     for (int i = 0; i < x.batch; ++i) {
-      mean_dot += double{x_dot.data[at + i]} / x.batch;
-      along += n_of(i) * double{x_dot.data[at + i]} / x.batch;
+      mean_dot += double{x_dot.floats()[at + i]} / x.batch;
+      along += n_of(i) * double{x_dot.floats()[at + i]} / x.batch;
     }
     for (int i = 0; i < x.batch; ++i) {
-      const double n = n_of(i), bent = (double{x_dot.data[at + i]} - mean_dot - n * along) / deviation;
-      const float passed = dy.value.data == nullptr ? 0.0F : dy.value.data[at + i];
-      dx.value.data[at + i] = passed + static_cast<float>(by_value * n + by_tangent * bent);
-      dx.tangent.data[at + i] = dy.tangent.data[at + i] + static_cast<float>(by_tangent * n);
+      const double n = n_of(i), bent = (double{x_dot.floats()[at + i]} - mean_dot - n * along) / deviation;
+      const float passed = dy.value.data == nullptr ? 0.0F : dy.value.floats()[at + i];
+      dx.value.floats()[at + i] = passed + static_cast<float>(by_value * n + by_tangent * bent);
+      dx.tangent.floats()[at + i] = dy.tangent.floats()[at + i] + static_cast<float>(by_tangent * n);
     }
   }
 }
@@ -149,7 +149,7 @@ void CpuGrowing::interpolate(Tensor between, Tensor real, Tensor fake, RandomStr
     const int i = image - real.batch * shard.rank;
     if (i < 0 || i >= real.batch) continue;
     for (std::ptrdiff_t at = i; at < static_cast<std::ptrdiff_t>(real.size()); at += real.batch)
-      between.data[at] = u * real.data[at] + (1 - u) * fake.data[at];
+      between.floats()[at] = u * real.floats()[at] + (1 - u) * fake.floats()[at];
   }
 }
 
@@ -159,13 +159,13 @@ void CpuGrowing::gradient_penalty(float* loss, Tensor direction, Tensor gradient
   for (int i = 0; i < gradient.batch; ++i) {
     double squares = 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
-      squares += double{gradient.data[at]} * double{gradient.data[at]};
+      squares += double{gradient.floats()[at]} * double{gradient.floats()[at]};
     const double norm = std::sqrt(squares);
     sum += (norm - 1) * (norm - 1);
     // At a gradient of zero the norm has no derivative; 0 is used.
     const double factor = norm > 0 ? 2 * double{weight} / gradient.batch * (norm - 1) / norm : 0;
     for (std::ptrdiff_t at = i; at < size; at += gradient.batch)
-      direction.data[at] = static_cast<float>(factor * double{gradient.data[at]});
+      direction.floats()[at] = static_cast<float>(factor * double{gradient.floats()[at]});
   }
   *loss = static_cast<float>(double{weight} * sum / gradient.batch);
 }

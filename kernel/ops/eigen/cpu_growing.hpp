@@ -16,8 +16,8 @@ class CpuGrowing {
   void bias_leaky_forward(Tensor x, const float* bias, int channels, float factor, float slope) const;
   void bias_leaky_backward(Tensor dy, Tensor y, float* d_bias, int channels, float factor, float slope,
                            bool accumulate) const;
-  void pixel_norm_forward(Tensor x, Tensor scale, int channels) const;
-  void pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) const;
+  void pixel_norm_forward(Tensor x, float* scale, int channels) const;
+  void pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) const;
   void pool(Tensor coarse, Tensor fine, const BlockShape& shape, float factor) const;
   void upsample(Tensor fine, Tensor coarse, const BlockShape& shape, float factor) const;
 

@@ -18,14 +18,14 @@ void CpuSynchronizedNorm::forward(Tensor y, Tensor x, const BatchNormParameters&
   const double all = double{1} * x.batch * communicator_.shard().ranks;
   std::vector<double> means(static_cast<std::size_t>(x.features)), variances(means.size());
   over(x.features, [&](int f) {
-    const float* row = x.data + std::ptrdiff_t{f} * x.batch;
+    const float* row = x.floats() + std::ptrdiff_t{f} * x.batch;
     double sum = 0;
     for (int i = 0; i < x.batch; ++i) sum += double{row[i]};
     means[static_cast<std::size_t>(f)] = sum / all;
   });
   communicator_.sum(means);
   over(x.features, [&](int f) {
-    const float* row = x.data + std::ptrdiff_t{f} * x.batch;
+    const float* row = x.floats() + std::ptrdiff_t{f} * x.batch;
     const double mean = means[static_cast<std::size_t>(f)];
     double squares = 0;
     for (int i = 0; i < x.batch; ++i) squares += (double{row[i]} - mean) * (double{row[i]} - mean);
@@ -42,8 +42,8 @@ void CpuSynchronizedNorm::forward(Tensor y, Tensor x, const BatchNormParameters&
     const auto unbiased = static_cast<float>(all / (all - 1));
     p.running_variance[f] += p.momentum * (variance * unbiased - p.running_variance[f]);
     const float factor = p.scale[f] * inverse, offset = p.shift[f] - mean * factor;
-    const float* from = x.data + std::ptrdiff_t{f} * x.batch;
-    float* to = y.data + std::ptrdiff_t{f} * x.batch;
+    const float* from = x.floats() + std::ptrdiff_t{f} * x.batch;
+    float* to = y.floats() + std::ptrdiff_t{f} * x.batch;
     for (int i = 0; i < x.batch; ++i) {
       const float z = from[i] * factor + offset;
       to[i] = z > 0 ? z : p.slope * z;
@@ -58,8 +58,8 @@ void CpuSynchronizedNorm::backward(Tensor dy, Tensor x, const BatchNormParameter
   over(x.features, [&](int f) {
     const float mean = p.mean[f], inverse = p.inverse_deviation[f];
     const float factor = p.scale[f] * inverse, offset = p.shift[f] - mean * factor;
-    const float* in = x.data + std::ptrdiff_t{f} * x.batch;
-    float* g = dy.data + std::ptrdiff_t{f} * x.batch;
+    const float* in = x.floats() + std::ptrdiff_t{f} * x.batch;
+    float* g = dy.floats() + std::ptrdiff_t{f} * x.batch;
     double sum = 0, dot = 0;
     for (int i = 0; i < x.batch; ++i) {
       g[i] *= in[i] * factor + offset > 0 ? 1.0F : p.slope;
@@ -81,8 +81,8 @@ void CpuSynchronizedNorm::backward(Tensor dy, Tensor x, const BatchNormParameter
     const auto at = static_cast<std::size_t>(f);
     const auto mean_dz = static_cast<float>(sums[at] / all), along = static_cast<float>(sums[features + at] / all);
     const float mean = p.mean[f], inverse = p.inverse_deviation[f], factor = p.scale[f] * inverse;
-    const float* in = x.data + std::ptrdiff_t{f} * x.batch;
-    float* g = dy.data + std::ptrdiff_t{f} * x.batch;
+    const float* in = x.floats() + std::ptrdiff_t{f} * x.batch;
+    float* g = dy.floats() + std::ptrdiff_t{f} * x.batch;
     for (int i = 0; i < x.batch; ++i) g[i] = factor * (g[i] - mean_dz - (in[i] - mean) * inverse * along);
   });
 }

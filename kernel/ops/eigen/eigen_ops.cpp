@@ -96,16 +96,16 @@ class EigenOps final : public TensorOps {
     const Product product{.a = parameters.weight,
                           .a_row = x.features,
                           .a_column = 1,
-                          .b = x.data,
+                          .b = x.floats(),
                           .b_row = x.batch,
-                          .c = y.data,
+                          .c = y.floats(),
                           .c_row = y.batch,
                           .n = y.batch,
                           .k = x.features,
                           .accumulate = false};
     over_rows(y.features, 2.0 * x.features * y.batch, [&](int begin, int end, float* scratch) {
       kernels_.product(product, begin, end, scratch);
-      if (parameters.bias != nullptr) kernels_.add_bias(y.data, parameters.bias, y.batch, begin, end);
+      if (parameters.bias != nullptr) kernels_.add_bias(y.floats(), parameters.bias, y.batch, begin, end);
     });
   }
 
@@ -113,9 +113,9 @@ class EigenOps final : public TensorOps {
     const Product product{.a = weight,
                           .a_row = 1,
                           .a_column = dx.features,
-                          .b = dy.data,
+                          .b = dy.floats(),
                           .b_row = dy.batch,
-                          .c = dx.data,
+                          .c = dx.floats(),
                           .c_row = dx.batch,
                           .n = dx.batch,
                           .k = dy.features,
@@ -127,9 +127,9 @@ class EigenOps final : public TensorOps {
   void do_dense_backward_weights(float* d_weight, float* d_bias, Tensor dy, Tensor x, bool accumulate) override {
     assert(x.size() * sizeof(float) <= workspace().bytes());
     float* transposed = workspace().floats();  // [batch x inputs]
-    over_features(x,
-                  [&](int begin, int end) { kernels_.transpose(x.data, transposed, x.features, x.batch, begin, end); });
-    const Product product{.a = dy.data,
+    over_features(
+        x, [&](int begin, int end) { kernels_.transpose(x.floats(), transposed, x.features, x.batch, begin, end); });
+    const Product product{.a = dy.floats(),
                           .a_row = dy.batch,
                           .a_column = 1,
                           .b = transposed,
@@ -141,7 +141,7 @@ class EigenOps final : public TensorOps {
                           .accumulate = accumulate};
     over_rows(dy.features, 2.0 * x.features * x.batch, [&](int begin, int end, float* scratch) {
       kernels_.product(product, begin, end, scratch);
-      if (d_bias != nullptr) kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end);
+      if (d_bias != nullptr) kernels_.row_sums(dy.floats(), d_bias, dy.batch, accumulate, begin, end);
     });
   }
 
@@ -176,13 +176,13 @@ class EigenOps final : public TensorOps {
     if (norm_communicator() != nullptr)
       return CpuSynchronizedNorm(*norm_communicator(), pool_).forward(y, x, parameters);
     over_features(x, [&](int begin, int end) {
-      kernels_.batch_norm_forward(x.data, y.data, rows_of(parameters), x.batch, begin, end);
+      kernels_.batch_norm_forward(x.floats(), y.floats(), rows_of(parameters), x.batch, begin, end);
     });
   }
 
   void do_batch_norm_leaky_inference(Tensor y, Tensor x, const BatchNormParameters& parameters) override {
     over_features(x, [&](int begin, int end) {
-      kernels_.batch_norm_inference(x.data, y.data, rows_of(parameters), x.batch, begin, end);
+      kernels_.batch_norm_inference(x.floats(), y.floats(), rows_of(parameters), x.batch, begin, end);
     });
   }
 
@@ -191,14 +191,14 @@ class EigenOps final : public TensorOps {
     if (norm_communicator() != nullptr)
       return CpuSynchronizedNorm(*norm_communicator(), pool_).backward(dy, x, parameters, d_scale, d_shift, accumulate);
     over_features(x, [&](int begin, int end) {
-      kernels_.batch_norm_backward(dy.data, x.data, rows_of(parameters), d_scale, d_shift, accumulate, x.batch, begin,
-                                   end);
+      kernels_.batch_norm_backward(dy.floats(), x.floats(), rows_of(parameters), d_scale, d_shift, accumulate, x.batch,
+                                   begin, end);
     });
   }
 
   void do_batch_norm_leaky_tangent(Tensor y_dot, Tensor x_dot, Tensor x, const BatchNormParameters& p) override {
     over_features(x, [&](int begin, int end) {
-      kernels_.batch_norm_tangent(y_dot.data, x_dot.data, x.data, rows_of(p), x.batch, begin, end);
+      kernels_.batch_norm_tangent(y_dot.floats(), x_dot.floats(), x.floats(), rows_of(p), x.batch, begin, end);
     });
   }
 
@@ -206,9 +206,10 @@ class EigenOps final : public TensorOps {
                                             const BatchNormParameters& p, float* d_scale, float* d_shift,
                                             bool accumulate) override {
     over_features(x, [&](int begin, int end) {
-      const BatchNormTangents tangents{dx.value.data, dx.tangent.data, dy.value.data, dy.tangent.data, x_dot.data};
-      kernels_.batch_norm_tangent_backward(tangents, x.data, rows_of(p), d_scale, d_shift, accumulate, x.batch, begin,
-                                           end);
+      const BatchNormTangents tangents{dx.value.floats(), dx.tangent.floats(), dy.value.floats(), dy.tangent.floats(),
+                                       x_dot.floats()};
+      kernels_.batch_norm_tangent_backward(tangents, x.floats(), rows_of(p), d_scale, d_shift, accumulate, x.batch,
+                                           begin, end);
     });
   }
 
@@ -225,14 +226,14 @@ class EigenOps final : public TensorOps {
       if (ranks == 1 || i % (batch * ranks) - first < batch) *kept++ = (bits & 0xffffU) < threshold ? 1 : 0;
     }
     over_elements(x.size(), [&](std::size_t begin, std::size_t end) {
-      kernels_.leaky_dropout_forward(x.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
+      kernels_.leaky_dropout_forward(x.floats(), mask.data, 1.0F / p.keep, p.slope, begin, end);
     });
   }
 
   void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters p, float* d_bias,
                                  bool accumulate) override {
     over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
-      kernels_.leaky_dropout_backward(dy.data, y.data, mask.data, 1.0F / p.keep, p.slope, begin, end);
+      kernels_.leaky_dropout_backward(dy.floats(), y.floats(), mask.data, 1.0F / p.keep, p.slope, begin, end);
     });
     if (d_bias == nullptr) return;
     over_features(dy, [&](int begin, int end) {
@@ -244,11 +245,11 @@ class EigenOps final : public TensorOps {
     over_elements(x.size(), [&](std::size_t begin, std::size_t end) {
       switch (activation.kind) {
         case Activation::Kind::leaky_relu:
-          return kernels_.leaky_forward(x.data, activation.slope, begin, end);
+          return kernels_.leaky_forward(x.floats(), activation.slope, begin, end);
         case Activation::Kind::tanh:
-          return kernels_.tanh_forward(x.data, begin, end);
+          return kernels_.tanh_forward(x.floats(), begin, end);
         case Activation::Kind::sigmoid:
-          return kernels_.sigmoid_forward(x.data, begin, end);
+          return kernels_.sigmoid_forward(x.floats(), begin, end);
       }
     });
   }
@@ -257,11 +258,11 @@ class EigenOps final : public TensorOps {
     over_elements(dy.size(), [&](std::size_t begin, std::size_t end) {
       switch (activation.kind) {
         case Activation::Kind::leaky_relu:
-          return kernels_.leaky_backward(dy.data, y.data, activation.slope, begin, end);
+          return kernels_.leaky_backward(dy.floats(), y.floats(), activation.slope, begin, end);
         case Activation::Kind::tanh:
-          return kernels_.tanh_backward(dy.data, y.data, begin, end);
+          return kernels_.tanh_backward(dy.floats(), y.floats(), begin, end);
         case Activation::Kind::sigmoid:
-          return kernels_.sigmoid_backward(dy.data, y.data, begin, end);
+          return kernels_.sigmoid_backward(dy.floats(), y.floats(), begin, end);
       }
     });
   }
@@ -274,10 +275,10 @@ class EigenOps final : public TensorOps {
                               bool accumulate) override {
     growing().bias_leaky_backward(dy, y, d_bias, channels, factor, slope, accumulate);
   }
-  void do_pixel_norm_forward(Tensor x, Tensor scale, int channels) override {
+  void do_pixel_norm_forward(Tensor x, float* scale, int channels) override {
     growing().pixel_norm_forward(x, scale, channels);
   }
-  void do_pixel_norm_backward(Tensor dy, Tensor y, Tensor scale, int channels) override {
+  void do_pixel_norm_backward(Tensor dy, Tensor y, const float* scale, int channels) override {
     growing().pixel_norm_backward(dy, y, scale, channels);
   }
   void do_minibatch_stddev_forward(Tensor y, Tensor x, int positions) override {
@@ -299,8 +300,9 @@ class EigenOps final : public TensorOps {
     growing().upsample(fine, coarse, shape, factor);
   }
   void do_combine(Tensor y, float a, Tensor x, float b) override {
-    over_elements(y.size(),
-                  [&](std::size_t begin, std::size_t end) { kernels_.combine(y.data, a, x.data, b, begin, end); });
+    over_elements(y.size(), [&](std::size_t begin, std::size_t end) {
+      kernels_.combine(y.floats(), a, x.floats(), b, begin, end);
+    });
   }
   void do_interpolate(Tensor between, Tensor real, Tensor fake, RandomStream& random) override {
     CpuGrowing::interpolate(between, real, fake, random, shard());
@@ -308,7 +310,7 @@ class EigenOps final : public TensorOps {
   void do_gradient_penalty(float* loss, Tensor direction, Tensor gradient, float weight) override {
     CpuGrowing::gradient_penalty(loss, direction, gradient, weight);
   }
-  void do_fill(Tensor x, float value) override { std::fill_n(x.data, x.size(), value); }
+  void do_fill(Tensor x, float value) override { std::fill_n(x.floats(), x.size(), value); }
 
   void do_adversarial_loss(float* loss, Tensor d_logits, Tensor logits, LossTerm term) override {
     cpu_adversarial_loss(loss, d_logits, logits, term);
@@ -331,13 +333,13 @@ class EigenOps final : public TensorOps {
   }
 
   void do_fill_normal(Tensor x, RandomStream& random) override {
-    if (shard().ranks == 1) return random.fill_normal({x.data, x.size()});
+    if (shard().ranks == 1) return random.fill_normal({x.floats(), x.size()});
     const auto batch = static_cast<std::size_t>(x.batch);
     drawn_.resize(batch * static_cast<std::size_t>(shard().ranks));
     for (int f = 0; f < x.features; ++f) {
       random.fill_normal(drawn_);
       std::copy_n(drawn_.data() + batch * static_cast<std::size_t>(shard().rank), batch,
-                  x.data + static_cast<std::size_t>(f) * batch);
+                  x.floats() + static_cast<std::size_t>(f) * batch);
     }
   }
 
@@ -346,7 +348,7 @@ class EigenOps final : public TensorOps {
     float* scaled = workspace().floats();
     const float factor = (1.0F - low) / 255.0F;
     for (std::size_t i = 0; i < host_pixels.size(); ++i) scaled[i] = static_cast<float>(host_pixels[i]) * factor + low;
-    kernels_.transpose(scaled, x.data, x.batch, x.features, 0, x.batch);
+    kernels_.transpose(scaled, x.floats(), x.batch, x.features, 0, x.batch);
   }
 
   void do_copy(float* to, const float* from, std::size_t count) override {
@@ -356,14 +358,16 @@ class EigenOps final : public TensorOps {
   }
 
   // kChunkElements is a multiple of kInt8Block, so that chunks are whole blocks of a compression.
-  void do_pack(Compression compression, std::uint8_t* to, const float* from, std::size_t count) override {
+  void do_pack(Compression compression, std::uint8_t* to, const void* from, std::size_t count) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
-      compress(compression, {from + begin, end - begin}, to + compressed_bytes(compression, begin));
+      compress(compression, {static_cast<const float*>(from) + begin, end - begin},
+               to + compressed_bytes(compression, begin));
     });
   }
-  void do_unpack(Compression compression, float* to, const std::uint8_t* from, std::size_t count) override {
+  void do_unpack(Compression compression, void* to, const std::uint8_t* from, std::size_t count) override {
     over_elements(count, [&](std::size_t begin, std::size_t end) {
-      decompress(compression, from + compressed_bytes(compression, begin), {to + begin, end - begin});
+      decompress(compression, from + compressed_bytes(compression, begin),
+                 {static_cast<float*>(to) + begin, end - begin});
     });
   }
 

@@ -171,11 +171,12 @@ class InSingles {
 /// Computes the result of a pass by going through all pairs of a pixel of y and a tap, the outputs outermost, so that a
 /// filter stays in the processor's cache.
 void convolve_on_host(const cuda::ConvolutionCall& call) {
-  const cuda::DirectConvolution d(call);
+  const cuda::DirectConvolution<float> d(call);
+  float* const weights = d.d_weight;
   const std::size_t channels = d.channels, taps = d.kernel_frames * d.kernel * d.kernel;
   if (call.pass == Pass::forward) std::fill_n(d.y, d.y_size(), 0.0F);
   if (call.pass == Pass::data) std::fill_n(d.x, d.x_size(), 0.0F);
-  if (call.pass == Pass::weights && !call.accumulate) std::fill_n(d.weight, d.weight_size(), 0.0F);
+  if (call.pass == Pass::weights && !call.accumulate) std::fill_n(weights, d.weight_size(), 0.0F);
   const auto visit = [&](float* x, float& y, float* weight) {
     float sum = 0;
     switch (call.pass) {
@@ -200,7 +201,7 @@ void convolve_on_host(const cuda::ConvolutionCall& call) {
         const std::size_t t = tap / (d.kernel * d.kernel), r = tap / d.kernel % d.kernel, s = tap % d.kernel;
         const float* x = d.input_of_tap(image, frame, row, column, t, r, s);
         if (x != nullptr)
-          visit(const_cast<float*>(x), d.y[pixel * d.outputs + o], d.weight + (o * taps + tap) * channels);
+          visit(const_cast<float*>(x), d.y[pixel * d.outputs + o], weights + (o * taps + tap) * channels);
       }
     }
 }

@@ -16,10 +16,11 @@ class SmallTraining {
     if (group != nullptr) backend_->gradient_reducer->join(*group);
     in_group_ = group != nullptr;
     ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape_, kBatch));
-    memory_ = ops_.allocate(kFloats * sizeof(float));
-    std::vector<float> start(kFloats);  // the last are Adam's moments
-    for (std::size_t i = 0; i < 6500; ++i) start[i] = 0.01F * static_cast<float>(i * 7 % 31) - 0.15F;
-    ops_.write(memory_.floats(), start);
+    elements_ = ops_.allocate(kElements * bytes_of(ops_.element_type()));
+    moments_ = ops_.allocate(kFloats * sizeof(float));
+    parameters_ = ops_.allocate_parameters(kFloats);
+    ops_.write(parameters_.floats(), numbers(kFloats));
+    ops_.write(elements(0, static_cast<int>(kElements), 1), numbers(kElements));
     images_.assign(static_cast<std::size_t>(kBatch * shape_.in_features()), 0);
     ops_.timeline().set_while_waiting([this] { ops_.timeline().prefetch_images(images_); });
   }
@@ -37,13 +38,15 @@ class SmallTraining {
     std::iota(images_.begin(), images_.end(), static_cast<std::uint8_t>(++steps_));
     ops_.timeline().begin_step();
     ops_.timeline().record_event(0);
-    const Tensor x{floats(0), shape_.in_features(), kBatch}, y{floats(2000), shape_.out_features(), kBatch};
-    const Tensor logits{floats(4000), 1, kBatch}, d_logits{floats(4016), 1, kBatch}, noise{floats(4032), 16, kBatch};
-    float *loss = floats(4100), *filter = floats(5000), *d_filter = floats(5500), *dense = floats(6000);
+    const Tensor x = elements(0, shape_.in_features(), kBatch), y = elements(2048, shape_.out_features(), kBatch);
+    const Tensor logits = elements(4096, 1, kBatch), d_logits = elements(4160, 1, kBatch);
+    const Tensor noise = elements(4224, 16, kBatch);
+    float *filter = parameters_.floats(), *dense = filter + 512, *bias = filter + 1024;
+    float *d_filter = moments_.floats(), *first = d_filter + 512, *second = d_filter + 1024, *loss = d_filter + 1536;
     ops_.load_images(x, images_, -1, shape_.in_channels);
     ops_.fill_normal(noise, random_);
     ops_.convolve(y, x, shape_, filter);
-    ops_.bias_leaky_forward(y, floats(4200), shape_.out_channels, 1, 0.2F);
+    ops_.bias_leaky_forward(y, bias, shape_.out_channels, 1, 0.2F);
     ops_.dense_forward(logits, y, {dense, nullptr});
     ops_.adversarial_loss(loss, d_logits, logits, LossTerm::cross_entropy_real);
     ops_.dense_backward_data(y, d_logits, dense);
@@ -57,7 +60,7 @@ class SmallTraining {
     between();
     ops_.convolve_backward_data(x, y, shape_, filter);
     if (in_group_) backend_->gradient_reducer->finish();
-    ops_.adam(filter, d_filter, floats(6500), floats(7000), weights(), {}, steps_);
+    ops_.adam(filter, d_filter, first, second, weights(), {}, steps_);
     float value = 0;
     ops_.read({&value, 1}, loss);
     return value + static_cast<float>(0 * ops_.timeline().elapsed_s(1));
@@ -71,16 +74,25 @@ class SmallTraining {
 
  private:
   static constexpr int kBatch = 4;
-  static constexpr std::size_t kFloats = 8000;
+  static constexpr std::size_t kElements = 4352, kFloats = 1600;
 
-  float* floats(std::size_t at) const { return memory_.floats() + at; }
+  /// A tensor of elements that begin at a number that is a multiple of 64, so that it is aligned as arenas align.
+  Tensor elements(std::size_t at, int features, int batch) const {
+    return {static_cast<std::byte*>(elements_.memory.get()) + at * bytes_of(ops_.element_type()), features, batch};
+  }
+  static std::vector<float> numbers(std::size_t count) {
+    std::vector<float> numbers(count);
+    for (std::size_t i = 0; i < count; ++i) numbers[i] = 0.01F * static_cast<float>(i * 7 % 31) - 0.15F;
+    return numbers;
+  }
 
   std::unique_ptr<Backend> backend_;
   TensorOps& ops_;
   ConvolutionShape shape_{
       .in_channels = 4, .in_height = 8, .in_width = 8, .out_channels = 8, .kernel = 3, .stride = 2, .padding = 1};
   bool in_group_ = false;
-  Buffer memory_;
+  Buffer elements_, parameters_;
+  Buffer moments_;  // the filter's gradient, its moments and the loss
   std::vector<std::uint8_t> images_;
   RandomStream random_{1, "tests/stand_in"};
   std::int64_t steps_ = 0;

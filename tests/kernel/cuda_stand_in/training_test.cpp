@@ -2,6 +2,7 @@
 // order in which streams run, and a replayed step is the same as one that runs call by call.
 
 #include "courses.hpp"
+#include "kernel/launches.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
 #include "opened.hpp"
 
@@ -37,14 +38,34 @@ TEST_P(StandInSteps, AreTheSameInEveryOrderAndReplayed) {
   expect_same(course(Order::at_once, options, GetParam(), 3), late);
 }
 
-TEST(StandInPrecision, InFewerBitsStaysNear) {
+TEST_P(StandInSteps, InBf16StayNearThoseOfFp32AndAreReplayedTheSame) {
+  CudaOptions options{.precision = Precision::fp32, .loads_a_step = GetParam().discriminator_steps};
+  const Course exact = course(Order::late, options, GetParam(), 2);
+  options.precision = Precision::bf16;
+  const Course found = course(Order::late, options, GetParam(), 2);
+  for (std::size_t i = 0; i < found.losses.size(); ++i)
+    EXPECT_NEAR(found.losses[i], exact.losses[i], 0.05 * (1 + std::abs(exact.losses[i])));
+  EXPECT_NE(found.losses, exact.losses);
+  options.graph = false;
+  expect_same(course(Order::at_once, options, GetParam(), 2), found);
+}
+
+// A step in bf16 has one more node for each gradient of a convolution's weights, and none that converts activations.
+TEST(StandInPrecision, OnlyGradientsOfWeightsAreConvertedInBf16) {
   const Steps what{"dcgan-28", AdversarialLoss::non_saturating};
-  const Course exact = course(Order::late, {.precision = Precision::fp32}, what, 2);
-  for (const Precision precision : {Precision::tf32, Precision::bf16}) {
-    const Course found = course(Order::late, {.precision = precision}, what, 2);
-    for (std::size_t i = 0; i < 2; ++i)
-      EXPECT_NEAR(found.losses[i], exact.losses[i], 0.05 * (1 + std::abs(exact.losses[i])));
+  std::size_t nodes[2];
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    const Session session;
+    run(*open({.precision = precision}), what, 2);
+    nodes[precision == Precision::bf16 ? 1 : 0] = graph_nodes();
   }
+  TrainOptions options;
+  options.model = what.model;
+  std::size_t gradients = 0;
+  for (const traces::TraceKernel& kernel : kernels_of(options))
+    gradients += kernel.kind == traces::TraceKernel::Kind::convolution_weight_gradient ? 1 : 0;
+  EXPECT_GT(gradients, 0U);
+  EXPECT_EQ(nodes[1], nodes[0] + gradients);
 }
 
 // The stages of a growing GAN have arrays of odd sizes, but tensor cores read filters at multiples of 16 bytes.
