@@ -47,9 +47,10 @@ traces::StepTrace record(const CalibrateOptions& options, const Shared& shared) 
   const auto progress = progress_bar(shared, sizes * static_cast<std::size_t>(warmup + options.steps), "steps");
   std::size_t done = 0;
   const auto run = [&](kernel::Trainer& trainer, std::int64_t steps) {
-    trainer.run(steps, [&](const kernel::Progress&) {
+    const auto show = [&](const kernel::Progress&) {
       if (progress) progress(++done);
-    });
+    };
+    trainer.run(steps, show, [](std::int64_t) { return false; });
   };
   for (const int batch : options.batches) {
     kernel::TrainOptions train = options.train;

@@ -161,18 +161,26 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
-  report.result = trainer.run(steps, [&](const Progress& progress) {
+  const auto is_multiple = [](std::int64_t step, std::int64_t of) { return of > 0 && step % of == 0; };
+  const auto checkpoints = [&](std::int64_t step) {
+    return !arguments.checkpoint.empty() && is_multiple(step, arguments.checkpoint_every);
+  };
+  const auto pauses = [&](std::int64_t step) {
+    return checkpoints(step) || is_multiple(step, arguments.samples_every) ||
+           is_multiple(step, arguments.quality_every);
+  };
+  const auto after_step = [&](const Progress& progress) {
     line.show({progress.step - first, progress.losses});
     if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
     if (stop_asked != 0) trainer.stop();
     if (trainer.stopping()) throw Stopped{};
     if (progress.step == arguments.steps || trainer.shard().rank > 0) return;
-    if (!arguments.checkpoint.empty() && progress.step % arguments.checkpoint_every == 0)
-      save_checkpoint(trainer, arguments);
-    if (arguments.samples_every > 0 && progress.step % arguments.samples_every == 0)
+    if (checkpoints(progress.step)) save_checkpoint(trainer, arguments);
+    if (is_multiple(progress.step, arguments.samples_every))
       write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step));
-    if (arguments.quality_every > 0 && progress.step % arguments.quality_every == 0) measure();
-  });
+    if (is_multiple(progress.step, arguments.quality_every)) measure();
+  };
+  report.result = trainer.run(steps, after_step, pauses);
   if (meter) measure();
   report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
   report.resident_peak_bytes = peak_resident_bytes();

@@ -47,13 +47,6 @@ Tensor adversarial_gradient(Gan& gan, TensorOps& ops, Tensor logits, LossTerm te
   return gan.d_logits;
 }
 
-Losses read_losses(const Gan& gan, TensorOps& ops) {
-  float values[kLossSlots];
-  ops.read(values, gan.losses);
-  return {double{values[kLossReal]} + double{values[kLossFake]} + double{values[kLossPenalty]},
-          double{values[kLossGenerator]}};
-}
-
 /// Adds the gradient of the gradient penalty (Gulrajani et al. 2017) to the discriminator's gradients.
 ///
 /// Let S be the sum of the logits of images interpolated between real and fake ones, and g_i its gradient with respect
@@ -82,8 +75,8 @@ void update_average(Gan& gan, TensorOps& ops, float decay_max) {
 
 }  // namespace
 
-Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
-                const LoadReal& load_real, Reducers reducers) {
+void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                    const LoadReal& load_real, Reducers reducers) {
   Network& generator = gan.generator;
   Network& discriminator = gan.discriminator;
   const Terms terms = terms_of(options.loss);
@@ -137,7 +130,20 @@ Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions&
   clock.begin_phase(Phase::generator_update);
   update(generator, ops, options.adam);
   if (gan.has_average()) update_average(gan, ops, options.average_decay);
-  return read_losses(gan, ops);
+  ops.end_step(gan.losses, kLossSlots);
+}
+
+Losses take_losses(TensorOps& ops) {
+  float values[kLossSlots];
+  ops.take(values);
+  return {double{values[kLossReal]} + double{values[kLossFake]} + double{values[kLossPenalty]},
+          double{values[kLossGenerator]}};
+}
+
+Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                const LoadReal& load_real, Reducers reducers) {
+  begin_gan_step(gan, ops, random, options, clock, load_real, reducers);
+  return take_losses(ops);
 }
 
 }  // namespace ganymede::kernel

@@ -40,7 +40,12 @@ struct Reducers {
 using LoadReal = std::function<void()>;
 
 /// One step: the discriminator's updates, each on a batch of real and one of fake images, then the generator's update,
-/// which uses the fake images of the last discriminator update. Returns the losses, which it waits for.
+/// which uses the fake images of the last discriminator update. Does not wait for the losses.
+void begin_gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
+                    const LoadReal& load_real, Reducers reducers = {});
+/// The losses of the first step that has begun and whose losses were not taken yet; at most kStepsAhead have begun.
+Losses take_losses(TensorOps& ops);
+/// Both, one after the other.
 Losses gan_step(Gan& gan, TensorOps& ops, StepRandom& random, const StepOptions& options, StepClock& clock,
                 const LoadReal& load_real, Reducers reducers = {});
 

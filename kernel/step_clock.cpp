@@ -7,6 +7,7 @@ namespace {
 
 /// Each of the first steps is marked, because the one that is captured takes longer than the later ones.
 constexpr std::size_t kFirstMarked = 3, kMarkEvery = 8;
+bool is_marked_step(std::size_t step) { return step < kFirstMarked || step % kMarkEvery == 0; }
 
 template <class Duration>
 double to_seconds(Duration duration) {
@@ -35,11 +36,14 @@ void StepClock::reserve(std::size_t steps) {
 void StepClock::begin_step() {
   if (!recording()) return;
   const auto now = Clock::now();
-  if (in_step_) close_step(now);
+  if (on_device_)
+    close_phase(now);
+  else if (in_step_)
+    close_step(now);
   step_begin_ = now;
+  if (!in_step_) wall_begin_ = now;
   in_step_ = true;
-  const std::size_t step = wall_s_.size();
-  marked_ = on_device_ && (step < kFirstMarked || step % kMarkEvery == 0);
+  marked_ = on_device_ && is_marked_step(begun_++);
   ops_->timeline().set_marked(marked_);
 }
 
@@ -60,18 +64,27 @@ void StepClock::begin_phase(Phase phase) {
 
 void StepClock::end_step() {
   if (!in_step_) return;
-  close_step(Clock::now());
+  if (!on_device_) close_step(Clock::now());
   in_step_ = false;
-  ops_->timeline().set_marked(false);
+  if (on_device_) ops_->timeline().set_marked(false);
 }
 
 void StepClock::close_step(Clock::time_point now) {
   close_phase(now);
-  const double wall_s = to_seconds(now - step_begin_);
-  if (marked_)
+  wall_s_.push_back(to_seconds(now - step_begin_));
+}
+
+void StepClock::step_done() {
+  if (!recording() || !on_device_) return;
+  const auto now = Clock::now();
+  const std::size_t step = wall_s_.size();
+  if (begun_ == step + 1) close_phase(now);
+  const double wall_s = to_seconds(now - wall_begin_);
+  wall_begin_ = now;
+  if (is_marked_step(step))
     take_device_times();
-  else if (on_device_)
-    repeat_device_times(wall_s / wall_s_.back());
+  else
+    repeat_device_times(step, wall_s / wall_s_.back());
   wall_s_.push_back(wall_s);
 }
 
@@ -113,12 +126,13 @@ void StepClock::take_device_times() {
   events_ = 0;
 }
 
-void StepClock::repeat_device_times(double factor) {
+void StepClock::repeat_device_times(std::size_t step, double factor) {
   for (PhaseTimes& times : phases_) {
-    if (times.seconds.size() == times.host_s.size()) continue;  // no phase of this step, or timed by the host's clock
+    // No phase of this step, or timed by the host's clock. The phases of the next step may have begun.
+    if (times.host_s.size() <= step || times.seconds.size() > step) continue;
     times.start_s.push_back(factor * times.start_s.back());
     times.seconds.push_back(factor * times.seconds.back());
-    times.host_s.back() = std::min(times.host_s.back(), times.seconds.back());
+    times.host_s[step] = std::min(times.host_s[step], times.seconds.back());
   }
   for (auto& [ready, layer, seconds] : last_ready_) (*ready)[layer] += seconds *= factor;
 }

@@ -32,6 +32,10 @@ class StepClock {
   void reserve(std::size_t steps);
 
   void begin_step();
+  /// On a device with a clock: the first step that is not done yet is done. Its wall time begins where that of the step
+  /// before it ended, or with the step itself after a pause. A marked step must be done before the next one begins.
+  void step_done();
+  bool is_marked() const { return marked_; }  ///< whether the last step that has begun records events
   /// Begins an update of the discriminator, numbered from 0 in each step; its phases are recorded apart from those of
   /// other updates. The generator's phases belong to update 0.
   void begin_update(int update) { update_ = update; }
@@ -62,15 +66,16 @@ class StepClock {
   /// Ends the step's wall time, and takes the device's times of its phases.
   void close_step(Clock::time_point now);
   void take_device_times();
-  /// Gives an unmarked step the times of the step before it, times `factor`.
-  void repeat_device_times(double factor);
+  /// Gives an unmarked step the times of the step before it, times `factor`; `step` is its number.
+  void repeat_device_times(std::size_t step, double factor);
   void layer_done(std::vector<double>& ready, std::size_t layer);
 
   TensorOps* ops_ = nullptr;
   std::vector<PhaseTimes> phases_;  // see index()
   std::vector<double> wall_s_;
   std::vector<double> generator_ready_, discriminator_ready_;
-  Clock::time_point step_begin_, phase_begin_;
+  Clock::time_point step_begin_, phase_begin_, wall_begin_;
+  std::size_t begun_ = 0;  ///< steps
   bool in_step_ = false, in_phase_ = false;
   Phase phase_{};
   int update_ = 0, update_of_phase_ = 0;

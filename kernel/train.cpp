@@ -274,27 +274,48 @@ double Trainer::reducers_waited_s() const {
          (discriminator_reducer_ ? discriminator_reducer_->waited_s() : 0);
 }
 
-Losses Trainer::step() {
+void Trainer::begin_step() {
   if (stage_.ends_after >= 0) {
     if (steps_done_ >= stage_.ends_after) enter_next_stage();
     *gan_->share = current_stage().share;
   }
   clock_.begin_step();
   ops_->timeline().begin_step();
-  const Losses losses =
-      mean_over_processes(gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
-                                   {generator_reducer_ ? &*generator_reducer_ : nullptr,
-                                    discriminator_reducer_ ? &*discriminator_reducer_ : nullptr}));
+  begin_gan_step(*gan_, *ops_, random_, step_options_, clock_, [this] { load_real(); },
+                 {generator_reducer_ ? &*generator_reducer_ : nullptr,
+                  discriminator_reducer_ ? &*discriminator_reducer_ : nullptr});
   ++steps_done_;
+  ++begun_;
+}
+
+Progress Trainer::take_step() {
+  Losses losses = take_losses(*ops_);
+  clock_.step_done();
+  --begun_;
+  losses = mean_over_processes(losses);
+  const std::int64_t number = steps_done_ - begun_;
   if (!std::isfinite(losses.discriminator) || !std::isfinite(losses.generator))
     throw Failure(
         fmt::format("step {}: the losses are no longer finite (discriminator {}, generator {}); try a lower --lr",
-                    steps_done_, losses.discriminator, losses.generator));
-  return losses;
+                    number, losses.discriminator, losses.generator));
+  return {number, losses};
 }
 
-RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progress&)>& report) {
+Losses Trainer::step() {
+  while (begun_ > 0) take_step();  // of a run that was left by an exception
+  begin_step();
+  return take_step().losses;
+}
+
+bool Trainer::may_be_ahead() const {
+  const bool same_stage = stage_.ends_after < 0 || steps_done_ < stage_.ends_after;
+  return backend_->timeline->has_clock() && same_stage && !clock_.is_marked();
+}
+
+RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progress&)>& report,
+                       const std::function<bool(std::int64_t)>& pauses) {
   using Clock = std::chrono::steady_clock;
+  while (begun_ > 0) take_step();  // of a run that was left by an exception
   std::optional<UtilizationSampler> sampler;
   if (clock_.recording()) {
     clock_.reserve(static_cast<std::size_t>(steps));
@@ -302,10 +323,17 @@ RunResult Trainer::run(std::int64_t steps, const std::function<void(const Progre
   }
   RunResult result;
   result.steps = steps;
+  const auto take = [&] {
+    const Progress progress = take_step();
+    result.losses = progress.losses;
+    if (report) report(progress);
+  };
   const auto begin = Clock::now();
   for (std::int64_t i = 0; i < steps; ++i) {
-    result.losses = step();
-    if (report) report({steps_done_, result.losses});
+    begin_step();
+    if (begun_ == 2) take();
+    const bool pause = report && (!pauses || pauses(steps_done_));
+    if (i + 1 == steps || pause || !may_be_ahead()) take();
   }
   clock_.end_step();
   result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();

@@ -105,7 +105,10 @@ class Trainer {
   Losses step();
 
   /// Runs `steps` steps and calls `report`, if given, after each. The result is about the steps of this call only.
-  RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {});
+  /// `report` may use the trainer only after the steps for which `pauses(step)` is true; without `pauses`, after every
+  /// step. A GPU computes the next step meanwhile if there is no pause.
+  RunResult run(std::int64_t steps, const std::function<void(const Progress&)>& report = {},
+                const std::function<bool(std::int64_t)>& pauses = {});
 
   /// Ends the recorded step: time until the next step, for samples or checkpoints, then belongs to no step.
   void pause() { clock_.end_step(); }
@@ -140,6 +143,11 @@ class Trainer {
 
  private:
   void load_real();
+  void begin_step();
+  /// Waits for the first step whose losses were not taken.
+  Progress take_step();
+  /// False if the next step must wait for the last one.
+  bool may_be_ahead() const;
   Losses mean_over_processes(Losses losses);
   double reducers_waited_s() const;
   TrainingStage current_stage() const;
@@ -171,8 +179,9 @@ class Trainer {
   std::vector<traces::TraceBatch> finished_stages_;
   std::vector<traces::TraceKernel> finished_kernels_;  ///< of the stages in finished_stages_
   std::optional<traces::TraceUtilization> utilization_;
-  std::uint64_t data_sum_ = 0;  ///< the data set's fingerprint; 0: not computed yet
-  std::int64_t steps_done_ = 0;
+  std::uint64_t data_sum_ = 0;   ///< the data set's fingerprint; 0: not computed yet
+  std::int64_t steps_done_ = 0;  ///< steps that have begun; the trainer's state is that after them
+  int begun_ = 0;                ///< steps of which the losses were not taken
 };
 
 /// Opens the backend that the options ask for. Throws ConfigError that says why it is not available.

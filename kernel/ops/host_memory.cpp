@@ -1,7 +1,9 @@
-// The virtual functions of TensorOps that backends may keep: memory of the host, and operations one after the other. The
-// GPU module, which derives from TensorOps, compiles this file too, because the first of them holds the type's
+// The virtual functions of TensorOps that backends may keep: memory of the host, and operations one after the other.
+// The GPU module, which derives from TensorOps, compiles this file too, because the first of them holds the type's
 // information.
 
+#include <algorithm>
+#include <cassert>
 #include <cstdlib>
 
 #include "kernel/ops/tensor_ops.hpp"
@@ -23,6 +25,17 @@ void TensorOps::do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, Lea
   if (gradients.weight != nullptr) do_dense_backward_weights(gradients.weight, gradients.bias, dy, x, accumulate);
   do_dense_backward_data(dx, dy, weight);
   do_leaky_dropout_backward(dx, x, mask, parameters, gradients.input_bias, accumulate);
+}
+
+void TensorOps::end_step(const float* results, std::size_t count) {
+  assert(count <= kStepResults && ended_ - taken_ < kStepsAhead);
+  read({results_[ended_ % kStepsAhead], count}, results);
+  ++ended_;
+}
+
+void TensorOps::take(std::span<float> results) {
+  assert(taken_ < ended_ && results.size() <= kStepResults);
+  std::copy_n(results_[taken_++ % kStepsAhead], results.size(), results.begin());
 }
 
 }  // namespace ganymede::kernel

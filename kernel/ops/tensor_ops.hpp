@@ -80,6 +80,12 @@ class TensorOps {
   /// The same for an array of parameters (or their moments) of this shape, which the host has in PyTorch's order.
   void read_array(std::span<float> host, const float* from, std::span<const int> shape);
   void write_array(float* to, std::span<const float> host, std::span<const int> shape);
+  /// Ends the running step, whose results are `count` floats in device memory, at most kStepResults. Does not wait: the
+  /// host may begin the next step while the device still computes this one. Two steps may have ended whose results were
+  /// not taken.
+  virtual void end_step(const float* results, std::size_t count);
+  /// The results of the first of these steps; waits until it is done.
+  virtual void take(std::span<float> results);
 
   // ---- Dense layers and convolutions ----
 
@@ -141,15 +147,15 @@ class TensorOps {
   void activate_backward(Tensor dy, Tensor y, Activation activation);
   /// x becomes leaky(x) * mask / keep, with a mask drawn from `random`.
   void leaky_dropout_forward(Tensor x, Mask mask, LeakyDropoutParameters parameters, RandomStream& random);
-  /// dy becomes dx; y and mask are the forward pass's results. d_bias [features] = the sum of dx over the batch, added to
-  /// the present values if `accumulate`; null: not computed.
+  /// dy becomes dx; y and mask are the forward pass's results. d_bias [features] = the sum of dx over the batch, added
+  /// to the present values if `accumulate`; null: not computed.
   void leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters,
                               float* d_bias = nullptr, bool accumulate = false);
   /// leaky_dropout_forward, then a dense layer with one output: y [1 x batch] = weight x + bias.
   void logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters, DenseParameters dense,
                      RandomStream& random);
-  /// dx from dy [1 x batch]; x and mask are the forward pass's results. With `accumulate` the gradients are added to the
-  /// present values.
+  /// dx from dy [1 x batch]; x and mask are the forward pass's results. With `accumulate` the gradients are added to
+  /// the present values.
   void logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters, const float* weight,
                       const LogitGradients& gradients, bool accumulate);
   /// x [channels x positions x batch] becomes leaky(factor x + bias); bias [channels].
@@ -314,6 +320,8 @@ class TensorOps {
   Buffer workspace_;
   Shard shard_;
   Communicator* norm_communicator_ = nullptr;
+  float results_[kStepsAhead][kStepResults] = {};
+  std::size_t ended_ = 0, taken_ = 0;  ///< steps
 };
 
 /// For the object's lifetime the operations treat this process as the only one. For samples and measurements that one

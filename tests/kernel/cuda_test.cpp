@@ -178,6 +178,44 @@ TEST(HostedTrainer, MarksTheFirstStepsAndThenEveryEighth) {
   for (const traces::TraceBucket& bucket : trace.batches.front().buckets) EXPECT_GT(bucket.ready_fraction, 0.01);
 }
 
+// The device computes as late as it may, so that a step that used the memory of the one before it too early would
+// differ.
+TEST(HostedTrainer, IsAStepAheadWithTheSameLosses) {
+  TrainOptions options = dcgan_options();
+  options.discriminator_steps = 2;
+  Trainer one_by_one(options, nullptr, make_hosted_cuda_backend({.loads_a_step = 2}));
+  std::vector<double> expected, found;
+  for (int i = 0; i < 7; ++i) expected.push_back(one_by_one.step().generator);
+
+  const auto device = std::make_shared<HostDevice>(2);
+  Trainer ahead(options, nullptr, cuda::make_backend(device, {.loads_a_step = 2}));
+  std::vector<std::int64_t> steps;
+  std::vector<int> replays;  // all steps but the first
+  const auto report = [&](const Progress& progress) {
+    steps.push_back(progress.step);
+    found.push_back(progress.losses.generator);
+    replays.push_back(device->replays);
+  };
+  ahead.run(7, report, [](std::int64_t step) { return step == 4; });
+  EXPECT_EQ(found, expected);
+  EXPECT_THAT(steps, testing::ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  // After step 4 there is a pause, and after the last one nothing follows.
+  EXPECT_THAT(replays, testing::ElementsAre(1, 2, 3, 3, 5, 6, 6));
+}
+
+TEST(HostedTrainer, ThatWasLeftAStepAheadGoesOn) {
+  const auto never = [](std::int64_t) { return false; };
+  Trainer whole(dcgan_options(), nullptr, make_hosted_cuda_backend({}));
+  Trainer left(dcgan_options(), nullptr, make_hosted_cuda_backend({}));
+  const Losses expected = whole.run(6).losses;
+  const auto leave = [](const Progress& progress) {
+    if (progress.step == 3) throw Failure("left");
+  };
+  EXPECT_THROW(left.run(6, leave, never), Failure);
+  EXPECT_EQ(left.steps_done(), 4);  // the fourth had begun
+  EXPECT_EQ(left.run(2).losses.generator, expected.generator);
+}
+
 TEST(HostedTrainer, ResumesToTheSameLosses) {
   const auto losses_of = [](Trainer& trainer, int steps) {
     std::vector<double> losses;

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <deque>
 #include <functional>
 #include <set>
 
@@ -18,7 +19,7 @@ namespace ganymede::kernel {
 class HostDevice {
  public:
   explicit HostDevice(int loads_a_step, Precision precision = Precision::fp32)
-      : precision_(precision), slots_(static_cast<std::size_t>(loads_a_step) + 1) {}
+      : precision_(precision), slots_(kStepsAhead * static_cast<std::size_t>(loads_a_step) + 1) {}
   std::string name() const { return "host"; }
   std::string instructions() const { return "none"; }
   std::string precision() const { return std::string(kPrecisionNames[static_cast<std::size_t>(precision_)]); }
@@ -35,13 +36,19 @@ class HostDevice {
     return memory;
   }
   std::size_t convolution_workspace_bytes(const ConvolutionShape&, int) const { return 0; }
-  void to_host(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  void to_host(void* to, const void* from, std::size_t bytes) {
+    synchronize();
+    std::memcpy(to, from, bytes);
+  }
   void to_device(void* to, const void* from, std::size_t bytes) {
     EXPECT_FALSE(capturing_);
     EXPECT_TRUE(bytes <= kLargeCopy || pinned_.contains(from)) << "a large copy from pageable memory";
+    synchronize();
     std::memcpy(to, from, bytes);
   }
-  void synchronize() {}
+  void synchronize() {
+    while (!late_.empty()) run_first();
+  }
 
   std::int64_t launched() const { return launched_; }
 
@@ -85,6 +92,7 @@ class HostDevice {
   }
 
   void begin_capture() {
+    synchronize();
     capturing_ = true;
     captured_.clear();
   }
@@ -93,12 +101,22 @@ class HostDevice {
     graphs_[which] = std::move(captured_);
   }
   void discard_capture() {
+    synchronize();
     for (auto& graph : graphs_) graph.clear();
   }
-  void replay(int which, void* device_words, const void* words, std::size_t bytes) {
-    std::memcpy(device_words, words, bytes);
-    for (const auto& kernel : graphs_[which]) kernel();
+  /// Runs as late as a GPU may: when somebody waits for it.
+  void replay(int which) {
+    late_.push_back([this, which] {
+      for (const auto& kernel : graphs_[which]) kernel();
+    });
     ++replays;
+  }
+  void mark_end(std::size_t slot) {
+    ++ends_pending_[slot];
+    late_.push_back([this, slot] { --ends_pending_[slot]; });
+  }
+  void await_end(std::size_t slot) {
+    while (ends_pending_[slot] > 0) run_first();
   }
   int replays = 0, stagings = 0;
   std::vector<std::size_t> counts;  ///< those with which each() was called
@@ -133,10 +151,17 @@ class HostDevice {
  private:
   template <class Kernel>
   void run(const Kernel& kernel) {
-    if (capturing_)
+    if (capturing_) {
       captured_.push_back(kernel);
-    else
-      kernel();
+      return;
+    }
+    synchronize();
+    kernel();
+  }
+  void run_first() {
+    const std::function<void()> first = std::move(late_.front());
+    late_.pop_front();
+    first();
   }
 
   Precision precision_;
@@ -147,6 +172,8 @@ class HostDevice {
   Communicator* communicator_ = nullptr;
   std::vector<std::chrono::steady_clock::time_point> marks_;
   std::vector<std::function<void()>> captured_, graphs_[2];
+  std::deque<std::function<void()>> late_;
+  int ends_pending_[kStepsAhead] = {};
   std::vector<std::uint8_t> staged_;
   std::size_t stride_ = 0, slot_ = 0, slots_;
 };

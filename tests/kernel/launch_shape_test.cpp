@@ -45,8 +45,8 @@ TEST(LaunchShape, ChunksOfColumnSumsCoverTheRowsOnceAndFitTheScratchMemory) {
 
 TEST(Divisor, DividesAsTheProcessorDoes) {
   constexpr std::size_t kLargest = 0xffffffff;
-  const std::size_t numbers[] = {0, 1, 2, 3, 5, 7, 31, 784, 65'535, 65'537, 1UL << 31, kLargest - 1, kLargest,
-                                 kLargest + 1, 1UL << 40};
+  const std::size_t numbers[] = {
+      0, 1, 2, 3, 5, 7, 31, 784, 65'535, 65'537, 1UL << 31, kLargest - 1, kLargest, kLargest + 1, 1UL << 40};
   for (const std::size_t by : numbers) {
     if (by == 0) continue;
     const cuda::Divisor divisor(by);

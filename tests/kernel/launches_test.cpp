@@ -54,9 +54,9 @@ TEST(Launches, OfAGraphHaveConversions) {
   };
   // Counted in graphs that were captured over stand-ins of the libraries: these many kernels and calls of a library.
   EXPECT_EQ(total("mlp-gan", 64, "fp32"), 47);
-  EXPECT_EQ(total("dcgan-64", 128, "fp32"), 145);
+  EXPECT_EQ(total("dcgan-64", 128, "fp32"), 93);
   // The discriminator's five convolutions have gradients of weights twice, the generator's once.
-  EXPECT_EQ(total("dcgan-64", 128, "bf16"), 145 + 15);
+  EXPECT_EQ(total("dcgan-64", 128, "bf16"), 93 + 15);
 }
 
 // In bf16 a step launches what it does in fp32, over numbers of half the size, but for the gradients of convolutions'

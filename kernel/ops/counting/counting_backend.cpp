@@ -54,7 +54,9 @@ class CountingDevice {
   void begin_capture() {}
   void end_capture(int) {}
   void discard_capture() {}
-  void replay(int, void*, const void*, std::size_t) {}
+  void replay(int) {}
+  void mark_end(std::size_t) {}
+  void await_end(std::size_t) {}
   void mark(std::size_t) {}
   double mark_s(std::size_t) const { return 0; }
   void join(Communicator&) {}

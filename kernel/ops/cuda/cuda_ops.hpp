@@ -39,6 +39,8 @@ class CudaOps final : public TensorOps {
     t_.finish_step();
     if (!host.empty()) t_.device().to_host(host.data(), from, host.size_bytes());
   }
+  void end_step(const float* results, std::size_t count) override { t_.end_step(results, count); }
+  void take(std::span<float> results) override { t_.take(results); }
   void write(float* to, std::span<const float> host) override {
     assert(t_.is_eager());
     if (host.empty()) return;

@@ -85,9 +85,8 @@ void logit_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, 
   E* out = elements_of<E>(dx);
   const Divisor width(size_of(x.features));
   if (d.weight == nullptr)
-    return timeline.each(dx.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      out[i] = g[i / width] * weight[i % width] * slope_of(i);
-    });
+    return timeline.each(
+        dx.size(), [=] GANYMEDE_DEVICE(std::size_t i) { out[i] = g[i / width] * weight[i % width] * slope_of(i); });
   timeline.template columns<3>(
       x.batch, x.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {

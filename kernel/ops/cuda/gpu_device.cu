@@ -70,9 +70,9 @@ GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exc
   cublas_lt_ = made_by<CublasLtHandle>("cublasLtCreate", cublasLtCreate);
   cudnn_ = made_by<CudnnHandle>("cudnnCreate", [](cudnnHandle_t* handle) { return cudnnCreate(handle); });
   GANYMEDE_CUDA(cudnnSetStream(cudnn_.get(), stream_.get()));
-  pinned_words_ = make_pinned(kMaxStepWords * sizeof(std::uint32_t));
+  for (Event& end : ends_) end = make_event();
   pinned_results_ = make_pinned(kResultBytes);
-  staged_.resize(static_cast<std::size_t>(options.loads_a_step) + 1);
+  staged_.resize(kStepsAhead * static_cast<std::size_t>(options.loads_a_step) + 1);
   for (Event& event : staged_) event = make_event();
 }
 
@@ -138,26 +138,25 @@ void GpuDevice::synchronize() {
     GANYMEDE_CUDA(cudaStreamSynchronize(stream_.get()));
     return;
   }
-  for (;;) {
-    const cudaError_t status = cudaStreamQuery(stream_.get());
-    if (status != cudaErrorNotReady) {
-      GANYMEDE_CUDA(status);
-      return;
-    }
+  poll([this] { return cudaStreamQuery(stream_.get()); });
+}
+
+template <class Query>
+void GpuDevice::poll(const Query& query) {
+  for (;; std::this_thread::yield()) {
+    const cudaError_t status = query();
+    if (status != cudaErrorNotReady) return GANYMEDE_CUDA(status);
     check_replicas();
-    std::this_thread::yield();
   }
 }
 
 void GpuDevice::gemm(const Gemm& g) {
   if (g.epilogue != Epilogue::none) {
     auto& plan = product_plans_[ProductPlan::key_of(g)];
-    if (plan == nullptr)
-      plan = std::make_unique<ProductPlan>(cublas_lt_.get(), g, compute_of(precision_), kCublasWorkspace);
+    if (!plan) plan = std::make_unique<ProductPlan>(cublas_lt_.get(), g, compute_of(precision_), kCublasWorkspace);
     if (!plan->run(cublas_lt_.get(), g, cublas_workspace_.memory.get(), kCublasWorkspace, stream_.get()))
-      gemm_in_steps(*this, g);
-    else
-      ++launched_;
+      return gemm_in_steps(*this, g);
+    ++launched_;
     return;
   }
   const float one = 1;
@@ -295,12 +294,11 @@ void GpuDevice::discard_capture() {
   const Graph destroyed(unfinished);
 }
 
-void GpuDevice::replay(int which, void* device_words, const void* words, std::size_t bytes) {
-  // pinned_words_ is free: its last copy was done when the last step's losses were read.
-  std::memcpy(pinned_words_.get(), words, bytes);
-  if (bytes > 0)
-    GANYMEDE_CUDA(cudaMemcpyAsync(device_words, pinned_words_.get(), bytes, cudaMemcpyHostToDevice, stream_.get()));
-  GANYMEDE_CUDA(cudaGraphLaunch(graphs_[which].get(), stream_.get()));
+void GpuDevice::replay(int which) { GANYMEDE_CUDA(cudaGraphLaunch(graphs_[which].get(), stream_.get())); }
+void GpuDevice::mark_end(std::size_t slot) { GANYMEDE_CUDA(cudaEventRecord(ends_[slot].get(), stream_.get())); }
+void GpuDevice::await_end(std::size_t slot) {
+  if (nccl_ == nullptr) return GANYMEDE_CUDA(cudaEventSynchronize(ends_[slot].get()));
+  poll([this, slot] { return cudaEventQuery(ends_[slot].get()); });
 }
 
 void GpuDevice::mark(std::size_t i) {

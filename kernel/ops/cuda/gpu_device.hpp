@@ -11,6 +11,7 @@
 #include "kernel/ops/cuda/handles.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
 #include "kernel/ops/cuda/product_plan.hpp"
+#include "kernel/ops/device_timeline.hpp"
 #ifdef __CUDACC__
 #include "kernel/ops/cuda/launches.hpp"
 #else
@@ -86,12 +87,14 @@ class GpuDevice {
   /// Copies to device memory through pinned memory, on a stream of its own. Kernels launched later wait for the copy.
   StagedImages stage(const void* from, std::size_t bytes);
 
-  // A captured step is a CUDA graph. replay() first copies the words of the step to `device_words`.
+  // A captured step is a CUDA graph.
   void begin_capture();
   // Two captured steps are kept, for example one with events and one without; `which` is 0 or 1.
   void end_capture(int which);
   void discard_capture();  ///< ends a capture that has begun and destroys the captured graphs
-  void replay(int which, void* device_words, const void* words, std::size_t bytes);
+  void replay(int which);
+  void mark_end(std::size_t slot);   ///< slot is below kStepsAhead
+  void await_end(std::size_t slot);  ///< waits for what was called before mark_end(slot)
   /// Kernels since construction; a call of cuBLAS or cuDNN counts as one.
   std::int64_t launched() const { return launched_; }
 
@@ -117,6 +120,9 @@ class GpuDevice {
   void convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call);
   /// Makes later calls on the stream of reductions wait for the kernels launched so far.
   void begin_reduction();
+  /// Waits until `query` reports success, and looks at the other replicas meanwhile.
+  template <class Query>
+  void poll(const Query& query);
   void check_extents(const ConvolutionShape& shape, int batch) const;
   /// Waits until NCCL is done with what it has begun. Throws Failure if that fails or another replica has failed.
   void settle(ncclResult_t state);
@@ -146,7 +152,8 @@ class GpuDevice {
   std::size_t stride_ = 0, next_slot_ = 0;
 
   std::vector<Event> marks_;
-  PinnedMemory pinned_words_, pinned_results_;
+  Event ends_[kStepsAhead];
+  PinnedMemory pinned_results_;
 
   Communicator* communicator_ = nullptr;
   ncclComm_t nccl_ = nullptr;  ///< null: not joined, or left; leave() and abort_replica() end it

@@ -42,7 +42,8 @@ __device__ inline Meeting arrive(ColumnBarrier* barrier) {
   if (threadIdx.x == 0 && threadIdx.y == 0) {
     meeting.releases = *static_cast<volatile unsigned*>(&barrier->releases);
     __threadfence();
-    // Counts from 0 to the number of blocks - 1 and then from 0 again, so that the next launch finds it as this one did.
+    // Counts from 0 to the number of blocks - 1 and then from 0 again, so that the next launch finds it as this one
+    // did.
     meeting.is_last = atomicInc(&barrier->arrived, gridDim.y - 1) == gridDim.y - 1;
     __threadfence();
   }
@@ -64,8 +65,8 @@ __device__ inline void release_or_wait(ColumnBarrier* barrier, const Meeting& me
 
 /// A block of 32 columns by 8 rows of threads sums its chunk of rows. Of the blocks with the same columns the last one
 /// to end adds the sums of all chunks, always in the same order, and calls `finish`. If there is a single chunk, or if
-/// `Together`, each block then calls `apply` for its chunk. Blocks that run together wait for each other, so that all of
-/// the grid must be resident at once.
+/// `Together`, each block then calls `apply` for its chunk. Blocks that run together wait for each other, so that all
+/// of the grid must be resident at once.
 template <int N, bool Together, class Term, class Finish, class Apply>
 __global__ void __launch_bounds__(kThreads)
     columns_kernel(int rows, int columns, int rows_per_chunk, Sums<N>* partial, ColumnBarrier* barriers, Term term,

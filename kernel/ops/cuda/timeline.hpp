@@ -12,8 +12,9 @@
 //   gemm(Gemm), convolve(ConvolutionCall, workspace)
 //   allocate, allocate_host, to_host, to_device, stage
 //                                             memory, and copies between host and device
-//   begin_capture, end_capture(which), discard_capture, replay(which, ...)
+//   begin_capture, end_capture(which), discard_capture, replay(which)
 //                                             of a step; which of two it is, 0 or 1
+//   mark_end(slot), await_end(slot)           waits for what was called before the mark; slots are 0 and 1
 //   mark, mark_s                              timestamps
 //   launched()                                kernels launched since construction; a call of a library counts as one
 //   join, reduce, gather, finish_reductions, leave
@@ -23,6 +24,7 @@
 #include <array>
 #include <cassert>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -38,9 +40,14 @@ class Timeline final : public DeviceTimeline {
  public:
   /// `graph`: captures a step and replays it.
   Timeline(std::shared_ptr<Device> device, bool graph)
-      : device_(std::move(device)), graph_(graph), scratch_(device_->allocate(kScratchFloats * sizeof(float))) {
+      : device_(std::move(device)),
+        graph_(graph),
+        scratch_(device_->allocate(kScratchFloats * sizeof(float))),
+        host_results_(device_->allocate_host(kStepsAhead * kStepResults * sizeof(float))),
+        slot_of_next_(device_->allocate(sizeof(std::uint32_t))) {
     if (!graph) return;
     device_words_ = device_->allocate(kMaxStepWords * sizeof(std::uint32_t));
+    host_words_ = device_->allocate_host(kStepsAhead * kSlotWords * sizeof(std::uint32_t));
     words_.reserve(kMaxStepWords);
   }
 
@@ -54,7 +61,9 @@ class Timeline final : public DeviceTimeline {
   }
 
   // The first step runs call by call, so that libraries load and choose their algorithms. The second is captured. From
-  // then on a step's calls only collect its StepWords, and the captured step is replayed when its losses are read.
+  // then on a step's calls only collect its StepWords, and the captured step is replayed when it ends. Nothing is
+  // copied between two steps: the first kernel of a captured step fetches its words from memory of the host, the last
+  // one writes its results there. Each has two slots, so that the host may be one step ahead.
   void begin_step() override {
     in_step_ = true;
     events_ = 0;
@@ -69,6 +78,8 @@ class Timeline final : public DeviceTimeline {
       captured_->launched_at.clear();
       device_->begin_capture();
     }
+    slot_ = step_word(static_cast<std::uint32_t>(ended_ % kStepsAhead));
+    fetch_words();
   }
   void discard_step() override {
     assert(mode_ == Mode::eager);
@@ -129,26 +140,32 @@ class Timeline final : public DeviceTimeline {
     if (launch()) device_->finish_reductions();
   }
 
-  /// Ends the running step, if there is one: completes its capture and replays it, or replays the captured step. Then
-  /// runs the host's other work while the device computes. Throws Failure if a replayed step made other calls than the
-  /// captured one.
+  /// See TensorOps.
+  void end_step(const float* results, std::size_t count) {
+    assert(count <= kStepResults && ended_ - taken_ < kStepsAhead);
+    float* host = host_results_.floats();
+    auto* next = static_cast<std::uint32_t*>(slot_of_next_.memory.get());
+    const StepWord slot = mode_ == Mode::eager ? step_word(static_cast<std::uint32_t>(ended_ % kStepsAhead)) : slot_;
+    each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
+      host[slot.word() * kStepResults + i] = results[i];
+      if (i == 0) *next = (slot.word() + 1) % kStepsAhead;
+    });
+    launch_step();
+    device_->mark_end(ended_++ % kStepsAhead);
+    is_host_free_ = true;
+    work_on_host();
+  }
+  void take(std::span<float> results) {
+    assert(taken_ < ended_ && results.size() <= kStepResults);
+    const std::size_t slot = taken_++ % kStepsAhead;
+    device_->await_end(slot);
+    std::copy_n(host_results_.floats() + slot * kStepResults, results.size(), results.begin());
+    work_on_host();
+  }
+  /// Ends the running step, if there is one, without results.
   void finish_step() {
-    if (!std::exchange(in_step_, false)) return;
-    if (events_ > 0) record_event(events_);
-    warm_ = true;
-    const Mode mode = std::exchange(mode_, Mode::eager);
-    if (mode == Mode::capture) {
-      captured_->launched_at.push_back(device_->launched());
-      device_->end_capture(which());
-      captured_->launches = launches_;
-      captured_->words = words_.size();
-    }
-    if (mode != Mode::eager) {
-      // The captured step is fixed, so this one must have made the same calls.
-      if (launches_ != captured_->launches || words_.size() != captured_->words)
-        throw Failure("the step has changed since it was captured; --no-graph runs it call by call");
-      device_->replay(which(), device_words_.memory.get(), words_.data(), words_.size() * sizeof(std::uint32_t));
-    }
+    if (!in_step_) return;
+    launch_step();
     run_while_waiting();
   }
   /// True if calls reach the device at once, so that host memory may be copied to it.
@@ -189,12 +206,59 @@ class Timeline final : public DeviceTimeline {
     std::size_t launches = 0, words = 0;    ///< no launches: it is not captured yet
     std::vector<std::int64_t> launched_at;  ///< device_->launched() before each call, and at the end
   };
+  /// Copies the running step's words from the host's memory, if the step is captured.
+  void fetch_words() {
+    const auto* host = static_cast<const std::uint32_t*>(host_words_.memory.get());
+    const auto* next = static_cast<const std::uint32_t*>(slot_of_next_.memory.get());
+    auto* to = static_cast<std::uint32_t*>(device_words_.memory.get());
+    each(kFetchers, [=] GANYMEDE_DEVICE(std::size_t thread) {
+      // Volatile, because the host writes them.
+      const volatile std::uint32_t* from = host + *next * kSlotWords;
+      const std::uint32_t count = from[0];
+      for (std::size_t i = thread; i < count; i += kFetchers) to[i] = from[1 + i];
+    });
+  }
+  /// Completes the running step's capture and replays it, or replays the captured step. Throws Failure if a replayed
+  /// step made other calls than the captured one.
+  void launch_step() {
+    in_step_ = false;
+    if (events_ > 0) record_event(events_);
+    warm_ = true;
+    const Mode mode = std::exchange(mode_, Mode::eager);
+    if (mode == Mode::capture) {
+      captured_->launched_at.push_back(device_->launched());
+      device_->end_capture(which());
+      captured_->launches = launches_;
+      captured_->words = words_.size();
+    }
+    if (mode != Mode::eager) {
+      // The captured step is fixed, so this one must have made the same calls.
+      if (launches_ != captured_->launches || words_.size() != captured_->words)
+        throw Failure("the step has changed since it was captured; --no-graph runs it call by call");
+      auto* host = static_cast<std::uint32_t*>(host_words_.memory.get()) + ended_ % kStepsAhead * kSlotWords;
+      host[0] = static_cast<std::uint32_t>(words_.size());
+      std::copy(words_.begin(), words_.end(), host + 1);
+      device_->replay(which());
+    }
+  }
+  /// The host's other work uses memory of the step before the last one, which must be done.
+  void work_on_host() {
+    if (ended_ - taken_ < kStepsAhead && std::exchange(is_host_free_, false)) run_while_waiting();
+  }
   int which() const { return static_cast<int>(captured_ - steps_.data()); }
   static constexpr std::size_t kScratchFloats = std::size_t{1} << 20;
+  static constexpr std::size_t kSlotWords = kMaxStepWords + 1;  ///< a step's words, after their number
+  static constexpr std::size_t kFetchers = 256;                 ///< threads that fetch them
 
   std::shared_ptr<Device> device_;
   bool graph_;
-  Buffer scratch_, device_words_;
+  Buffer scratch_;
+  Buffer host_results_, host_words_;  ///< freed after the device's memory, which waits for a running step
+  Buffer slot_of_next_;               ///< on the device: the slot of the step that begins next
+  Buffer device_words_;
+  StepWord slot_ = {};                 ///< of the running step, if it is captured
+  std::size_t ended_ = 0, taken_ = 0;  ///< steps that ended with results, and those whose results were taken
+  bool is_host_free_ = false;          ///< run_while_waiting() is still due for the last step
   Mode mode_ = Mode::eager;
   std::vector<std::uint32_t> words_;  ///< the StepWords of the running step
   bool in_step_ = false;

@@ -348,6 +348,19 @@ cudaError_t cudaEventSynchronize(cudaEvent_t handle) {
     return here.wait(lock, "cudaEventSynchronize", reached) ? cudaSuccess : cudaErrorLaunchTimeout;
   });
 }
+cudaError_t cudaEventQuery(cudaEvent_t handle) {
+  return runtime_call("cudaEventQuery", [&](Machine& here, auto&) {
+    const EventState* event = event_of(here, handle);
+    if (event == nullptr) return cudaErrorInvalidResourceHandle;
+    if (event->capture != nullptr) {
+      here.violate("the host asks for an event of a capture");
+      return cudaErrorCapturedEvent;
+    }
+    here.advance_all();
+    if (event->stream == nullptr || here.advance(*event->stream, event->position)) return cudaSuccess;
+    return here.is_stuck("cudaEventQuery") ? cudaErrorLaunchTimeout : cudaErrorNotReady;
+  });
+}
 cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t begin, cudaEvent_t end) {
   return runtime_call("cudaEventElapsedTime", [&](Machine& here, auto&) {
     const EventState *first = event_of(here, begin), *last = event_of(here, end);

@@ -62,7 +62,8 @@ class SmallTraining {
     if (in_group_) backend_->gradient_reducer->finish();
     ops_.adam(filter, d_filter, first, second, weights(), {}, steps_);
     float value = 0;
-    ops_.read({&value, 1}, loss);
+    ops_.end_step(loss, 1);
+    ops_.take({&value, 1});
     return value + static_cast<float>(0 * ops_.timeline().elapsed_s(1));
   }
   /// The losses of some steps: the first runs call by call, the second is captured, the others are replayed.

@@ -26,8 +26,8 @@ struct Settings {
   int failing_call = 0;  ///< this call on failing_device, counted from 1, returns an error; 0: none
   /// The heuristics of cuDNN and cublasLt list an algorithm first that they call supported and that does not run.
   bool broken_promises = false;
-  bool runs_together = true;  ///< the GPUs have cooperative launches
-  bool no_epilogues = false;  ///< cublasLt has no algorithm for products with an epilogue
+  bool runs_together = true;                        ///< the GPUs have cooperative launches
+  bool no_epilogues = false;                        ///< cublasLt has no algorithm for products with an epilogue
   std::size_t memory_bytes = std::size_t{8} << 30;  ///< of each GPU
 };
 

@@ -4,6 +4,7 @@
 #include "courses.hpp"
 #include "kernel/launches.hpp"
 #include "kernel/ops/eigen/eigen_ops.hpp"
+#include "kernel/train.hpp"
 #include "opened.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -36,6 +37,25 @@ TEST_P(StandInSteps, AreTheSameInEveryOrderAndReplayed) {
   expect_same(course(Order::others_first, options, GetParam(), 3), late);
   options.graph = false;
   expect_same(course(Order::at_once, options, GetParam(), 3), late);
+}
+
+// The host is a step ahead of the GPU.
+TEST(StandInTrainer, HasTheSameLossesInEveryOrder) {
+  TrainOptions options;
+  options.model = "mlp-gan";
+  options.batch = 4;
+  options.discriminator_steps = 2;
+  std::vector<std::vector<double>> losses;
+  for (const Order order : {Order::late, Order::at_once, Order::others_first})
+    for (const bool waits : {false, true}) {
+      const Session session({.order = order});
+      Trainer trainer(options, nullptr, open({.precision = Precision::fp32, .loads_a_step = 2}));
+      auto& found = losses.emplace_back();
+      trainer.run(
+          6, [&](const Progress& step) { found.push_back(step.losses.generator); },
+          [&](std::int64_t) { return waits; });
+    }
+  EXPECT_THAT(losses, testing::Each(losses.front()));
 }
 
 TEST_P(StandInSteps, InBf16StayNearThoseOfFp32AndAreReplayedTheSame) {
