@@ -193,6 +193,20 @@ class Timeline final : public DeviceTimeline {
     return prefetched_.images;
   }
 
+  /// Copies the running step's words from the host's memory, as the first kernel of a captured step. Public, because
+  /// nvcc wants that of functions with kernels.
+  void fetch_words() {
+    const auto* host = static_cast<const std::uint32_t*>(host_words_.memory.get());
+    const auto* next = static_cast<const std::uint32_t*>(slot_of_next_.memory.get());
+    auto* to = static_cast<std::uint32_t*>(device_words_.memory.get());
+    each(kFetchers, [=] GANYMEDE_DEVICE(std::size_t thread) {
+      // Volatile, because the host writes them.
+      const volatile std::uint32_t* from = host + *next * kSlotWords;
+      const std::uint32_t count = from[0];
+      for (std::size_t i = thread; i < count; i += kFetchers) to[i] = from[1 + i];
+    });
+  }
+
   /// Scratch memory for the intermediate results of one operation; the next operation overwrites it.
   float* scratch([[maybe_unused]] std::size_t floats) {
     assert(floats <= kScratchFloats);
@@ -206,18 +220,6 @@ class Timeline final : public DeviceTimeline {
     std::size_t launches = 0, words = 0;    ///< no launches: it is not captured yet
     std::vector<std::int64_t> launched_at;  ///< device_->launched() before each call, and at the end
   };
-  /// Copies the running step's words from the host's memory, if the step is captured.
-  void fetch_words() {
-    const auto* host = static_cast<const std::uint32_t*>(host_words_.memory.get());
-    const auto* next = static_cast<const std::uint32_t*>(slot_of_next_.memory.get());
-    auto* to = static_cast<std::uint32_t*>(device_words_.memory.get());
-    each(kFetchers, [=] GANYMEDE_DEVICE(std::size_t thread) {
-      // Volatile, because the host writes them.
-      const volatile std::uint32_t* from = host + *next * kSlotWords;
-      const std::uint32_t count = from[0];
-      for (std::size_t i = thread; i < count; i += kFetchers) to[i] = from[1 + i];
-    });
-  }
   /// Completes the running step's capture and replays it, or replays the captured step. Throws Failure if a replayed
   /// step made other calls than the captured one.
   void launch_step() {
