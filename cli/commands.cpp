@@ -18,6 +18,7 @@
   ROW(allreduce) \
   ROW(kernels) \
   ROW(import) \
+  ROW(diff) \
   ROW(report) \
   ROW(export) \
   ROW(doctor) \

@@ -27,7 +27,8 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::infeasible,
      "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
      "would never finish, no candidate of a plan meets its goals)"},
-    {ExitCode::goal_missed, "the result is there, but misses the scenario's deadline or budget"},
+    {ExitCode::goal_missed,
+     "the result is there, but misses the scenario's deadline or budget, or a limit of `diff --fail-on`"},
     {ExitCode::interrupted, "interrupted"}};
 
 }  // namespace ganymede::cli

@@ -248,7 +248,9 @@ std::string plan_json(const Request& request, const Plan& plan, const std::files
   out["simulated"] = rows(request, plan, order);
   out["asked"] = request_document(request, folder);
   out["provenance"] = {{"tool", "ganymede " GANYMEDE_VERSION},
-                       {"caveat", "quota and availability are not known and not promised"}};
+                       {"caveat", "quota and availability are not known and not promised"},
+                       {"request", request.content},
+                       {"files", request.file_hashes}};
   return out.dump(2) + "\n";
 }
 

@@ -9,6 +9,8 @@
 #include "common/dates.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
+#include "common/file.hpp"
+#include "common/random.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
 #include "sim/collectives/allreduce.hpp"
@@ -36,6 +38,8 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
   if (all.empty()) node->expected("at least one name");
   return all;
 }
+
+std::string hash_of(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 /// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name; else its list of layers.
 /// Sets `why` to a sentence
@@ -155,7 +159,9 @@ void read_workload(const JsonNode& node, Request& request) {
     picked = pick_trace(*model, request.trace_choice);
     at = JsonNode::wrap(Json(picked), node.file(), "");
   }
-  request.trace = traces::read_step_trace(JsonNode::parse(traces::trace_text(at), picked));
+  const std::string text = traces::trace_text(at);
+  request.file_hashes["/workload/trace"] = hash_of(text);
+  request.trace = traces::read_step_trace(JsonNode::parse(text, picked));
   if (trace && model && model->as_string() != request.trace.model)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
@@ -221,6 +227,11 @@ void read_catalogs(JsonObject& in, const JsonNode& search, Request& request) {
     // Catalogs of owned machines are left out by default, because only the owner of such machines can use them.
     for (const std::string& name : platforms::provider_names())
       if (!platforms::provider_of(name).owned) request.catalogs.push_back({name, platforms::catalog(name)});
+  }
+  for (std::size_t i = 0; i < request.catalogs.size(); ++i) {
+    const std::string& name = request.catalogs[i].name;
+    request.file_hashes[fmt::format("/search/catalogs/{}", i)] =
+        platforms::is_provider(name) ? hash_of(platforms::catalog_text(name)) : hash_of(read_file(name));
   }
   std::set<std::string> gpus, instances, regions;
   for (const auto& entry : request.catalogs)
@@ -342,6 +353,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   check_schema(in, "ganymede.request/1");
   Request request;
   request.file = node.file();
+  request.content = node.value();
   request.common = {{"schema", "ganymede.scenario/1"}};
   read_workload(in.required("workload"), request);
   read_deadline(in, request, now);

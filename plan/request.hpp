@@ -41,7 +41,9 @@ struct WhatIf {
 };
 
 struct Request {
-  std::string file;       ///< for error messages
+  std::string file;  ///< for error messages
+  /// The request as it was read, flags included, and the hashes of the trace and the catalogs by JSON pointer.
+  nlohmann::json content, file_hashes;
   nlohmann::json common;  ///< members that the scenarios of all candidates share: workload, storage, billing, …
   traces::StepTrace trace;
   /// A batch size to try.

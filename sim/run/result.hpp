@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -132,7 +133,9 @@ struct Result {
   std::string grid;                  ///< sources of the carbon intensities
 
   // Provenance.
-  std::string hash;  ///< of the scenario with its files
+  std::string hash;                                ///< of the scenario with its files
+  std::string scenario;                            ///< as it was read, JSON in one line
+  std::map<std::string, std::string> file_hashes;  ///< of the files that it names, by JSON pointer
   std::uint64_t seed = 0;
   /// How certain it is when spot nodes are taken back, for the least certain pool: "none" (no spot), "measured",
   /// "stated", "preset" or "assumed".
@@ -144,7 +147,7 @@ struct Result {
 
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
-/// The same JSON in one line.
+/// The same JSON in one line, without `provenance.scenario` and `provenance.files`: a sweep holds its study instead.
 std::string result_line(const Result& result);
 
 }  // namespace ganymede::sim

@@ -186,6 +186,13 @@ OrderedJson provenance_json(const Result& result) {
           {"warnings", result.warnings}};
 }
 
+/// The inputs in full, by which `ganymede diff` names what differs between two results.
+void add_inputs(const Result& result, OrderedJson& provenance) {
+  if (result.scenario.empty()) return;
+  provenance["scenario"] = OrderedJson::parse(result.scenario);
+  provenance["files"] = OrderedJson(result.file_hashes);
+}
+
 OrderedJson to_json(const Result& result) {
   OrderedJson out;
   out["schema"] = "ganymede.result/1";
@@ -213,7 +220,11 @@ OrderedJson to_json(const Result& result) {
 
 }  // namespace
 
-std::string result_json(const Result& result) { return to_json(result).dump(2) + "\n"; }
+std::string result_json(const Result& result) {
+  OrderedJson out = to_json(result);
+  add_inputs(result, out["provenance"]);
+  return out.dump(2) + "\n";
+}
 std::string result_line(const Result& result) { return to_json(result).dump(); }
 
 }  // namespace ganymede::sim

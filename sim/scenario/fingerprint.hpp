@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <initializer_list>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
@@ -17,12 +18,17 @@ namespace ganymede::sim {
 /// same content have the same fingerprint, wherever their files are.
 class Fingerprint {
  public:
-  explicit Fingerprint(const JsonNode& node) : content_(node.value()) {}
-  /// Puts the hash of `content` in place of the value at `pointer`.
+  explicit Fingerprint(const JsonNode& node)
+      : root_(node.pointer() == "/" ? "" : node.pointer()), content_(node.value()) {}
+  /// Puts the hash of `content` in place of the value at `pointer`, which starts at the scenario or at the root of the
+  /// document that contains it (a plan's chosen scenario is at "/chosen/scenario").
   void replace(const std::string& pointer, std::string_view content) { replace(pointer, fnv1a(content)); }
   void replace(const std::string& pointer, std::uint64_t hash) {
-    content_[nlohmann::json::json_pointer(pointer)] = hexadecimal(hash);
+    const std::string inside = pointer.starts_with(root_ + "/") ? pointer.substr(root_.size()) : pointer;
+    content_[nlohmann::json::json_pointer(inside)] = files_[inside] = hexadecimal(hash);
   }
+  /// The hash of each file's content, by the JSON pointer (from the scenario) of the value that names the file.
+  const std::map<std::string, std::string>& files() const { return files_; }
   /// The hash of everything but these members, as 16 hexadecimal digits. A key that begins with '/' is the JSON pointer
   /// of a nested member.
   std::string hash_without(std::initializer_list<const char*> keys) const {
@@ -40,7 +46,9 @@ class Fingerprint {
 
  private:
   static std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }
+  std::string root_;  // JSON pointer of the scenario in its document; "" if it is the document
   nlohmann::json content_;
+  std::map<std::string, std::string> files_;
 };
 
 }  // namespace ganymede::sim

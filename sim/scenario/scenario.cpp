@@ -133,6 +133,8 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   check_goals(scenario);
   scenario.seed = in.required("seed").as_seed();
   in.finish();
+  scenario.content = node.value().dump();
+  scenario.file_hashes = fingerprint.files();
   scenario.hash_without_seed = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
   scenario.step_fingerprint =

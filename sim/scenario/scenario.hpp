@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,6 +68,10 @@ struct Scenario {
   /// Hash of what the times of steps depend on: all but the seed, policy, faults, goals and places of the nodes.
   /// Scenarios with equal fingerprints share their step distributions.
   std::string step_fingerprint;
+
+  std::string content;  ///< The scenario as it was read, overrides included: JSON in one line.
+  /// Hash of the content of each file that the scenario names, by the JSON pointer of the name ("/workload/trace").
+  std::map<std::string, std::string> file_hashes;
 
   traces::StepTrace trace;
   std::vector<std::size_t> stages;   ///< Entries of trace.batches, one for each stage of a growing model; else one.

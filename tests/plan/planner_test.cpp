@@ -97,6 +97,12 @@ TEST_F(Plans, WhatSimulatesTheChosenScenarioGetsThePlansFigures) {
   EXPECT_EQ(scenario.budget, MicroUsd{20'000'000});
   const Json run = Json::parse(sim::result_json(sim::simulate(scenario)));
   EXPECT_NEAR(run["time"]["total_s"].get<double>(), plan["chosen"]["time_s"]["median"].get<double>(), 1e-6);
+  // The result holds its inputs, and the same scenario in a file of its own is the same.
+  EXPECT_EQ(run["provenance"]["scenario"], plan["chosen"]["scenario"]);
+  EXPECT_TRUE(run["provenance"]["files"].contains("/workload/trace"));
+  EXPECT_TRUE(run["provenance"]["files"].contains("/platform/catalog"));
+  EXPECT_EQ(scenario.hash, load_scenario_or_plan(folder_.add("s.json", plan["chosen"]["scenario"].dump())).hash);
+  EXPECT_EQ(plan["provenance"]["request"], content);
   EXPECT_EQ(load_scenario_or_plan(file, {{"/platform/nodes", "2"}}).pools[0].pool.nodes, 2);
 }
 
