@@ -36,7 +36,7 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_subcommand(const CLI::App* sub) const override {
     const std::string text = sub->get_description();
-    return fmt::format("  {:<12}{}\n", sub->get_name(), text.substr(0, text.find('\n')));
+    return fmt::format("  {:<13}{}\n", sub->get_name(), text.substr(0, text.find('\n')));
   }
 };
 

@@ -153,8 +153,14 @@ constexpr const char* kPlatform = R"({
       "host_link": { "bandwidth": "25GB/s", "latency": "1us" },
       // Bandwidth of one of the "count" NICs. transport: rdma, efa or tcp; gpu_direct false: messages are staged through the host.
       "nic": { "count": 1, "bandwidth": "100Gbit/s", "latency": "5us", "transport": "rdma", "gpu_direct": true },
+      // What owning costs, from which the price of an hour follows ("per_hour" states it instead). `ganymede compare-own`
+      // says from how much use on it is cheaper than renting. Electricity comes on top: "per_kwh" of the region.
+      "power": { "idle": "250W", "peak": "900W" }, // of the host without its GPUs
       "prices": [
-        { "region": "room-1", "market": "on-demand", "per_hour": "8.00USD/h", "as_of": "2026-11-01", "source": "your own estimate" }
+        { "region": "room-1", "market": "on-demand",
+          "ownership": { "capital": "140000USD", "life_years": 4, "space_per_year": "3000USD", "people_per_year": "12000USD",
+                         "utilization": 0.6, "always_on": true },
+          "as_of": "2026-11-01", "source": "your own estimate" }
       ]
     },
     // Nodes of another kind may train together with these, at the speed of the slower: "pools" of a scenario.
@@ -174,7 +180,7 @@ constexpr const char* kPlatform = R"({
     }
   },
 
-  "regions": { "room-1": { "carbon": "400g/kWh", "pue": 1.5 } },
+  "regions": { "room-1": { "carbon": "400g/kWh", "pue": 1.5, "per_kwh": "0.22USD" } },
   // Also "fat-tree" with its "levels", and "torus" with its "dimensions".
   "fabric": { "kind": "switch", "latency": "1us", "oversubscription": 1 },
   "storage": { "nfs": { "read": "2GB/s", "write": "1GB/s", "iops": 30000, "per_gb_month": "0USD" } },
@@ -185,7 +191,9 @@ constexpr const char* kPlatform = R"({
 
 void declare_example(CLI::App& command, Shared& shared) {
   auto what = std::make_shared<std::string>();
-  command.add_option("what", *what, "scenario, study, request, platform or policy (a program for the policy external)")
+  command
+      .add_option("what", *what,
+                  "scenario, study, request, platform or policy (a program for the policy external)")
       ->required()
       ->check(CLI::IsMember({"scenario", "study", "request", "platform", "policy"}));
   add_output(command, shared);
@@ -207,7 +215,7 @@ Command example_command() {
               "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
               "  ganymede example study -o study.json\n"
               "  ganymede example platform -o lab.json\n"
-              "  ganymede example policy -o policy.py\n",
+                  "  ganymede example policy -o policy.py\n",
           .about = "Print a commented, valid file to start from.",
           .declare = declare_example};
 }

@@ -67,14 +67,18 @@ struct Services {
 /// What a machine costs its owner. Its price follows from this, without electricity, which a run pays for as it uses
 /// it.
 struct Ownership {
-  MicroUsd capital;        ///< price at which it was bought
-  double life_years = 1;   ///< years over which it is written off, 8766 h each
-  double utilization = 1;  ///< share of its life in which it is used
-  double overcommit = 1;   ///< instances that share the hardware of one
-  MicroUsdPerHour staff;   ///< its share of the cost of operators
+  MicroUsd capital;               ///< price at which it was bought
+  double life_years = 1;          ///< years over which it is written off, 8766 h each
+  double utilization = 1;         ///< share of its life in which it is used
+  double overcommit = 1;          ///< instances that share the hardware of one
+  MicroUsdPerHour staff;          ///< its share of the cost of operators, for each hour in use
+  MicroUsd space_per_year = {};   ///< its room, rack and cooling, used or not
+  MicroUsd people_per_year = {};  ///< its operators, if they are paid by the year and not by `staff`
+  /// True if it draws idle power when it does not train. Only `compare-own` charges that.
+  bool always_on = false;
 
-  /// Price of an hour in use, to the nearest micro-dollar: capital / (life x utilization x overcommit) + staff /
-  /// overcommit.
+  /// Price of an hour in use, to the nearest micro-dollar: (capital / life + space + people) / (hours of a year x
+  /// utilization x overcommit) + staff / overcommit.
   MicroUsdPerHour per_hour() const;
   /// The assumptions of `per_hour`: "12000 USD over 4 years at 60 % use, staff 0.35 USD/h".
   std::string terms() const;

@@ -148,13 +148,19 @@ void Storage::set_size(Bytes size) {
 }
 
 MicroUsdPerHour Ownership::per_hour() const {
-  const double hours = life_years * 8766 * utilization * overcommit;
-  return {std::llround(static_cast<double>(capital.value) / hours + static_cast<double>(staff.value) / overcommit)};
+  const double hours = 8766 * utilization * overcommit;
+  const double yearly =
+      static_cast<double>(capital.value) / life_years + static_cast<double>((space_per_year + people_per_year).value);
+  return {std::llround(yearly / hours + static_cast<double>(staff.value) / overcommit)};
 }
 
 std::string Ownership::terms() const {
-  return fmt::format("{} USD over {:g} {} at {:g} % use, {}{}", decimal(capital), life_years,
-                     life_years == 1 ? "year" : "years", 100 * utilization,
+  const auto yearly = [](const char* what, MicroUsd usd) {
+    return usd.value > 0 ? fmt::format("{} {} USD a year, ", what, decimal(usd)) : "";
+  };
+  return fmt::format("{} USD over {:g} {} at {:g} % use, {}{}{}{}", decimal(capital), life_years,
+                     life_years == 1 ? "year" : "years", 100 * utilization, yearly("space", space_per_year),
+                     yearly("people", people_per_year),
                      staff.value > 0 ? fmt::format("staff {} USD/h", decimal(staff)) : "no staff",
                      overcommit > 1 ? fmt::format(", sold {:g} times over", overcommit) : "");
 }

@@ -25,6 +25,9 @@ Ownership read_ownership(const JsonNode& node) {
   if (const auto share = in.optional("utilization")) ownership.utilization = share->as_number(1e-3, 1);
   if (const auto times = in.optional("overcommit")) ownership.overcommit = times->as_number(1, 1000);
   if (const auto staff = in.optional("staff")) ownership.staff = staff->as_quantity<MicroUsdPerHour>();
+  if (const auto space = in.optional("space_per_year")) ownership.space_per_year = read_money(*space);
+  if (const auto people = in.optional("people_per_year")) ownership.people_per_year = read_money(*people);
+  if (const auto on = in.optional("always_on")) ownership.always_on = on->as_bool();
   in.finish();
   return ownership;
 }

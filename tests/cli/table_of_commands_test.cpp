@@ -43,7 +43,7 @@ TEST(Commands, ANewOneIsEverywhere) {
                                             command.add_option("--what", given, "what not to do");
                                           }}};
   const auto program = cli::make_program(all, shared);
-  EXPECT_THAT(program->help(), HasSubstr("  dummy       does nothing at all\n"));
+  EXPECT_THAT(program->help(), HasSubstr("  dummy        does nothing at all\n"));
   const std::string help = program->get_subcommand("dummy")->help();
   EXPECT_THAT(help, HasSubstr("Examples:\n  ganymede dummy --what nothing\n\nIt is here for a test."));
   EXPECT_THAT(help, HasSubstr("what not to do"));

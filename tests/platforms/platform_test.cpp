@@ -189,6 +189,15 @@ TEST(Ownership, SaysWhatItAssumes) {
   const Ownership owned{.capital = {12'000'000'000}, .life_years = 4, .utilization = 0.6, .staff = {350'000}};
   EXPECT_EQ(owned.per_hour().value, 920'386);  // 12000 / 21038.4 + 0.35
   EXPECT_EQ(owned.terms(), "12000.00 USD over 4 years at 60 % use, staff 0.35 USD/h");
+  // (12,000 / 4 + 600 + 8,000) USD a year over 8,766 h: 1.323295 USD.
+  const Ownership kept{.capital = {12'000'000'000},
+                       .life_years = 4,
+                       .staff = {},
+                       .space_per_year = {600'000'000},
+                       .people_per_year = {8'000'000'000}};
+  EXPECT_EQ(kept.per_hour(), MicroUsdPerHour{std::llround(11'600e6 / 8'766)});
+  EXPECT_EQ(kept.terms(),
+            "12000.00 USD over 4 years at 100 % use, space 600.00 USD a year, people 8000.00 USD a year, no staff");
   const Ownership bare{.capital = {12'000'000'000}, .life_years = 4, .staff = {}};
   EXPECT_EQ(bare.terms(), "12000.00 USD over 4 years at 100 % use, no staff");
 }

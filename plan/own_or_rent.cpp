@@ -1,0 +1,302 @@
+#include "plan/own_or_rent.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+#include "common/process.hpp"
+#include "plan/break_even.hpp"
+#include "platforms/catalog.hpp"
+#include "sim/run/simulate.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+using OwnJson = nlohmann::ordered_json;
+
+nlohmann::json one_name(std::string_view name) { return nlohmann::json::array({name}); }
+
+double in_usd(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
+double in_usd(MicroUsdPerHour price) { return static_cast<double>(price.value) * 1e-6; }
+
+const platforms::Price* owned_price(const platforms::Instance& instance) {
+  for (const platforms::Price& price : instance.prices)
+    if (price.ownership && price.market == platforms::Market::on_demand) return &price;
+  return nullptr;
+}
+
+/// The instance types that may be bought.
+std::vector<std::string> instances_to_buy(const OwnQuestion& question) {
+  const platforms::Platform platform = platforms::load_catalog(question.platform, ".");
+  if (!question.instance.empty()) {
+    const platforms::Instance& instance = platform.instance(question.instance);
+    if (!owned_price(instance))
+      throw ConfigError(fmt::format(
+          "{}: /instances/{}/prices: no on-demand price has \"ownership\" in place of \"per_hour\", which says what "
+          "owning it costs: \"capital\" and \"life_years\"",
+          question.platform, question.instance));
+    return {question.instance};
+  }
+  std::vector<std::string> names;
+  for (const platforms::Instance& instance : platform.instances)
+    if (owned_price(instance)) names.push_back(instance.name);
+  if (names.empty())
+    throw ConfigError(fmt::format(
+        "{}: /instances: no on-demand price has \"ownership\" in place of \"per_hour\", which says what owning costs: "
+        "\"capital\" and \"life_years\"; `ganymede example platform` shows one",
+        question.platform));
+  return names;
+}
+
+/// The request with other members of "search"; null removes one.
+Request request_with(const OwnQuestion& question, const std::vector<std::pair<const char*, nlohmann::json>>& search,
+                     bool with_budget) {
+  const JsonNode asked = JsonNode::load(question.request, question.overrides);
+  std::vector<JsonOverride> overrides = question.overrides;
+  const auto has = [&](const std::string& pointer) {
+    return asked.value().contains(nlohmann::json::json_pointer(pointer));
+  };
+  for (const auto& [key, value] : search)
+    if (const std::string pointer = std::string("/search/") + key; !value.is_null() || has(pointer))
+      overrides.push_back({pointer, value.dump()});
+  if (!with_budget && has("/budget")) overrides.push_back({"/budget", "null"});
+  return read_request(JsonNode::load(question.request, overrides), question.now);
+}
+
+/// Low, middle and high value of one quantity.
+struct Range {
+  double low = 0, middle = 0, high = 0;
+};
+
+OwnJson range_json(const Range& range) { return {{"median", range.middle}, {"interval", {range.low, range.high}}}; }
+
+/// Machines to buy, with what they cost if a training is as short, as long as expected, or as long as stated error
+/// allows.
+struct Owned {
+  OwnJson json;
+  OwnedCost low, middle, high;
+  std::vector<std::string> warnings;
+};
+
+/// Dollars of a result's bill: of its electricity, and of everything but the hours of instances.
+struct Charged {
+  double electricity = 0, besides_hours = 0;
+};
+
+Charged charged(const nlohmann::json& result) {
+  Charged sum;
+  for (const auto& item : result["cost"]["items"]) {
+    const auto name = item["item"].get<std::string>();
+    const double usd = std::strtod(item["usd"].get<std::string>().c_str(), nullptr);
+    if (name == "electricity") sum.electricity += usd;
+    if (!name.starts_with("instance-hours")) sum.besides_hours += usd;
+  }
+  return sum;
+}
+
+/// Power in kW that idle machines draw at the building's meter; nothing if it is not stated.
+std::optional<double> idle_kw(const platforms::Platform& platform, const platforms::Instance& instance,
+                              const platforms::Region* region) {
+  const platforms::Gpu& gpu = platform.gpu_of(instance);
+  if (!gpu.idle) return std::nullopt;
+  const double watts = gpu.idle->si * instance.gpus + (instance.idle ? instance.idle->si : 0);
+  return watts * (region ? region->pue.value_or(1) : 1) / 1000;
+}
+
+OwnedCost with_hours(OwnedCost cost, double hours) {
+  cost.training_usd *= hours / cost.training_h;
+  cost.training_h = hours;
+  return cost;
+}
+
+/// What the simulated training and its machines cost.
+struct OwnedParts {
+  double space = 0, people = 0, idle = 0;  ///< dollars a year
+  double electricity = 0, staff = 0;       ///< dollars for a training
+};
+
+/// Fills in the costs of the machines that `chosen` names, of which `run` is the result of one training.
+OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const PlanCandidate& chosen,
+                     const platforms::Ownership& ownership, const nlohmann::json& run) {
+  const platforms::Region* region = platform.region(chosen.region);
+  const double share = chosen.nodes / ownership.overcommit;  // several instances may share hardware
+  double node_h = 0;
+  for (const auto& pool : run["pools"]) node_h += pool["node_hours"].get<double>();
+  const Charged bill = charged(run);
+  OwnedParts parts{in_usd(ownership.space_per_year) * share, in_usd(ownership.people_per_year) * share, 0,
+                   bill.electricity, in_usd(ownership.staff) * node_h / ownership.overcommit};
+  OwnedCost& cost = owned.middle;
+  cost.capital_usd = in_usd(ownership.capital) * share;
+  cost.life_years = ownership.life_years;
+  cost.training_h = run["time"]["total_s"].get<double>() / 3600;
+  cost.training_usd = bill.besides_hours + parts.staff;
+  if (ownership.always_on) {
+    const std::optional<double> kw = idle_kw(platform, *chosen.instance, region);
+    if (!kw) owned.warnings.emplace_back("power of idle GPUs is not stated: idle machines are taken to draw none");
+    const double usd_an_hour = region && region->per_kwh ? kw.value_or(0) * chosen.nodes * in_usd(*region->per_kwh) : 0;
+    parts.idle = usd_an_hour * kHoursPerYear;
+    // What idle machines draw is paid for in the hours of a training too.
+    cost.training_usd -= std::min(parts.electricity, usd_an_hour * cost.training_h);
+  }
+  cost.yearly_usd = parts.space + parts.people + parts.idle;
+  const auto& ends = run["time"]["interval_s"];
+  owned.low = with_hours(cost, ends[0].get<double>() / 3600);
+  owned.high = with_hours(cost, ends[1].get<double>() / 3600);
+  if (!region || !region->per_kwh)
+    owned.warnings.push_back(fmt::format("region {} states no \"per_kwh\": electricity costs nothing", chosen.region));
+  else if (run["energy"].is_null())
+    owned.warnings.emplace_back("power of the GPUs is not stated: electricity is left out");
+  return parts;
+}
+
+/// The machines that `plan`, which has chosen a candidate, would buy.
+Owned owned_machines(const Request& request, const Plan& plan) {
+  const PlanCandidate& chosen = plan.candidates.all[*plan.best];
+  const platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
+  const platforms::Region* region = platform.region(chosen.region);
+  const platforms::Price& price = *platforms::find_price(*chosen.instance, chosen.region, chosen.market);
+  if (!price.ownership)
+    throw ConfigError(fmt::format("{}: /instances/{}/prices: the price in {} has no \"ownership\"", platform.file,
+                                  chosen.instance->name, chosen.region));
+  const auto run = nlohmann::json::parse(run_child([&] {
+    return sim::result_json(
+        sim::simulate(sim::read_scenario(JsonNode::wrap(scenario_of(request, chosen), request.file, ""))));
+  }));
+  Owned owned;
+  const OwnedParts parts = add_costs(owned, platform, chosen, *price.ownership, run);
+  const OwnedCost& cost = owned.middle;
+  owned.json = {{"machines", label_of(request, chosen)},
+                {"instance", chosen.instance->name},
+                {"nodes", chosen.nodes},
+                {"gpu", chosen.instance->gpu},
+                {"gpus", chosen.nodes * chosen.instance->gpus},
+                {"region", chosen.region},
+                {"capital_usd", cost.capital_usd},
+                {"life_years", cost.life_years}};
+  owned.json["usd_a_year"] = {{"write_off", cost.capital_usd / cost.life_years},
+                              {"space", parts.space},
+                              {"people", parts.people},
+                              {"idle_electricity", parts.idle},
+                              {"total", cost.fixed_usd_a_year()}};
+  owned.json["training"] = {{"hours", range_json({owned.low.training_h, cost.training_h, owned.high.training_h})},
+                            {"usd", cost.training_usd},
+                            {"electricity_usd", parts.electricity},
+                            {"staff_usd", parts.staff},
+                            {"kwh", run["energy"].is_null() ? OwnJson(nullptr) : OwnJson(run["energy"]["kwh"])},
+                            {"inputs", run["provenance"]["inputs"]}};
+  owned.json["pue"] = region ? region->pue.value_or(1) : 1;
+  owned.json["usd_per_kwh"] = region && region->per_kwh ? OwnJson(decimal(*region->per_kwh)) : OwnJson(nullptr);
+  return owned;
+}
+
+bool is_commitment(platforms::Market market) {
+  return market == platforms::Market::reserved_1y || market == platforms::Market::reserved_3y;
+}
+
+/// What an offer costs if a training costs `usd` dollars and takes `hours`.
+RentedCost rented_cost(const PlanCandidate& offer, double usd, double hours) {
+  RentedCost cost{usd, 0, hours};
+  if (!is_commitment(offer.market)) return cost;
+  const double usd_an_hour = in_usd(price_of(offer));
+  cost.committed_usd_a_year = usd_an_hour * kHoursPerYear;
+  cost.training_usd = std::max(0.0, usd - usd_an_hour * hours);  // storage and the like
+  return cost;
+}
+
+OwnJson number_or_null(const std::optional<double>& number) { return number ? OwnJson(*number) : OwnJson(nullptr); }
+
+OwnJson break_even_json(const Owned& own, const RentedCost& low, const RentedCost& middle, const RentedCost& high) {
+  const BreakEven at = break_even(own.middle, middle);
+  // The ends combine every error in one direction: a short own training against an expensive rented one, and the
+  // other way round.
+  const BreakEven early = break_even(own.low, high), late = break_even(own.high, low);
+  const char* answer = !at.trainings_a_year ? "never" : *at.trainings_a_year == 0 ? "always" : "from";
+  OwnJson out = {{"owning_is_cheaper", answer}};
+  out["trainings_a_year"] = number_or_null(at.trainings_a_year);
+  out["hours_a_year"] = number_or_null(at.hours_a_year(own.middle));
+  out["hours_interval"] = {number_or_null(early.hours_a_year(own.low)), number_or_null(late.hours_a_year(own.high))};
+  out["utilization"] = number_or_null(at.utilization(own.middle));
+  out["months_of_use"] = number_or_null(at.months);
+  return out;
+}
+
+/// The best offer of one market with its break-even; its "offer" is null if there is none.
+OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const Owned& own,
+                   const PlanOptions& options) {
+  const Request request = request_with(question, {{"markets", one_name(platforms::to_string(market))}}, true);
+  const Plan plan = make_plan(request, options);
+  OwnJson out = {{"market", platforms::to_string(market)}, {"offer", nullptr}};
+  if (!plan.best) {
+    out["reason"] = plan.near_misses.empty()
+                        ? "the catalogs have no such offer"
+                        : fmt::format("nothing meets the goals; the nearest, {}, {}",
+                                      label_of(request, plan.candidates.all[plan.near_misses.front()]),
+                                      plan.runs[plan.near_misses.front()].reason);
+    return out;
+  }
+  const PlanCandidate& offer = plan.candidates.all[*plan.best];
+  const PlannedRun& run = plan.runs[*plan.best];
+  const platforms::Price& price = *platforms::find_price(*offer.instance, offer.region, offer.market);
+  const auto at = [&](double usd, double seconds) { return rented_cost(offer, usd, seconds / 3600); };
+  const RentedCost middle = at(run.usd.median, run.time_s.median);
+  out["offer"] = label_of(request, offer);
+  out["gpus"] = offer.gpus();
+  out["gpu"] = offer.instance->gpu;
+  out["hours"] = range_json({run.time_s.low / 3600, run.time_s.median / 3600, run.time_s.high / 3600});
+  out["usd"] = range_json({run.usd.low, run.usd.median, run.usd.high});
+  out["committed_usd_a_year"] = middle.committed_usd_a_year;
+  out["usd_besides"] = middle.committed_usd_a_year > 0 ? OwnJson(middle.training_usd) : OwnJson(nullptr);
+  out["price"] = {{"usd_per_hour", decimal(price_of(offer))}, {"as_of", price.as_of}, {"source", price.origin.source}};
+  const std::string doubt = doubt_of(request, offer).why;
+  out["price"]["doubt"] = doubt.empty() ? OwnJson(nullptr) : OwnJson(doubt);
+  out["break_even"] = break_even_json(own, at(run.usd.low, run.time_s.low), middle, at(run.usd.high, run.time_s.high));
+  return out;
+}
+
+/// The markets that the request allows; all of them if it does not say.
+std::vector<platforms::Market> markets_of(const OwnQuestion& question) {
+  const JsonNode asked = JsonNode::load(question.request, question.overrides);
+  std::vector<platforms::Market> markets;
+  if (!asked.value().contains(nlohmann::json::json_pointer("/search/markets"))) {
+    for (const std::string& name : platforms::market_names()) markets.push_back(*platforms::parse_market(name));
+    return markets;
+  }
+  for (const JsonNode& name : asked.child("search").child("markets").as_array())
+    markets.push_back(platforms::read_market(name));
+  return markets;
+}
+
+}  // namespace
+
+nlohmann::ordered_json own_or_rent(const OwnQuestion& question, const PlanOptions& options) {
+  const Request request = request_with(question,
+                                       {{"catalogs", one_name(question.platform)},
+                                        {"instances", instances_to_buy(question)},
+                                        {"markets", one_name(platforms::to_string(platforms::Market::on_demand))},
+                                        {"regions", nullptr},
+                                        {"gpus", nullptr}},
+                                       false);
+  const Plan plan = make_plan(request, options);
+  if (!plan.best)
+    throw Infeasible(fmt::format(
+        "no machine of {} meets the request; {}", question.platform,
+        plan.near_misses.empty() ? "none can run it" : "the nearest " + plan.runs[plan.near_misses.front()].reason));
+  const Owned own = owned_machines(request, plan);
+  OwnJson out = {{"schema", "ganymede.own-or-rent/1"},
+                 {"model", request.trace.model},
+                 {"images", request.images},
+                 {"hours_of_a_year", kHoursPerYear}};
+  out["own"] = own.json;
+  out["offers"] = OwnJson::array();
+  for (const platforms::Market market : markets_of(question))
+    out["offers"].push_back(offer_json(question, market, own, options));
+  out["warnings"] = own.warnings;
+  out["provenance"] = {
+      {"tool", "ganymede " GANYMEDE_VERSION}, {"platform", question.platform}, {"request", request.content}};
+  return out;
+}
+
+}  // namespace ganymede::plan

@@ -1,0 +1,27 @@
+#pragma once
+// Own or rent: the training of a request on machines that one would buy, against the best rented ones on each market.
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "plan/planner.hpp"
+
+namespace ganymede::plan {
+
+struct OwnQuestion {
+  std::string platform;  ///< file of the machines that one would buy, or a provider's name
+  std::string instance;  ///< which of its instance types; empty: any that states what owning it costs
+  std::filesystem::path request;
+  std::vector<JsonOverride> overrides;  ///< for the request
+  std::string now;                      ///< UTC time from which a deadline that is a time counts
+};
+
+/// Answers with `ganymede.own-or-rent/1` (docs/formats.md). The machines to buy are what a plan over `platform` chooses
+/// for the request without its budget; those to rent are what plans over the request's catalogs choose, one for each
+/// market. Throws ConfigError for bad input, and Infeasible if the platform cannot serve the request.
+nlohmann::ordered_json own_or_rent(const OwnQuestion& question, const PlanOptions& options);
+
+}  // namespace ganymede::plan

@@ -1,0 +1,64 @@
+// ganymede compare-own as a user starts it, with the program's own examples.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+class CompareOwn : public testing::Test {
+ protected:
+  /// The example's machines against A100s of one region, so that the search is short.
+  Outcome compare(const std::string& more) const {
+    return run_program("compare-own " + platform_ + " " + request_ +
+                       " --set '/search/catalogs=[\"aws\"]' --set '/search/gpus=[\"A100\"]' --set "
+                       "'/search/regions=[\"us-east-1\"]' --set '/search/schemes=[\"ring\"]' --set /search/seeds=2 " +
+                       more);
+  }
+  Scratch scratch_;
+  const std::string platform_ = scratch_.write("lab.json", run_program("example platform").out),
+                    request_ = scratch_.write("request.json", run_program("example request").out);
+};
+
+TEST_F(CompareOwn, AnswersWithTheExamplesAndDrawsThem) {
+  const std::string plot = (scratch_ / "own.svg").string();
+  const Outcome outcome = compare("--format json --plot " + plot);
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  EXPECT_EQ(answer["schema"], "ganymede.own-or-rent/1");
+  EXPECT_EQ(answer["own"]["instance"], "node");                 // the other one states no ownership
+  EXPECT_EQ(answer["own"]["usd_a_year"]["write_off"], 35'000);  // 140,000 USD over four years
+  EXPECT_GT(answer["own"]["training"]["kwh"], 0);
+  ASSERT_EQ(answer["offers"].size(), 2U);  // the request names two markets
+  EXPECT_EQ(answer["offers"][0]["market"], "on-demand");
+  EXPECT_TRUE(answer["offers"][0]["offer"].is_string());
+  EXPECT_THAT(content_of(plot), HasSubstr("<svg"));
+  EXPECT_THAT(compare("").out, AllOf(HasSubstr("own: "), HasSubstr("on-demand: ")));
+}
+
+TEST_F(CompareOwn, NamesWhatIsWrong) {
+  const auto refused = [&](const std::string& arguments, int code, const char* why) {
+    const Outcome outcome = run_program("compare-own " + arguments);
+    EXPECT_EQ(outcome.code, code) << arguments;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << arguments;
+  };
+  refused(platform_ + " " + request_ + " --instance nod", 2, "did you mean \"node\"?");
+  refused(platform_ + " " + request_ + " --instance old-node", 2, "/instances/old-node/prices");
+  refused("aws " + request_, 2, "\"ownership\"");
+  refused("missing.json " + request_, 2, "missing.json");
+  refused(platform_ + " " + platform_, 2, "lab.json: /schema");
+  refused(platform_, 2, "request is required");
+  refused(platform_ + " " + request_ + " --plot /nowhere/own.svg", 2, "/nowhere");
+  refused(platform_ + " " + request_ + " --set /deadline=1min", 3, "no machine of");
+}
+
+}  // namespace
+}  // namespace ganymede::cli
