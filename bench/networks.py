@@ -5,6 +5,7 @@
 
 Nothing is fitted to these figures. "Constant shares" is the roofline that lists of layers had before: half of the peak,
 0.83 of the bandwidth, 3.8 us a launch, a backward pass 1.3 times its work. --layers keeps the lists that are made here.
+The last table carries published steps from one GPU to another, as a step that a user has measured is carried.
 
 Published figures: StyleGAN2-ADA (NVlabs/stylegan2-ada-pytorch README @d72cc7d041b4: 1,000 images on one V100, mixed
 precision), StyleGAN3-T (NVlabs/stylegan3 docs/configs.md @c233a919a6fa), CycleGAN (stanford-futuredata/gavel @c4fa40097339,
@@ -216,6 +217,25 @@ def constant_shares(program, layers, batch, gpu, precision):
     return seconds
 
 
+def carried(steps):
+    """Errors of steps that are carried from the published step of another GPU: the model's ratio of the two GPUs, as
+    "workload.measured" does it. Both directions of each pair count."""
+    print("\n| network | batch | from | to | carried | published | error |\n|---|---|---|---|---|---|---|")
+    errors = []
+    for (name, layers, batch, *_), gpus in steps.items():
+        for source, (source_s, source_model_s) in gpus.items():
+            for target, (target_s, target_model_s) in gpus.items():
+                if source == target:
+                    continue
+                seconds = target_model_s * source_s / source_model_s
+                errors.append(seconds / target_s - 1)
+                print(f"| {layers} ({name}) | {batch} | {source} | {target} | {seconds * 1e3:.1f} ms | {target_s * 1e3:.1f} ms | "
+                      f"{100 * errors[-1]:+.0f} % |")
+    logs = sorted(abs(math.log1p(error)) for error in errors)
+    print(f"\ncarried: mean error {100 * statistics.mean(abs(error) for error in errors):.1f} % of {len(errors)}, 90 % within a factor of "
+          f"{math.exp(logs[math.ceil(0.9 * len(logs)) - 1]):.2f}")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=os.path.join(ROOT, "build/release/bin/ganymede"))
@@ -223,7 +243,7 @@ def main():
     options = parser.parse_args()
     folder = options.layers or tempfile.mkdtemp()
     os.makedirs(folder, exist_ok=True)
-    errors = {}
+    errors, steps = {}, {}
     print("| network | GPU | batch | precision | published | kernel model | error | held by 90 % | constant shares | error |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     for name, layers, batch, gpu, precision, executor, layout, _, published in rows():
@@ -242,6 +262,7 @@ def main():
         low, high = step["interval_s"]
         before = constant_shares(options.program, file, batch, gpu, precision)
         error, old = step["seconds"] / published - 1, before / published - 1
+        steps.setdefault((name, layers["name"], batch, precision, executor, layout), {})[gpu] = (published, step["seconds"])
         errors.setdefault(name, []).append((error, old, low <= published <= high))
         print(f"| {layers['name']} ({name}) | {gpu} | {batch} | {precision or 'mixed'} | {published * 1e3:.1f} ms | {step['seconds'] * 1e3:.1f} ms | "
               f"{100 * error:+.0f} % | {'yes' if low <= published <= high else 'no'} | {before * 1e3:.1f} ms | {100 * old:+.0f} % |")
@@ -250,6 +271,7 @@ def main():
     for name, of in [*errors.items(), ("all", every)]:
         print(f"{name}: mean error {100 * statistics.mean(abs(e) for e, _, _ in of):.1f} %, with constant shares "
               f"{100 * statistics.mean(abs(e) for _, e, _ in of):.1f} %; held {sum(held for _, _, held in of)} of {len(of)}")
+    carried(steps)
 
 
 if __name__ == "__main__":

@@ -18,9 +18,6 @@ using Growth = traces::TraceKernel::Growth;
 /// What the errors of different kernels of a step have in common: on left-out shapes sums of 20 kernels are off by a
 /// third of what a kernel is.
 constexpr double kCommonError = 0.1;
-/// Half of the 90 % interval of what a list of kernels leaves out: copies, synchronization, other versions of
-/// libraries.
-constexpr double kListError = 0.3;
 
 KernelPrecision precision_of(std::string_view name) {
   return name == "fp16"   ? KernelPrecision::kFp16

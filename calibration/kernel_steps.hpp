@@ -44,6 +44,10 @@ std::vector<StepKernel> kernels_at(const traces::StepTrace& trace, const traces:
 /// Predicts each kernel. Equal kernels are predicted once.
 void predict(std::vector<StepKernel>& kernels, const KernelModel& model);
 
+/// Half of the 90 % interval of ln(step) for what a list of kernels leaves out: copies, synchronization, other versions
+/// of libraries.
+inline constexpr double kListError = 0.3;
+
 /// Half of the 90 % interval of ln(step), from the intervals of the kernels (their own errors, which partly cancel, and
 /// what a GPU's kernels have in common) and from what a list of kernels leaves out (kListError).
 double step_spread(const std::vector<StepKernel>& kernels);

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "calibration/kernel_steps.hpp"
+#include "calibration/stated_step.hpp"
+#include "calibration/statistics.hpp"
 #include "common/random.hpp"
 #include "traces/layer_list.hpp"
 
@@ -106,6 +109,36 @@ KernelTimes predicted_times(const traces::StepTrace& trace, const traces::TraceB
   return times;
 }
 
+/// The times of a stated step on another GPU: every kernel keeps the ratio of the stated step to the predicted one.
+KernelTimes stated_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
+                         const GpuSheet& sheet, const GpuSheet& source) {
+  const traces::TraceBatch& stated = recorded_entry(trace, batch);
+  const double ratio = stated.wall_s.front() / sum_of(predict_step(trace, stated, source), executor_of(trace)).seconds;
+  KernelTimes times = predicted_times(trace, batch, gpu, sheet);
+  for (auto& [name, phase] : times.phases)
+    for (double* part : {&phase.device_s, &phase.host_s, &phase.idle_s}) *part *= ratio;
+  // What a list of kernels leaves out is in the ratio; the errors of single kernels differ from GPU to GPU.
+  const StepKernels step = predict_step(trace, batch, sheet);
+  const double spread = step_spread(step);
+  const double own = std::sqrt(std::max(0.0, spread * spread - kListError * kListError));
+  times.factor = portable_exp(in_quadrature(in_quadrature(own, kResidualError), kStatedError));
+  times.provenance = Provenance::transferred;
+  times.rule = fmt::format(
+      "carried to {} by the kernel model from {}, which is {:.3g} times what the model says there; within a factor of "
+      "{:.2f}; decided by {}",
+      gpu, stated_text(trace), ratio, times.factor, sum_of(step, executor_of(trace)).decided_by);
+  times.warnings = {
+      fmt::format("step times on {} are not measured: they are carried over from {} by a model of kernel "
+                  "times",
+                  gpu, trace.device.name)};
+  if (ratio > kMaxResidual || ratio < 1 / kMaxResidual)
+    times.warnings.push_back(fmt::format(
+        "the stated step is {:.3g} times what the model of kernel times says of {}: is it of this model, batch and "
+        "precision, and of one GPU?",
+        ratio, trace.device.name));
+  return times;
+}
+
 /// The times of measured kernels on another GPU.
 KernelTimes carried_times(const traces::StepTrace& trace, const traces::TraceBatch& batch, const std::string& gpu,
                           const GpuSheet& sheet, const GpuSheet& source) {
@@ -130,6 +163,11 @@ KernelTimes carried_times(const traces::StepTrace& trace, const traces::TraceBat
 
 std::optional<KernelTimes> kernel_times(const traces::StepTrace& trace, const traces::TraceBatch& batch,
                                         const platforms::Gpu& target) {
+  if (is_stated(trace)) {
+    const auto sheet = sheet_of(target);
+    if (!sheet) return {};
+    return stated_times(trace, batch, target.name, *sheet, *find_gpu_sheet(trace.device.name));
+  }
   const bool measured = is_measured(trace);
   if (trace.kernels.empty() || (trace.device.kind == "gpu" && !traces::is_counted(trace.software) && !measured))
     return {};

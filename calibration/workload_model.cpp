@@ -9,6 +9,8 @@
 
 #include "calibration/gpu_transfer.hpp"
 #include "calibration/kernel_workload.hpp"
+#include "calibration/kernels/gpu_sheets.hpp"
+#include "calibration/stated_step.hpp"
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
 #include "common/random.hpp"
@@ -234,6 +236,7 @@ bool in_sequence(const traces::TracePhase& phase, const traces::TraceBatch& batc
 
 std::string_view to_string(Provenance provenance) {
   return provenance == Provenance::measured       ? "measured"
+         : provenance == Provenance::stated       ? "measured (stated by the user)"
          : provenance == Provenance::transferred  ? "transferred"
          : provenance == Provenance::kernel_model ? "kernel model"
                                                   : "datasheet";
@@ -244,6 +247,21 @@ FlopsPerSecond peak_rate(std::string_view precision, const platforms::Gpu& targe
   if (precision == "fp32" || !target.tensor) return target.fp32;
   return precision == "tf32" ? *target.tensor / 2 : *target.tensor;
 }
+
+namespace {
+
+/// Adds what is known of a stated step: no sample, so neither its jitter nor its own error.
+void describe_stated(WorkloadModel& workload, const traces::StepTrace& trace, double drift) {
+  workload.provenance = Provenance::stated;
+  workload.relative_error = in_quadrature(kStatedError, drift);
+  workload.worker_variation = default_worker_variation(trace.software);
+  workload.rule = stated_text(trace);
+  workload.warnings.push_back(fmt::format(
+      "{}: how it was measured is not known; it is taken to be off by up to {:.0f} %, and runs by {:.0f} % in all",
+      stated_text(trace), 100 * kStatedError, 100 * workload.relative_error));
+}
+
+}  // namespace
 
 WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::TraceBatch& batch, std::size_t first,
                                 std::size_t count) {
@@ -274,6 +292,11 @@ WorkloadModel measured_workload(const traces::StepTrace& trace, const traces::Tr
   workload.high = std::move(model);
   // The trace's run and the predicted run each deviate from the device's long-term mean by a drift of their own.
   const double drift = 1.96 * std::sqrt(2.0) * kRunDrift;
+  if (is_stated(trace)) {
+    describe_stated(workload, trace, drift);
+    check_bucket_bytes(workload, trace, batch);
+    return workload;
+  }
   workload.relative_error = in_quadrature(wall.half_width / wall.mean, drift);
   workload.rule = fmt::format("measured on {} ({} {}, {}), {} steps at batch {}", trace.device.name,
                               trace.software.name, trace.software.version, trace.software.backend, count, batch.batch);
@@ -346,7 +369,9 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
 
 WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
                           const platforms::Link* host_link) {
-  if (trace.device.name == target.name) return measured_workload(trace, batch, 0, batch.wall_s.size());
+  const bool same = trace.device.name == target.name ||
+                    (is_stated(trace) && find_gpu_sheet(target.name) == find_gpu_sheet(trace.device.name));
+  if (same) return measured_workload(trace, batch, 0, batch.wall_s.size());
   return transferred_workload(trace, batch, target, host_link);
 }
 

@@ -15,11 +15,14 @@ namespace ganymede::calibration {
 
 enum class Provenance {
   measured,
+  stated,        ///< a step that the user says to have measured
   transferred,   ///< measured on another device and carried over
   kernel_model,  ///< predicted kernel by kernel: nothing of this training was measured
   datasheet,     ///< work counted from layers, times from data sheets: nothing was measured
 };
 std::string_view to_string(Provenance provenance);
+/// True if steps were measured on the very kind of device, so that `relative_error` is their error.
+inline bool is_of_the_device(Provenance provenance) { return provenance <= Provenance::stated; }
 
 /// A worker's step with its bounds. If it was measured, the three models are the same and `relative_error` is the
 /// error; if not, `low` and `high` are the bounds.

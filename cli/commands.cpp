@@ -14,6 +14,7 @@
   ROW(validate) \
   ROW(plan) \
   ROW(why) \
+  ROW(compare_own) \
   ROW(learn) \
   ROW(allreduce) \
   ROW(kernels) \

@@ -189,19 +189,63 @@ constexpr const char* kPlatform = R"({
 }
 )";
 
+constexpr const char* kLayers = R"({
+  // A model as lists of layers, for `ganymede import layers model.json --batch 32,64,128 -o trace.json`: work, kernels
+  // and gradients are counted, so that a training can be planned that was never run. This is the DCGAN of 64 x 64
+  // pixels. docs/formats.md lists the kinds of layers. If you have measured a step, state it too:
+  // `ganymede simulate scenario.json --set /workload/trace=trace.json --step 0.11s --batch 128 --on RTX3090`.
+  "schema": "ganymede.layers/1",
+  "name": "dcgan-64",
+  "networks": {
+    "generator": {
+      "input": [100, 1, 1], // channels, height, width
+      "layers": [
+        { "kind": "transposed-convolution", "out": 512, "kernel": 4, "padding": 0, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "transposed-convolution", "out": 256, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "transposed-convolution", "out": 128, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "transposed-convolution", "out": 64, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "transposed-convolution", "out": 3, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "activation" }
+      ]
+    },
+    "discriminator": {
+      "input": [3, 64, 64],
+      "layers": [
+        { "kind": "convolution", "out": 64, "kernel": 4, "stride": 2, "padding": 1, "bias": false }, { "kind": "activation" },
+        { "kind": "convolution", "out": 128, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "convolution", "out": 256, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "convolution", "out": 512, "kernel": 4, "stride": 2, "padding": 1, "bias": false },
+        { "kind": "norm" }, { "kind": "activation" },
+        { "kind": "convolution", "out": 1, "kernel": 4, "padding": 0, "bias": false }
+      ]
+    }
+  },
+  // "step": the passes of a step, if they are not the two of a GAN in turn.
+  "precision": "fp32", // or "tf32" (PyTorch's convolutions on the A100 and later), "bf16", "fp16"
+  "executor": "eager" // or "compiled", "graph"
+}
+)";
+
 void declare_example(CLI::App& command, Shared& shared) {
   auto what = std::make_shared<std::string>();
   command
       .add_option("what", *what,
-                  "scenario, study, request, platform or policy (a program for the policy external)")
+                  "scenario, study, request, platform, layers or policy (a program for the policy external)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "policy"}));
+      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "layers", "policy"}));
   add_output(command, shared);
   command.callback([what, &shared] {
     emit(shared, *what == "scenario"   ? kScenario
                  : *what == "request"  ? kRequest
                  : *what == "study"    ? kStudy
                  : *what == "platform" ? kPlatform
+                 : *what == "layers"   ? kLayers
                                        : kExamplePolicy);
   });
 }
@@ -215,7 +259,8 @@ Command example_command() {
               "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
               "  ganymede example study -o study.json\n"
               "  ganymede example platform -o lab.json\n"
-                  "  ganymede example policy -o policy.py\n",
+              "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
+              "  ganymede example policy -o policy.py\n",
           .about = "Print a commented, valid file to start from.",
           .declare = declare_example};
 }

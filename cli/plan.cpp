@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -30,6 +31,7 @@ struct PlanFlags {
   std::map<std::string, std::int64_t> numbers;
   std::map<std::string, std::vector<std::string>> lists;
   std::vector<std::int64_t> batches;
+  MeasuredOptions measured;
   double certainty = 0;
   std::string seed;
   std::vector<std::string> assignments;
@@ -46,6 +48,9 @@ std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
   for (const auto& [pointer, values] : flags.lists)
     if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
   if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
+  MeasuredOptions measured = flags.measured;
+  if (flags.batches.size() == 1) measured.batch = flags.batches.front();
+  for (JsonOverride& override : measured_overrides(measured)) overrides.push_back(std::move(override));
   if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
   if (flags.sure) overrides.push_back({"/search/sure", "true"});
   if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
@@ -120,6 +125,7 @@ void declare_plan(CLI::App& command, Shared& shared) {
   };
   text("--model", "/workload/model", "model to train: a recorded trace of it is used")->check(suggest("@models"));
   text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
+  add_measured(command, flags->measured);
   command.add_option("--batch", flags->batches, kBatchHelp)->delimiter(',')->check(positive_integer());
   number("--images", "/workload/images", "images to train on");
   number("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
@@ -153,8 +159,7 @@ void declare_plan(CLI::App& command, Shared& shared) {
   text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   text("--today", "/search/today",
        "day on which the age of prices is counted; default: the newest price of the catalogs");
-  command.add_flag("--sure", flags->sure,
-                   "require that the upper ends of the intervals, with all stated error, meet the goals");
+  command.add_flag("--sure", flags->sure, "upper ends of the intervals, with all stated error, must meet the goals");
   command.add_option("--seed", flags->seed, "seed of the first run");
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--exhaustive", flags->exhaustive,
@@ -181,6 +186,7 @@ Command plan_command() {
           "  ganymede example request > request.json && ganymede plan request.json --save plan.json\n"
           "  ganymede simulate plan.json                           the chosen one, in full\n"
           "  ganymede why plan.json                                what would change the choice\n"
+          "  ganymede plan --model stylegan2 --images 5000000 --step 0.9s --batch 16 --on RTX3090      I measured it\n"
           "  ganymede plan request.json --deadline 2026-12-01T18:00+01:00 --start 2026-11-28T09:00Z --gpu A100,H100\n",
       .about =
           "Says what to rent for a target: instance, count, region, market, scheme, policy and checkpoint\n"

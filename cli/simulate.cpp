@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
 #include "common/process.hpp"
@@ -25,12 +26,16 @@ struct SimulateOptions {
   int shown_steps = 3;
   int seeds = 0;  // 0: a default that depends on the scenario
   std::vector<std::string> assignments;
+  MeasuredOptions measured;
 };
 
 void run_simulate(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
   auto overrides = parse_assignments(options.assignments);
+  for (JsonOverride& override : measured_overrides(options.measured)) overrides.push_back(std::move(override));
+  if (options.measured.batch > 0)
+    overrides.push_back({"/workload/batch_per_gpu", std::to_string(options.measured.batch)});
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
   sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, overrides);
@@ -65,6 +70,8 @@ void declare_simulate(CLI::App& command, Shared& shared) {
                   "with --format json: keep what each worker does in so many steps, for report and export perfetto")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
+  add_measured(command, options->measured);
+  add_measured_batch(command, options->measured);
   add_set(command, options->assignments);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "cli/command.hpp"
+#include "cli/measured_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "report/runs.hpp"
@@ -17,6 +18,7 @@ struct SweepOptions {
   std::string study;
   std::string seed;
   std::vector<std::string> assignments;
+  MeasuredOptions measured;
 };
 
 /// The table with marked rows in bold, if it goes to a terminal.
@@ -33,6 +35,9 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.study);
   auto overrides = parse_assignments(options.assignments);
+  for (JsonOverride& override : measured_overrides(options.measured)) overrides.push_back(std::move(override));
+  if (options.measured.batch > 0)
+    overrides.push_back({"/workload/batch_per_gpu", std::to_string(options.measured.batch)});
   if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
   const studies::Study study = studies::load_study(options.study, overrides);
   // With --output every result is kept in a journal, from which an interrupted sweep continues.
@@ -67,6 +72,8 @@ void declare_sweep(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<SweepOptions>();
   command.add_option("study", options->study, "a ganymede.study/1 file")->required();
   command.add_option("--seed", options->seed, "use this seed instead of the study's");
+  add_measured(command, options->measured);
+  add_measured_batch(command, options->measured);
   add_set(command, options->assignments);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "calibration/stated_step.hpp"
 #include "common/dates.hpp"
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
@@ -165,6 +166,12 @@ void read_workload(const JsonNode& node, Request& request) {
   if (trace && model && model->as_string() != request.trace.model)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
+  if (const auto measured = in.optional("measured")) {
+    request.trace =
+        calibration::with_stated_step(std::move(request.trace), calibration::read_stated_step(*measured), *measured);
+    request.trace_choice = calibration::stated_text(request.trace) + ", with the kernels of " + request.trace_choice;
+    workload["measured"] = measured->value();
+  }
   if (const auto passes = in.optional("accumulation_steps")) {
     request.accumulation_steps = static_cast<int>(passes->as_integer(1, kMaxPasses));
     workload["accumulation_steps"] = request.accumulation_steps;

@@ -20,7 +20,7 @@ RunContext context_of(const Scenario& scenario, ScenarioSteps& steps) {
       .measured_error =
           [&steps](std::size_t pool, std::size_t stage) {
             const WorkloadSummary& workload = steps.workload(pool, stage);
-            return workload.provenance == calibration::Provenance::measured ? workload.relative_error : 0.0;
+            return calibration::is_of_the_device(workload.provenance) ? workload.relative_error : 0.0;
           },
       .pool_speeds = {},
       .stage_ends = {},

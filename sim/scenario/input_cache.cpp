@@ -1,11 +1,23 @@
 #include "sim/scenario/input_cache.hpp"
 
+#include <nlohmann/json.hpp>
+
+#include "calibration/stated_step.hpp"
 #include "common/random.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::sim {
 
-ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at) {
+ScenarioInputCache::KnownTrace ScenarioInputCache::trace(const JsonNode& at, const std::optional<JsonNode>& measured) {
+  if (measured) {
+    const KnownTrace model = trace(at);
+    const std::pair key(traces::trace_name(at) + " " + measured->value().dump(), model.hash);
+    const auto known = traces_.find(key);
+    if (known != traces_.end()) return {known->second, model.hash};
+    traces::StepTrace stated =
+        calibration::with_stated_step(model.trace, calibration::read_stated_step(*measured), *measured);
+    return {traces_.emplace(key, std::move(stated)).first->second, model.hash};
+  }
   const std::string name = traces::trace_name(at);
   // What comes with the program stays as it is: it is made and hashed once.
   const bool built_in = name.starts_with(traces::kRecorded) || name.starts_with(traces::kLayers);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -24,7 +25,10 @@ class ScenarioInputCache {
   };
   /// The trace that `at` names: a recorded one or a file. The file is read each time, but parsed only if its content is
   /// new. The reference is valid as long as this object. Throws ConfigError as trace_text() and read_step_trace() do.
-  KnownTrace trace(const JsonNode& at);
+  KnownTrace trace(const JsonNode& at) { return trace(at, std::nullopt); }
+  /// The same with a step that the user measured, "measured" of the workload, in place of the recorded ones
+  /// (calibration/stated_step.hpp). The hash is still that of the trace's text.
+  KnownTrace trace(const JsonNode& at, const std::optional<JsonNode>& measured);
 
   /// The hash of `text`, which is built into the program under `name`.
   std::uint64_t embedded_hash(const std::string& name, std::string_view text);

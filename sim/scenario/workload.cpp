@@ -152,12 +152,18 @@ void choose_entries(const JsonNode& node, int batch, Scenario& scenario) {
 
 void read_workload(const JsonNode& node, Scenario& scenario, Fingerprint& fingerprint, ScenarioInputCache& cache) {
   JsonObject in(node);
-  const auto [trace, hash] = cache.trace(in.required("trace"));
+  const JsonNode trace_at = in.required("trace");
+  const auto measured = in.optional("measured");
+  const auto [trace, hash] = cache.trace(trace_at, measured);
   scenario.trace = trace;
   fingerprint.replace("/workload/trace", hash);
 
   const JsonNode batch_per_gpu = in.required("batch_per_gpu");
-  choose_entries(batch_per_gpu, read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario), scenario);
+  const int pass = read_pass(batch_per_gpu, in.optional("accumulation_steps"), scenario);
+  if (measured && pass != trace.batches.front().batch)
+    batch_per_gpu.fail(
+        fmt::format("found {} images a pass, but the \"measured\" step is of {}", pass, trace.batches.front().batch));
+  choose_entries(batch_per_gpu, pass, scenario);
   if (auto dataset = in.optional("dataset")) scenario.dataset = read_dataset(*dataset);
   read_stages(in, scenario);
   read_target(in, scenario, fingerprint);

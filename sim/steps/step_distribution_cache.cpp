@@ -101,10 +101,9 @@ StepDistribution ScenarioSteps::simulate(const Configuration& configuration, std
   for (std::size_t pool = 0; pool < scenario_.pools.size(); ++pool)
     workloads.push_back(configuration.nodes[pool] > 0 ? model(pool, configuration.stage)
                                                       : calibration::WorkloadModel{});
-  const bool transferred =
-      std::any_of(workloads.begin(), workloads.end(), [](const calibration::WorkloadModel& workload) {
-        return workload.provenance != calibration::Provenance::measured;
-      });
+  const bool transferred = std::any_of(
+      workloads.begin(), workloads.end(),
+      [](const calibration::WorkloadModel& workload) { return !calibration::is_of_the_device(workload.provenance); });
   StepSimulator simulator(scenario_, configuration, workloads, seed);
   StepDistribution central = simulator.simulate(Bound::central);
   align_spans(central);
