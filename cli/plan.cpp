@@ -134,9 +134,10 @@ void declare_plan(CLI::App& command, Shared& shared) {
   text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
   text("--start", "/start", "when a deadline that is a time is counted from; default: now");
   text("--budget", "/budget", "the most to spend, such as 500USD");
-  text("--objective", "/objective",
-       "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean cost of "
-       "the worst tenth of all outcomes")
+  text(
+      "--objective", "/objective",
+      "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean cost of "
+      "the worst tenth of all outcomes")
       ->check(CLI::IsMember(plan::objective_names()));
   list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
       ->check(suggest("@providers @files"));
@@ -154,7 +155,9 @@ void declare_plan(CLI::App& command, Shared& shared) {
   list("--checkpoint", "/search/checkpoints",
        "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
   number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
-  command.add_option("--certainty", flags->certainty, "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
+  command
+      .add_option("--certainty", flags->certainty,
+                  "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
       ->check(CLI::Range(0.01, 1.0));
   text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
   text("--today", "/search/today",

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <vector>
 
 #include "common/random.hpp"
 
@@ -16,17 +17,38 @@ constexpr double kLeastShare = 1e-3;
 /// Quantiles of a doubtful price over which a probability is averaged.
 constexpr int kPriceQuantiles = 64;
 
-/// Standard deviations of the value's logarithm below and above the median.
-struct Spread {
-  double below = 0, above = 0;
-};
+/// An Uncertain as a distribution: its median, and the standard deviations of its logarithm below and above that.
+class TwoPiece {
+ public:
+  explicit TwoPiece(const Uncertain& value) : median_(value.median) {
+    if (median_ <= 0) return;
+    const double low = std::max(value.low, kLeastShare * median_);
+    if (low < median_) below_ = portable_log(median_ / low) / value.deviations;
+    if (value.high > median_) above_ = portable_log(value.high / median_) / value.deviations;
+  }
 
-Spread spread_of(const Uncertain& value) {
-  if (value.median <= 0) return {};
-  const double low = std::max(value.low, kLeastShare * value.median);
-  return {low < value.median ? portable_log(value.median / low) / value.deviations : 0,
-          value.high > value.median ? portable_log(value.high / value.median) / value.deviations : 0};
-}
+  double at(double z) const { return median_ * portable_exp(z * (z < 0 ? below_ : above_)); }
+
+  double deviations_of(double limit) const {
+    if (limit <= 0) return median_ <= limit ? kInfinite : -kInfinite;
+    const double side = limit < median_ ? below_ : above_;
+    if (median_ <= 0 || side == 0) return limit >= median_ ? kInfinite : -kInfinite;
+    return portable_log(limit / median_) / side;
+  }
+
+  // The mean of exp(s z) over the z above c is exp(s^2 / 2) times the share of the normal distribution above c - s.
+  double mean_above(double limit) const {
+    if (median_ <= 0) return 0;
+    const double from = deviations_of(limit);
+    const auto part = [](double s, double z) { return portable_exp(s * s / 2) * (1 - normal_below(z - s)); };
+    const double upper = part(above_, std::max(0.0, from));
+    const double lower = from < 0 ? part(below_, from) - part(below_, 0) : 0;
+    return median_ * (upper + lower) - limit * (1 - normal_below(from));
+  }
+
+ private:
+  double median_, below_ = 0, above_ = 0;
+};
 
 /// Standard deviations above the median of equally likely prices: the middles of kPriceQuantiles equal shares of the
 /// standard normal distribution.
@@ -55,38 +77,19 @@ double normal_below(double z) {
   return 1 - portable_exp(-z * z / 2) / kRootTwoPi * series;
 }
 
-double Uncertain::at(double z) const {
-  const Spread spread = spread_of(*this);
-  return median * portable_exp(z * (z < 0 ? spread.below : spread.above));
-}
-
-double Uncertain::deviations_of(double limit) const {
-  if (limit <= 0) return median <= limit ? kInfinite : -kInfinite;
-  const Spread spread = spread_of(*this);
-  const double side = limit < median ? spread.below : spread.above;
-  if (median <= 0 || side == 0) return limit >= median ? kInfinite : -kInfinite;
-  return portable_log(limit / median) / side;
-}
-
-// The mean of exp(s z) over the z above c is exp(s^2 / 2) times the share of the normal distribution above c - s.
-double Uncertain::mean_above(double limit) const {
-  if (median <= 0) return 0;
-  const Spread spread = spread_of(*this);
-  const double from = deviations_of(limit);
-  const auto part = [](double s, double z) { return portable_exp(s * s / 2) * (1 - normal_below(z - s)); };
-  const double upper = part(spread.above, std::max(0.0, from));
-  const double lower = from < 0 ? part(spread.below, from) - part(spread.below, 0) : 0;
-  return median * (upper + lower) - limit * (1 - normal_below(from));
-}
+double Uncertain::at(double z) const { return TwoPiece(*this).at(z); }
+double Uncertain::deviations_of(double limit) const { return TwoPiece(*this).deviations_of(limit); }
+double Uncertain::mean_above(double limit) const { return TwoPiece(*this).mean_above(limit); }
 
 double chance_of(const RunChances& run, std::optional<double> deadline_s, std::optional<double> budget_usd) {
   const double in_time = deadline_s ? run.time_s.deviations_of(*deadline_s) : kInfinite;
   if (!budget_usd) return normal_below(in_time);
   if (run.price.low == run.price.high) return normal_below(std::min(in_time, run.usd.deviations_of(*budget_usd)));
   static const auto kQuantiles = price_quantiles();
+  const TwoPiece usd(run.usd), price(run.price);
   double sum = 0;
   for (const double z : kQuantiles)
-    sum += normal_below(std::min(in_time, run.usd.deviations_of(*budget_usd / run.price.at(z))));
+    sum += normal_below(std::min(in_time, usd.deviations_of(*budget_usd / price.at(z))));
   return sum / kPriceQuantiles;
 }
 
@@ -97,17 +100,18 @@ double expected(std::span<const Uncertain> runs) {
 }
 
 double tail_mean(std::span<const Uncertain> runs) {
+  const std::vector<TwoPiece> values(runs.begin(), runs.end());
   double low = 0, high = 0;
-  for (const Uncertain& run : runs) high = std::max(high, run.at(kOf95));
+  for (const TwoPiece& value : values) high = std::max(high, value.at(kOf95));
   // The value that the worst tenth exceeds is the minimum, and near it the sum hardly depends on it.
-  for (int i = 0; i < 40; ++i) {
+  for (int i = 0; i < 30; ++i) {
     const double middle = (low + high) / 2;
     double above = 0;
-    for (const Uncertain& run : runs) above += 1 - normal_below(run.deviations_of(middle));
+    for (const TwoPiece& value : values) above += 1 - normal_below(value.deviations_of(middle));
     (above > kTail * static_cast<double>(runs.size()) ? low : high) = middle;
   }
   double beyond = 0;
-  for (const Uncertain& run : runs) beyond += run.mean_above(high);
+  for (const TwoPiece& value : values) beyond += value.mean_above(high);
   return high + beyond / kTail / static_cast<double>(runs.size());
 }
 

@@ -30,8 +30,8 @@ struct Uncertain {
 
 /// One run with its errors.
 struct RunChances {
-  Uncertain time_s, usd;    ///< `usd` at the stated prices; its interval holds the error of the time alone
-  Uncertain price{1, 1, 1}; ///< the factor by which doubtful prices change the cost
+  Uncertain time_s, usd;     ///< `usd` at the stated prices; its interval holds the error of the time alone
+  Uncertain price{1, 1, 1};  ///< the factor by which doubtful prices change the cost
 };
 
 /// Standard deviations from the median to the end of an interval that holds 95 % or 90 %. Intervals of measured steps

@@ -23,7 +23,7 @@ constexpr double kOtherSample = 0.98;
 
 double usd_of(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
-sim::Scenario scenario_in(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
+sim::Scenario scenario_as_asked(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   sim::Scenario scenario =
       sim::read_scenario(JsonNode::wrap(scenario_of(request, candidate), request.file, ""), caches.inputs);
   apply_what_if(request, scenario);
@@ -133,7 +133,7 @@ EvaluationJson RunSums::json() const {
 /// Simulates the candidate with all its seeds. Runs that never finish miss the goals; all other figures are of the runs
 /// that finish. Throws Infeasible if fewer than half of the runs finish.
 EvaluationJson evaluate_seeds(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
-  sim::Scenario scenario = scenario_in(request, candidate, caches);
+  sim::Scenario scenario = scenario_as_asked(request, candidate, caches);
   const int seeds = seeds_needed(request, scenario);
   // With more misses than this the candidate cannot meet the goals. To tell how far it misses them, the seeds of a
   // candidate without risk are enough.
@@ -170,7 +170,7 @@ MeanSteps mean_steps_of(const Request& request, PlanCandidate candidate, Evaluat
   static const RequestPolicy kFixed{{{"name", policies::default_policy().name}}, &policies::default_policy()};
   candidate.policy = &kFixed;
   candidate.on_demand_nodes = 0;
-  const sim::Scenario scenario = scenario_in(request, candidate, caches);
+  const sim::Scenario scenario = scenario_as_asked(request, candidate, caches);
   sim::ScenarioSteps times(scenario, caches.steps);
   MeanSteps steps;
   for (std::size_t stage = 0; stage < scenario.stages.size(); ++stage) {

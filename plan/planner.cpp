@@ -72,9 +72,11 @@ class Search {
 
   /// Rules out the candidates whose bounds alone miss a goal: the runs of all seeds miss it in the median, so that at
   /// least half of what the stated errors allow misses it too. Cost has two independent errors, time and price; each is
-  /// as likely to raise the cost as to lower it, and with both raised it is missed, which leaves at most three quarters.
+  /// as likely to raise the cost as to lower it, and with both raised it is missed, which leaves at most three
+  /// quarters.
   void apply_bounds() {
-    const bool by_time = request_.certainty > 0.5 || request_.sure, by_cost = request_.certainty > 0.75 || request_.sure;
+    const bool by_time = request_.certainty > 0.5 || request_.sure,
+               by_cost = request_.certainty > 0.75 || request_.sure;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       const Bounds& bounds = candidate(i).bounds;
       PlannedRun& run = plan_.runs[i];
@@ -198,8 +200,8 @@ class Search {
     run.met_share = answer["met"];
     run.inputs = answer["inputs"];
     run.warnings = answer["warnings"].get<std::vector<std::string>>();
-    const bool meets = run.probability >= request_.certainty - 1e-9 &&
-                       (!request_.sure || run.met_share >= request_.certainty - 1e-12);
+    const bool meets =
+        run.probability >= request_.certainty - 1e-9 && (!request_.sure || run.met_share >= request_.certainty - 1e-12);
     run.verdict = meets ? Verdict::meets : Verdict::misses;
     if (meets)
       take_in(i);

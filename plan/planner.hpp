@@ -41,10 +41,10 @@ struct PlannedRun {
   /// Mean cost in dollars over the seeds and the stated error of the time, with doubtful prices at their highest
   /// values: of all outcomes, and of the worst tenth of them. Absent if some seed's run never finishes.
   std::optional<double> usd_expected, usd_worst_tenth;
-  int seeds = 0;              ///< number of seeds that were simulated
-  int never_finish = 0;       ///< number of simulated seeds whose runs never finish
-  std::string risk;    ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
-  std::string inputs;  ///< "measured" or "transferred"
+  int seeds = 0;         ///< number of seeds that were simulated
+  int never_finish = 0;  ///< number of simulated seeds whose runs never finish
+  std::string risk;      ///< how well it is known how often nodes are taken back, as in a result's `provenance.risk`
+  std::string inputs;    ///< "measured" or "transferred"
   std::vector<std::string> warnings;
 
   /// False if it is only assumed how often nodes are taken back.
@@ -66,7 +66,7 @@ struct Plan {
   /// The candidates that meet the goals and that no other one beats in both time and usd_at_worst; fastest first.
   std::vector<std::size_t> pareto;
   Cards cards;
-  std::vector<std::size_t> more_money;  ///< what up to 5 % more than `best` buys (answer.hpp)
+  std::vector<std::size_t> more_money;       ///< what up to 5 % more than `best` buys (answer.hpp)
   std::vector<std::size_t> near_misses;      ///< candidates that come closest to the goals, closest first
   std::size_t simulated = 0;                 ///< number of candidates that were simulated
   std::size_t count(Verdict verdict) const;  ///< number of candidates with this verdict
@@ -89,9 +89,9 @@ struct PlanOptions {
 /// A candidate is not simulated if its bounds alone miss a goal, or if another one that was simulated and meets the
 /// goals is both faster and cheaper than its bounds: then it is neither the best by time or cost, nor in the Pareto
 /// set. A candidate whose nodes cannot be taken back is left out only if one of known risk is better too, because the
-/// plan names the best of those. If the objective is carbon, nothing is left out for being beaten. Where the objective is risk, a candidate is also
-/// simulated if its bounds do not prove that the best one's risk is lower. If a request allows
-/// several schemes, the one with the shortest mean step is simulated.
+/// plan names the best of those. If the objective is carbon, nothing is left out for being beaten. Where the objective
+/// is risk, a candidate is also simulated if its bounds do not prove that the best one's risk is lower. If a request
+/// allows several schemes, the one with the shortest mean step is simulated.
 ///
 /// Costs are compared with doubtful prices at their highest values: an old price wins only if it would win even then.
 /// Throws ConfigError if no candidate has a valid scenario.

@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kPlanAgain = "plan again, with `ganymede plan --save`";
 
-/// What tells a row of a plan from all others: provider, region, market, instance, nodes, nodes on demand, GPUs of each,
-/// batch, policy and checkpoint interval.
+/// What tells a row of a plan from all others: provider, region, market, instance, nodes, nodes on demand, GPUs of
+/// each, batch, policy and checkpoint interval.
 using RowKey = std::tuple<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                           std::int64_t, std::string, std::string>;
 
@@ -37,16 +37,11 @@ RowKey key_of(const JsonNode& node) {
   const auto text = [&](const char* key) { return row.required(key).as_string(); };
   const auto count = [&](const char* key) { return row.required(key).as_integer(0, kMost); };
   const JsonNode checkpoint = row.required("checkpoint");
-  return {text("provider"),
-          text("region"),
-          text("market"),
-          text("instance"),
-          count("nodes"),
-          count("on_demand_nodes"),
-          count("gpus_per_node"),
-          count("batch_per_gpu"),
-          text("policy"),
-          checkpoint.value().is_null() ? "" : checkpoint.as_string()};
+  return {text("provider"),       text("region"),
+          text("market"),         text("instance"),
+          count("nodes"),         count("on_demand_nodes"),
+          count("gpus_per_node"), count("batch_per_gpu"),
+          text("policy"),         checkpoint.value().is_null() ? "" : checkpoint.as_string()};
 }
 
 constexpr double kLargest = 1e300;
@@ -67,8 +62,7 @@ std::optional<double> read_mean(const JsonNode& node) {
 PlannedRun read_run(const JsonNode& node) {
   JsonObject in(node);
   PlannedRun run;
-  run.verdict =
-      in.required("verdict").as_choice({"meets", "misses"}) == "meets" ? Verdict::meets : Verdict::misses;
+  run.verdict = in.required("verdict").as_choice({"meets", "misses"}) == "meets" ? Verdict::meets : Verdict::misses;
   if (const auto reason = in.optional("reason")) run.reason = reason->as_string();
   run.time_s = read_row_measure(in.required("time_s"));
   const JsonNode usd = in.required("usd");

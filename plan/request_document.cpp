@@ -1,5 +1,5 @@
-#include "platforms/catalog.hpp"
 #include "plan/request.hpp"
+#include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::plan {

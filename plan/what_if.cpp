@@ -21,11 +21,11 @@ platforms::Instance& instance_in(platforms::Platform& platform, const std::strin
                        [&](const platforms::Instance& instance) { return instance.name == name; });
 }
 
-void set_price(Request& request, const PlanCandidate& chosen, double usd_per_hour) {
+void raise_prices(Request& request, const PlanCandidate& chosen, double factor, bool everywhere) {
   platforms::Platform& platform = request.catalogs[chosen.catalog].platform;
   for (platforms::Price& price : instance_in(platform, chosen.instance->name).prices)
-    if (price.region == chosen.region && price.market == chosen.market && price.zone.empty())
-      price.per_hour.value = std::llround(usd_per_hour * 1e6);
+    if ((everywhere || price.region == chosen.region) && price.market == chosen.market && price.zone.empty())
+      price.per_hour.value = std::llround(factor * static_cast<double>(price.per_hour.value));
   request.what_if.catalogs = true;
 }
 
@@ -46,13 +46,14 @@ void add_boot(Request& request, const PlanCandidate& chosen, double seconds) {
 }  // namespace
 
 std::string_view to_string(Knob knob) {
-  constexpr std::string_view kNames[] = {"price", "step_time", "interruptions", "boot"};
+  constexpr std::string_view kNames[] = {"price", "prices", "step_time", "interruptions", "boot"};
   return kNames[static_cast<std::size_t>(knob)];
 }
 
 double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) {
   switch (knob) {
     case Knob::price:
+    case Knob::prices:
       return static_cast<double>(
                  platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) *
              1e-6;
@@ -69,7 +70,8 @@ Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, d
   Request changed = request;
   switch (knob) {
     case Knob::price:
-      set_price(changed, chosen, value);
+    case Knob::prices:
+      raise_prices(changed, chosen, value / value_of(request, chosen, knob), knob == Knob::prices);
       break;
     case Knob::step_time:
       changed.what_if.gpu = request.catalogs[chosen.catalog].platform.gpu_of(*chosen.instance).name;
@@ -88,13 +90,13 @@ Request turned(const Request& request, const PlanCandidate& chosen, Knob knob, d
 }
 
 bool is_affected(const Request& request, const PlanCandidate& chosen, const PlanCandidate& candidate, Knob knob) {
-  const bool same_instance =
-      candidate.catalog == chosen.catalog && candidate.instance->name == chosen.instance->name;
+  const bool same_instance = candidate.catalog == chosen.catalog && candidate.instance->name == chosen.instance->name;
   const policies::Policy& policy = *candidate.policy->policy;
   const bool here = candidate.region == chosen.region || policy.other_regions;
   switch (knob) {
     case Knob::price:
-      return same_instance && here &&
+    case Knob::prices:
+      return same_instance && (here || knob == Knob::prices) &&
              (candidate.market == chosen.market || candidate.on_demand_nodes > 0 || policy.other_market ||
               chosen.market == platforms::Market::on_demand);  // spot is never assumed to rise above on demand
     case Knob::step_time:

@@ -10,12 +10,13 @@ namespace ganymede::plan {
 /// What the choice of a plan may hang on.
 enum class Knob {
   price,          ///< dollars an hour of one node on the chosen market and in the chosen region
+  prices,         ///< the same price, with those of the other regions in proportion
   step_time,      ///< factor on the steps of the chosen GPU, wherever it is rented
   interruptions,  ///< factor on how often the chosen spot nodes are taken back
   boot            ///< seconds from request to running host, of all nodes of the chosen provider; if the request
                   ///< states a boot time, of all nodes
 };
-constexpr Knob kKnobs[] = {Knob::price, Knob::step_time, Knob::interruptions, Knob::boot};
+constexpr Knob kKnobs[] = {Knob::price, Knob::prices, Knob::step_time, Knob::interruptions, Knob::boot};
 std::string_view to_string(Knob knob);
 
 /// The request with the knob of `chosen` at `value`. Units are those of Knob.

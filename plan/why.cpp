@@ -1,5 +1,7 @@
 #include "plan/why.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -21,11 +23,22 @@ bool rents_the_same(const Request& request, const PlanCandidate& a, const PlanCa
          a.region == b.region && a.market == b.market;
 }
 
+/// What tells a candidate from all others of a request.
+std::string identity_of(const PlanCandidate& of) {
+  return fmt::format("{} {} {} {} {} {} {} {} {} {}", of.catalog, of.instance->name, of.region,
+                     platforms::to_string(of.market), of.nodes, of.on_demand_nodes, of.gpus_per_node, of.batch,
+                     of.policy->content.dump(), of.checkpoint);
+}
+
 /// One knob of one plan.
 class Turning {
  public:
   Turning(const KnownPlan& known, Knob knob, int jobs)
-      : request_(known.request), chosen_(known.plan.candidates.all[*known.plan.best]), plan_(known.plan), knob_(knob), jobs_(jobs) {
+      : request_(known.request),
+        chosen_(known.plan.candidates.all[*known.plan.best]),
+        plan_(known.plan),
+        knob_(knob),
+        jobs_(jobs) {
     std::set<std::string> affected;
     for (const PlanCandidate& candidate : known.plan.candidates.all)
       if (is_affected(request_, chosen_, candidate, knob_)) affected.insert(candidate.instance->name);
@@ -40,11 +53,16 @@ class Turning {
       out.without = "nobody takes these nodes back";
       return out;
     }
-    if (knob_ == Knob::price && out.now == 0) {
+    if ((knob_ == Knob::price || knob_ == Knob::prices) && out.now == 0) {
       out.without = "these nodes cost nothing";
       return out;
     }
+    if (knob_ == Knob::prices && !sold_elsewhere()) {
+      out.without = "these nodes are sold in one region only";
+      return out;
+    }
     find_rival();
+    find_hopeless();
     double low = out.now;
     for (const double value : values(out.now)) {
       out.tried = value;
@@ -66,6 +84,13 @@ class Turning {
   }
 
  private:
+  bool sold_elsewhere() const {
+    return std::any_of(chosen_.instance->prices.begin(), chosen_.instance->prices.end(),
+                       [&](const platforms::Price& price) {
+                         return price.market == chosen_.market && price.region != chosen_.region;
+                       });
+  }
+
   std::vector<double> values(double now) const {
     std::vector<double> out;
     if (knob_ == Knob::boot)
@@ -92,13 +117,26 @@ class Turning {
     rival_row_ = row_json(request_, others, *others.best);
   }
 
+  /// Finds the affected candidates that the plan has simulated and that are no better than the rival. Whatever turns a
+  /// knob up makes them worse still, so they need not be simulated again.
+  void find_hopeless() {
+    for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
+      const PlannedRun& run = plan_.runs[i];
+      if (run.simulated() && is_affected(request_, chosen_, plan_.candidates.all[i], knob_) &&
+          (run.verdict == Verdict::misses || objective_of(request_, run) >= rival_))
+        hopeless_.insert(identity_of(plan_.candidates.all[i]));
+    }
+  }
+
   /// True if the same nodes are chosen with the knob at this value. Otherwise sets `next_` to what is chosen.
   bool stays_chosen(double value) {
     Request changed = turned(request_, chosen_, knob_, value);
     changed.instances = affected_;
     PlanOptions options;
     options.jobs = jobs_;
-    options.only = [&](const PlanCandidate& candidate) { return is_affected(changed, chosen_, candidate, knob_); };
+    options.only = [&](const PlanCandidate& candidate) {
+      return is_affected(changed, chosen_, candidate, knob_) && !hopeless_.contains(identity_of(candidate));
+    };
     options.below = rival_;
     const Plan plan = make_plan(changed, options);
     if (!plan.best || objective_of(changed, plan.runs[*plan.best]) >= rival_) {
@@ -115,12 +153,13 @@ class Turning {
   Knob knob_;
   int jobs_;
   std::vector<std::string> affected_;  // names of the instances that the knob affects
+  std::set<std::string> hopeless_;     // identity_of() of candidates that cannot be chosen
   double rival_ = std::numeric_limits<double>::infinity();
   nlohmann::ordered_json rival_row_ = nullptr, next_ = nullptr;
 };
 
 const char* unit_of(Knob knob) {
-  return knob == Knob::price ? "USD/h" : knob == Knob::boot ? "s" : "factor";
+  return knob == Knob::price || knob == Knob::prices ? "USD/h" : knob == Knob::boot ? "s" : "factor";
 }
 
 }  // namespace

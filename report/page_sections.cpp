@@ -140,26 +140,19 @@ std::string plan_pareto(const PageInput& page) {
   return html_of(table, std::string(kPlanPareto), "pareto-table");
 }
 
-/// The sentence to forward, and the three cards.
-std::string plan_answer_of(const Json& plan) {
-  if (plan.at("chosen").is_null()) return "";
-  std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n<dl class=cards>\n";
-  for (const PlanCard& one : plan_cards(plan))
-    out += card(one.name, one.rented,
-                one.cost + " in " + one.time + "; goals met with a probability of " + one.probability);
-  return out + "</dl>\n";
-}
-
 Section summary_of_many(const PageInput& page) {
   Section out{"summary", "Summary", "", {}, ""};
   const auto show = [&](const std::string& what, const ReportCandidate& of) {
-    out.tables += fmt::format(
-        "<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what), escaped(name_of(of)) + risk_mark(of) + price_mark(of),
-        of.met_share < 1 ? "; meets the goals in " + percent(of.met_share) + " of its runs" : "", cards(of));
+    out.tables += fmt::format("<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what),
+                              escaped(name_of(of)) + risk_mark(of) + price_mark(of),
+                              of.met_share == 1     ? ""
+                              : page.kind == "plan" ? "; meets the goals with a probability of " + percent(of.met_share)
+                                                    : "; meets the goals in " + percent(of.met_share) + " of its runs",
+                              cards(of));
   };
   if (page.kind == "plan") {
-    out.about = searched_of(page.document) + goals_of(page.document, page.kind);
-    out.tables += plan_answer_of(page.document);
+    out.tables += plan_answer_html(page.document) + "<p class=about>" + searched_of(page.document) +
+                  goals_of(page.document, page.kind) + "</p>\n";
     const auto chosen = std::find_if(page.candidates.begin(), page.candidates.end(),
                                      [](const ReportCandidate& candidate) { return candidate.chosen; });
     if (chosen != page.candidates.end())

@@ -8,6 +8,7 @@
 #include "common/units.hpp"
 #include "report/numbers.hpp"
 #include "report/plans.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::report {
 namespace {
@@ -39,8 +40,9 @@ std::string rented_with_gpus(const Json& row, const Json& request) {
 /// The goals as words: "2:00:00 and 5.00 USD"; empty if there are none.
 std::string goals_in_words(const Json& request) {
   std::string out;
-  if (request.at("deadline_s").is_number()) out = clock(request.at("deadline_s").get<double>());
-  if (request.at("budget_usd").is_string())
+  if (request.contains("deadline_s") && request.at("deadline_s").is_number())
+    out = clock(request.at("deadline_s").get<double>());
+  if (request.contains("budget_usd") && request.at("budget_usd").is_string())
     out += (out.empty() ? "" : " and ") + request.at("budget_usd").get<std::string>() + " USD";
   return out;
 }
@@ -50,9 +52,9 @@ std::string doubts(const Json& row) {
   const PlanMarks marks = plan_marks(row);
   std::string out;
   if (marks.price_doubtful)
-    out += fmt::format(" The price is doubtful ({}) and may be {:.3g} times as high, which the range includes.",
-                       row.at("price").at("doubt").get<std::string>(),
-                       row.at("price").at("factors").at(1).get<double>());
+    out +=
+        fmt::format(" The price is doubtful ({}) and may be {:.3g} times as high, which the range includes.",
+                    row.at("price").at("doubt").get<std::string>(), row.at("price").at("factors").at(1).get<double>());
   if (marks.risk_assumed) out += " How often nodes are taken back there is assumed, not measured.";
   return out;
 }
@@ -60,9 +62,9 @@ std::string doubts(const Json& row) {
 /// What a row of "more_money" gives for its price, beside the chosen one.
 std::string for_more_money(const Json& row, const Json& chosen, const Json& request) {
   const double more = median_of(row, "usd") - median_of(chosen, "usd");
-  std::string out = more >= 0.005 ? fmt::format(" For {} USD more ({:+.1f} %)", usd(more),
-                                                100 * more / median_of(chosen, "usd"))
-                                  : " For the same money";
+  std::string out = more >= 0.005
+                        ? fmt::format(" For {} USD more ({:+.1f} %)", usd(more), 100 * more / median_of(chosen, "usd"))
+                        : " For the same money";
   out += fmt::format(", {} at {} takes {} instead of {}", rented_with_gpus(row, request), plan_place(row),
                      clock(median_of(row, "time_s")), clock(median_of(chosen, "time_s")));
   if (!goals_in_words(request).empty())
@@ -84,9 +86,9 @@ std::string threshold_of(const Json& one, const Json& steps) {
   if (!one.at("without").is_null()) return one.at("without").get<std::string>();
   const bool changes = !one.at("threshold").is_null();
   const double value = one.at(changes ? "threshold" : "tried").get<double>();
-  std::string out = what == "step_time"       ? "steps of " + knob_value(unit, value) + " their length"
-                    : what == "interruptions" ? "nodes taken back " + knob_value(unit, value) + " as often"
-                                              : knob_value(unit, value);
+  std::string out = knob_value(unit, value);
+  if (what == "step_time") out += " as long";
+  if (what == "interruptions") out += " as often";
   out = changes ? "above " + out : "no change up to " + out;
   if (unit == "USD/h") out += fmt::format(" a node (now {:.4g}, {:+.3g} %)", now, 100 * (value / now - 1));
   if (unit == "s") out += fmt::format(" (now {})", clock(now));
@@ -151,10 +153,21 @@ std::string plan_answer_text(const Json& plan, std::size_t width) {
   for (const PlanCard& card : cards) {
     const std::string indent(widest + 4, ' ');
     out += hanging(fmt::format("  {:<{}}  ", card.name, widest), card.rented, width);
-    out += hanging(indent, card.cost + " in " + card.time, width);
+    out += hanging(indent, card.cost, width) + hanging(indent, card.time, width);
     if (goals) out += hanging(indent, "goals met with a probability of " + card.probability, width);
   }
   return out + "\n" + wrap_prose(plan_answer(plan) + "\n", width);
+}
+
+std::string plan_answer_html(const Json& plan) {
+  if (plan.at("chosen").is_null()) return "";
+  std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n<dl class=cards>\n";
+  for (const PlanCard& card : plan_cards(plan))
+    out += fmt::format(
+        "<div class=card><dt>{}</dt><dd>{}<small>{}</small><small>{}</small><small>goals met with a probability of "
+        "{}</small></dd></div>\n",
+        escaped(card.name), escaped(card.rented), escaped(card.cost), escaped(card.time), escaped(card.probability));
+  return out + "</dl>\n";
 }
 
 std::string why_text(const Json& why, std::size_t width) {
@@ -172,8 +185,9 @@ std::string why_text(const Json& why, std::size_t width) {
                            : fmt::format(": {}, {}, {} USD in {}", rented_with_gpus(to, request), plan_place(to),
                                          usd(median_of(to, "usd")), clock(median_of(to, "time_s")));
     auto name = one.at("what").get<std::string>();
-    for (char& c : name)
-      if (c == '_') c = ' ';
+    if (name == "price") name = "price there";
+    if (name == "prices") name = "all regions";
+    if (name == "step_time") name = "step time";
     out += hanging(fmt::format("  {:<15}", name), text, width);
   }
   return out;

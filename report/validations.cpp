@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 std::string number(double value) { return fmt::format("{:.4g}", value); }
 std::string exact(double value) { return fmt::format("{:.6g}", value); }
-std::string percent(const OrderedJson& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
+std::string signed_percent(const OrderedJson& share) { return fmt::format("{:+.1f} %", 100 * share.get<double>()); }
 std::string plain_percent(double share) { return fmt::format("{:.1f} %", 100 * share); }
 
 std::string cells_text(const OrderedJson& cells, std::size_t width) {
@@ -30,10 +30,10 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
     if (predicted)
       for (const OrderedJson& baseline : cell.at("baselines")) {
         if (baseline.at("name") == "no communication")
-          ideal = percent(baseline.at("error"));
+          ideal = signed_percent(baseline.at("error"));
         else if (std::abs(baseline.at("error").get<double>()) < least) {
           least = std::abs(baseline.at("error").get<double>());
-          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), percent(baseline.at("error")));
+          best = fmt::format("{}: {}", baseline.at("name").get<std::string>(), signed_percent(baseline.at("error")));
         }
       }
     table.add({name == series ? "" : name, cell.at("what"), cell.at("unit"),
@@ -45,7 +45,7 @@ std::string cells_text(const OrderedJson& cells, std::size_t width) {
                    ? fmt::format("{} .. {}", number(cell.at("interval_90").at(0)), number(cell.at("interval_90").at(1)))
                    : "",
                predicted && !cell.at("interval_holds").get<bool>() ? "missed" : "",
-               predicted ? percent(cell.at("error")) : "", ideal, best});
+               predicted ? signed_percent(cell.at("error")) : "", ideal, best});
     series = name;
   }
   return table.text(width);

@@ -87,10 +87,9 @@ const WorkloadSummary& ScenarioSteps::workload(std::size_t pool, std::size_t sta
                            std::move(workload.rule), std::move(workload.warnings)};
   };
   if (cache_)
-    known =
-        cache_->workload(fmt::format("{} {} {}{}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage,
-                                     factors_of(scenario_)),
-                         make);
+    known = cache_->workload(
+        fmt::format("{} {} {}{}", scenario_.step_fingerprint, scenario_.pools[pool].name, stage, factors_of(scenario_)),
+        make);
   else
     known = std::make_shared<const WorkloadSummary>(make());
   return *known;

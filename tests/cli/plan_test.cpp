@@ -129,6 +129,46 @@ TEST(PlanCommand, FromATargetToABill) {
   EXPECT_THAT(run_program("export csv " + file).out, HasSubstr("meets,true"));
 }
 
+// The sentence and the cards end the plan; why reads the saved plan and fits both widths.
+TEST(WhyCommand, SaysWhatWouldChangeThePlan) {
+  const Scratch scratch;
+  const std::string file = (scratch / "plan.json").string();
+  const Outcome table = run_program(kPlan + "--market on-demand --deadline 20h --budget 50USD --save " + file);
+  EXPECT_EQ(table.code, 0) << table.err;
+  const std::size_t cards = table.out.find("The choice in short:"), answer = table.out.find("\nRent ");
+  ASSERT_NE(answer, std::string::npos) << table.out;
+  EXPECT_LT(cards, answer);
+  EXPECT_EQ(table.out.find('\n', answer + 1), table.out.size() - 1) << "the sentence is the last line";
+  EXPECT_THAT(table.out.substr(answer), HasSubstr("The probability to keep to 20:00:00 and 50.00 USD is "));
+  EXPECT_THAT(table.out, AllOf(HasSubstr("cheapest"), HasSubstr("safest"), Not(HasSubstr("(*)"))));
+
+  const Outcome why = run_program("why " + file);
+  EXPECT_EQ(why.code, 0) << why.err;
+  EXPECT_THAT(why.out, AllOf(HasSubstr("  price there    above "), HasSubstr("  all regions    "),
+                             HasSubstr("  step time      "), HasSubstr("interruptions  nobody takes these nodes back"),
+                             HasSubstr("  boot           ")));
+  const std::string text = run_program("why " + file + " --format json --jobs 1").out;
+  EXPECT_EQ(run_program("why " + file + " --format json --jobs 2").out, text);
+  const Json json = Json::parse(text);
+  EXPECT_EQ(json["schema"], "ganymede.why/1");
+  ASSERT_EQ(json["hangs_on"].size(), 5U);
+  EXPECT_GT(json["hangs_on"][0]["threshold"], json["hangs_on"][0]["now"]);
+}
+
+TEST(WhyCommand, NamesWhatIsWrong) {
+  const Scratch scratch;
+  const auto refused = [](const std::string& file, const char* why) {
+    const Outcome outcome = run_program("why " + file);
+    EXPECT_EQ(outcome.code, 2) << file;
+    EXPECT_THAT(outcome.err, HasSubstr(why)) << file;
+  };
+  refused("", "plan is required");
+  refused("nowhere.json", "nowhere.json");
+  refused(scratch.write("half.json", "{ \"schema\": "), "half.json");
+  refused(scratch.write("scenario.json", run_program("example scenario").out), "/schema");
+  refused(scratch.write("old.json", R"({ "schema": "ganymede.plan/1", "chosen": null })"), "\"asked\" is missing");
+}
+
 // AWS and Azure sell eight A100 at a time in most types; a plan also offers half of such an instance, and marks it.
 TEST(PlanCommand, OffersAPartOfAnInstance) {
   const Outcome outcome = run_program(

@@ -120,6 +120,7 @@ TEST_F(Plans, ToBeSureTheIntervalMustMeetTheGoals) {
   content["search"]["gpus"] = {"GPU-X"};
   content["search"]["max_gpus"] = 1;
   content["deadline"] = "3900s";
+  content["search"]["certainty"] = 0.7;
   EXPECT_TRUE(plan().best);
   content["search"]["sure"] = true;
   const Plan sure = plan();

@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "report/candidates.hpp"
 #include "report/page.hpp"
+#include "report/plan_answer.hpp"
 #include "report/results.hpp"
 
 namespace ganymede::report {
@@ -92,6 +94,39 @@ TEST(PlanReport, ParetoIsThePlansOwnOnThePageToo) {
   EXPECT_LT(listed.find("1 x brisk"), listed.find("1 x cheap"));
   EXPECT_THAT(page, HasSubstr("\"ranked_usd\":[5,10,12,null]"));  // by which the script finds it anew
   EXPECT_THAT(page, HasSubstr("follow the plan's own rule"));
+}
+
+// Two of the three cards are one candidate. The sentence says what is rented, the range, the probability, rounded down,
+// and what a little more money buys: 10 USD for 5 USD are no 5 %, but the report shows what the plan lists.
+TEST(PlanReport, EndsInASentenceAndCards) {
+  Json plan = a_searched_plan();
+  plan["request"].update({{"deadline", "4h"}, {"deadline_s", 14400.0}, {"budget_usd", "20.00"}});
+  Json cheap = plan["chosen"], brisk = plan["pareto"][0];
+  cheap["probability"] = 0.90199;
+  brisk["probability"] = 0.99951;
+  cheap["time_s"]["interval"] = {9000.0, 12600.0};
+  plan["chosen"] = cheap;
+  plan["more_money"] = Json::array({brisk});
+  plan["cards"] = {{"cheapest", cheap}, {"balanced", brisk}, {"safest", brisk}};
+  const std::string sentence =
+      "Rent 1 x cheap, part of the instance: 4 GPUs of each, batch 64 a GPU (4 x V100) at gcp us-central1: 5.00 USD in "
+      "3:00:00 (2:30:00 .. 3:30:00). The probability to keep to 4:00:00 and 20.00 USD is 90.1 %. For 5.00 USD more "
+      "(+100.0 %), 1 x brisk, batch 32 a GPU (4 x V100) at gcp us-central1 takes 1:00:00 instead of 3:00:00, with a "
+      "probability of > 99.9 % instead of 90.1 %.";
+  EXPECT_EQ(plan_answer(plan), sentence);
+  EXPECT_THAT(plan_text(plan), testing::EndsWith("\n" + sentence + "\n"));
+  const auto cards = plan_cards(plan);
+  ASSERT_EQ(cards.size(), 2U);
+  EXPECT_EQ(cards[0].name, "cheapest");
+  EXPECT_EQ(cards[1].name, "balanced, safest");
+  EXPECT_THAT(report_page(plan),
+              AllOf(HasSubstr("<dt>balanced, safest</dt>"), HasSubstr("class=answer>Rent 1 x cheap")));
+  for (const std::size_t width : {80U, 140U}) {
+    std::istringstream lines(plan_answer_text(plan, width));
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
+  }
+  plan["chosen"] = nullptr;
+  EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
 }
 
 TEST(PlanReport, ByCarbonWhatIsNotKnownIsNotCompared) {
