@@ -55,8 +55,8 @@ double value_of(const Request& request, const PlanCandidate& chosen, Knob knob) 
     case Knob::price:
     case Knob::prices:
       return static_cast<double>(
-                 platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) *
-             1e-6;
+                 platforms::find_price(*chosen.instance, chosen.region, chosen.market)->per_hour.value) /
+             1e6;
     case Knob::boot:
       if (const nlohmann::json* stated = stated_boot(request))
         return platforms::read_delay(JsonNode::wrap(*stated, request.file, "")).median.si;

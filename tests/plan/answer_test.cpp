@@ -129,7 +129,9 @@ TEST_F(Plans, AskedIsTheRequestAgain) {
   const Json plan = json();
   const auto file = folder_.add("again.json", plan["asked"].dump());
   const Request again = read_request(JsonNode::load(file), kNow);
-  EXPECT_EQ(plan_json(again, make_plan(again, {}), folder_.path()), plan.dump(2) + "\n");
+  Json same = Json::parse(plan_json(again, make_plan(again, {}), folder_.path()));
+  same["request"]["trace"] = plan["request"]["trace"];  // another path to the same file
+  EXPECT_TRUE(same == plan) << Json::diff(plan, same);
   const KnownPlan known = read_plan(JsonNode::load(folder_.add("plan.json", json().dump())));
   EXPECT_EQ(known.plan.simulated, plan["searched"]["simulated"]);
   EXPECT_EQ(known.plan.runs[*known.plan.best].usd.median, plan["chosen"]["usd"]["median"]);

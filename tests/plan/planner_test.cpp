@@ -181,7 +181,15 @@ INSTANTIATE_TEST_SUITE_P(
         R"({ "schema": "ganymede.request/1", "workload": { "model": "progressive-gan", "images": 20000000 },
              "objective": "time", "budget": "30USD", "faults": { "crash": { "every": "20h" } },
              "search": { "catalogs": ["gcp", "azure"], "gpus": ["A100", "T4"], "regions": ["us-central1", "eastus", "us-west1"],
-                         "schemes": ["ring", "parameter-server"], "max_gpus": 4, "seeds": 2, "policies": ["fixed", "spot-first", "cheapest-region"] } })"));
+                         "schemes": ["ring", "parameter-server"], "max_gpus": 4, "seeds": 2, "policies": ["fixed", "spot-first", "cheapest-region"] } })",
+        R"({ "schema": "ganymede.request/1", "workload": { "model": "dcgan-64", "images": 40000000, "batch_per_gpu": [64, 128] },
+             "objective": "risk-neutral", "deadline": "20h",
+             "search": { "catalogs": ["gcp", "aws"], "gpus": ["V100", "T4"], "regions": ["us-central1", "us-east-1"],
+                         "schemes": ["ring"], "max_gpus": 4, "seeds": 3 } })",
+        R"({ "schema": "ganymede.request/1", "workload": { "model": "dcgan-64", "images": 40000000, "batch_per_gpu": [64, 128] },
+             "objective": "risk-averse", "deadline": "20h",
+             "search": { "catalogs": ["gcp", "aws"], "gpus": ["V100", "T4"], "regions": ["us-central1", "us-east-1"],
+                         "schemes": ["ring"], "max_gpus": 4, "seeds": 3 } })"));
 
 TEST_F(Plans, RefuseRequestsThatContradictThemselves) {
   content["workload"]["steps"] = 5;
