@@ -84,7 +84,7 @@ cublasStatus_t cublasGemmEx(cublasHandle_t handle, cublasOperation_t a_operation
     const auto* state = here.use<LibraryState>(handle, "cublas");
     if (state == nullptr) return CUBLAS_STATUS_NOT_INITIALIZED;
     const auto* stream = here.use<StreamState>(state->stream, "stream");
-    // Of the types that the documentation lists for sums in fp32, those that are used here.
+    // The documentation lists these types, among others, for sums in fp32.
     const auto stored = [](cudaDataType type) { return type == CUDA_R_16BF ? ElementType::bf16 : ElementType::fp32; };
     const bool listed = a_type == b_type && (a_type == CUDA_R_32F || a_type == CUDA_R_16BF) &&
                         (c_type == CUDA_R_32F || c_type == a_type);
