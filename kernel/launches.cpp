@@ -57,6 +57,7 @@ StepLaunches launches_of(const TrainOptions& options, Growth growth) {
              gan.place_real(ops, pixels);
            },
            {nullptr, nullptr});
+  clock.step_done();
   clock.end_step();
   traces::TraceBatch step = make_trace_batch(gan, clock, 0);
   step.stage = stage_name(gan);

@@ -84,7 +84,7 @@ cudaError_t launch_columns_together(cudaStream_t stream, const ColumnShape& shap
 }
 template <int N, class Term, class Finish, class Apply>
 cudaError_t count_together(int* blocks, const Term&, const Finish&, const Apply&) {
-  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, nullptr, kThreads, 0);
+  return cudaOccupancyMaxActiveBlocksPerMultiprocessor(blocks, static_cast<const void*>(nullptr), kThreads, 0);
 }
 
 template <int N, class Term, class Apply>
