@@ -257,9 +257,13 @@ TEST_P(PenaltyTest, ItsGradientIsThatOfThePenalty) {
   Layers dense_layers;
   dense_layers.push_back(dense("first", 6, 5));
   dense_layers.push_back(leaky_dropout("dropout", 5, 1.0F, 0.3F));
-  dense_layers.push_back(dense("middle", 5, 4));
-  dense_layers.push_back(dropped_logit("last", 4, 1.0F, 0.2F));
+  dense_layers.push_back(dense("last", 5, 1));
   check_penalty_gradient(device, std::move(dense_layers), "dense");
+
+  Layers dropped;
+  dropped.push_back(dense("first", 6, 5));
+  dropped.push_back(dropped_logit("last", 5, 1.0F, 0.3F));
+  check_penalty_gradient(device, std::move(dropped), "dropped logit");
 
   Layers normal;
   normal.push_back(convolution("first", {2, 4, 4, 3, 3, 1, 1}));
