@@ -19,6 +19,7 @@
 #include "kernel/device_limits.hpp"
 #include "kernel/ops/eigen/kernels.hpp"
 #include "kernel/train.hpp"
+#include "kernel/weights.hpp"
 
 namespace {
 
@@ -34,6 +35,8 @@ struct Arguments {
   bool trace = false;
   std::string trace_to, record;
   bool limits = false;
+  int losses = 0;             // steps whose losses are printed
+  std::string init, weights;  // files, read before these steps and written after them
   TrainOptions options;
   std::optional<traces::StepTrace> recorded;  // what --record has recorded so far
 };
@@ -137,6 +140,32 @@ void measure(Arguments& arguments, int batch, int threads) {
   std::fflush(stdout);
 }
 
+/// The losses of some steps as `ganymede train --format json` prints them, for tools/check_against_pytorch.py.
+void print_losses(const Arguments& arguments) {
+  Trainer trainer(arguments.options);
+  if (!arguments.init.empty()) read_weights(trainer.gan(), trainer.ops(), arguments.init);
+  nlohmann::ordered_json history = nlohmann::ordered_json::array();
+  for (int step = 1; step <= arguments.losses; ++step) {
+    const Losses losses = trainer.step();
+    history.push_back({{"step", step}, {"discriminator", losses.discriminator}, {"generator", losses.generator}});
+  }
+  if (!arguments.weights.empty()) write_file(arguments.weights, write_weights(trainer.gan(), trainer.ops()));
+  fmt::print("{}\n", nlohmann::ordered_json{{"history", history}}.dump());
+}
+
+void add_options_of_losses(CLI::App& app, Arguments& arguments) {
+  app.add_option("--losses", arguments.losses, "print the losses of so many steps; the options below are for these");
+  app.add_option("--init", arguments.init, "read the first weights from this file");
+  app.add_option("--weights", arguments.weights, "write the last weights to this file");
+  app.add_option("--dataset", arguments.options.dataset)->capture_default_str();
+  app.add_option("--d-steps", arguments.options.discriminator_steps)->capture_default_str();
+  app.add_option("--loss", arguments.options.loss);
+  app.add_option("--seed", arguments.options.seed)->capture_default_str();
+  app.add_option("--lr", arguments.options.learning_rate);
+  app.add_option("--epsilon", arguments.options.epsilon);
+  app.add_flag("--host-random", arguments.options.host_random, "draw a GPU's random numbers on the host");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,13 +177,21 @@ int main(int argc, char** argv) {
   app.add_option("--backend", arguments.options.backend, "cpu or cuda")->capture_default_str();
   app.add_option("--precision", arguments.options.precision, "on a GPU: fp32, tf32, bf16");
   app.add_flag("!--no-graph", arguments.options.graph, "launch a GPU's kernels one by one");
+  app.add_flag("--time-algorithms", arguments.options.time_algorithms, "time a GPU's convolutions, take the fastest");
   app.add_option("--min-time", arguments.min_time, "seconds for each configuration")->capture_default_str();
   app.add_flag("--trace", arguments.trace, "record phases, to measure the cost of recording");
   app.add_option("--trace-to", arguments.trace_to, "record phases and write them to PREFIX-MODEL-BATCH.json");
   app.add_option("--record", arguments.record, "record phases at all batch sizes into one step trace");
   app.add_flag("--limits", arguments.limits, "measure the device's limits only");
+  add_options_of_losses(app, arguments);
   CLI11_PARSE(app, argc, argv);
   try {
+    if (arguments.losses > 0) {
+      arguments.options.batch = arguments.batches.front();
+      arguments.options.threads = arguments.threads.front();
+      print_losses(arguments);
+      return 0;
+    }
     if (arguments.limits) {
       print_limits(arguments.options);
       return 0;

@@ -104,7 +104,8 @@ constexpr std::pair<const char*, const char*> kEnvironment[] = {
     {"TERM", "if dumb, no colours"},
     {"COLUMNS", "width to which tables and text are fitted on a terminal, instead of the terminal's own"},
     {"XDG_CACHE_HOME",
-     "the built-in data set and trained classifiers are kept in its folder ganymede; default: ~/.cache"}};
+     "the built-in data set, trained classifiers and timed algorithms are kept in its folder ganymede; default: "
+     "~/.cache"}};
 
 std::string see_also(const CommandDoc& program, const CommandDoc& command) {
   std::string out = ".SH SEE ALSO\n";

@@ -36,8 +36,9 @@ struct TrainOptions {
   int gpu = 0;                            ///< index of the machine's GPU
   /// Precision of products on a GPU, one of kPrecisionNames; empty: tf32 if the GPU has it, else fp32.
   std::string precision;
-  bool graph = true;         ///< replays a captured step (see CudaOptions)
-  bool host_random = false;  ///< draws random numbers on the host (see CudaOptions)
+  bool time_algorithms = false;  ///< times a GPU's convolutions and keeps the fastest (see CudaOptions)
+  bool graph = true;             ///< replays a captured step (see CudaOptions)
+  bool host_random = false;      ///< draws random numbers on the host (see CudaOptions)
   int batch = 64;
   int threads = 0;  ///< threads of the CPU backend; 0: one for each processor that this process may use
   /// Adam's parameters; without a value: the model's (Model::adam).

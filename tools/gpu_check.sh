@@ -111,13 +111,36 @@ run_tests() {
 }
 
 run_torch() {
-  local bench=$bundle/torch_gan_bench.py pair
+  local bench=$bundle/torch_gan_bench.py pair model
   if [[ $less == yes ]]; then note skipped 0 "torch: it is left out of a $run run"; return; fi
+  for model in dcgan-28 dcgan-64; do
+    step "losses-$model" 60 python3 tools/check_against_pytorch.py --program "$programs/kernel_step" --backend cuda --model "$model"
+  done
   if [[ ! -f $bench ]]; then note skipped 0 "torch: the bundle has no torch_gan_bench.py (tools/gpu_bundle.sh --torch-bench FILE)"; return; fi
   for pair in dcgan64:128 mlp:64; do
-    step "torch-${pair/:/-}" 330 python3 bench/compare_with_pytorch.py --torch-bench "$bench" --torch-python "$(command -v python3)" \
+    step "torch-${pair/:/-}" 270 python3 bench/compare_with_pytorch.py --torch-bench "$bench" --torch-python "$(command -v python3)" \
          --kernel-step "$programs/kernel_step" --device cuda --min-time 1 --precision bf16,tf32,fp32 --model "$pair"
   done
+}
+
+# How far the first algorithm of cuDNN's heuristics is from the fastest that repeats its bits, for every pass of every layer.
+algorithms() {
+  local model precision status=0
+  for model in $(models); do
+    if [[ $model == mlp-gan ]]; then continue; fi
+    for precision in $precisions; do
+      XDG_CACHE_HOME=$(realpath "$results") "$programs/kernel_step" --model "$model" --batch "$(batch_of "$model")" --backend cuda \
+        --precision "$precision" --time-algorithms --losses 1 || status=$?
+    done
+  done
+  python3 - "$results/ganymede/convolutions.json" <<'PYTHON' || status=$?
+import json, sys
+for layer, timed in json.load(open(sys.argv[1]))["choices"].items():
+    best = min(timed, key=lambda one: (not one["repeats"], one["us"]))
+    print(f"{layer}: {len(timed)} algorithms; first {timed[0]['us']:.1f} us, taken {best['us']:.1f} us, "
+          f"{timed[0]['us'] / best['us']:.2f} times; number {best['algorithm']}, math {best['math']}")
+PYTHON
+  return $status
 }
 
 # The five kernels that take longest in some steps, by ncu, with details, or by nsys; without both the five longest phases of the
@@ -160,6 +183,10 @@ PYTHON
 
 run_traces() {
   step limits 60 "$programs/kernel_step" --backend "$backend" --limits
+  if [[ $backend == cuda ]]; then
+    step cudnn-device 30 python3 tools/cudnn_device.py "$results/cudnn-device.json"
+    step algorithms 110 bash -c "$(declare -f algorithms models batch_of); less=$less precisions='$precisions'; algorithms"
+  fi
   for model in $(models); do
     step "trace-$model" 110 "$programs/kernel_step" --model "$model" --batch "$batches" --backend "$backend" --min-time "$seconds" \
          --record "$results/$model.json"
@@ -188,7 +215,8 @@ case $run in
   traces) run_traces ;;
   short | dry) run_tests; run_torch; run_traces ;;
 esac
-tar -czf "$results/results.tar.gz" --exclude=results.tar.gz -C "$results" .
+archive=$(mktemp)
+tar -czf "$archive" --exclude=results.tar.gz -C "$results" . && mv "$archive" "$results/results.tar.gz"
 if grep -q '^\(FAILED\|TIMEOUT\)' "$results/summary.txt"; then
   echo "to mend: $(grep -c '^\(FAILED\|TIMEOUT\)' "$results/summary.txt"); see summary.txt and the logs"
   exit 1

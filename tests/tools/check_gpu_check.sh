@@ -12,13 +12,14 @@ fail() { echo "FAILED: $*"; cat "$scratch"/*/summary.txt; exit 1; }
 steps=(smoke-eager smoke-graph tests memcheck racecheck step-mlp-gan-fp32 step-dcgan-28-eager limits trace-mlp-gan trace-dcgan-28)
 readonly module=$build/stand_in/libganymede_cuda.so driver=$build/stand_in/libcuda_stand_in_driver.so
 if [[ -f $module && -f $driver ]]; then
-  run=short kind=gpu steps+=(step-mlp-gan-tf32 step-dcgan-28-bf16)
+  run=short kind=gpu steps+=(step-mlp-gan-tf32 step-dcgan-28-bf16 cudnn-device algorithms)
   mkdir -p "$scratch/programs/bin" "$scratch/programs/lib/ganymede" "$scratch/tools"
   # Hard links have their own paths, beside which a program looks for the module.
   for program in kernel_test kernel_step; do
     ln "$build/bin/$program" "$scratch/programs/bin/" 2>/dev/null || cp "$build/bin/$program" "$scratch/programs/bin/"
   done
   ln -s "$module" "$scratch/programs/lib/ganymede/"
+  ln -s "$module" "$scratch/programs/lib/libcudnn.so.9"
   # NVIDIA's tools, as far as the script needs them: one runs a program, and one of its two uses fails.
   cat >"$scratch/tools/compute-sanitizer" <<'TOOL'
 #!/bin/sh
@@ -30,7 +31,7 @@ TOOL
 printf '"Kernel Name","Metric Value"\n"slow","1,000"\n"fast","20"\n"slow","500"\n'
 TOOL
   chmod +x "$scratch/tools/"*
-  export PATH=$scratch/tools:$PATH LD_PRELOAD=$driver
+  export PATH=$scratch/tools:$PATH LD_PRELOAD=$driver LD_LIBRARY_PATH=$scratch/programs/lib
   programs=$scratch/programs/bin
 else
   run=dry kind=cpu programs=$build/bin
@@ -43,6 +44,8 @@ if [[ $run == short ]]; then
   [[ $status == 1 ]] || fail "a step fails, and the exit code is $status"
   steps=("${steps[@]/racecheck/}")
   grep -q '^FAILED .* racecheck: exit code 9: a hazard was found$' "$scratch/run/summary.txt" || fail "racecheck does not fail"
+  grep -q '"name": "stand-in"' "$scratch/run/cudnn-device.json" || fail "the description of the GPU"
+  grep -q '^stand-in, cuDNN 91900, bf16, weights: batch 2 .* algorithms; first' "$scratch/run/algorithms.log" || fail "the algorithms"
   grep -q '^ *1500 slow$' "$scratch/run/longest.txt" || fail "the longest kernels"
   grep -q '^skipped .*BatchNorm' "$scratch/run/tests.txt" && fail "tests of the GPU are skipped"
 elif [[ $status != 0 ]]; then
@@ -78,3 +81,14 @@ fi
 for line in 'FAILED .* smoke-eager: exit code 3: out of luck' 'ok .* tests' 'FAILED .* trace-mlp-gan'; do
   grep -q "^$line" "$scratch/broken-run/summary.txt" || fail "no line $line"
 done
+
+# Its losses, which PyTorch's are compared with, are those of the program.
+readonly training=(--model mlp-gan --batch 4 --seed 2 --d-steps 2 --loss hinge --lr 0.001 --epsilon 1e-4 --backend cpu --threads 1)
+"$build/bin/kernel_step" --losses 3 "${training[@]}" --weights "$scratch/step.safetensors" >"$scratch/step.json" || fail "kernel_step --losses"
+"$build/bin/ganymede" train --steps 3 "${training[@]}" --weights "$scratch/train.safetensors" --format json --quiet >"$scratch/train.json"
+cmp "$scratch/step.safetensors" "$scratch/train.safetensors" || fail "other weights than the program's"
+python3 - "$scratch/step.json" "$scratch/train.json" <<'PYTHON' || fail "other losses than the program's"
+import json, sys
+step, train = (json.load(open(path))["history"] for path in sys.argv[1:])
+assert step and step == [{name: entry[name] for name in step[0]} for entry in train], (step, train)
+PYTHON

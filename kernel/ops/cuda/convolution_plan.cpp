@@ -1,6 +1,7 @@
 #include "kernel/ops/cuda/convolution_plan.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -83,7 +84,8 @@ void ConvolutionPlan::list(int most, Precision precision, const Ask& ask) {
   std::stable_partition(found.begin(), found.end(),
                         [](const Found& one) { return one.determinism == CUDNN_DETERMINISTIC; });
   for (const Found& one : found) {
-    algorithms_.push_back({static_cast<int>(one.algo), one.memory, one.mathType});
+    algorithms_.push_back(
+        {static_cast<int>(one.algo), one.memory, one.mathType, one.determinism == CUDNN_DETERMINISTIC});
     workspace_bytes_ = std::max(workspace_bytes_, one.memory);
   }
 }
@@ -104,6 +106,51 @@ bool ConvolutionPlan::run(cudnnHandle_t handle, void* x, void* y, void* weight, 
     take_on();
   }
   return false;
+}
+
+std::vector<TimedAlgorithm> ConvolutionPlan::time(cudnnHandle_t handle, cudaStream_t stream, void* x, void* y,
+                                                  void* weight, void* workspace) {
+  constexpr int kRuns = 5;
+  const Event begin = make_timed_event(), end = make_timed_event();
+  std::vector<TimedAlgorithm> timed;
+  for (taken_ = 0; taken_ < algorithms_.size(); ++taken_) {
+    take_on();
+    // The first run loads the kernels, or shows that there are none.
+    const cudnnStatus_t status = call(handle, x, y, weight, 0, workspace);
+    if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) continue;
+    GANYMEDE_CUDA(status);
+    GANYMEDE_CUDA(cudaEventRecord(begin.get(), stream));
+    for (int i = 0; i < kRuns; ++i) GANYMEDE_CUDA(call(handle, x, y, weight, 0, workspace));
+    GANYMEDE_CUDA(cudaEventRecord(end.get(), stream));
+    GANYMEDE_CUDA(cudaEventSynchronize(end.get()));
+    float milliseconds = 0;
+    GANYMEDE_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
+    const Algorithm& one = algorithms_[taken_];
+    timed.push_back({one.number, one.math, one.repeats, 1e-3 * static_cast<double>(milliseconds) / kRuns});
+  }
+  taken_ = 0;
+  take_on();
+  return timed;
+}
+
+bool ConvolutionPlan::prefer(const std::vector<TimedAlgorithm>& timed) {
+  const auto find = [&](const Algorithm& one) {
+    return std::find_if(timed.begin(), timed.end(), [&](const TimedAlgorithm& other) {
+      return other.number == one.number && other.math == one.math && other.repeats == one.repeats;
+    });
+  };
+  const auto offered = std::count_if(algorithms_.begin(), algorithms_.end(),
+                                     [&](const Algorithm& one) { return find(one) != timed.end(); });
+  if (static_cast<std::size_t>(offered) != timed.size()) return false;
+  const auto rank = [&](const Algorithm& one) {
+    const auto found = find(one);
+    return std::tuple(found == timed.end(), !one.repeats, found == timed.end() ? 0 : found->seconds);
+  };
+  std::stable_sort(algorithms_.begin(), algorithms_.end(),
+                   [&](const Algorithm& a, const Algorithm& b) { return rank(a) < rank(b); });
+  taken_ = 0;
+  take_on();
+  return true;
 }
 
 cudnnStatus_t ConvolutionPlan::call(cudnnHandle_t handle, void* x, void* y, void* weight, float beta,

@@ -25,6 +25,12 @@ class ConvolutionPlan {
   /// `workspace` has workspace_bytes(). Uses the fastest algorithm that runs, in the order of cuDNN's heuristics, whose
   /// word is no promise. Returns false if there is none; then nothing has been computed.
   bool run(cudnnHandle_t handle, void* x, void* y, void* weight, float beta, void* workspace);
+  /// Times every algorithm that runs, on operands as run() takes them, in the order of cuDNN's heuristics.
+  std::vector<TimedAlgorithm> time(cudnnHandle_t handle, cudaStream_t stream, void* x, void* y, void* weight,
+                                   void* workspace);
+  /// From now on run() tries the fastest first; those that do not compute the same bits every time come last.
+  /// Returns false, and changes nothing, if one of `timed` is not offered.
+  bool prefer(const std::vector<TimedAlgorithm>& timed);
   /// True once, so that a missing algorithm is reported only once.
   bool is_first_refusal() const { return !std::exchange(refused_, true); }
 
@@ -33,6 +39,7 @@ class ConvolutionPlan {
     int number;
     std::size_t workspace_bytes;
     cudnnMathType_t math;
+    bool repeats;
   };
   void describe(const ConvolutionShape& shape, int batch, Precision precision);
   /// Asks cuDNN's heuristics for the algorithms of a pass.

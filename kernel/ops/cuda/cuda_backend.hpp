@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernel/ops/backend.hpp"
+#include "kernel/ops/cuda/algorithm_choices.hpp"
 
 namespace ganymede::kernel {
 
@@ -27,6 +28,9 @@ struct CudaOptions {
   /// false.
   bool host_random = false;
   int loads_a_step = 1;  ///< batches of images that a step loads
+  /// Times the algorithms of each convolution, takes the fastest and keeps it here, for as long as the backend is used.
+  /// Null: takes the first of cuDNN's heuristics.
+  AlgorithmChoices* choices = nullptr;
 };
 
 /// The functions that the module exports. They throw ConfigError, Infeasible and Failure.

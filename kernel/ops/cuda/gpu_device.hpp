@@ -82,7 +82,7 @@ class GpuDevice {
 
   void gemm(const Gemm& call);
   void convolve(const ConvolutionCall& call, const Buffer& workspace);
-  std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch) const;
+  std::size_t convolution_workspace_bytes(const ConvolutionShape& shape, int batch);
 
   /// Copies to device memory through pinned memory, on a stream of its own. Kernels launched later wait for the copy.
   StagedImages stage(const void* from, std::size_t bytes);
@@ -113,7 +113,9 @@ class GpuDevice {
 
  private:
   /// The plan of this pass, made when it is first asked for. Throws Infeasible if the batch is too large for cuDNN.
-  ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch) const;
+  ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch);
+  /// Makes the plan take the fastest of its algorithms, which it times unless the choice is kept already.
+  void choose_algorithm(ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape, int batch);
   /// Bytes of the workspace of a pass: cuDNN's and, where the result is converted, the result's.
   std::size_t workspace_bytes_of(const ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape) const;
   /// Runs a convolution without cuDNN, which has no algorithm for it.
@@ -142,7 +144,8 @@ class GpuDevice {
   CublasHandle cublas_;
   CublasLtHandle cublas_lt_;
   CudnnHandle cudnn_;
-  mutable std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
+  AlgorithmChoices* choices_;
+  std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
   std::map<std::vector<int>, std::unique_ptr<ProductPlan>> product_plans_;
 
   // Staged images: slots of stride_ bytes in pinned memory and on the device.

@@ -3,7 +3,9 @@
 #include <cudnn.h>
 
 #include <algorithm>
+#include <chrono>
 #include <numeric>
+#include <thread>
 
 #include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/direct_convolution.hpp"
@@ -244,8 +246,11 @@ cudnnStatus_t convolve(const char* name, Pass pass, cudnnHandle_t handle, int nu
       return CUDNN_STATUS_BAD_PARAM;
     const cuda::ConvolutionCall like{pass,    problem.shape(), problem.x->extents[0], nullptr,
                                      nullptr, nullptr,         given.beta == 1};
-    const auto work = [like, given, halves = problem.is_bf16(), x_size = problem.x->size(), y_size = problem.y->size(),
-                       weight_size = problem.weight->size()] {
+    const bool on_tensor_cores = offer->math == CUDNN_TENSOR_OP_MATH;
+    const auto work = [&here, like, given, on_tensor_cores, halves = problem.is_bf16(), x_size = problem.x->size(),
+                       y_size = problem.y->size(), weight_size = problem.weight->size()] {
+      if (on_tensor_cores) ++here.tensor_core_convolutions;
+      if (on_tensor_cores && here.settings.slow_tensor_cores) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       // What a real algorithm leaves behind in its workspace.
       if (given.workspace_bytes > 0)
         std::fill_n(static_cast<std::uint8_t*>(given.workspace), given.workspace_bytes, 0xFF);
@@ -270,6 +275,7 @@ using ganymede::kernel::cuda::Pass;
 
 const char* cudnnGetErrorString(cudnnStatus_t) { return "a status of the stand-in"; }
 
+std::size_t cudnnGetVersion() { return 91900; }
 cudnnStatus_t cudnnCreate(cudnnHandle_t* to) {
   return dnn_call("cudnnCreate", [&](Machine& here, auto&) {
     *to = reinterpret_cast<cudnnHandle_t>(here.make("cudnn", LibraryState{current_device()}));

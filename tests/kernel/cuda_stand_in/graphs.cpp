@@ -7,13 +7,6 @@
 namespace ganymede::kernel::stand_in {
 namespace {
 
-template <class Body>
-cudaError_t graph_call(const char* name, const Body& body, bool ends = false) {
-  const cudaError_t status = call(name, cudaErrorUnknown, body, ends);
-  if (status != cudaSuccess) last_error() = status;
-  return status;
-}
-
 /// True if every node leads to one of the origin's last nodes.
 bool is_joined(const Capture& capture) {
   std::vector<bool> leads(capture.nodes.size(), false);
@@ -44,13 +37,24 @@ std::vector<Node> ordered(const std::vector<Node>& nodes, Order order) {
   return all;
 }
 
+cudaError_t destroy_graph(const char* name, const char* kind, const void* handle) {
+  return runtime_call(
+      name,
+      [&](Machine& here, auto&) {
+        GraphState* state = here.destroy<GraphState>(handle, kind);
+        if (state != nullptr) state->nodes.clear();
+        return state != nullptr ? cudaSuccess : cudaErrorInvalidValue;
+      },
+      true);
+}
+
 }  // namespace
 }  // namespace ganymede::kernel::stand_in
 
 using namespace ganymede::kernel::stand_in;
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
-  return graph_call("cudaStreamBeginCapture", [&](Machine& here, auto&) {
+  return runtime_call("cudaStreamBeginCapture", [&](Machine& here, auto&) {
     StreamState* stream = here.use<StreamState>(handle, "stream");
     if (stream == nullptr || stream->capture != nullptr) return cudaErrorIllegalState;
     stream->capture = here.make("capture", Capture{stream});
@@ -61,7 +65,7 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode) {
 
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
   *to = nullptr;
-  return graph_call(
+  return runtime_call(
       "cudaStreamEndCapture",
       [&](Machine& here, auto&) {
         StreamState* stream = here.use<StreamState>(handle, "stream");
@@ -81,7 +85,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* to) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t graph, unsigned long long) {
-  return graph_call("cudaGraphInstantiate", [&](Machine& here, auto&) {
+  return runtime_call("cudaGraphInstantiate", [&](Machine& here, auto&) {
     const GraphState* from = here.use<GraphState>(graph, "graph");
     if (from == nullptr) return cudaErrorInvalidValue;
     here.graph_nodes = from->nodes.size();
@@ -92,7 +96,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t* to, cudaGraph_t graph, unsigne
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t on) {
-  return graph_call("cudaGraphLaunch", [&](Machine& here, auto&) {
+  return runtime_call("cudaGraphLaunch", [&](Machine& here, auto&) {
     const GraphState* from = here.use<GraphState>(graph, "graph instance");
     StreamState* stream = here.use<StreamState>(on, "stream");
     if (from == nullptr || stream == nullptr) return cudaErrorInvalidValue;
@@ -101,24 +105,7 @@ cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t on) {
   });
 }
 
-cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
-  return graph_call(
-      "cudaGraphDestroy",
-      [&](Machine& here, auto&) {
-        GraphState* state = here.destroy<GraphState>(graph, "graph");
-        if (state != nullptr) state->nodes.clear();
-        return state != nullptr ? cudaSuccess : cudaErrorInvalidValue;
-      },
-      true);
-}
-
+cudaError_t cudaGraphDestroy(cudaGraph_t graph) { return destroy_graph("cudaGraphDestroy", "graph", graph); }
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t graph) {
-  return graph_call(
-      "cudaGraphExecDestroy",
-      [&](Machine& here, auto&) {
-        GraphState* state = here.destroy<GraphState>(graph, "graph instance");
-        if (state != nullptr) state->nodes.clear();
-        return state != nullptr ? cudaSuccess : cudaErrorInvalidValue;
-      },
-      true);
+  return destroy_graph("cudaGraphExecDestroy", "graph instance", graph);
 }

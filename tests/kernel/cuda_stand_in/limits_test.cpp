@@ -1,5 +1,9 @@
 // What the GPU backend does at the limits of CUDA's libraries, and what it must not do under a captured step.
 
+#include <cudnn.h>
+
+#include <map>
+
 #include "common/errors.hpp"
 #include "courses.hpp"
 #include "kernel/train.hpp"
@@ -65,6 +69,73 @@ TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
   Trainer(options, nullptr, open({.precision = Precision::fp32})).run(2);
   EXPECT_GT(graph_nodes(), 0U);
   EXPECT_LE(graph_nodes(), 50U);
+}
+
+/// Choices that are kept in memory.
+class Kept final : public AlgorithmChoices {
+ public:
+  std::vector<TimedAlgorithm> find(const std::string& key) override {
+    const auto found = all.find(key);
+    return found != all.end() ? found->second : std::vector<TimedAlgorithm>();
+  }
+  void keep(const std::string& key, const std::vector<TimedAlgorithm>& timed) override { all[key] = timed; }
+  std::map<std::string, std::vector<TimedAlgorithm>> all;
+};
+
+/// The losses of a small training, and the number of convolutions that ran on tensor cores in its replayed step.
+struct Choice {
+  std::vector<float> losses;
+  std::size_t launches, on_tensor_cores;
+};
+Choice choose(AlgorithmChoices* choices, bool slow_tensor_cores, bool broken = false) {
+  const Session session({.broken_promises = broken, .slow_tensor_cores = slow_tensor_cores});
+  SmallTraining training({.precision = Precision::tf32, .choices = choices}, nullptr);
+  Choice choice{training.run(3), launches(), tensor_core_convolutions()};
+  choice.losses.push_back(training.step([] {}));
+  choice.launches = launches() - choice.launches;
+  choice.on_tensor_cores = tensor_core_convolutions() - choice.on_tensor_cores;
+  return choice;
+}
+
+TEST(Algorithms, AreTimedAndTheFastestThatRepeatsIsKept) {
+  const Choice first = choose(nullptr, true);
+  EXPECT_EQ(first.on_tensor_cores, 3U);  // one for each pass
+  for (const bool broken : {false, true}) {
+    Kept kept;
+    const Choice timed = choose(&kept, true, broken);
+    EXPECT_EQ(timed.on_tensor_cores, 0U);
+    EXPECT_EQ(timed.losses, first.losses);
+    EXPECT_EQ(timed.launches, first.launches);
+    ASSERT_EQ(kept.all.size(), 3U);
+    const auto& [key, algorithms] = *kept.all.begin();
+    EXPECT_EQ(
+        key,
+        "stand-in, cuDNN 91900, tf32, data: batch 4 in 4 frames 1 height 8 width 8 out 8 kernel 3 kernel_frames 1 "
+        "stride 2 padding 1 padding_frames 0");
+    ASSERT_EQ(algorithms.size(), 3U);  // those that are promised and do not run are not among them
+    for (const TimedAlgorithm& one : algorithms) EXPECT_EQ(one.seconds > 1e-3, one.math == CUDNN_TENSOR_OP_MATH);
+    // A kept choice is not timed again, though another would now be faster.
+    const auto as_kept = kept.all;
+    EXPECT_EQ(choose(&kept, false, broken).on_tensor_cores, 0U);
+    EXPECT_EQ(kept.all.begin()->second.front().seconds, as_kept.begin()->second.front().seconds);
+  }
+}
+
+TEST(Algorithms, ThatAreKeptAndNotOfferedAreTimedAgain) {
+  Kept kept;
+  choose(&kept, true);
+  for (auto& [key, algorithms] : kept.all) algorithms = {{77, 0, true, 1e-9}};
+  EXPECT_EQ(choose(&kept, true).on_tensor_cores, 0U);
+  EXPECT_EQ(kept.all.begin()->second.size(), 3U);
+}
+
+TEST(Algorithms, AreNotTimedWhereMemoryIsShort) {
+  Kept kept;
+  const Session session({.memory_bytes = std::size_t{47} << 20});
+  const auto backend = open({.choices = &kept});
+  const Buffer most = backend->ops->allocate(static_cast<std::size_t>(backend->ops->available_bytes()));
+  EXPECT_GT(backend->ops->convolution_workspace_bytes(kShape, 4), 0U);
+  EXPECT_TRUE(kept.all.empty());
 }
 
 TEST(Convolution, WithTooSmallAWorkspaceIsAnError) {

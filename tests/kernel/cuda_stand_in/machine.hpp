@@ -135,7 +135,7 @@ class Machine {
   std::map<const void*, Handle> handles;
   std::map<std::uintptr_t, Block> blocks;  ///< by the address of the first byte
   std::size_t slots = 0;                   ///< of 4 GiB of addresses that blocks have taken
-  std::size_t launches = 0, launches_together = 0, graph_nodes = 0;
+  std::size_t launches = 0, launches_together = 0, graph_nodes = 0, tensor_core_convolutions = 0;
   bool network_is_broken = false;
   std::uint64_t progress_seen = 0;  ///< by is_stuck()
   std::chrono::steady_clock::time_point since = {};
@@ -168,6 +168,14 @@ Status call(const char* name, Status failure, const Body& body, bool ends = fals
   const Status status = fails && !ends ? failure : body(here, lock);
   machine_changed().notify_all();
   return fails ? failure : status;
+}
+
+/// A call of the runtime; its error is also what cudaGetLastError returns next.
+template <class Body>
+cudaError_t runtime_call(const char* name, const Body& body, bool ends = false) {
+  const cudaError_t status = call(name, cudaErrorUnknown, body, ends);
+  if (status != cudaSuccess && status != cudaErrorNotReady) last_error() = status;
+  return status;
 }
 
 }  // namespace ganymede::kernel::stand_in

@@ -12,14 +12,6 @@
 namespace ganymede::kernel::stand_in {
 namespace {
 
-/// A call of the runtime; its error is also what cudaGetLastError returns next.
-template <class Body>
-cudaError_t runtime_call(const char* name, const Body& body, bool ends = false) {
-  const cudaError_t status = call(name, cudaErrorUnknown, body, ends);
-  if (status != cudaSuccess && status != cudaErrorNotReady) last_error() = status;
-  return status;
-}
-
 StreamState* stream_of(Machine& here, cudaStream_t stream) { return here.use<StreamState>(stream, "stream"); }
 EventState* event_of(Machine& here, cudaEvent_t event) { return here.use<EventState>(event, "event"); }
 

@@ -28,6 +28,7 @@ struct Settings {
   bool broken_promises = false;
   bool runs_together = true;                        ///< the GPUs have cooperative launches
   bool no_epilogues = false;                        ///< cublasLt has no algorithm for products with an epilogue
+  bool slow_tensor_cores = false;                   ///< convolutions on tensor cores take some milliseconds more
   std::size_t memory_bytes = std::size_t{8} << 30;  ///< of each GPU
 };
 
@@ -46,6 +47,8 @@ std::string failed_call();
 std::size_t launches();
 /// How many of them were cooperative.
 std::size_t launches_together();
+/// Those of them that were convolutions on tensor cores and have run.
+std::size_t tensor_core_convolutions();
 /// Nodes of the graph that was instantiated last.
 std::size_t graph_nodes();
 
