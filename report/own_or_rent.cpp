@@ -50,7 +50,7 @@ std::string offer_line(const AnswerJson& offer) {
   if (answer == "always") return fmt::format("{}: own; renting costs more at any use.\n", market);
   return fmt::format("{}: own from {} hours of use a year on, {} of the year ({} trainings); rent below.\n", market,
                      hours_shown(at.at("hours_a_year")), percent(at.at("utilization").get<double>()),
-                     fmt::format("{:.4g}", at.at("trainings_a_year").get<double>()));
+                     fmt::format("{:.0f}", at.at("trainings_a_year").get<double>()));
 }
 
 }  // namespace

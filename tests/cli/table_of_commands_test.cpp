@@ -69,7 +69,7 @@ TEST(Commands, ANewExporterIsASubcommand) {
   cli::Shared shared;
   const std::vector<cli::Command> all = {cli::exporter_command(dummy)};
   const auto program = cli::make_program(all, shared);
-  EXPECT_THAT(program->help(), HasSubstr("  dummy       a format of a test\n"));
+  EXPECT_THAT(program->help(), HasSubstr("  dummy        a format of a test\n"));
   EXPECT_THAT(program->get_subcommand("dummy")->help(), HasSubstr("which color"));
   const cli::CommandDoc tree = cli::read_commands(*program);
   ASSERT_EQ(tree.commands.size(), 1U);

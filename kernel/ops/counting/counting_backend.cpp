@@ -47,7 +47,7 @@ class CountingDevice {
   void gemm(const cuda::Gemm&) { ++launched_; }
   void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
     // A gradient of weights is converted to fp32.
-    launched_ += options_.precision == Precision::bf16 && call.pass == cuda::Pass::weights ? 2 : 1;
+    launched_ += precision_ == Precision::bf16 && call.pass == cuda::Pass::weights ? 2 : 1;
   }
 
   cuda::StagedImages stage(const void*, std::size_t bytes) { return {nullptr, 0, bytes}; }
