@@ -27,7 +27,7 @@ double time_all_reduce(const kernel::Backend& backend, kernel::Communicator& com
   std::vector<float> host(on_device != nullptr ? 0 : floats);
   const auto once = [&] {
     if (on_device == nullptr) return communicator.sum_gradients(host);
-    on_device->reduce(device.floats(), floats);
+    on_device->reduce(device.floats(), floats, {});
     on_device->finish();
     backend.timeline->synchronize();
   };

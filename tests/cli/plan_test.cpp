@@ -149,10 +149,10 @@ TEST(WhyCommand, SaysWhatWouldChangeThePlan) {
                              HasSubstr("  boot           ")));
   const std::string text = run_program("why " + file + " --format json --jobs 1").out;
   EXPECT_EQ(run_program("why " + file + " --format json --jobs 2").out, text);
-  const Json json = Json::parse(text);
-  EXPECT_EQ(json["schema"], "ganymede.why/1");
-  ASSERT_EQ(json["hangs_on"].size(), 5U);
-  EXPECT_GT(json["hangs_on"][0]["threshold"], json["hangs_on"][0]["now"]);
+  const Json document = Json::parse(text);
+  EXPECT_EQ(document["schema"], "ganymede.why/1");
+  ASSERT_EQ(document["hangs_on"].size(), 5U);
+  EXPECT_GT(document["hangs_on"][0]["threshold"], document["hangs_on"][0]["now"]);
 }
 
 TEST(WhyCommand, NamesWhatIsWrong) {

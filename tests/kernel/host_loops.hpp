@@ -60,9 +60,10 @@ void multiply_on_host(const cuda::Gemm& g) {
     }
   if (g.epilogue != cuda::Epilogue::sum_b) return;
   for (int j = 0; j < g.n; ++j)
-    static_cast<To*>(g.vector)[j] = sum_on_host<1>(static_cast<std::size_t>(g.k), [&](std::size_t k) {
-                    return cuda::Sums<1>{{static_cast<float>(at(g.b, g.b_lead, g.transpose_b, static_cast<int>(k), j))}};
-                  }).of[0];
+    static_cast<To*>(g.vector)[j] =
+        sum_on_host<1>(static_cast<std::size_t>(g.k), [&](std::size_t k) {
+          return cuda::Sums<1>{{static_cast<float>(at(g.b, g.b_lead, g.transpose_b, static_cast<int>(k), j))}};
+        }).of[0];
 }
 
 inline void gemm_on_host(const cuda::Gemm& g) {

@@ -58,8 +58,7 @@ void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mas
                             float* d_bias, bool accumulate) {
   E* g = elements_of<E>(dy);
   const LeakyDropoutSlope<E> slope_of{elements_of<E>(y), mask.data, 1.0F / p.keep, p.slope};
-  if (d_bias == nullptr)
-    return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= slope_of(i); });
+  if (d_bias == nullptr) return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= slope_of(i); });
   const std::size_t width = size_of(dy.features);
   timeline.template columns<1>(
       dy.batch, dy.features,

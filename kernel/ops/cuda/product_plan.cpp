@@ -44,9 +44,16 @@ cublasLtEpilogue_t epilogue_of(Epilogue epilogue) {
 }  // namespace
 
 std::vector<int> ProductPlan::key_of(const Gemm& call) {
-  std::vector<int> key{call.transpose_a ? 1 : 0,  call.transpose_b ? 1 : 0, call.m,      call.n,
-                       call.k,                    call.a_lead,              call.b_lead, call.c_lead,
-                       static_cast<int>(call.epilogue), static_cast<int>(call.operands),
+  std::vector<int> key{call.transpose_a ? 1 : 0,
+                       call.transpose_b ? 1 : 0,
+                       call.m,
+                       call.n,
+                       call.k,
+                       call.a_lead,
+                       call.b_lead,
+                       call.c_lead,
+                       static_cast<int>(call.epilogue),
+                       static_cast<int>(call.operands),
                        static_cast<int>(call.result)};
   for (const void* memory : {call.a, call.b, static_cast<const void*>(call.c), static_cast<const void*>(call.vector)})
     key.push_back(static_cast<int>(alignment_of(memory)));
@@ -55,10 +62,9 @@ std::vector<int> ProductPlan::key_of(const Gemm& call) {
 
 ProductPlan::ProductPlan(cublasLtHandle_t handle, const Gemm& call, cublasComputeType_t compute,
                          std::size_t workspace_bytes)
-    : product_(made_by<MatmulDescriptor>("cublasLtMatmulDescCreate",
-                                         [&](cublasLtMatmulDesc_t* product) {
-                                           return cublasLtMatmulDescCreate(product, compute, CUDA_R_32F);
-                                         })),
+    : product_(made_by<MatmulDescriptor>(
+          "cublasLtMatmulDescCreate",
+          [&](cublasLtMatmulDesc_t* product) { return cublasLtMatmulDescCreate(product, compute, CUDA_R_32F); })),
       a_(layout_of(call.operands, call.transpose_a ? call.k : call.m, call.transpose_a ? call.m : call.k, call.a_lead)),
       b_(layout_of(call.operands, call.transpose_b ? call.n : call.k, call.transpose_b ? call.k : call.n, call.b_lead)),
       c_(layout_of(call.result, call.m, call.n, call.c_lead)) {

@@ -17,9 +17,8 @@ void gemm_in_steps_of(Device& device, const Gemm& call) {
   const std::size_t lead = size_of(call.c_lead), b_lead = size_of(call.b_lead);
   To *c = static_cast<To*>(call.c), *vector = static_cast<To*>(call.vector);
   if (call.epilogue == Epilogue::add_bias)
-    return device.each(height * size_of(call.n), [=] GANYMEDE_DEVICE(std::size_t i) {
-      c[i / height * lead + i % height] += vector[i % height];
-    });
+    return device.each(height * size_of(call.n),
+                       [=] GANYMEDE_DEVICE(std::size_t i) { c[i / height * lead + i % height] += vector[i % height]; });
   const From* b = static_cast<const From*>(call.b);
   const bool transposed = call.transpose_b;
   device.template columns<1>(

@@ -236,8 +236,8 @@ class EigenOps final : public TensorOps {
       kernels_.leaky_dropout_backward(dy.floats(), y.floats(), mask.data, 1.0F / p.keep, p.slope, begin, end);
     });
     if (d_bias == nullptr) return;
-    over_features(dy,
-                  [&](int begin, int end) { kernels_.row_sums(dy.data, d_bias, dy.batch, accumulate, begin, end); });
+    over_features(
+        dy, [&](int begin, int end) { kernels_.row_sums(dy.floats(), d_bias, dy.batch, accumulate, begin, end); });
   }
 
   void do_activate(Tensor x, Activation activation) override {

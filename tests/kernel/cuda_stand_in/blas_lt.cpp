@@ -22,6 +22,7 @@ struct LayoutState {
   cudaDataType_t type;
   std::uint64_t rows, columns;
   std::int64_t lead;
+  ElementType stored() const { return type == CUDA_R_16BF ? ElementType::bf16 : ElementType::fp32; }
 };
 struct PreferenceState {
   std::uint64_t workspace_bytes = 0;
@@ -88,9 +89,15 @@ struct Problem {
   bool fits() const {
     if (product == nullptr || a == nullptr || b == nullptr || c == nullptr || d == nullptr) return false;
     const auto is = [](const LayoutState& layout, int rows, int columns) {
-      return layout.type == CUDA_R_32F && static_cast<int>(layout.rows) == rows &&
-             static_cast<int>(layout.columns) == columns && layout.lead >= rows;
+      return static_cast<int>(layout.rows) == rows && static_cast<int>(layout.columns) == columns &&
+             layout.lead >= rows;
     };
+    // The documentation lists these types, among others, for sums in fp32.
+    const bool listed = a->type == b->type && c->type == d->type && (a->type == CUDA_R_32F || a->type == CUDA_R_16BF) &&
+                        (d->type == CUDA_R_32F || d->type == a->type) &&
+                        (product->compute == CUBLAS_COMPUTE_32F ||
+                         (product->compute == CUBLAS_COMPUTE_32F_FAST_TF32 && a->type == CUDA_R_32F));
+    if (!listed) return false;
     const bool a_turned = product->a == CUBLAS_OP_T, b_turned = product->b == CUBLAS_OP_T;
     return is(*a, a_turned ? k : m, a_turned ? m : k) && is(*b, b_turned ? n : k, b_turned ? k : n) && is(*c, m, n) &&
            is(*d, m, n) && product->scale == CUDA_R_32F;
@@ -98,14 +105,15 @@ struct Problem {
   /// A bias is added, or a gradient of one is stored.
   bool has_vector() const { return product->epilogue != CUBLASLT_EPILOGUE_DEFAULT; }
   std::size_t vector_bytes() const {
-    return sizeof(float) * cuda::size_of(product->epilogue == CUBLASLT_EPILOGUE_BIAS ? m : n);
+    // It has the result's type unless another is set.
+    return bytes_of(d->stored()) * cuda::size_of(product->epilogue == CUBLASLT_EPILOGUE_BIAS ? m : n);
   }
 };
 
 void check_matrix(Machine& here, const LibraryState& library, const LayoutState& layout, const void* data,
                   std::uint32_t alignment, const char* what) {
-  const auto floats = static_cast<std::uint64_t>(layout.lead) * (layout.columns - 1) + layout.rows;
-  here.check_range(data, sizeof(float) * floats, library.device, what);
+  const auto elements = static_cast<std::uint64_t>(layout.lead) * (layout.columns - 1) + layout.rows;
+  here.check_range(data, bytes_of(layout.stored()) * elements, library.device, what);
   if (alignment_of(data) < alignment) here.violate(fmt::format("{} is aligned worse than was said", what));
 }
 
@@ -278,16 +286,18 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t prod
                     problem.m,
                     problem.n,
                     problem.k,
-                    static_cast<const float*>(a),
+                    a,
                     static_cast<int>(problem.a->lead),
-                    static_cast<const float*>(b),
+                    b,
                     static_cast<int>(problem.b->lead),
                     *static_cast<const float*>(beta),
-                    static_cast<float*>(d),
-                    static_cast<int>(problem.d->lead)};
+                    d,
+                    static_cast<int>(problem.d->lead),
+                    problem.a->stored(),
+                    problem.d->stored()};
     if (problem.has_vector()) {
       work.epilogue = epilogue == CUBLASLT_EPILOGUE_BIAS ? cuda::Epilogue::add_bias : cuda::Epilogue::sum_b;
-      work.vector = static_cast<float*>(problem.product->vector);
+      work.vector = problem.product->vector;
     }
     const LibraryState onto{library->device, on};
     compute(here, onto, "cublasLtMatmul", [work] { gemm_on_host(work); }, {a, b, d, work.vector, workspace});

@@ -17,7 +17,7 @@ class SmallTraining {
     in_group_ = group != nullptr;
     ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape_, kBatch));
     elements_ = ops_.allocate(kElements * bytes_of(ops_.element_type()));
-    moments_ = ops_.allocate(kFloats * sizeof(float));
+    moments_ = ops_.allocate(kMoments * sizeof(float));
     parameters_ = ops_.allocate_parameters(kFloats);
     ops_.write(parameters_.floats(), numbers(kFloats));
     ops_.write(elements(0, static_cast<int>(kElements), 1), numbers(kElements));
@@ -53,9 +53,9 @@ class SmallTraining {
     ops_.convolve_backward_weights(d_filter, y, x, shape_, false);
     if (in_group_) {
       backend_->gradient_reducer->reduce(d_filter, weights(), {});
-      const auto bytes = [this](std::size_t at) { return reinterpret_cast<std::uint8_t*>(floats(at)); };
-      backend_->gradient_reducer->reduce(floats(7500), 64,
-                                         {Compression::int8, 68, bytes(7600), bytes(7700), floats(7900)});
+      const auto bytes = [d_filter](std::size_t at) { return reinterpret_cast<std::uint8_t*>(d_filter + at); };
+      backend_->gradient_reducer->reduce(d_filter + 1600, 64,
+                                         {Compression::int8, 68, bytes(1664), bytes(1728), d_filter + 1856});
     }
     between();
     ops_.convolve_backward_data(x, y, shape_, filter);
@@ -75,7 +75,7 @@ class SmallTraining {
 
  private:
   static constexpr int kBatch = 4;
-  static constexpr std::size_t kElements = 4352, kFloats = 1600;
+  static constexpr std::size_t kElements = 4352, kFloats = 1600, kMoments = 1920;
 
   /// A tensor of elements that begin at a number that is a multiple of 64, so that it is aligned as arenas align.
   Tensor elements(std::size_t at, int features, int batch) const {
@@ -93,7 +93,7 @@ class SmallTraining {
       .in_channels = 4, .in_height = 8, .in_width = 8, .out_channels = 8, .kernel = 3, .stride = 2, .padding = 1};
   bool in_group_ = false;
   Buffer elements_, parameters_;
-  Buffer moments_;  // the filter's gradient, its moments and the loss
+  Buffer moments_;  // the filter's gradient, its moments, the loss and a compressed bucket
   std::vector<std::uint8_t> images_;
   RandomStream random_{1, "tests/stand_in"};
   std::int64_t steps_ = 0;
