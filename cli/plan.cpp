@@ -111,59 +111,75 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   shared.exit_code = ExitCode::infeasible;
 }
 
+/// Flags that each stand for one member of a request.
+struct RequestFlags {
+  CLI::App& command;
+  PlanFlags& flags;
+
+  CLI::Option* text(const char* flag, const char* pointer, const char* what) const {
+    return command.add_option(flag, flags.texts[pointer], what);
+  }
+  CLI::Option* number(const char* flag, const char* pointer, const char* what) const {
+    return command.add_option(flag, flags.numbers[pointer], what)->check(positive_integer());
+  }
+  CLI::Option* list(const char* flag, const char* pointer, const char* what) const {
+    return command.add_option(flag, flags.lists[pointer], what)->delimiter(',');
+  }
+};
+
+void declare_training(const RequestFlags& one) {
+  one.text("--model", "/workload/model", "model to train: a recorded trace of it is used")->check(suggest("@models"));
+  one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
+  add_measured(one.command, one.flags.measured);
+  one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
+  one.number("--images", "/workload/images", "images to train on");
+  one.number("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
+  one.number("--dataset-images", "/workload/dataset/images", "images in one epoch");
+  one.number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");
+  one.text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
+  one.text("--start", "/start", "when a deadline that is a time is counted from; default: now");
+  one.text("--budget", "/budget", "the most to spend, such as 500USD");
+  one.text("--objective", "/objective",
+           "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean "
+           "cost of the worst tenth of all outcomes")
+      ->check(CLI::IsMember(plan::objective_names()));
+}
+
+void declare_search(const RequestFlags& one) {
+  one.list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
+      ->check(suggest("@providers @files"));
+  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@gpus"));
+  one.list("--instance", "/search/instances", "only these instance types")->check(suggest("@instances"));
+  one.list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
+  one.list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
+  one.number("--min-gpus", "/search/min_gpus", "at least so many");
+  one.number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
+  one.list("--scheme", "/search/schemes",
+           "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
+      ->check(suggest("@schemes"));
+  one.list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
+      ->check(suggest("@policies"));
+  one.list("--checkpoint", "/search/checkpoints",
+           "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
+  one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
+  one.command
+      .add_option("--certainty", one.flags.certainty,
+                  "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
+      ->check(CLI::Range(0.01, 1.0));
+  one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
+  one.text("--today", "/search/today",
+           "day on which the age of prices is counted; default: the newest price of the catalogs");
+  one.command.add_flag("--sure", one.flags.sure,
+                       "upper ends of the intervals, with all stated error, must meet the goals");
+  one.command.add_option("--seed", one.flags.seed, "seed of the first run");
+}
+
 void declare_plan(CLI::App& command, Shared& shared) {
   auto flags = std::make_shared<PlanFlags>();
   command.add_option("request", flags->request, "a ganymede.request/1 file; without it, flags say everything");
-  const auto text = [&](const char* flag, const char* pointer, const char* what) {
-    return command.add_option(flag, flags->texts[pointer], what);
-  };
-  const auto number = [&](const char* flag, const char* pointer, const char* what) {
-    return command.add_option(flag, flags->numbers[pointer], what)->check(positive_integer());
-  };
-  const auto list = [&](const char* flag, const char* pointer, const char* what) {
-    return command.add_option(flag, flags->lists[pointer], what)->delimiter(',');
-  };
-  text("--model", "/workload/model", "model to train: a recorded trace of it is used")->check(suggest("@models"));
-  text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
-  add_measured(command, flags->measured);
-  command.add_option("--batch", flags->batches, kBatchHelp)->delimiter(',')->check(positive_integer());
-  number("--images", "/workload/images", "images to train on");
-  number("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
-  number("--dataset-images", "/workload/dataset/images", "images in one epoch");
-  number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");
-  text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
-  text("--start", "/start", "when a deadline that is a time is counted from; default: now");
-  text("--budget", "/budget", "the most to spend, such as 500USD");
-  text(
-      "--objective", "/objective",
-      "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean cost of "
-      "the worst tenth of all outcomes")
-      ->check(CLI::IsMember(plan::objective_names()));
-  list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
-      ->check(suggest("@providers @files"));
-  list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@gpus"));
-  list("--instance", "/search/instances", "only these instance types")->check(suggest("@instances"));
-  list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
-  list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
-  number("--min-gpus", "/search/min_gpus", "at least so many");
-  number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
-  list("--scheme", "/search/schemes",
-       "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
-      ->check(suggest("@schemes"));
-  list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
-      ->check(suggest("@policies"));
-  list("--checkpoint", "/search/checkpoints",
-       "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
-  number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
-  command
-      .add_option("--certainty", flags->certainty,
-                  "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
-      ->check(CLI::Range(0.01, 1.0));
-  text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
-  text("--today", "/search/today",
-       "day on which the age of prices is counted; default: the newest price of the catalogs");
-  command.add_flag("--sure", flags->sure, "upper ends of the intervals, with all stated error, must meet the goals");
-  command.add_option("--seed", flags->seed, "seed of the first run");
+  const RequestFlags members{command, *flags};
+  declare_training(members);
+  declare_search(members);
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");

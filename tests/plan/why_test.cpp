@@ -99,19 +99,19 @@ TEST_F(Whys, WithoutAnAlternativeNothingMeetsTheGoals) {
   EXPECT_TRUE(planned()["chosen"].is_null());
 }
 
-// A hundred hours on spot nodes for 3.55 USD/h of which half are taken back in a month, beside on demand for 3.60
-// USD/h. A loss costs half an hour of training on average, so about three of them cost as much as on demand. A share of
+// Four hundred hours on a spot node for 3.595 USD/h of which half are taken back in a month, beside on demand for 3.60
+// USD/h. A loss costs half an hour of training on average, so one or two of them cost as much as on demand. A share of
 // p is a mean life of a month / -ln(1 - p).
 TEST_F(Whys, InterruptionsUpToWhereOnDemandIsCheaper) {
   content["search"]["instances"] = {"one"};
   content["search"]["markets"] = {"on-demand", "spot"};
   content["search"]["seeds"] = 10;
-  content["workload"]["images"] = 2'304'000'000;
+  content["workload"]["images"] = 9'216'000'000;
   content["search"]["mixed"] = false;
   content["search"]["checkpoints"] = {"1h"};
   Json& prices = platform["instances"]["one"]["prices"];
   std::swap(prices[0], prices[1]);
-  prices[0].update({{"per_hour", "3.55USD/h"}, {"interrupted_per_month", 0.5}});
+  prices[0].update({{"per_hour", "3.595USD/h"}, {"interrupted_per_month", 0.5}});
   ASSERT_EQ(planned()["chosen"]["market"], "spot");
   const KnobAnswer answer = turned_up(Knob::interruptions);
   ASSERT_TRUE(answer.threshold);

@@ -146,7 +146,7 @@ class Machine {
 Machine& machine();
 std::mutex& machine_mutex();
 std::condition_variable& machine_changed();
-/// Of each GPU, and the blocks of a cooperative launch that each of them holds.
+/// Multiprocessors of each GPU, and the blocks of a cooperative launch that each of them holds.
 inline constexpr int kMultiprocessors = 16, kBlocksTogether = 4;
 /// This thread's state, as in CUDA's runtime.
 int& current_device();

@@ -49,8 +49,8 @@ TEST_F(ScenarioErrors, UnknownKeys) {
   EXPECT_EQ(with("/synchronization/sheme", "ring"), "/synchronization/sheme: unknown key; did you mean \"scheme\"?");
   EXPECT_EQ(with("/platform/node", 2), "/platform/node: unknown key; did you mean \"nodes\"?");
   EXPECT_EQ(with("/workload/batch", 2), "/workload/batch: unknown key; known here: " +
-                                            list_of({"trace", "batch_per_gpu", "accumulation_steps", "dataset",
-                                                     "stages", "steps", "epochs", "images", "quality"}));
+                                            list_of({"trace", "measured", "batch_per_gpu", "accumulation_steps",
+                                                     "dataset", "stages", "steps", "epochs", "images", "quality"}));
   EXPECT_THAT(with("/workload/dataset/image", 2), StartsWith("/workload/dataset/image: unknown key"));
 }
 
