@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "cli/help.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -26,19 +27,6 @@ constexpr const char* kOverview =
     "  ganymede catalog --gpu A100                                       prices, and how old they are\n"
     "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,nccl --bytes 64MiB\n"
     "  ganymede COMMAND --help                                           examples and options of a command\n";
-
-/// Prints a command's summary in the list of commands, and the rest of its description in its own help.
-class HelpFormatter : public CLI::Formatter {
- public:
-  std::string make_description(const CLI::App* app) const override {
-    const std::string text = app->get_description();
-    return app->get_parent() == nullptr ? text + "\n" : text.substr(text.find('\n') + 1) + "\n\n";
-  }
-  std::string make_subcommand(const CLI::App* sub) const override {
-    const std::string text = sub->get_description();
-    return fmt::format("  {:<13}{}\n", sub->get_name(), text.substr(0, text.find('\n')));
-  }
-};
 
 }  // namespace
 

@@ -105,7 +105,7 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   }
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? report::plan_csv(content)
-                                        : report::plan_text(content, result_width(shared)));
+                                        : highlighted(shared, report::plan_text(content, result_width(shared))));
   if (plan.best) return;
   say(fmt::format("ganymede: nothing meets the goals; {}\n", nearest));
   shared.exit_code = ExitCode::infeasible;

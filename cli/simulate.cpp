@@ -49,7 +49,7 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   const auto run = nlohmann::json::parse(json);
   emit(shared, shared.format == "json"  ? json
                : shared.format == "csv" ? report::run_csv(run)
-                                        : report::run_text(run, result_width(shared)));
+                                        : highlighted(shared, report::run_text(run, result_width(shared))));
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = ExitCode::goal_missed;
 }
 

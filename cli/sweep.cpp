@@ -21,16 +21,6 @@ struct SweepOptions {
   MeasuredOptions measured;
 };
 
-/// The table with marked rows in bold, if it goes to a terminal.
-std::string highlighted(const Shared& shared, const std::string& table) {
-  if (!shared.color || !shared.output.empty()) return table;
-  std::istringstream lines(table);
-  std::string out;
-  for (std::string line; std::getline(lines, line);)
-    out += line.find("<- ") == std::string::npos ? line + "\n" : "\033[1m" + line + "\033[0m\n";
-  return out;
-}
-
 void run_sweep(const SweepOptions& options, const Shared& shared) {
   check_output(shared);
   keep_input(shared, options.study);

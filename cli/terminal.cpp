@@ -5,6 +5,8 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <sstream>
+#include <string>
 #include <string_view>
 
 namespace ganymede::cli {
@@ -15,7 +17,25 @@ std::string_view variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+constexpr std::string_view kGreen = "\033[1;32m", kRed = "\033[1;31m", kPlain = "\033[0m";
+
+std::string_view color_of(std::string_view line) {
+  if (line.starts_with("-> MISSED")) return kRed;
+  return line.starts_with("-> ") || line.find("<- ") != std::string_view::npos ? kGreen : "";
+}
+
 }  // namespace
+
+std::string highlighted(const Shared& shared, const std::string& text) {
+  if (!shared.color || !shared.output.empty()) return text;
+  std::istringstream lines(text);
+  std::string out;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string_view color = color_of(line);
+    out += color.empty() ? line + "\n" : std::string(color) + line + std::string(kPlain) + "\n";
+  }
+  return out;
+}
 
 std::optional<std::size_t> terminal_columns(int descriptor) {
   if (::isatty(descriptor) == 0) return std::nullopt;

@@ -90,18 +90,25 @@ std::string of_each_node(const Json& gpus_per_node) {
 }
 
 std::string groups_text(const Json& sweep, std::size_t width) {
-  Table table({"platform", "instances", "scheme", "policy", ">seeds", "time", "USD", "GPU-hours", ">losses", ">lost",
-               ">goals met"});
+  double longest = 0, most_lost = 0;
+  for (const Json& group : sweep.at("groups")) {
+    const Json& time = group.at("time_s");
+    longest = std::max(longest, (time.contains("interval") ? time.at("interval").at(1) : time.at("p95")).get<double>());
+    most_lost = std::max(most_lost, group.at("lost_training_s_mean").get<double>());
+  }
+  Table table({"platform", "instances", "USD", "time", "scheme", "policy", ">goals met", "GPU-hours", ">losses",
+               ">lost", ">seeds"});
   const std::set<std::string> parted = parted_places(sweep);
   for (const Json& group : sweep.at("groups"))
     table.add(
         {member(group, "platform") + (member(group, "market") == "on-demand" ? "" : " " + member(group, "market")),
-         allocation_of(group, parted), member(group, "scheme"), member(group, "policy"), group.at("runs").dump(),
-         format_quantiles(group.at("time_s"), clock), format_quantiles(group.at("usd"), usd),
+         allocation_of(group, parted), format_quantiles(group.at("usd"), usd),
+         format_quantiles(group.at("time_s"), [&](double seconds) { return clock_like(seconds, longest); }),
+         member(group, "scheme"), member(group, "policy"), percent(group.at("met_share").get<double>()),
          format_quantiles(group.at("gpu_hours"), hours), fmt::format("{:.1f}", group.at("losses_mean").get<double>()),
-         clock(group.at("lost_training_s_mean").get<double>()), percent(group.at("met_share").get<double>())});
+         clock_like(group.at("lost_training_s_mean").get<double>(), most_lost), group.at("runs").dump()});
   std::string out =
-      table.text(width) +
+      table.text_below_constants(width) +
       "\nmedian (5th percentile of the runs' low ends .. 95th of their high ends) over the seeds; losses and lost "
       "training: means\n";
   for (const Json& ranking : sweep.at("rankings")) out += ranking_text(ranking, parted, width);

@@ -7,8 +7,10 @@
 
 namespace ganymede::report {
 
-std::string clock(double seconds) {
-  if (seconds < 600) return fmt::format("{:.1f} s", seconds);
+std::string clock(double seconds) { return clock_like(seconds, seconds); }
+
+std::string clock_like(double seconds, double longest) {
+  if (longest < 600) return fmt::format("{:.1f} s", seconds);
   const std::int64_t whole = std::llround(seconds);
   return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
 }

@@ -7,6 +7,8 @@ namespace ganymede::report {
 
 /// The duration as "1:02:03"; below ten minutes in seconds, for example "599.0 s".
 std::string clock(double seconds);
+/// The same in the unit of `longest`, the longest duration of a column, so that a column has one unit.
+std::string clock_like(double seconds, double longest);
 /// A share from 0 to 1 in percent, for example "25.0 %" for 0.25.
 std::string percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.

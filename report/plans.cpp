@@ -36,6 +36,10 @@ bool is_mixed(const Json& row) {
   return sure > 0 && sure < row.at("nodes").get<int>();
 }
 
+bool has_several_batches(const Json& request) {
+  return request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1;
+}
+
 bool doubtful_price(const Json& row) { return row.contains("price") && !row.at("price").at("doubt").is_null(); }
 
 }  // namespace
@@ -51,7 +55,7 @@ std::string plan_rented(const Json& row, const Json& request) {
   if (is_mixed(row)) out += fmt::format(", {} of them on demand", row.at("on_demand_nodes").dump());
   if (member(row, "part_of_instance", false))
     out += fmt::format(", part of the instance: {} GPUs of each", row.at("gpus_per_node").dump());
-  if (request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1 && row.contains("batch_per_gpu"))
+  if (has_several_batches(request) && row.contains("batch_per_gpu"))
     out += fmt::format(", batch {} a GPU", row.at("batch_per_gpu").dump());
   return out;
 }
@@ -75,33 +79,46 @@ std::string checkpoint(const Json& row) {
   return row.at("checkpoint").is_null() ? "none" : row.at("checkpoint").get<std::string>();
 }
 
-/// Appends to `mark`, for a candidate on the user's own machines, what its price assumes about owning them.
-std::string marked(std::string mark, const Json& row) {
-  if (!row.contains("owned")) return mark;
-  return mark + (mark.empty() ? "" : "; ") + "owned: " + row.at("owned").get<std::string>();
+/// What the price of a candidate on the user's own machines assumes about owning them.
+std::string owned_note(const Json& row) {
+  return row.contains("owned") ? "owned: " + row.at("owned").get<std::string>() : "";
 }
 
+/// What is rented, in few words: "2 x g5.12xlarge, 1 on demand (8 x A10G)".
+std::string short_rented(const Json& row, const Json& request) {
+  std::string out = fmt::format("{} x {}", row.at("nodes").dump(), row.at("instance").get<std::string>());
+  if (is_mixed(row)) out += fmt::format(", {} on demand", row.at("on_demand_nodes").dump());
+  if (member(row, "part_of_instance", false)) out += fmt::format(", {} GPUs of each", row.at("gpus_per_node").dump());
+  if (has_several_batches(request) && row.contains("batch_per_gpu"))
+    out += fmt::format(", batch {}", row.at("batch_per_gpu").dump());
+  const auto gpu = row.at("gpu").get<std::string>();
+  return out +
+         (row.at("gpus") == row.at("nodes") ? " (" + gpu + ")" : fmt::format(" ({} x {})", row.at("gpus").dump(), gpu));
+}
+
+/// Candidates with their money and time first, so that they are on the first line of a row that a narrow terminal
+/// folds.
 std::string table_of(const Json& rows, const Json& request, std::size_t width) {
-  Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "checkpoint", ">time", "interval", ">USD",
-               "interval", ">USD/h", "price of", ">kg CO2e", ">goals met", ""});
+  double longest = 0;
+  for (const Json& row : rows) longest = std::max(longest, row.at("time_s").at("interval").at(1).get<double>());
+  const auto time = [&](double seconds) { return clock_like(seconds, longest); };
+  Table table({"", ">USD", ">time", "where", "rented", ">goals met", "USD from .. to", "time from .. to", ">USD/h",
+               "price of", "scheme", "policy", "checkpoint", ">kg CO2e", "note"});
   for (const Json& row : rows)
-    table.add({plan_place(row), plan_rented(row, request),
-               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
-               row.at("policy"), checkpoint(row), clock(median(row, "time_s")), interval(row, "time_s", clock),
-               usd(median(row, "usd")), interval(row, "usd", usd), row.at("usd_per_hour"), price_date(row),
-               row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")),
-               plan_probability(row) + (is_guess(row) ? " (!)" : ""),
-               marked(row.at("chosen").get<bool>() ? "<- CHOSEN" : "", row)});
-  return table.text(width);
+    table.add({row.at("chosen").get<bool>() ? "->" : "", usd(median(row, "usd")), time(median(row, "time_s")),
+               plan_place(row), short_rented(row, request), plan_probability(row) + (is_guess(row) ? " (!)" : ""),
+               interval(row, "usd", usd), interval(row, "time_s", time), row.at("usd_per_hour"), price_date(row),
+               row.at("scheme"), row.at("policy"), checkpoint(row),
+               row.at("kg_co2e").is_null() ? "-" : fmt::format("{:.3g}", median(row, "kg_co2e")), owned_note(row)});
+  return table.text_below_constants(width);
 }
 
 std::string misses_of(const Json& rows, const Json& request, std::size_t width) {
-  Table table({"infrastructure", "rented", "GPUs", "scheme", "policy", "why it fails"});
+  Table table({"where", "rented", "why it fails", "scheme", "policy"});
   for (const Json& row : rows)
-    table.add({plan_place(row), plan_rented(row, request),
-               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), row.at("scheme"),
-               row.at("policy"), row.contains("reason") ? row.at("reason").get<std::string>() : ""});
-  return table.text(width);
+    table.add({plan_place(row), short_rented(row, request),
+               row.contains("reason") ? row.at("reason").get<std::string>() : "", row.at("scheme"), row.at("policy")});
+  return table.text_below_constants(width);
 }
 
 /// The batch sizes that were searched: "128", or "16, 32, 64 or 128".
@@ -199,7 +216,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
       searched.at("impossible") == 0 ? "" : fmt::format("; {} cannot run", searched.at("impossible").dump()));
   out += choice(plan);
   if (!plan.at("best_of_each").empty())
-    out += "The best of each provider and market among what was simulated:\n\n" +
+    out += "The best of each provider and market among what was simulated (-> is the choice):\n\n" +
            table_of(plan.at("best_of_each"), request, width) + "\n";
   if (plan.at("pareto").size() > 1)
     out += std::string(kPlanPareto) + ":\n\n" + table_of(plan.at("pareto"), request, width) + "\n";
@@ -220,7 +237,7 @@ std::string plan_text(const Json& plan, std::size_t width) {
   if (any_of(is_guess)) out += "(!) " + std::string(kAssumedRisk) + "; the best without that risk stands on top.\n";
   if (any_of([](const Json& row) { return price_date(row).ends_with("(?)"); }))
     out += "(?) " + std::string(kDoubtfulPrice) + ".\n";
-  if (request.contains("batches_per_gpu") && request.at("batches_per_gpu").size() > 1)
+  if (has_several_batches(request))
     out +=
         "Several batch sizes were tried: all train the same number of images; what a batch size does to quality is not "
         "known here.\n";

@@ -329,10 +329,6 @@ const Json& base_of(std::vector<const Json*> runs, const Json& run) {
 /// Images a second while training. Speed-ups compare this rate, because runs may train different numbers of images.
 double images_per_s(const Json& run) { return number(run, "/time/images") / training_s(run); }
 
-}  // namespace
-
-namespace {
-
 std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) {
   const auto faster = [](const Json* a, const Json* b) {
     return number(*a, "/time/total_s") < number(*b, "/time/total_s");
@@ -341,8 +337,11 @@ std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) 
   const Json* fastest = *std::min_element(runs.begin(), runs.end(), faster);
   const Json* cheapest = *std::min_element(runs.begin(), runs.end(), cheaper);
 
-  Table table({"platform", "instances", ">GPUs", "scheme", ">time", "interval", ">training", ">speed-up", ">GPU busy",
-               ">exposed comm.", ">GPU-hours", ">USD", ""});
+  double longest = 0;
+  for (const Json* run : runs) longest = std::max(longest, (*run).at("time").at("interval_s").at(1).get<double>());
+  const auto time = [&](double seconds) { return clock_like(seconds, longest); };
+  Table table({"platform", "instances", ">USD", ">time", "interval", "", ">GPUs", "scheme", ">training", ">speed-up",
+               ">GPU busy", ">exposed comm.", ">GPU-hours", "note"});
   std::string above;
   const bool several_seeds = std::any_of(runs.begin(), runs.end(), [&](const Json* run) {
     return (*run).at("provenance").at("seed") != (*runs.front()).at("provenance").at("seed");
@@ -356,17 +355,18 @@ std::string runs_table(const std::vector<const Json*>& runs, std::size_t width) 
     const auto& interval = (*run).at("time").at("interval_s");
     std::string mark = run == cheapest ? "<- cheapest" : "";
     if (run == fastest) mark += mark.empty() ? "<- fastest" : " and fastest";
+    std::string note;
     for (const Json& pool : run->at("pools"))
       if (pool.contains("owned"))
-        mark += (mark.empty() ? "owned: " : "; owned: ") + pool.at("owned").get<std::string>();
-    table.add({platform, text(*run, "/run/allocation"), (*run).at("run").at("gpus").dump(),
+        note += (note.empty() ? "owned: " : "; owned: ") + pool.at("owned").get<std::string>();
+    table.add({platform, text(*run, "/run/allocation"), usd(dollars(*run)), time(number(*run, "/time/total_s")),
+               range(interval.at(0).get<double>(), interval.at(1).get<double>(), time), mark,
+               (*run).at("run").at("gpus").dump(),
                text(*run, "/run/scheme") + (several_seeds ? ", seed " + (*run).at("provenance").at("seed").dump() : ""),
-               clock(number(*run, "/time/total_s")),
-               range(interval.at(0).get<double>(), interval.at(1).get<double>(), clock), clock(training_s(*run)),
-               fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
-               fmt::format("{:.4f}", number(*run, "/gpu_hours")), usd(dollars(*run)), mark});
+               time(training_s(*run)), fmt::format("{:.2f}", speed_up), percent(busy(*run)), percent(exposed(*run)),
+               fmt::format("{:.4f}", number(*run, "/gpu_hours")), note});
   }
-  return table.text(width) +
+  return table.text_below_constants(width) +
          "\ntime: from request to last step, with boot; training and speed-up: without it; GPU busy and exposed "
          "communication: shares of the GPU time that is held, with boot.\n";
 }

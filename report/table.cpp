@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <numeric>
 
 namespace ganymede::report {
 namespace {
 
 constexpr std::size_t kGap = 2;     // spaces between columns
-constexpr std::size_t kIndent = 4;  // of a folded row's further lines
+constexpr std::size_t kIndent = 6;  // of a folded row's further lines
 
 /// The width of columns side by side, gaps included.
 std::size_t total(const std::vector<std::size_t>& widths) {
@@ -173,6 +174,29 @@ std::string Table::text(std::size_t width) const {
   std::string out = row_text(names_, layout, true) + rule + "\n";
   for (const auto& row : rows_) out += row.empty() ? rule + "\n" : row_text(row, layout, false);
   return out;
+}
+
+std::string Table::take_constant_columns() {
+  std::string out;
+  const auto is_rule = [](const std::vector<std::string>& row) { return row.empty(); };
+  if (std::count_if(rows_.begin(), rows_.end(), std::not_fn(is_rule)) < 2) return out;
+  for (std::size_t i = names_.size(); i-- > 0;) {
+    const std::string cell = std::find_if_not(rows_.begin(), rows_.end(), is_rule)->at(i);
+    const auto differs = [&](const std::vector<std::string>& row) { return !is_rule(row) && row[i] != cell; };
+    if (std::any_of(rows_.begin(), rows_.end(), differs)) continue;
+    if (!cell.empty() && cell != "-") out = names_[i] + " " + cell + (out.empty() ? "" : ", ") + out;
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    names_.erase(names_.begin() + at);
+    right_.erase(right_.begin() + at);
+    for (auto& row : rows_)
+      if (!is_rule(row)) row.erase(row.begin() + at);
+  }
+  return out;
+}
+
+std::string Table::text_below_constants(std::size_t width) {
+  const std::string constant = take_constant_columns();
+  return (constant.empty() ? "" : wrap_prose("all: " + constant + "\n\n", width)) + text(width);
 }
 
 std::string Table::html_rows() const {

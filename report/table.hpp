@@ -22,10 +22,16 @@ class Table {
   /// Adds a horizontal line below the last row.
   void rule();
 
+  /// Removes the columns that have the same cell in all rows, of which there must be two or more, and returns what they
+  /// say: "scheme ring, policy fixed". Columns of empty cells or "-" say nothing.
+  std::string take_constant_columns();
+
   /// Returns the table as text. If it is wider than `width` columns, headings and then words take several lines, in the
   /// widest columns first; numbers and names are never cut. If that is not enough, rows are folded: their last columns
   /// are shown below the first ones, indented. If a single column is too wide, the table is left as it is.
   std::string text(std::size_t width = kAnyWidth) const;
+  /// The table below a line with what take_constant_columns() says.
+  std::string text_below_constants(std::size_t width);
   std::size_t size() const { return rows_.size(); }
   /// Returns CSV (RFC 4180).
   std::string csv() const;

@@ -103,7 +103,7 @@ TEST(PlanCommand, FromATargetToABill) {
   const std::string file = (scratch / "plan.json").string();
   const Outcome table = run_program(kPlan + "--deadline 20h --budget 50USD --save " + file);
   EXPECT_EQ(table.code, 0) << table.err;
-  EXPECT_THAT(table.out, AllOf(HasSubstr("<- CHOSEN"), HasSubstr("recorded:dcgan-64-cpu, which comes with the program"),
+  EXPECT_THAT(table.out, AllOf(HasSubstr("\n->  "), HasSubstr("recorded:dcgan-64-cpu, which comes with the program"),
                                HasSubstr("Quota and availability are not known"),
                                HasSubstr("Nothing that meets the goals is both")));
   const Json plan = Json::parse(content_of(file));

@@ -18,6 +18,7 @@
 namespace ganymede::cli {
 namespace {
 
+using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using testing::Not;
@@ -82,6 +83,37 @@ TEST(Terminal, TablesFitAndLoseNothing) {
   }
 }
 
+// A plan's first lines hold the money even where its rows are folded; what all rows share is said once.
+TEST(Terminal, APlanHasItsMoneyFirst) {
+  const std::string command =
+      "plan --model dcgan-64 --images 500000 --batch 128 --catalog gcp,aws --gpu T4 --market on-demand --max-gpus 2 "
+      "--region us-central1,us-east-1 --no-color";
+  for (const int columns : {80, 140}) {
+    const auto lines = lines_of(on_terminal(command, columns));
+    EXPECT_THAT(lines, Each(ResultOf(width_of, testing::Le(static_cast<std::size_t>(columns)))));
+    const auto heading = std::find_if(lines.begin(), lines.end(), [](const auto& line) {
+      return line.find("  USD  ") != std::string::npos && line.find("  where ") != std::string::npos;
+    });
+    ASSERT_NE(heading, lines.end()) << columns;
+    EXPECT_THAT(*heading, HasSubstr("rented")) << columns;
+    EXPECT_THAT(lines, Contains(HasSubstr("checkpoint none"))) << "is the same in all rows";
+  }
+}
+
+TEST(Terminal, HelpNeverBreaksAWord) {
+  for (const char* command : {"", "plan ", "simulate ", "train ", "import nccl-tests ", "calibrate ", "serve "}) {
+    const std::string whole = run_program(std::string(command) + "--help").out;
+    for (const int columns : {60, 80, 100}) {
+      const std::string fitted = on_terminal(std::string(command) + "--help", columns);
+      EXPECT_EQ(words_of(fitted), words_of(whole)) << command << columns;
+      for (const std::string& line : lines_of(fitted)) {
+        const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) == std::string::npos;
+        EXPECT_TRUE(is_one_word || width_of(line) <= static_cast<std::size_t>(columns)) << line;
+      }
+    }
+  }
+}
+
 TEST(Terminal, OtherOutputsAreLeftAsTheyAre) {
   const Scratch scratch;
   const std::string command = "sweep " + std::string(kStudy);
@@ -105,8 +137,8 @@ TEST(Terminal, ColumnsOverrulesTheTerminal) {
 
 TEST(Terminal, ColoursOnATerminalAlone) {
   const std::string command = "sweep " + std::string(kStudy);
-  EXPECT_THAT(on_terminal(command, 200), HasSubstr("\033[1m"));
-  EXPECT_THAT(on_terminal(command, 200, "NO_COLOR="), HasSubstr("\033[1m"));  // empty is not set
+  EXPECT_THAT(on_terminal(command, 200), HasSubstr("\033[1;32m"));
+  EXPECT_THAT(on_terminal(command, 200, "NO_COLOR="), HasSubstr("\033[1;32m"));  // empty is not set
   for (const char* off : {"NO_COLOR=1", "TERM=dumb"})
     EXPECT_THAT(on_terminal(command, 200, off), Not(HasSubstr("\033"))) << off;
   EXPECT_THAT(on_terminal("--no-color " + command, 200), Not(HasSubstr("\033")));

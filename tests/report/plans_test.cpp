@@ -139,8 +139,9 @@ TEST(PlanReport, ByCarbonWhatIsNotKnownIsNotCompared) {
 TEST(PlanReport, NamesTheBatchWhereSeveralWereSearched) {
   Json plan = a_searched_plan();
   const std::string named = "1 x cheap, part of the instance: 4 GPUs of each, batch 64 a GPU";
-  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("CHOSEN: gcp us-central1, " + named + ", nccl"),
-                                     HasSubstr("1 x brisk, batch 32 a GPU"), HasSubstr("1 x quick, batch 32 a GPU")));
+  EXPECT_THAT(plan_text(plan),
+              AllOf(HasSubstr("CHOSEN: gcp us-central1, " + named + ", nccl"),
+                    HasSubstr("1 x brisk, batch 32 (4 x V100)"), HasSubstr("1 x quick, batch 32 (4 x V100)")));
   EXPECT_THAT(report_page(plan), AllOf(HasSubstr("gcp us-central1, " + named), HasSubstr("<td>" + named),
                                        HasSubstr("1 x quick, batch 32 a GPU")));
   const std::string csv = plan_csv(plan);

@@ -40,6 +40,23 @@ TEST(Table, DrawsRulesBetweenRows) {
   EXPECT_EQ(table.text(), "a  b\n-  -\n1  2\n-  -\n3  4\n");
 }
 
+TEST(Table, SaysOnceWhatAllRowsShare) {
+  Table table({"name", "scheme", ">GPUs", "note"});
+  table.add({"a", "ring", "4", ""});
+  Table one = table;
+  EXPECT_EQ(one.take_constant_columns(), "") << "a single row shares nothing with others";
+  EXPECT_EQ(one.text(), table.text());
+  table.rule();
+  table.add({"b", "ring", "8", ""});
+  EXPECT_EQ(table.text_below_constants(kAnyWidth),
+            "all: scheme ring\n\n"
+            "name  GPUs\n"
+            "----  ----\n"
+            "a        4\n"
+            "----  ----\n"
+            "b        8\n");
+}
+
 TEST(Table, MayBeEmpty) {
   EXPECT_EQ(Table({"a", ">bc"}).text(), "a  bc\n-  --\n");
   EXPECT_EQ(Table({"a", ">bc"}).csv(), "a,bc\r\n");
@@ -92,15 +109,15 @@ TEST(Table, FoldsRowsWhereWordsDoNotGiveEnough) {
   table.add({"gamma", "22.5", "1", "some words"});
   EXPECT_EQ(table.text(20),
             "name        first\n"
-            "     second\n"
-            "    remark\n"
+            "       second\n"
+            "      remark\n"
             "--------------------\n"
             "alpha-beta    1.5\n"
-            "    1234567\n"
+            "      1234567\n"
             "--------------------\n"
             "gamma        22.5\n"
-            "          1\n"
-            "    some words\n");
+            "            1\n"
+            "      some words\n");
 }
 
 TEST(Table, WithAColumnThatIsTooWideAloneIsLeftAsItIs) {
