@@ -219,10 +219,13 @@ nlohmann::json scenario_of(const Request& request, const PlanCandidate& candidat
                {"nodes", candidate.nodes - candidate.on_demand_nodes},
                {"market", platforms::to_string(candidate.market)}};
   if (candidate.part_of_instance()) pool["gpus_per_node"] = candidate.gpus_per_node;
+  // What is drawn for a pool depends on its name. The same names give all candidates the same luck.
+  if (candidate.market == platforms::Market::spot) pool["name"] = "spot";
   if (candidate.on_demand_nodes > 0) {
     Json on_demand = pool;
     on_demand["nodes"] = candidate.on_demand_nodes;
     on_demand["market"] = platforms::to_string(platforms::Market::on_demand);
+    on_demand["name"] = "on-demand";
     scenario["platform"]["pools"] = {std::move(pool), std::move(on_demand)};
   } else {
     scenario["platform"] = std::move(pool);

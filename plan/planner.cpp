@@ -11,6 +11,7 @@
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "plan/answer.hpp"
+#include "plan/dearer_regions.hpp"
 #include "plan/evaluate.hpp"
 
 namespace ganymede::plan {
@@ -46,6 +47,7 @@ class Search {
     plan_.candidates = enumerate(request, options.exhaustive);
     plan_.runs = options.known;
     plan_.runs.resize(plan_.candidates.all.size());
+    dearer_ = options.exhaustive ? std::vector<bool>(plan_.runs.size()) : in_dearer_region(request, plan_.candidates);
     least_ = options.below;
     for (std::size_t i = 0; i < plan_.runs.size(); ++i) {
       if (options.only && !options.only(candidate(i))) plan_.runs[i].verdict = Verdict::impossible;
@@ -118,7 +120,7 @@ class Search {
   }
 
   /// True if nothing has ruled the candidate out and it was not simulated yet.
-  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten; }
+  bool is_open(std::size_t i) const { return plan_.runs[i].verdict == Verdict::beaten && !dearer_[i]; }
 
   /// True if a simulated candidate is strictly faster and strictly cheaper than the bounds, and so than any run of this
   /// candidate. If this candidate's nodes cannot be taken back, it must also be worse than the best one of known risk,
@@ -314,6 +316,7 @@ class Search {
   const PlanOptions& options_;
   Plan plan_;
   EvaluationCaches caches_;
+  std::vector<bool> dearer_;                   // in_dearer_region() of each candidate
   std::vector<std::size_t> front_;             // candidates that meet the goals and that no simulated one beats
   std::optional<double> least_;                // the lowest objective among those, or PlanOptions::below
   std::optional<double> least_of_known_risk_;  // the lowest objective among those of known risk

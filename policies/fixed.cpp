@@ -16,6 +16,7 @@ Policy fixed_policy() {
           .source = "the control of Resource-Aware GAN Training, IJPREMS 2025",
           .periodic = false,
           .never_changes = true,
+          .price_blind = true,
           .plan_default = true,
           .decide = decide_fixed};
 }

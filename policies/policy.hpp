@@ -114,6 +114,7 @@ struct Policy {
   bool other_market = false;    ///< may rent the same instances on a market that the scenario does not ask for
   bool other_regions = false;   ///< may rent in regions that the scenario does not ask for
   bool never_changes = false;   ///< always asks for what the scenario asks for, and trains with nothing less
+  bool price_blind = false;     ///< with one pool for each market, decides the same at any prices
   bool needs_deadline = false;  ///< steers by the scenario's deadline
   bool needs_budget = false;    ///< steers by the scenario's budget
   bool learns = false;          ///< decides by a PolicyTable that must be trained first

@@ -45,6 +45,7 @@ Policy spot_first_policy() {
           .source = "common practice",
           .settings = kSpotFirstSettings,
           .other_market = true,
+          .price_blind = true,
           .plan_default = true,
           .spot_only = true,
           .decide = decide_spot_first};

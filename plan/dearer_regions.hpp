@@ -1,0 +1,17 @@
+#pragma once
+// Candidates that are the same as another one, in a region where everything costs as much or more.
+
+#include <vector>
+
+#include "plan/candidates.hpp"
+
+namespace ganymede::plan {
+
+/// For each candidate, whether another one of its group differs only in its region, and in that region nothing is
+/// dearer: neither the nodes, at stated and at doubtful prices, nor storage. With the same seed the two have the same
+/// runs, because scenario_of() names their pools alike, so that it cannot be cheaper or faster. Of equal ones the first
+/// is kept. All false where runs may differ: if the request minimizes carbon, or asks what would be if one region's
+/// nodes were taken back more often, and for policies that look at prices or change regions.
+std::vector<bool> in_dearer_region(const Request& request, const Candidates& candidates);
+
+}  // namespace ganymede::plan
