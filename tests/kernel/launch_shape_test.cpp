@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernel/ops/cuda/portable.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel {
 namespace {
@@ -71,6 +72,42 @@ TEST(LaunchShape, SumsOfManyRowsHaveChunksWhereBlocksAreLeft) {
   EXPECT_EQ(cuda::shape_of_columns(256, 64, 2, 1056).chunks, 1);
   EXPECT_EQ(cuda::shape_of_columns(257, 64, 2, 1056).chunks, 2);
   EXPECT_EQ(cuda::shape_of_columns(257, 64, 2, 3).chunks, 1);  // two blocks of columns
+}
+
+/// A launcher that runs the calls of a body one by one.
+struct OneByOne {
+  std::size_t threads = 0;
+  template <class Body>
+  void each(std::size_t count, const Body& body) {
+    threads = count;
+    for (std::size_t i = 0; i < count; ++i) body(i);
+  }
+};
+
+TEST(Vectors, VisitEachElementOnceWhateverTheAlignment) {
+  constexpr std::size_t kMost = 40, kPad = 4;
+  for (const std::size_t offset : {0, 1, 2})
+    for (std::size_t count = 0; count + offset + kPad <= kMost; ++count) {
+      alignas(cuda::kWidestAccess) float sums[kMost] = {}, terms[kMost];
+      alignas(cuda::kWidestAccess) Bf16 copies[kMost];
+      for (std::size_t i = 0; i < kMost; ++i) terms[i] = static_cast<float>(i), copies[i] = -1;
+      const float* from = terms + offset;
+      OneByOne launcher;
+      cuda::each_element(
+          launcher, count,
+          [](std::size_t i, float& sum, Bf16& copy, std::uint8_t& nothing, float term) {
+            sum += 100 * static_cast<float>(i + 1) + term;
+            copy = term;
+            nothing = 1;
+          },
+          sums + offset, cuda::Written<Bf16>{copies}, cuda::Written<std::uint8_t>{nullptr}, from);
+      EXPECT_EQ(launcher.threads, (count + 3) / 4);  // four floats each
+      for (std::size_t i = 0; i < kMost; ++i) {
+        const bool inside = i >= offset && i < offset + count;
+        EXPECT_EQ(sums[i], inside ? 100 * static_cast<float>(i - offset + 1) + terms[i] : 0) << offset << " " << count;
+        EXPECT_EQ(copies[i], i < count ? terms[i + offset] : -1) << offset << " " << count;
+      }
+    }
 }
 
 }  // namespace

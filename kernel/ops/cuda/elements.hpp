@@ -9,48 +9,38 @@
 #include "kernel/compression.hpp"
 #include "kernel/compression_codes.hpp"
 #include "kernel/ops/cuda/timeline.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
 
 template <class E, class Device>
-void activate(Timeline<Device>& timeline, Tensor x, Activation activation) {
-  E* v = elements_of<E>(x);
-  const float slope = activation.slope;
-  switch (activation.kind) {
-    case Activation::Kind::leaky_relu:
-      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i], slope); });
-    case Activation::Kind::tanh:
-      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = tanhf(v[i]); });
-    case Activation::Kind::sigmoid:
-      return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = 1 / (1 + expf(-v[i])); });
-  }
+void activate(Timeline<Device>& timeline, Tensor x, Activation by_value) {
+  const Activation activation = by_value;
+  each_element(
+      timeline, x.size(), [=] GANYMEDE_DEVICE(std::size_t, E & v) { v = activated(v, activation); }, elements_of<E>(x));
 }
 
 template <class E, class Device>
-void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation activation) {
-  E* g = elements_of<E>(dy);
+void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation by_value) {
+  const Activation activation = by_value;
   const E* out = elements_of<E>(y);
-  const float slope = activation.slope;
-  switch (activation.kind) {
-    case Activation::Kind::leaky_relu:
-      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= leaky_slope(out[i], slope); });
-    case Activation::Kind::tanh:
-      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= 1 - out[i] * out[i]; });
-    case Activation::Kind::sigmoid:
-      return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= out[i] * (1 - out[i]); });
-  }
+  each_element(
+      timeline, dy.size(), [=] GANYMEDE_DEVICE(std::size_t, E & g, E v) { g *= activation_slope(v, activation); },
+      elements_of<E>(dy), out);
 }
 
-/// The derivative of leaky_dropout_forward at element i.
+/// The derivative of leaky_dropout_forward.
 template <class E>
 struct LeakyDropoutSlope {
   const E* out;  ///< its results
   const std::uint8_t* kept;
   float inverse_keep, slope;
 
-  GANYMEDE_DEVICE float operator()(std::size_t i) const {
-    return (static_cast<float>(kept[i]) * inverse_keep) * leaky_slope(out[i], slope);
+  GANYMEDE_DEVICE float of(float y, std::uint8_t keeps) const {
+    return (static_cast<float>(keeps) * inverse_keep) * leaky_slope(y, slope);
   }
+  /// At element i.
+  GANYMEDE_DEVICE float operator()(std::size_t i) const { return of(out[i], kept[i]); }
 };
 
 template <class E, class Device>
@@ -58,7 +48,11 @@ void leaky_dropout_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Mas
                             float* d_bias, bool accumulate) {
   E* g = elements_of<E>(dy);
   const LeakyDropoutSlope<E> slope_of{elements_of<E>(y), mask.data, 1.0F / p.keep, p.slope};
-  if (d_bias == nullptr) return timeline.each(dy.size(), [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= slope_of(i); });
+  if (d_bias == nullptr)
+    return each_element(
+        timeline, dy.size(),
+        [=] GANYMEDE_DEVICE(std::size_t, E & d, E v, std::uint8_t keeps) { d *= slope_of.of(v, keeps); }, g,
+        slope_of.out, slope_of.kept);
   const std::size_t width = size_of(dy.features);
   timeline.template columns<1>(
       dy.batch, dy.features,
@@ -84,8 +78,12 @@ void logit_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, 
   E* out = elements_of<E>(dx);
   const Divisor width(size_of(x.features));
   if (d.weight == nullptr)
-    return timeline.each(
-        dx.size(), [=] GANYMEDE_DEVICE(std::size_t i) { out[i] = g[i / width] * weight[i % width] * slope_of(i); });
+    return each_element(
+        timeline, dx.size(),
+        [=] GANYMEDE_DEVICE(std::size_t i, E & to_x, E v, std::uint8_t keeps) {
+          to_x = g[i / width] * weight[i % width] * slope_of.of(v, keeps);
+        },
+        Written<E>{out}, in, slope_of.kept);
   timeline.template columns<3>(
       x.batch, x.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
@@ -106,9 +104,10 @@ void logit_backward(Timeline<Device>& timeline, Tensor dx, Tensor dy, Tensor x, 
 template <class E, class Device>
 void bias_leaky_forward(Timeline<Device>& timeline, Tensor x, const float* bias, int channels, float factor,
                         float slope) {
-  E* v = elements_of<E>(x);
   const Divisor width(size_of(channels));
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = leaky(v[i] * factor + bias[i % width], slope); });
+  each_element(
+      timeline, x.size(), [=] GANYMEDE_DEVICE(std::size_t i, E & v) { v = leaky(v * factor + bias[i % width], slope); },
+      elements_of<E>(x));
 }
 
 template <class E, class Device>
@@ -118,8 +117,9 @@ void bias_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, float*
   const E* out = elements_of<E>(y);
   const std::size_t width = size_of(channels);
   if (d_bias == nullptr)
-    return timeline.each(dy.size(),
-                         [=] GANYMEDE_DEVICE(std::size_t i) { g[i] *= factor * leaky_slope(out[i], slope); });
+    return each_element(
+        timeline, dy.size(), [=] GANYMEDE_DEVICE(std::size_t, E & d, E v) { d *= factor * leaky_slope(v, slope); }, g,
+        out);
   timeline.template columns<1>(
       static_cast<int>(dy.size() / width), channels,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
@@ -136,24 +136,28 @@ void bias_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, float*
 template <class E, class Device>
 void combine(Timeline<Device>& timeline, Tensor y, float a, Tensor x, float b) {
   const E* from = elements_of<E>(x);
-  E* to = elements_of<E>(y);
   const StepWord first = timeline.step_word(a), second = timeline.step_word(b);
-  timeline.each(y.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    const float scaled = first.number() * from[i], old = second.number();
-    to[i] = old == 0 ? scaled : scaled + old * to[i];
-  });
+  each_element(
+      timeline, y.size(),
+      [=] GANYMEDE_DEVICE(std::size_t, E & to, E v) {
+        const float scaled = first.number() * v, old = second.number();
+        to = old == 0 ? scaled : scaled + old * to;
+      },
+      elements_of<E>(y), from);
 }
 
 template <class E, class Device>
 void fill(Timeline<Device>& timeline, Tensor x, float value) {
-  E* v = elements_of<E>(x);
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) { v[i] = value; });
+  each_element(
+      timeline, x.size(), [=] GANYMEDE_DEVICE(std::size_t, E & v) { v = value; }, Written<E>{elements_of<E>(x)});
 }
 
 /// Brings copies of parameters up to date.
 template <class Device>
 void round_parameters(Timeline<Device>& timeline, Bf16* copy, const float* parameters, std::size_t count) {
-  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { copy[i] = parameters[i]; });
+  each_element(
+      timeline, count, [=] GANYMEDE_DEVICE(std::size_t, Bf16 & rounded, float v) { rounded = v; }, Written<Bf16>{copy},
+      parameters);
 }
 
 /// `copy`: of the parameters; null: there is none.
@@ -162,23 +166,24 @@ void adam(Timeline<Device>& timeline, float* parameters, Bf16* copy, const float
           float* second, std::size_t count, const AdamRule& by_value) {
   const AdamRule rule = by_value;
   const StepWord rate = timeline.step_word(rule.rate), root = timeline.step_word(rule.inverse_root);
-  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
-    const float g = gradients[i];
-    const float m = rule.beta1 * first[i] + (1 - rule.beta1) * g;
-    const float v = rule.beta2 * second[i] + (1 - rule.beta2) * g * g;
-    first[i] = m;
-    second[i] = v;
-    const float moved = parameters[i] - rate.number() * m / (sqrtf(v) * root.number() + rule.epsilon);
-    parameters[i] = moved;
-    if (copy != nullptr) copy[i] = moved;
-  });
+  each_element(
+      timeline, count,
+      [=] GANYMEDE_DEVICE(std::size_t, float& parameter, Bf16& rounded, float g, float& m, float& v) {
+        m = rule.beta1 * m + (1 - rule.beta1) * g;
+        v = rule.beta2 * v + (1 - rule.beta2) * g * g;
+        parameter -= rate.number() * m / (sqrtf(v) * root.number() + rule.epsilon);
+        rounded = parameter;
+      },
+      parameters, Written<Bf16>{copy}, gradients, first, second);
 }
 
 template <class Device>
 void average(Timeline<Device>& timeline, float* average, const float* values, std::size_t count, float decay) {
   const StepWord kept = timeline.step_word(decay);
-  timeline.each(count,
-                [=] GANYMEDE_DEVICE(std::size_t i) { average[i] += (1 - kept.number()) * (values[i] - average[i]); });
+  each_element(
+      timeline, count,
+      [=] GANYMEDE_DEVICE(std::size_t, float& mean, float value) { mean += (1 - kept.number()) * (value - mean); },
+      average, values);
 }
 
 template <class E, class Device>
@@ -190,35 +195,30 @@ void load_images(Timeline<Device>& timeline, Tensor x, std::span<const std::uint
   const std::size_t stride = images.stride, positions = size_of(x.features / channels);
   const Divisor width(size_of(x.features)), depth(size_of(channels));
   const float factor = (1.0F - low) / 255.0F;
-  E* out = elements_of<E>(x);
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
-    const std::uint8_t* from = base + slot.word() * stride;
-    const std::size_t pixel = image * width + channel * positions + position;
-    out[i] = static_cast<float>(from[pixel]) * factor + low;
-  });
+  each_element(
+      timeline, x.size(),
+      [=] GANYMEDE_DEVICE(std::size_t i, E & v) {
+        const std::size_t image = i / width, position = i % width / depth, channel = i % depth;
+        const std::uint8_t* from = base + slot.word() * stride;
+        const std::size_t pixel = image * width + channel * positions + position;
+        v = static_cast<float>(from[pixel]) * factor + low;
+      },
+      Written<E>{elements_of<E>(x)});
 }
 
-/// What a thread loads and stores at once.
-struct alignas(16) SixteenBytes {
-  std::uint32_t of[4];
-};
-
-/// Copies `count` values one by one.
 template <class Value, class Device>
 void copy_values(Timeline<Device>& timeline, void* to, const void* from, std::size_t count) {
-  auto* values = static_cast<Value*>(to);
-  const auto* from_values = static_cast<const Value*>(from);
-  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { values[i] = from_values[i]; });
+  each_element(
+      timeline, count, [=] GANYMEDE_DEVICE(std::size_t, Value & copy, Value value) { copy = value; },
+      Written<Value>{static_cast<Value*>(to)}, static_cast<const Value*>(from));
 }
 
 /// Copies an even number of bytes.
 template <class Device>
 void copy(Timeline<Device>& timeline, void* to, const void* from, std::size_t bytes) {
   const auto units = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
-  if (units % sizeof(SixteenBytes) == 0)
-    return copy_values<SixteenBytes>(timeline, to, from, bytes / sizeof(SixteenBytes));
-  if (units % sizeof(float) == 0) return copy_values<float>(timeline, to, from, bytes / sizeof(float));
+  if (units % sizeof(std::uint32_t) == 0)
+    return copy_values<std::uint32_t>(timeline, to, from, bytes / sizeof(std::uint32_t));
   copy_values<std::uint16_t>(timeline, to, from, bytes / sizeof(std::uint16_t));
 }
 
@@ -252,18 +252,24 @@ void pack(Timeline<Device>& timeline, Compression compression, std::uint8_t* to,
   }
   auto* halves = reinterpret_cast<std::uint16_t*>(to);
   const bool ieee = compression == Compression::fp16;
-  timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { halves[i] = ieee ? to_fp16(from[i]) : to_bf16(from[i]); });
+  each_element(
+      timeline, count,
+      [=] GANYMEDE_DEVICE(std::size_t, std::uint16_t & code, E v) { code = ieee ? to_fp16(v) : to_bf16(v); },
+      Written<std::uint16_t>{halves}, from);
 }
 
 template <class E, class Device>
 void unpack(Timeline<Device>& timeline, Compression compression, E* to, const std::uint8_t* from, std::size_t count) {
   if (compression == Compression::none) return copy(timeline, to, from, count * sizeof(E));
   if (compression == Compression::int8)
-    return timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = unpack_byte(from, i); });
+    return each_element(
+        timeline, count, [=] GANYMEDE_DEVICE(std::size_t i, E & v) { v = unpack_byte(from, i); }, Written<E>{to});
   const auto* halves = reinterpret_cast<const std::uint16_t*>(from);
   const bool ieee = compression == Compression::fp16;
-  timeline.each(count,
-                [=] GANYMEDE_DEVICE(std::size_t i) { to[i] = ieee ? from_fp16(halves[i]) : from_bf16(halves[i]); });
+  each_element(
+      timeline, count,
+      [=] GANYMEDE_DEVICE(std::size_t, E & v, std::uint16_t code) { v = ieee ? from_fp16(code) : from_bf16(code); },
+      Written<E>{to}, halves);
 }
 
 }  // namespace ganymede::kernel::cuda

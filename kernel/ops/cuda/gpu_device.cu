@@ -6,6 +6,7 @@
 #include "kernel/ops/cuda/direct_convolution.hpp"
 #include "kernel/ops/cuda/gpu_device.hpp"
 #include "kernel/ops/cuda/products.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
@@ -234,9 +235,11 @@ void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
   if (!plan.run(cudnn_.get(), call.x, call.y, rounded, 0, free)) return convolve_slowly(plan, call);
   auto* gradient = static_cast<float*>(call.weight);
   const bool accumulate = call.accumulate;
-  each(call.shape.weights(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    gradient[i] = (accumulate ? gradient[i] : 0.0F) + static_cast<float>(rounded[i]);
-  });
+  const Bf16* added = rounded;
+  each_element(
+      *this, call.shape.weights(),
+      [=] GANYMEDE_DEVICE(std::size_t, float& g, Bf16 v) { g = (accumulate ? g : 0.0F) + static_cast<float>(v); },
+      gradient, added);
 }
 
 StagedImages GpuDevice::stage(const void* from, std::size_t bytes) {

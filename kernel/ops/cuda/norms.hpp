@@ -2,6 +2,7 @@
 // Batch norm and pixel norm on a GPU. Arguments as in TensorOps.
 
 #include "kernel/ops/cuda/column_moments.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -30,13 +31,15 @@ void batch_norm_leaky_forward(Timeline<Device>& timeline, Tensor y, Tensor x, co
 template <class E, class Device>
 void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, const BatchNormParameters& p) {
   const E* in = elements_of<E>(x);
-  E* out = elements_of<E>(y);
   const Divisor width(size_of(x.features));
-  timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    const std::size_t c = i % width;
-    const float factor = p.scale[c] / sqrtf(p.running_variance[c] + p.epsilon);
-    out[i] = leaky(in[i] * factor + (p.shift[c] - p.running_mean[c] * factor), p.slope);
-  });
+  each_element(
+      timeline, x.size(),
+      [=] GANYMEDE_DEVICE(std::size_t i, E & v, E from) {
+        const std::size_t c = i % width;
+        const float factor = p.scale[c] / sqrtf(p.running_variance[c] + p.epsilon);
+        v = leaky(from * factor + (p.shift[c] - p.running_mean[c] * factor), p.slope);
+      },
+      Written<E>{elements_of<E>(y)}, in);
 }
 
 template <class E, class Device>

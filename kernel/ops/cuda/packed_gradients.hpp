@@ -19,13 +19,17 @@ template <class Device>
 void send_packed(Timeline<Device>& timeline, float* gradients, std::size_t count, const PackedGradients& packed) {
   const Compression compression = packed.compression;
   float* residual = packed.residual;
+  const float *left = residual, *sent = gradients;
   const std::uint8_t* mine = packed.mine;
-  if (residual != nullptr) timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) { gradients[i] += residual[i]; });
+  if (residual != nullptr)
+    each_element(
+        timeline, count, [=] GANYMEDE_DEVICE(std::size_t, float& g, float r) { g += r; }, gradients, left);
   pack(timeline, compression, packed.mine, gradients, count);
   if (residual != nullptr)
-    timeline.each(count, [=] GANYMEDE_DEVICE(std::size_t i) {
-      residual[i] = gradients[i] - packed_number(compression, mine, i);
-    });
+    each_element(
+        timeline, count,
+        [=] GANYMEDE_DEVICE(std::size_t i, float& r, float g) { r = g - packed_number(compression, mine, i); },
+        Written<float>{residual}, sent);
   timeline.gather(packed.mine, packed.all, packed.bytes);
 }
 

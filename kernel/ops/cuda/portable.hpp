@@ -4,6 +4,7 @@
 // threads.
 
 #include "kernel/device_code.hpp"
+#include "kernel/ops/op_parameters.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -95,5 +96,30 @@ GANYMEDE_DEVICE inline void normals_of(std::uint32_t a, std::uint32_t b, float (
 GANYMEDE_DEVICE inline float leaky(float x, float slope) { return x > 0 ? x : slope * x; }
 /// Derivative of leaky at x, from its output y = leaky(x, slope), which has the sign of x.
 GANYMEDE_DEVICE inline float leaky_slope(float y, float slope) { return y > 0 ? 1.0F : slope; }
+
+/// The activation's value at x.
+GANYMEDE_DEVICE inline float activated(float x, const Activation& activation) {
+  switch (activation.kind) {
+    case Activation::Kind::leaky_relu:
+      return leaky(x, activation.slope);
+    case Activation::Kind::tanh:
+      return tanhf(x);
+    case Activation::Kind::sigmoid:
+      break;
+  }
+  return 1 / (1 + expf(-x));
+}
+/// Its derivative where its value is y.
+GANYMEDE_DEVICE inline float activation_slope(float y, const Activation& activation) {
+  switch (activation.kind) {
+    case Activation::Kind::leaky_relu:
+      return leaky_slope(y, activation.slope);
+    case Activation::Kind::tanh:
+      return 1 - y * y;
+    case Activation::Kind::sigmoid:
+      break;
+  }
+  return y * (1 - y);
+}
 
 }  // namespace ganymede::kernel::cuda

@@ -52,21 +52,35 @@ void leaky_dropout_forward(Timeline<Device>& timeline, const DrawOptions& draw, 
   const float inverse = 1.0F / p.keep, slope = p.slope;
   if (draw.on_host) {
     draw_mask_on_host(timeline, draw, mask, p.keep, random);
-    return timeline.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      out[i] = leaky(out[i], slope) * (static_cast<float>(kept[i]) * inverse);
-    });
+    const std::uint8_t* drawn = kept;
+    return each_element(
+        timeline, x.size(),
+        [=] GANYMEDE_DEVICE(std::size_t, E & v, std::uint8_t keeps) {
+          v = leaky(v, slope) * (static_cast<float>(keeps) * inverse);
+        },
+        out, drawn);
   }
   const KeptUnits units(timeline.draw_key(random), p.keep);
   const std::uint64_t first = size_of(draw.shard.rank) * x.size(), end = first + x.size();
+  const bool aligned = first % 8 == 0 && is_aligned<8>(out) && is_aligned<8>(kept);
   timeline.each(end / 8 - first / 8 + 1, [=] GANYMEDE_DEVICE(std::size_t block) {
     const std::uint64_t eighth = first / 8 + block;
     const RandomWords words = units.key.words(eighth);
-    for (std::uint64_t unit = 8 * eighth; unit < 8 * eighth + 8; ++unit) {
-      if (unit < first || unit >= end) continue;
-      const std::size_t i = unit - first;
-      kept[i] = units.of(words, unit);
-      out[i] = leaky(out[i], slope) * (static_cast<float>(kept[i]) * inverse);
+    const auto drop = [&](std::uint64_t unit, std::uint8_t& keeps, E& v) {
+      keeps = units.of(words, unit);
+      v = leaky(v, slope) * (static_cast<float>(keeps) * inverse);
+    };
+    if (aligned && 8 * eighth + 8 <= end) {
+      const std::size_t from = 8 * eighth - first;
+      Held<8, E*> values(out, from);
+      Held<8, Written<std::uint8_t>> keeps({kept}, from);
+      for (std::size_t k = 0; k < 8; ++k) drop(8 * eighth + k, keeps.of[k], values.of[k]);
+      values.store(out, from);
+      keeps.store({kept}, from);
+      return;
     }
+    for (std::uint64_t unit = 8 * eighth; unit < 8 * eighth + 8; ++unit)
+      if (unit >= first && unit < end) drop(unit, kept[unit - first], out[unit - first]);
   });
 }
 
@@ -104,16 +118,22 @@ void interpolate(Timeline<Device>& timeline, const DrawOptions& draw, Tensor bet
     for (int i = 0; i < real.batch * draw.shard.ranks; ++i) shares.push_back(static_cast<float>(random.uniform()));
     float* share = timeline.scratch(shares.size());
     timeline.device().to_device(share, shares.data(), shares.size() * sizeof(float));
-    return timeline.each(real.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      const float u = share[first + i / width];
-      to[i] = u * a[i] + (1 - u) * b[i];
-    });
+    return each_element(
+        timeline, real.size(),
+        [=] GANYMEDE_DEVICE(std::size_t i, E & v, E x, E z) {
+          const float u = share[first + i / width];
+          v = u * x + (1 - u) * z;
+        },
+        Written<E>{to}, a, b);
   }
   const PhiloxKey key = timeline.draw_key(random);
-  timeline.each(real.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-    const float u = uniform_of(key.words(first + i / width).of[0]);
-    to[i] = u * a[i] + (1 - u) * b[i];
-  });
+  each_element(
+      timeline, real.size(),
+      [=] GANYMEDE_DEVICE(std::size_t i, E & v, E x, E z) {
+        const float u = uniform_of(key.words(first + i / width).of[0]);
+        v = u * x + (1 - u) * z;
+      },
+      Written<E>{to}, a, b);
 }
 
 template <class E, class Device>

@@ -3,6 +3,7 @@
 // so that all compute the same bits. Arguments as in TensorOps.
 
 #include "kernel/ops/cuda/column_moments.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -14,7 +15,6 @@ class SynchronizedNorm {
   void forward(Tensor y, Tensor x, const BatchNormParameters& p) const {
     const E* in = elements_of<E>(x);
     const float mine_many = static_cast<float>(x.batch);
-    E* out = elements_of<E>(y);
     float *mine = mine_of(x), *all = all_of(x);
     const std::size_t width = size_of(x.features);
     t_.template columns<2>(
@@ -41,11 +41,15 @@ class SynchronizedNorm {
       p.running_mean[c] += p.momentum * (mean - p.running_mean[c]);
       p.running_variance[c] += p.momentum * (variance * images / (images - 1) - p.running_variance[c]);
     });
-    t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      const std::size_t c = i % width;
-      const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-      out[i] = leaky(in[i] * factor + offset, p.slope);
-    });
+    const Divisor features(width);
+    each_element(
+        t_, x.size(),
+        [=] GANYMEDE_DEVICE(std::size_t i, E & v, E from) {
+          const std::size_t c = i % features;
+          const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+          v = leaky(from * factor + offset, p.slope);
+        },
+        Written<E>{elements_of<E>(y)}, in);
   }
 
   void backward(Tensor dy, Tensor x, const BatchNormParameters& p, float* d_scale, float* d_shift,
@@ -83,13 +87,17 @@ class SynchronizedNorm {
       mine[2 * c] = sum / images;
       mine[2 * c + 1] = along / images;
     });
-    t_.each(x.size(), [=] GANYMEDE_DEVICE(std::size_t i) {
-      const std::size_t c = i % width;
-      const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-      const float n = (in[i] - p.mean[c]) * p.inverse_deviation[c];
-      const float dz = g[i] * leaky_slope(in[i] * factor + offset, p.slope);
-      g[i] = factor * (dz - mine[2 * c] - n * mine[2 * c + 1]);
-    });
+    const Divisor features(width);
+    each_element(
+        t_, x.size(),
+        [=] GANYMEDE_DEVICE(std::size_t i, E & d, E v) {
+          const std::size_t c = i % features;
+          const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+          const float n = (v - p.mean[c]) * p.inverse_deviation[c];
+          const float dz = d * leaky_slope(v * factor + offset, p.slope);
+          d = factor * (dz - mine[2 * c] - n * mine[2 * c + 1]);
+        },
+        g, in);
   }
 
  private:
