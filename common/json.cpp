@@ -142,6 +142,13 @@ bool JsonNode::as_bool() const {
 
 std::int64_t JsonNode::as_integer(std::int64_t low, std::int64_t high) const {
   const std::string range = fmt::format("an integer from {} to {}", low, high);
+  // 5e7 is a whole number too, although its text has an exponent.
+  if (value_->is_number_float() && std::abs(value_->get<double>()) < 0x1p53 &&
+      value_->get<double>() == std::trunc(value_->get<double>())) {
+    const auto whole = static_cast<std::int64_t>(value_->get<double>());
+    if (whole < low || whole > high) expected(range);
+    return whole;
+  }
   if (!value_->is_number_integer()) expected(range);
   if (value_->is_number_unsigned() && value_->get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
     expected(range);

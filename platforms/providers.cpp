@@ -41,6 +41,7 @@ constexpr Provider kProviders[] = {
     {.name = "ibm", .vendor = "IBM Cloud", .store = "ibm", .kubernetes = {.region_label = true}},
     {.name = "genesis", .vendor = "Genesis Cloud"},
     {.name = "private", .owned = true},
+    {.name = "local", .owned = true},
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "traces/layer_images.hpp"
 #include "traces/layer_walk.hpp"
 
 namespace ganymede::traces {
@@ -86,8 +87,8 @@ LayerCost LayerNetwork::total() const {
 
 bool is_counted(const TraceSoftware& software) { return software.backend == kRooflineBackend; }
 
-LayerList read_layer_list(const JsonNode& root) {
-  JsonObject in(root);
+LayerList read_layer_list(const JsonNode& root, std::optional<int> image) {
+  JsonObject in(at_image(root, image));
   check_schema(in, "ganymede.layers/1");
   LayerList list;
   list.name = in.required("name").as_string();

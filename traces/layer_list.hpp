@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,8 +73,9 @@ struct LayerList {
 
 /// Reads and checks a list. Throws ConfigError with file and pointer for unknown kinds, sizes that do not fit (a kernel
 /// larger than its input, channels that the groups do not divide), a step that names an unknown network or never
-/// updates one of the networks.
-LayerList read_layer_list(const JsonNode& root);
+/// updates one of the networks. `image` is the side of the images for a list that is written for several
+/// (layer_images.hpp); without it they have its native size.
+LayerList read_layer_list(const JsonNode& root, std::optional<int> image = std::nullopt);
 
 /// The device whose roofline gives the times: rate of matrix products, memory bandwidth, time to launch a kernel.
 struct RooflineDevice {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "traces/layer_shape.hpp"
 
@@ -19,7 +20,8 @@ class Walk {
   explicit Walk(LayerShape input) : shape_(input) {}
 
   void layers(const JsonNode& list) {
-    for (const JsonNode& node : list.as_array()) layer(node);
+    for (const JsonNode& node : list.as_array())
+      if (!node.value().is_null()) layer(node);  // null: at_image() has left it out
   }
   const LayerShape& shape() const { return shape_; }
   std::vector<Layer> take() {

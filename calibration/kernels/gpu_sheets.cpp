@@ -39,6 +39,8 @@ constexpr std::array kRows = {
     Row{"V100-PCIE", 70, 80, 64, 1380, 6, 897, 112, 0, 250},
     Row{"TITANV", 70, 80, 64, 1455, 4.5, 652.8, 119, 0, 250},
     Row{"T4", 75, 40, 64, 1590, 4, 320, 65, 0, 70},
+    Row{"RTX2060", 75, 30, 64, 1680, 3, 336, 25.8, 0, 160},
+    Row{"RTX2070", 75, 36, 64, 1620, 4, 448, 29.9, 0, 175},
     Row{"RTX2080Ti", 75, 68, 64, 1545, 5.5, 616, 53.8, 0, 250},
     Row{"RTX6000", 75, 72, 64, 1770, 6, 672, 130.5, 0, 260},  // Quadro; the later one is RTX6000Ada
     Row{"TITANRTX", 75, 72, 64, 1770, 6, 672, 130.5, 0, 280},
@@ -51,12 +53,18 @@ constexpr std::array kRows = {
     Row{"A40", 86, 84, 128, 1740, 6, 696, 149.7, 74.8, 300},
     Row{"RTXA5000", 86, 64, 128, 1695, 6, 768, 111.1, 55.6, 230},
     Row{"RTXA6000", 86, 84, 128, 1800, 6, 768, 154.8, 77.4, 300},
+    Row{"RTX3060", 86, 28, 128, 1777, 3, 360, 25.5, 12.7, 170},
+    Row{"RTX3060Ti", 86, 38, 128, 1665, 4, 448, 32.4, 16.2, 200},
+    Row{"RTX3070", 86, 46, 128, 1725, 4, 448, 40.6, 20.3, 220},
     Row{"RTX3080", 86, 68, 128, 1710, 5, 760, 59.5, 29.8, 320},
     Row{"RTX3080Ti", 86, 80, 128, 1665, 6, 912, 68.2, 34.1, 350},
     Row{"RTX3090", 86, 82, 128, 1695, 6, 936, 71, 35.6, 350},
     Row{"L4", 89, 58, 128, 2040, 48, 300, 121, 60, 72},
     Row{"L40", 89, 142, 128, 2490, 96, 864, 181, 90.5, 300},
     Row{"L40S", 89, 142, 128, 2520, 96, 864, 362, 183, 350},
+    Row{"RTX4060", 89, 24, 128, 2460, 24, 272, 30.2, 15.1, 115},
+    Row{"RTX4070", 89, 46, 128, 2475, 36, 504.2, 58.3, 29.1, 200},
+    Row{"RTX4080", 89, 76, 128, 2505, 64, 716.8, 97.5, 48.7, 320},
     Row{"RTX4090", 89, 128, 128, 2520, 72, 1008, 165.2, 82.6, 450},
     Row{"RTX6000Ada", 89, 142, 128, 2505, 96, 960, 364, 182, 300},
     Row{"H100", 90, 132, 128, 1980, 50, 3350, 990, 495, 700},
@@ -138,6 +146,10 @@ std::span<const GpuSheet> gpu_sheets() { return sheets(); }
 
 const GpuSheet* find_gpu_sheet(std::string_view name) {
   const std::string key = sheet_key(name);
+  // People leave out the series: a "3090" is an RTX 3090, a "1080 Ti" a GTX 1080 Ti.
+  if (!key.empty() && std::isdigit(static_cast<unsigned char>(key.front())))
+    for (const char* series : {"RTX", "GTX"})
+      if (const GpuSheet* found = find_gpu_sheet(series + key)) return found;
   if (key.find("MIG") != std::string::npos) return nullptr;  // an instance has a part of the GPU's multiprocessors
   const GpuSheet* found = nullptr;
   std::size_t longest = 0;

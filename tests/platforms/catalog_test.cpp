@@ -71,7 +71,12 @@ TEST(Catalog, EveryPriceHasAKnownRegionADateAndAnAmount) {
       EXPECT_EQ(instance.prices.empty(), instance.origin.notes == "no price was found") << instance.name;
       for (const Price& price : instance.prices) {
         EXPECT_NE(platform.region(price.region), nullptr) << instance.name << " " << price.region;
-        EXPECT_GT(price.per_hour.value, 0) << instance.name;
+        // Nobody rents out what stands under a desk: its time costs electricity alone.
+        if (provider == "local") {
+          EXPECT_EQ(price.per_hour.value, 0) << instance.name;
+        } else {
+          EXPECT_GT(price.per_hour.value, 0) << instance.name;
+        }
         EXPECT_FALSE(price.as_of.empty()) << instance.name;
       }
     }
@@ -144,6 +149,19 @@ TEST(Catalog, WiresTheV100Instances) {
   const Instance& host = catalog("private").instance("v100-host");
   EXPECT_EQ(host.available, 4);
   EXPECT_EQ(host.nic->bandwidth, 10_Gbit_per_s);
+}
+
+// The kernel model and the catalog must mean the same card.
+TEST(Catalog, HasConsumerCardsThatCostElectricityAlone) {
+  const Platform& local = catalog("local");
+  EXPECT_GT(local.region("home")->per_kwh->value, 0);
+  for (const Gpu& gpu : local.gpus) {
+    EXPECT_TRUE(gpu.peak) << gpu.name << ": electricity needs its power";
+    for (const std::string& name : {gpu.name, "2x" + gpu.name, "4x" + gpu.name})
+      EXPECT_EQ(local.instance(name).gpu, gpu.name);
+  }
+  EXPECT_EQ(local.instance("2xRTX3090").gpus, 2);
+  EXPECT_FALSE(local.instance("2xRTX3090").gpu_links) << "messages go through the host's memory";
 }
 
 TEST(Catalog, TcpHopsTakeWhatWasMeasured) {

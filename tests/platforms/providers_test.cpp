@@ -24,7 +24,8 @@ TEST(Providers, SayHowTheyAreCalledAndWhatTheyWarnOf) {
   EXPECT_EQ(provider_of("aws").spot_notice, Seconds{120});
   EXPECT_EQ(provider_of("gcp").spot_notice, Seconds{30});
   EXPECT_EQ(owned_provider().name, "private");
-  for (const Provider& provider : providers()) EXPECT_EQ(provider.owned, provider.name == "private") << provider.name;
+  for (const Provider& provider : providers())
+    EXPECT_EQ(provider.owned, provider.name == "private" || provider.name == "local") << provider.name;
 }
 
 TEST(Providers, OfAUsersFileMayBeUnknown) {
