@@ -10,6 +10,7 @@
 #include "calibration/kernel_steps.hpp"
 #include "calibration/kernel_workload.hpp"
 #include "common/errors.hpp"
+#include "common/written.hpp"
 
 namespace ganymede::calibration {
 namespace {
@@ -63,7 +64,7 @@ StatedStep read_stated_step(const JsonNode& node) {
   stated.batch = static_cast<int>(in.required("batch").as_integer(1, kMaxStatedBatch));
   const JsonNode time = in.one_of("step", "images_per_second");
   if (node.value().contains("step")) {
-    stated.step = time.as_positive<Seconds>();
+    stated.step = with_unit(time, {"s", "ms"}).as_positive<Seconds>();
   } else {
     stated.step = Seconds{stated.batch / time.as_number(1e-6, 1e12)};
   }

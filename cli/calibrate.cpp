@@ -13,6 +13,7 @@
 #include "cli/calibrate_tables.hpp"
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
+#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -232,6 +233,7 @@ void time_links(const CalibrateOptions& options, const std::string& trace, const
 }
 
 void run_calibrate(const CalibrateOptions& options, Shared& shared) {
+  check_trainable(options.train.model);
   // With several processes no trace is recorded, because its times would include waiting for the others.
   if (kernel::launched_processes() > 1) {
     const std::string beside = std::exchange(shared.output, "");

@@ -12,6 +12,7 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
+#include "common/written.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -94,6 +95,17 @@ CLI::Validator positive_integer() {
                : fmt::format("found {}, expected a positive integer", text);
   };
   return {check, "POSITIVE"};
+}
+
+CLI::Validator positive_count() {
+  const auto rewrite = [](std::string& text) -> std::string {
+    const auto count = parse_count(text);
+    if (!count || *count < 1)
+      return fmt::format("found {}, expected a positive integer, such as 50000000 or 50M", text);
+    text = std::to_string(*count);
+    return "";
+  };
+  return {rewrite, "COUNT"};
 }
 
 void add_set(CLI::App& command, std::vector<std::string>& assignments) {

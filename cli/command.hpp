@@ -55,6 +55,8 @@ void add_jobs(CLI::App& command, Shared& shared);
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
 /// A validator for an option's check(). It accepts integers from 1 on.
 CLI::Validator positive_integer();
+/// A validator for an option's transform(): it accepts integers from 1 on, also as 50M, 50k or 5e7.
+CLI::Validator positive_count();
 /// Declares --set /json/pointer=value, which may be given any number of times.
 void add_set(CLI::App& command, std::vector<std::string>& assignments);
 /// Returns the replacements that --set asks for. Throws ConfigError for text that is not /json/pointer=value.

@@ -14,9 +14,11 @@
 #include "common/embedded.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "report/table.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -92,12 +94,23 @@ void import_layers(const LayerOptions& options, Shared& shared) {
 
 }  // namespace
 
-traces::LayerList load_layer_list(const std::string& name) {
-  std::vector<std::string> known;
-  for (const EmbeddedText& list : embedded_layers()) {
-    if (list.name == name) return traces::read_layer_list(JsonNode::parse(list.text, name + ".json"));
-    known.emplace_back(list.name);
-  }
+void check_trainable(const std::string& model) {
+  const bool prefixed = model.starts_with(traces::kLayers);
+  const std::string name = prefixed ? model.substr(traces::kLayers.size()) : model;
+  const auto trained = kernel::model_names();
+  const auto lists = names_of(embedded_layers());
+  const bool listed = std::find(lists.begin(), lists.end(), traces::list_name(name)) != lists.end();
+  if (!prefixed && (!listed || std::find(trained.begin(), trained.end(), name) != trained.end())) return;
+  throw ConfigError(
+      fmt::format("--model {}: is a list of layers, which can be planned (`ganymede plan --model {} --images 10M`) but "
+                  "not trained; expected {}",
+                  model, name, list_of(trained)));
+}
+
+traces::LayerList load_layer_list(const std::string& given) {
+  const std::string name = given.starts_with(traces::kLayers) ? given.substr(traces::kLayers.size()) : given;
+  const auto known = names_of(embedded_layers());
+  if (std::find(known.begin(), known.end(), traces::list_name(name)) != known.end()) return traces::built_in_list(name);
   const bool path = name.find('/') != std::string::npos || name.ends_with(".json");
   if (path) return traces::read_layer_list(JsonNode::load(name));
   const auto close = nearest(name, known);
@@ -140,7 +153,7 @@ void declare_import_layers(CLI::App& command, Shared& shared) {
       ->check(suggest("@providers @files"))
       ->capture_default_str();
   command.add_option("--gpu", options->gpu, "GPU whose data sheet gives the times")
-      ->check(suggest("@gpus"))
+      ->check(suggest("@rented-gpus"))
       ->capture_default_str();
   add_output(command, shared);
   command.callback([options, &shared] { import_layers(*options, shared); });
@@ -153,13 +166,13 @@ Command import_layers_command() {
           .summary = "a list of layers, as a workload that can be planned without running it",
           .examples =
               "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n"
+              "  ganymede import layers 'stylegan2?image=256' --precision fp16 --batch 8 -o stylegan2-256.json\n"
               "  ganymede plan --trace stylegan2.json --images 25000000 --deadline 200h --budget 5000USD\n"
               "  ganymede import layers model.json --batch 32 --gpu A100-40GB -o model-trace.json\n",
           .about =
               "Counts FLOPs, bytes, kernels and gradient buckets of each phase. Times are predicted from the\n"
-              "kernels' shapes and a data sheet, and every result says so. Lists that come with the program: biggan, "
-              "cyclegan,\n"
-              "pix2pix, resnet50, stylegan2, vae.",
+              "kernels' shapes and a data sheet, and every result says so. Lists that come with the program: biggan,\n"
+              "cyclegan, dcgan, pix2pix, resnet50, stylegan2, vae; stylegan2?image=256 is one for other images.",
           .declare = declare_import_layers};
 }
 

@@ -105,7 +105,7 @@ void declare_import_profiler(CLI::App& command, Shared& shared) {
       ->required();
   command.add_option("--batch", flags->batch, "images on a GPU in a step")->required()->check(CLI::Range(1, 1 << 24));
   command.add_option("--gpu", flags->gpu, "the recorded GPU, as the catalog names it")
-      ->check(suggest("@gpus"))
+      ->check(suggest("@rented-gpus"))
       ->required();
   command.add_option("--catalog", flags->catalog, "catalog that has the GPU")
       ->check(suggest("@providers @files"))

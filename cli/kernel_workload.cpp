@@ -11,6 +11,7 @@
 #include "common/random.hpp"
 #include "kernel/launches.hpp"
 #include "traces/layer_list.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -51,7 +52,9 @@ traces::StepTrace listed_model(const KernelWorkloadOptions& options) {
   std::vector<std::string> known = kernel::model_names();
   if (std::find(known.begin(), known.end(), name) != known.end()) return trained_model(name, options.precision);
   for (const EmbeddedText& list : embedded_layers()) known.emplace_back(list.name);
-  if (!is_file(name) && std::find(known.begin(), known.end(), name) == known.end()) {
+  const std::string list =
+      traces::list_name(name.starts_with(traces::kLayers) ? name.substr(traces::kLayers.size()) : name);
+  if (!is_file(name) && std::find(known.begin(), known.end(), list) == known.end()) {
     const auto close = nearest(name, known);
     throw ConfigError(fmt::format("--model {}: not known, expected {} or a file (.json){}", name, list_of(known),
                                   close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
@@ -64,13 +67,13 @@ traces::StepTrace listed_model(const KernelWorkloadOptions& options) {
       return trace;
     }
   }
-  traces::LayerList list = load_layer_list(name);
-  if (!options.precision.empty()) list.precision = options.precision;
+  traces::LayerList layers = load_layer_list(name);
+  if (!options.precision.empty()) layers.precision = options.precision;
   traces::StepTrace trace;
-  trace.model = list.name;
-  trace.precision = list.precision;
-  trace.executor = list.executor;
-  trace.kernels = traces::kernels_of(list);
+  trace.model = layers.name;
+  trace.precision = layers.precision;
+  trace.executor = layers.executor;
+  trace.kernels = traces::kernels_of(layers);
   return trace;
 }
 

@@ -1,7 +1,14 @@
 #include "plan/learn.hpp"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
 #include "cli/command.hpp"
+#include "cli/terminal.hpp"
 #include "plan/chosen_scenario.hpp"
+#include "report/table.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -12,12 +19,43 @@ struct LearnCommand {
   plan::LearnOptions options;
 };
 
+/// How good the table is: what it costs on seeds on which it was not trained, beside the other policies.
+std::string judgement(const plan::LearnedTable& learned, const plan::LearnOptions& options) {
+  report::Table table({"policy", ">runs finished", ">mean time", ">mean USD", ">with waiting", ">against q-learning"});
+  const plan::JudgedPolicy& own = learned.judged.front();
+  for (const plan::JudgedPolicy& one : learned.judged)
+    table.add({one.policy, fmt::format("{} of {}", one.finished, options.held_out),
+               to_string(Seconds{one.hours * 3600}), fmt::format("{:.2f}", one.usd),
+               fmt::format("{:.2f}", one.cost_usd),
+               &one == &own ? "" : fmt::format("{:+.1f} %", 100 * (one.cost_usd / own.cost_usd - 1))});
+  const auto fixed = std::find_if(learned.judged.begin(), learned.judged.end(),
+                                  [](const plan::JudgedPolicy& one) { return one.policy == "fixed"; });
+  const plan::JudgedPolicy& rival = learned.judged[1];
+  std::string verdict;
+  if (own.finished < rival.finished)
+    verdict = fmt::format("The table does not finish every run, {} does: train for more --episodes.", rival.policy);
+  else if (rival.cost_usd < own.cost_usd)
+    verdict = fmt::format("The table costs {:.1f} % more than {}, the best of the others.",
+                          100 * (own.cost_usd / rival.cost_usd - 1), rival.policy);
+  else
+    verdict = fmt::format("The table costs {:.1f} % less than {}, the best of the others.",
+                          100 * (1 - own.cost_usd / rival.cost_usd), rival.policy);
+  if (fixed != learned.judged.end() && rival.policy != "fixed")
+    verdict += fmt::format(" It costs {:.1f} % {} than fixed.", 100 * std::abs(own.cost_usd / fixed->cost_usd - 1),
+                           own.cost_usd > fixed->cost_usd ? "more" : "less");
+  return fmt::format(
+      "On {} seeds from {} on, none of which it was trained on, an hour of waiting counted as {:g} USD:\n\n{}\n{}\n",
+      options.held_out, learned.held_out_first, options.usd_per_hour_waited, table.text(remark_width()), verdict);
+}
+
 void run_learn(const LearnCommand& command, const Shared& shared) {
   check_output(shared);
   keep_input(shared, command.scenario);
   const sim::Scenario scenario = plan::load_scenario_or_plan(command.scenario, parse_assignments(command.assignments));
   const auto bar = progress_bar(shared, static_cast<std::size_t>(command.options.episodes), "episodes");
-  emit(shared, plan::learn_q_table(scenario, command.options, bar));
+  const plan::LearnedTable learned = plan::learn_q_table(scenario, command.options, bar);
+  emit(shared, learned.json);
+  if (!shared.quiet) say(judgement(learned, command.options));
 }
 
 void declare_learn(CLI::App& command, Shared& shared) {
@@ -31,6 +69,11 @@ void declare_learn(CLI::App& command, Shared& shared) {
       .add_option("--usd-per-hour-waited", options->options.usd_per_hour_waited,
                   "what an hour of waiting for the result is worth")
       ->check(CLI::Range(0.0, 1e9))
+      ->capture_default_str();
+  command
+      .add_option("--held-out", options->options.held_out,
+                  "runs on other seeds, on which the table is judged beside the other policies")
+      ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   add_set(command, options->assignments);
   add_output(command, shared);
@@ -46,8 +89,8 @@ Command learn_command() {
               "  ganymede learn scenario.json --episodes 500 -o table.json\n"
               "  ganymede simulate scenario.json --set /policy/name=q-learning --set /policy/table=table.json\n",
           .about =
-              "Trains the table of the policy q-learning by simulating the scenario many times. The table should\n"
-              "be judged on other seeds.",
+              "Trains the table of the policy q-learning by simulating the scenario many times, then says on\n"
+              "other seeds how good it is: what it costs beside the other policies.",
           .declare = declare_learn};
 }
 

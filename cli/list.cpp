@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -50,6 +52,10 @@ Rows modes() {
       {"gossip", "after each step a worker averages weights with one neighbour"}};
 }
 
+std::string counted(std::size_t number, const char* what) {
+  return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
+}
+
 /// "35 instances in 5 regions, prices of 2025-04-04 to 2026-07-20".
 std::string summary_of(const platforms::Platform& platform) {
   std::set<std::string> regions;
@@ -60,11 +66,8 @@ std::string summary_of(const platforms::Platform& platform) {
       if (price.as_of != "undated") dates.insert(price.as_of);
     }
   }
-  const auto count = [](std::size_t number, const char* what) {
-    return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
-  };
-  std::string known = fmt::format("{} in {}", count(platform.instances.size(), "instance type"),  //
-                                  count(regions.size(), "region"));
+  std::string known = fmt::format("{} in {}", counted(platform.instances.size(), "instance type"),  //
+                                  counted(regions.size(), "region"));
   if (dates.empty()) return known;
   if (dates.size() == 1) return fmt::format("{}, prices of {}", known, *dates.begin());
   return fmt::format("{}, prices of {} to {}", known, *dates.begin(), *dates.rbegin());
@@ -97,15 +100,83 @@ Rows markets() {
   return rows;
 }
 
+/// Calls `visit` with each catalog and each of its instances that can be had.
+void for_each_instance(const std::function<void(const platforms::Platform&, const platforms::Instance&)>& visit) {
+  for (const std::string& provider : platforms::provider_names())
+    for (const platforms::Instance& instance : platforms::catalog(provider).instances)
+      if (instance.retired.empty()) visit(platforms::catalog(provider), instance);
+}
+
+std::string with_commas(const std::set<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+/// GPUs whose kernel times are known, with the providers that have them, then what else the catalogs have.
 Rows gpus() {
+  std::map<std::string, std::set<std::string>> providers_of;  // by the sheet's name, else by the catalog's
+  std::map<std::string, std::string> others;
+  for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    const platforms::Gpu& gpu = platform.gpu_of(instance);
+    const calibration::GpuSheet* sheet = calibration::find_gpu_sheet(gpu.name);
+    const std::string& name = sheet == nullptr ? gpu.name : sheet->name;
+    providers_of[name].insert(platform.name);
+    if (sheet == nullptr)
+      others[name] = fmt::format("{} fp32, {}", to_string(gpu.fp32), to_string(gpu.memory_bandwidth));
+  });
   Rows rows;
+  const auto add = [&](const std::string& name, std::string summary) {
+    if (const auto found = providers_of.find(name); found != providers_of.end())
+      summary += "; " + with_commas(found->second);
+    rows.push_back({name, std::move(summary)});
+  };
   for (const calibration::GpuSheet& gpu : calibration::gpu_sheets()) {
     std::string summary =
         fmt::format("{} multiprocessors, {} fp32, {}", gpu.multiprocessors, to_string(FlopsPerSecond{gpu.fp32_flops()}),
                     to_string(BytesPerSecond{gpu.memory_bandwidth}));
     if (gpu.tensor_fp16_flops > 0)
       summary += fmt::format(", {} on tensor cores", to_string(FlopsPerSecond{gpu.tensor_fp16_flops}));
-    rows.push_back({gpu.name, std::move(summary)});
+    add(gpu.name, std::move(summary));
+  }
+  for (const auto& [name, summary] : others) add(name, summary + "; times of its kernels are not known");
+  return rows;
+}
+
+/// "aws: 8 x A100-40GB, 96 vCPUs; on demand from 32.77 USD/h in 4 regions".
+Rows instances() {
+  Rows rows;
+  for_each_instance([&](const platforms::Platform& platform, const platforms::Instance& instance) {
+    std::string summary = fmt::format("{}: {} x {}", platform.name, instance.gpus, instance.gpu);
+    if (instance.vcpus > 0) summary += fmt::format(", {} vCPUs", instance.vcpus);
+    const platforms::Price* least = nullptr;
+    std::set<std::string> regions;
+    for (const platforms::Price& price : instance.prices) {
+      regions.insert(price.region);
+      if (price.market == platforms::Market::on_demand && (least == nullptr || price.per_hour < least->per_hour))
+        least = &price;
+    }
+    if (regions.empty()) summary += "; no price is known";
+    if (!regions.empty()) summary += "; " + counted(regions.size(), "region");
+    if (least != nullptr) summary += ", on demand from " + to_string(least->per_hour);
+    rows.push_back({instance.name, std::move(summary)});
+  });
+  return rows;
+}
+
+/// "aws: 21 instance types, 400 g/kWh".
+Rows regions() {
+  Rows rows;
+  for (const std::string& provider : platforms::provider_names()) {
+    const platforms::Platform& platform = platforms::catalog(provider);
+    std::map<std::string, std::size_t> types;
+    for (const platforms::Instance& instance : platform.instances) {
+      std::set<std::string> priced;
+      for (const platforms::Price& price : instance.prices) priced.insert(price.region);
+      for (const std::string& region : priced) ++types[region];
+    }
+    for (const auto& [name, count] : types) {
+      std::string summary = fmt::format("{}: {}", provider, counted(count, "instance type"));
+      if (const platforms::Region* region = platform.region(name); region != nullptr && region->carbon)
+        summary += ", " + to_string(*region->carbon);
+      rows.push_back({name, std::move(summary)});
+    }
   }
   return rows;
 }
@@ -116,8 +187,8 @@ struct Topic {
 };
 
 constexpr Topic kTopics[] = {
-    {"schemes", schemes}, {"modes", modes}, {"policies", policy_rows}, {"models", models}, {"providers", providers},
-    {"markets", markets}, {"gpus", gpus},
+    {"schemes", schemes}, {"modes", modes}, {"policies", policy_rows}, {"models", models},   {"providers", providers},
+    {"markets", markets}, {"gpus", gpus},   {"instances", instances},  {"regions", regions},
 };
 
 const Topic& find_topic(const std::string& name) {
@@ -192,8 +263,11 @@ Command list_command() {
           .summary = "the identifiers that work",
           .examples =
               "  ganymede list schemes\n"
+              "  ganymede list instances\n"
               "  ganymede list providers --format json\n",
-          .about = "Topics: schemes, modes, policies, models, providers, markets, gpus (those of `ganymede kernels`).",
+          .about =
+              "Topics: schemes, modes, policies, models, providers, markets, regions, instances, gpus (with the\n"
+              "providers that have them). `ganymede catalog` shows every price.",
           .declare = declare_list};
 }
 

@@ -1,11 +1,17 @@
 // Runs the command that the arguments name, and maps errors to exit codes.
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdio>
-#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "cli/arguments.hpp"
+#include "cli/ask.hpp"
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
@@ -20,48 +26,43 @@ int print_error(ExitCode code, const char* message) {
   return static_cast<int>(code);
 }
 
-/// The arguments from the first word on, which should be a command, after the options that stand before it. Empty if
-/// there is no such word, or if an unknown option comes first: the parser refuses that.
-std::span<char* const> from_command(const CLI::App& app, std::span<char* const> arguments) {
-  for (; !arguments.empty(); arguments = arguments.subspan(1)) {
-    const std::string word = arguments.front();
-    if (!word.starts_with('-')) return arguments;
-    if (app.get_option_no_throw(word) == nullptr) return {};
+/// Written when the user interrupts the program, so that the shell's prompt begins a line of its own. Children of the
+/// program inherit the handler and stay silent.
+pid_t program_process = 0;
+void end_by_interrupt(int signal) {
+  constexpr std::string_view kMessage = "\nganymede: interrupted\n";
+  if (::getpid() == program_process) {
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kMessage.data(), kMessage.size());
   }
-  return {};
+  std::signal(signal, SIG_DFL);
+  ::raise(signal);  // a shell sees that the signal has ended the program, and stops its loops too
 }
 
-/// Throws ConfigError with the nearest command for a word that is no command. The library only says that one is
-/// missing.
-void check_command(const CLI::App& app, std::span<char* const> arguments) {
-  arguments = from_command(app, arguments);
-  if (arguments.empty()) return;
-  const std::string word = arguments.front();
-  std::vector<std::string> names;
-  for (const auto* command : app.get_subcommands({})) names.push_back(command->get_name());
-  if (names.empty()) return;
-  if (std::find(names.begin(), names.end(), word) != names.end())
-    return check_command(*app.get_subcommand(word), arguments.subspan(1));
-  const auto guess = ganymede::nearest(word, names);
-  throw ganymede::ConfigError(
-      fmt::format("no command \"{}{}\", expected {}{}", app.get_parent() == nullptr ? "" : app.get_name() + " ", word,
-                  ganymede::list_of(names), guess ? fmt::format("; did you mean \"{}\"?", *guess) : ""));
+void watch_interrupts() {
+  program_process = ::getpid();
+  // A shell that starts the program in the background ignores the signal, which then stays ignored.
+  if (std::signal(SIGINT, end_by_interrupt) == SIG_IGN) std::signal(SIGINT, SIG_IGN);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(std::vector<std::string> words) {
   using namespace ganymede;
   cli::Shared shared;
   shared.color = cli::may_color();
   const auto program = cli::make_program(cli::commands(), shared);
+  words = cli::with_help_option(std::move(words));
   try {
-    check_command(*program, std::span(argv, static_cast<std::size_t>(argc)).subspan(argc > 0 ? 1 : 0));
-    program->parse(argc, argv);
+    if (cli::may_ask(words)) words = cli::ask_for_plan(std::move(words));
+    cli::check_command(*program, words);
+    std::vector<std::string> reversed(words.rbegin(), words.rend());  // as the parser takes them
+    program->parse(std::move(reversed));
     return static_cast<int>(shared.exit_code);
+  } catch (const CLI::Success& success) {  // --help and --version
+    return program->exit(success);
   } catch (const CLI::ParseError& error) {
-    // The library throws for --help and --version too, with exit code 0. Its codes for errors are 100 and above.
-    return program->exit(error) == 0 ? 0 : static_cast<int>(ExitCode::invalid);
+    // The library's codes for errors are 100 and above.
+    if (const auto message = cli::unknown_option(*program)) return print_error(ExitCode::invalid, message->c_str());
+    program->exit(error);
+    return static_cast<int>(ExitCode::invalid);
   } catch (const ConfigError& error) {
     return print_error(ExitCode::invalid, error.what());
   } catch (const Infeasible& error) {
@@ -69,4 +70,11 @@ int main(int argc, char** argv) {
   } catch (const std::exception& error) {
     return print_error(ExitCode::failure, error.what());
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  watch_interrupts();
+  return run(std::vector<std::string>(argv + std::min(argc, 1), argv + argc));
 }

@@ -5,44 +5,34 @@
 #include <set>
 #include <sstream>
 
+#include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
 #include "kernel/gan_step.hpp"
 #include "platforms/catalog.hpp"
 #include "studies/validation.hpp"
+#include "traces/recorded.hpp"
 
 namespace ganymede::cli {
 namespace {
 
 constexpr std::string_view kPrefix = "suggest:";
 
-/// The names that `add` collects from all catalogs, sorted.
-std::vector<std::string> from_catalogs(auto&& add) {
-  std::set<std::string> names;
-  for (const std::string& provider : platforms::provider_names()) add(platforms::catalog(provider), names);
-  return {names.begin(), names.end()};
-}
-
 std::vector<std::string> names_of(const std::string& topic) {
-  if (topic == "instances")
-    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
-      for (const platforms::Instance& instance : platform.instances) names.insert(instance.name);
-    });
-  if (topic == "gpus")
-    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
-      for (const platforms::Gpu& gpu : platform.gpus) names.insert({gpu.name, gpu.family});
-    });
-  if (topic == "sheets") return listed_names("gpus");
-  if (topic == "regions")
-    return from_catalogs([](const platforms::Platform& platform, std::set<std::string>& names) {
-      for (const platforms::Region& region : platform.regions) names.insert(region.name);
-    });
-  if (topic == "studies") return studies::validation_names();
-  if (topic == "losses") return {std::begin(kernel::kLossNames), std::end(kernel::kLossNames)};
-  if (topic == "layers") {
+  if (topic == "rented-gpus") {
+    std::set<std::string> names;
+    for (const std::string& provider : platforms::provider_names())
+      for (const platforms::Gpu& gpu : platforms::catalog(provider).gpus) names.insert({gpu.name, gpu.family});
+    return {names.begin(), names.end()};
+  }
+  if (topic == "sheets") {
     std::vector<std::string> names;
-    for (const EmbeddedText& list : embedded_layers()) names.emplace_back(list.name);
+    for (const calibration::GpuSheet& gpu : calibration::gpu_sheets()) names.push_back(gpu.name);
     return names;
   }
+  if (topic == "planned") return planned_models();
+  if (topic == "studies") return studies::validation_names();
+  if (topic == "losses") return {std::begin(kernel::kLossNames), std::end(kernel::kLossNames)};
+  if (topic == "layers") return ganymede::names_of(embedded_layers());
   auto topics = listed_topics();
   if (topic == "topics") return topics;
   assert(std::find(topics.begin(), topics.end(), topic) != topics.end());
@@ -50,6 +40,12 @@ std::vector<std::string> names_of(const std::string& topic) {
 }
 
 }  // namespace
+
+std::vector<std::string> planned_models() {
+  std::vector<std::string> models = traces::recorded_models();
+  for (const std::string& list : ganymede::names_of(embedded_layers())) models.push_back(list);
+  return models;
+}
 
 CLI::Validator suggest(const std::string& spec) {
   return {[](std::string&) { return std::string{}; }, "", std::string(kPrefix) + spec};

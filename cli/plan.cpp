@@ -8,6 +8,7 @@
 
 #include "cli/command.hpp"
 #include "cli/measured_options.hpp"
+#include "cli/member_flags.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
@@ -24,12 +25,9 @@ using Json = nlohmann::json;
 constexpr const char* kBatchHelp =
     "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
 
-/// The values that flags set in the request, by their JSON pointers.
 struct PlanFlags {
   std::string request, plan_file;
-  std::map<std::string, std::string> texts;
-  std::map<std::string, std::int64_t> numbers;
-  std::map<std::string, std::vector<std::string>> lists;
+  MemberFlags members;
   std::vector<std::int64_t> batches;
   MeasuredOptions measured;
   double certainty = 0;
@@ -40,13 +38,7 @@ struct PlanFlags {
 
 /// Flags replace what the file says. Relative paths in flags start at the working directory, as those of --set do.
 std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
-  std::vector<JsonOverride> overrides;
-  for (const auto& [pointer, value] : flags.texts)
-    if (!value.empty()) overrides.push_back({pointer, Json(value).dump()});
-  for (const auto& [pointer, value] : flags.numbers)
-    if (value != 0) overrides.push_back({pointer, Json(value).dump()});
-  for (const auto& [pointer, values] : flags.lists)
-    if (!values.empty()) overrides.push_back({pointer, Json(values).dump()});
+  std::vector<JsonOverride> overrides = flags.members.overrides();
   if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
   MeasuredOptions measured = flags.measured;
   if (flags.batches.size() == 1) measured.batch = flags.batches.front();
@@ -62,7 +54,7 @@ std::vector<JsonOverride> overrides_of(const PlanFlags& flags) {
 JsonNode request_of(const PlanFlags& flags) {
   const auto overrides = overrides_of(flags);
   if (!flags.request.empty()) return JsonNode::load(flags.request, overrides);
-  if (!flags.texts.at("/workload/model").empty() || !flags.texts.at("/workload/trace").empty())
+  if (flags.members.has("/workload/model") || flags.members.has("/workload/trace"))
     return JsonNode::parse(R"({ "schema": "ganymede.request/1" })", "the command line", overrides);
   throw ConfigError(
       "plan needs a request file, or --model (or --trace) with --images; `ganymede example request` prints a request");
@@ -72,7 +64,7 @@ void run_plan(const PlanFlags& flags, Shared& shared) {
   check_output(shared);
   if (!flags.request.empty()) keep_input(shared, flags.request);
   const JsonNode document = request_of(flags);
-  const plan::Request request = plan::read_request(document, format_time(now()));
+  const plan::Request request = flags.members.locate([&] { return plan::read_request(document, format_time(now())); });
   plan::PlanOptions options;
   options.jobs = jobs(shared);
   options.exhaustive = flags.exhaustive;
@@ -117,28 +109,32 @@ struct RequestFlags {
   PlanFlags& flags;
 
   CLI::Option* text(const char* flag, const char* pointer, const char* what) const {
-    return command.add_option(flag, flags.texts[pointer], what);
+    return flags.members.text(command, flag, pointer, what);
   }
   CLI::Option* number(const char* flag, const char* pointer, const char* what) const {
-    return command.add_option(flag, flags.numbers[pointer], what)->check(positive_integer());
+    return flags.members.number(command, flag, pointer, what);
+  }
+  CLI::Option* count(const char* flag, const char* pointer, const char* what) const {
+    return flags.members.count(command, flag, pointer, what);
   }
   CLI::Option* list(const char* flag, const char* pointer, const char* what) const {
-    return command.add_option(flag, flags.lists[pointer], what)->delimiter(',');
+    return flags.members.list(command, flag, pointer, what);
   }
 };
 
 void declare_training(const RequestFlags& one) {
-  one.text("--model", "/workload/model", "model to train: a recorded trace of it is used")->check(suggest("@models"));
+  one.text("--model", "/workload/model", "model to train: a recorded trace of it is used, or its list of layers")
+      ->check(suggest("@planned"));
   one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
   add_measured(one.command, one.flags.measured);
   one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
-  one.number("--images", "/workload/images", "images to train on");
-  one.number("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
-  one.number("--dataset-images", "/workload/dataset/images", "images in one epoch");
+  one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
+  one.count("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
+  one.count("--dataset-images", "/workload/dataset/images", "images in one epoch");
   one.number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");
   one.text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
   one.text("--start", "/start", "when a deadline that is a time is counted from; default: now");
-  one.text("--budget", "/budget", "the most to spend, such as 500USD");
+  one.text("--budget", "/budget", "the most to spend, such as 500USD or $500");
   one.text("--objective", "/objective",
            "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean "
            "cost of the worst tenth of all outcomes")
@@ -148,7 +144,7 @@ void declare_training(const RequestFlags& one) {
 void declare_search(const RequestFlags& one) {
   one.list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
       ->check(suggest("@providers @files"));
-  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@gpus"));
+  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@rented-gpus"));
   one.list("--instance", "/search/instances", "only these instance types")->check(suggest("@instances"));
   one.list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
   one.list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
@@ -188,8 +184,8 @@ void declare_plan(CLI::App& command, Shared& shared) {
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   command.callback([flags, &shared] {
-    if (flags->texts["/workload/dataset/name"].empty() && flags->numbers["/workload/dataset/images"] != 0)
-      flags->texts["/workload/dataset/name"] = "the dataset";
+    if (!flags->members.has("/workload/dataset/name") && flags->members.has("/workload/dataset/images"))
+      flags->members.set("/workload/dataset/name", "the dataset");
     run_plan(*flags, shared);
   });
 }

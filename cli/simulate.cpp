@@ -6,8 +6,11 @@
 
 #include "cli/command.hpp"
 #include "cli/measured_options.hpp"
+#include "cli/member_flags.hpp"
+#include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
+#include "common/errors.hpp"
 #include "common/process.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "report/runs.hpp"
@@ -27,18 +30,56 @@ struct SimulateOptions {
   int seeds = 0;  // 0: a default that depends on the scenario
   std::vector<std::string> assignments;
   MeasuredOptions measured;
+  MemberFlags members;
 };
 
-void run_simulate(const SimulateOptions& options, Shared& shared) {
-  check_output(shared);
-  keep_input(shared, options.scenario);
-  auto overrides = parse_assignments(options.assignments);
+/// The scenario's JSON before any change, or that of the scenario that a plan has chosen.
+nlohmann::json unchanged_scenario(const std::string& file) {
+  const JsonNode root = JsonNode::load(file);
+  const nlohmann::json::json_pointer chosen("/chosen/scenario");
+  return root.is_object() && root.value().contains(chosen) ? root.value()[chosen] : root.value();
+}
+
+/// Throws ConfigError for a flag about the platform if the scenario has several pools: nothing says which is meant.
+void check_one_pool(const SimulateOptions& options, const nlohmann::json& scenario) {
+  if (!scenario.contains(nlohmann::json::json_pointer("/platform/pools"))) return;
+  for (const auto& [pointer, value] : options.members.overrides()) {
+    if (!pointer.starts_with("/platform/")) continue;
+    const std::string member = pointer.substr(std::string("/platform").size());
+    throw ConfigError(fmt::format("{}: the scenario has \"pools\"; say which one: --set /platform/pools/0{}={}",
+                                  options.members.flag(pointer), member, value));
+  }
+}
+
+/// Replacements by flags come before those of --set, which may go on from them.
+std::vector<JsonOverride> changes_of(const SimulateOptions& options, const nlohmann::json& scenario) {
+  std::vector<JsonOverride> overrides;
+  const std::string gpus = "/platform/gpus_per_node";
+  // Another instance has another number of GPUs: unless the number is given, all of them are used.
+  if (options.members.has("/platform/instance") && !options.members.has(gpus) &&
+      scenario.contains(nlohmann::json::json_pointer(gpus)))
+    overrides.push_back({gpus, "null"});
+  for (JsonOverride& override : options.members.overrides()) overrides.push_back(std::move(override));
+  for (JsonOverride& override : parse_assignments(options.assignments)) overrides.push_back(std::move(override));
   for (JsonOverride& override : measured_overrides(options.measured)) overrides.push_back(std::move(override));
   if (options.measured.batch > 0)
     overrides.push_back({"/workload/batch_per_gpu", std::to_string(options.measured.batch)});
   if (!options.fidelity.empty()) overrides.push_back({"/fidelity/mode", options.fidelity});
   if (!options.seed.empty()) overrides.push_back({"/seed", options.seed});
-  sim::Scenario scenario = plan::load_scenario_or_plan(options.scenario, overrides);
+  return overrides;
+}
+
+sim::Scenario changed_scenario(const SimulateOptions& options) {
+  const nlohmann::json scenario = unchanged_scenario(options.scenario);
+  check_one_pool(options, scenario);
+  const auto overrides = changes_of(options, scenario);
+  return options.members.locate([&] { return plan::load_scenario_or_plan(options.scenario, overrides); });
+}
+
+void run_simulate(const SimulateOptions& options, Shared& shared) {
+  check_output(shared);
+  keep_input(shared, options.scenario);
+  sim::Scenario scenario = changed_scenario(options);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
   // At message fidelity every seed takes as long to simulate as the first one.
@@ -53,9 +94,25 @@ void run_simulate(const SimulateOptions& options, Shared& shared) {
   if (!run["goals"]["met"].get<bool>()) shared.exit_code = ExitCode::goal_missed;
 }
 
+/// Declares flags for what people change most; --set reaches everything else.
+void add_changes(CLI::App& command, MemberFlags& members) {
+  members.text(command, "--catalog", "/platform/catalog", "another provider, or a platform file")
+      ->check(suggest("@providers @files"));
+  members
+      .text(command, "--instance", "/platform/instance",
+            "another instance type, with all of its GPUs unless --gpus-per-node is given")
+      ->check(suggest("@instances"));
+  members.number(command, "--nodes", "/platform/nodes", "another number of nodes");
+  members.number(command, "--gpus-per-node", "/platform/gpus_per_node", "GPUs of a node that train");
+  members.text(command, "--region", "/platform/region", "another region")->check(suggest("@regions"));
+  members.text(command, "--market", "/platform/market", "another market")->check(suggest("@markets"));
+  members.text(command, "--scheme", "/synchronization/scheme", "another all-reduce scheme")->check(suggest("@schemes"));
+}
+
 void declare_simulate(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<SimulateOptions>();
   command.add_option("scenario", options->scenario, "a ganymede.scenario/1 file, or a plan")->required();
+  add_changes(command, options->members);
   command
       .add_option("--fidelity", options->fidelity,
                   "sampled: simulate enough steps to know the mean; message: every step")
@@ -86,8 +143,9 @@ Command simulate_command() {
           .summary = "one training run: how long, how busy, how much",
           .examples =
               "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
-              "  ganymede simulate scenario.json --set /platform/nodes=2 --set /synchronization/scheme=reduce-to-one\n"
-              "  ganymede simulate scenario.json --set /platform/market=spot --set /policy/name=spot-first\n"
+              "  ganymede simulate scenario.json --nodes 2 --scheme reduce-to-one\n"
+              "  ganymede simulate scenario.json --catalog gcp --instance a2-highgpu-2g --region us-central1\n"
+              "  ganymede simulate scenario.json --market spot --set /policy/name=spot-first\n"
               "  ganymede simulate scenario.json --format json -o result.json\n",
           .about =
               "Simulates one training run and prints how long it takes, how busy the hardware is, what it costs,\n"

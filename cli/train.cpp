@@ -8,17 +8,18 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
+#include "cli/layer_lists.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/train_checkpoint.hpp"
 #include "cli/train_report.hpp"
+#include "cli/training_line.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "kernel/checkpoint.hpp"
@@ -74,6 +75,7 @@ void choose_stage_steps(Arguments& arguments) {
 }
 
 void check_arguments(const Arguments& arguments, const Shared& shared) {
+  check_trainable(arguments.options.model);
   kernel::check(arguments.options);
   check_checkpoint(arguments);
   const std::int64_t max_steps = arguments.trace.empty() ? kernel::kMaxSteps : kernel::kMaxTracedSteps;
@@ -90,38 +92,6 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
   }
   if (!arguments.quality_curve.empty()) check_quality_curve(arguments);
 }
-
-/// A line of progress with losses, rate and time left, on a terminal only.
-class TrainingLine {
- public:
-  TrainingLine(std::int64_t steps, int batch, const Shared& shared) : steps_(steps), batch_(batch) {
-    if (shows_progress(shared))
-      line_ = std::make_unique<ProgressLine>([this](double seconds, std::size_t) { return text(seconds); });
-  }
-
-  void show(const Progress& progress) {
-    if (!line_) return;
-    const std::lock_guard lock(mutex_);
-    progress_ = progress;
-  }
-
- private:
-  std::string text(double seconds) {
-    const std::lock_guard lock(mutex_);
-    const double rate = static_cast<double>(progress_.step) / seconds;
-    const auto left = static_cast<double>(steps_ - progress_.step);
-    return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", progress_.step,
-                       steps_, duration_text(seconds),
-                       rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
-                       progress_.losses.discriminator, progress_.losses.generator, rate * batch_);
-  }
-
-  std::int64_t steps_;
-  int batch_;
-  std::mutex mutex_;
-  Progress progress_{};
-  std::unique_ptr<ProgressLine> line_;  // last, because its thread uses the other members
-};
 
 void save_checkpoint(Trainer& trainer, const Arguments& arguments) {
   kernel::save_checkpoint(arguments.checkpoint, trainer.steps_done(), trainer.checkpoint());
@@ -157,7 +127,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
-  TrainingLine line(steps, trainer.global_batch(), shared);
+  TrainingLine line(steps, trainer.global_batch(), kernel::find_model(arguments.options.model).grows(), shared);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
@@ -340,7 +310,9 @@ void declare_train(CLI::App& command, Shared& shared) {
           "\"builtin\" (drawn glyphs), or a directory of MNIST IDX files, CIFAR-10 binary files, or PNG and JPEG")
       ->check(suggest("builtin @files"))
       ->capture_default_str();
-  command.add_option("--steps", arguments->steps, "steps to train")->capture_default_str();
+  command.add_option("--steps", arguments->steps, "steps to train, such as 10000 or 10k")
+      ->transform(positive_count())
+      ->capture_default_str();
   command.add_option("--batch", options.batch, "images in a step of each process")->capture_default_str();
   add_device_options(command, options);
   command.add_flag("--host-random", options.host_random,

@@ -65,10 +65,63 @@ class Learner : public sim::Controller {
   std::optional<Step> last_;
 };
 
+/// True if the policy can decide in the scenario as it was read, and would do so otherwise than by default.
+bool can_judge(const policies::Policy& policy, const sim::Scenario& scenario) {
+  if (!policy.decide || policy.learns || policy.other_market || policy.other_regions) return false;
+  if (policy.spot_only && scenario.pools.front().pool.market != platforms::Market::spot) return false;
+  return (!policy.needs_deadline || scenario.deadline) && (!policy.needs_budget || scenario.budget);
+}
+
+JudgedPolicy judge(const sim::Scenario& scenario, const sim::PolicyChoice& choice, std::uint64_t first,
+                   const LearnOptions& options, sim::StepDistributionCache& cache) {
+  JudgedPolicy judged{.policy = std::string(choice.policy->name)};
+  for (int i = 0; i < options.held_out; ++i) {
+    sim::Scenario run = sim::with_seed(scenario, first + static_cast<std::uint64_t>(i));
+    run.policy = choice;
+    sim::ScenarioSteps times(run, cache);
+    try {
+      const sim::RunRecord record = sim::simulate_run(run, times);
+      judged.hours += sim::to_seconds(record.end).si / 3600;
+      judged.usd += record.nodes_usd;
+      ++judged.finished;
+    } catch (const Infeasible&) {  // counted by what is missing in `finished`
+    }
+  }
+  const double runs = std::max(1, judged.finished);
+  judged.hours /= runs;
+  judged.usd /= runs;
+  judged.cost_usd = judged.usd + judged.hours * options.usd_per_hour_waited;
+  return judged;
+}
+
+/// Judges the table and the policies that it competes with.
+std::vector<JudgedPolicy> judge_all(const sim::Scenario& scenario, const policies::PolicyTable& table,
+                                    std::uint64_t first, const LearnOptions& options,
+                                    sim::StepDistributionCache& cache) {
+  sim::PolicyChoice choice;
+  choice.every = scenario.policy.every;
+  const auto with = [&](const policies::Policy& policy) {
+    choice.policy = &policy;
+    choice.settings.clear();
+    for (const policies::PolicySetting& setting : policy.settings) choice.settings.push_back(setting.default_value);
+    return judge(scenario, choice, first, options, cache);
+  };
+  choice.table = std::make_shared<const policies::PolicyTable>(table);
+  std::vector<JudgedPolicy> all = {with(*policies::find_policy("q-learning"))};
+  choice.table.reset();
+  for (const policies::Policy& policy : policies::policies())
+    if (can_judge(policy, scenario)) all.push_back(with(policy));
+  // A policy whose runs do not all finish is no rival, however cheap the others are.
+  std::stable_sort(all.begin() + 1, all.end(), [](const JudgedPolicy& one, const JudgedPolicy& other) {
+    return std::pair(-one.finished, one.cost_usd) < std::pair(-other.finished, other.cost_usd);
+  });
+  return all;
+}
+
 }  // namespace
 
-std::string learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
-                          const std::function<void(std::size_t)>& progress) {
+LearnedTable learn_q_table(const sim::Scenario& scenario, const LearnOptions& options,
+                           const std::function<void(std::size_t)>& progress) {
   policies::PolicyTable table;
   sim::StepDistributionCache cache;
   int finished = 0;
@@ -94,7 +147,22 @@ std::string learn_q_table(const sim::Scenario& scenario, const LearnOptions& opt
   out["seeds"] = {options.first_seed, options.first_seed + static_cast<std::uint64_t>(options.episodes) - 1};
   out["values"] = nlohmann::ordered_json::object();
   for (const auto& [state, row] : table) out["values"][state] = row;
-  return out.dump(2) + "\n";
+  LearnedTable learned;
+  learned.held_out_first = options.first_seed + static_cast<std::uint64_t>(options.episodes);
+  learned.judged = judge_all(scenario, table, learned.held_out_first, options, cache);
+  auto rows = nlohmann::ordered_json::array();
+  for (const JudgedPolicy& one : learned.judged)
+    rows.push_back({{"policy", one.policy},
+                    {"finished", one.finished},
+                    {"hours", one.hours},
+                    {"usd", one.usd},
+                    {"cost_usd", one.cost_usd}});
+  const std::uint64_t last = learned.held_out_first + static_cast<std::uint64_t>(options.held_out) - 1;
+  out["judged"] = {{"seeds", {learned.held_out_first, last}},
+                   {"usd_per_hour_waited", options.usd_per_hour_waited},
+                   {"policies", std::move(rows)}};
+  learned.json = out.dump(2) + "\n";
+  return learned;
 }
 
 }  // namespace ganymede::plan

@@ -115,7 +115,7 @@ nlohmann::json scenario_in(const Request& request, const PlanCandidate& candidat
   nlohmann::json scenario = scenario_of(request, candidate);
   auto& trace = scenario["workload"]["trace"];
   const auto name = trace.get<std::string>();
-  if (!name.starts_with(traces::kRecorded) && !name.starts_with(traces::kLayers)) trace = path_from(folder, name);
+  if (!traces::comes_with_program(name)) trace = path_from(folder, name);
   auto& platform = scenario["platform"];
   for (auto* place : platform.contains("pools") ? std::vector{&platform["pools"][0], &platform["pools"][1]}
                                                 : std::vector{&platform}) {

@@ -12,7 +12,9 @@
 #include "common/errors.hpp"
 #include "common/file.hpp"
 #include "common/random.hpp"
+#include "common/written.hpp"
 #include "platforms/catalog.hpp"
+#include "platforms/money.hpp"
 #include "platforms/providers.hpp"
 #include "sim/collectives/allreduce.hpp"
 #include "sim/scenario/scenario.hpp"
@@ -43,9 +45,9 @@ std::vector<std::string> read_strings(JsonObject& in, const char* key) {
 std::string hash_of(std::string_view text) { return fmt::format("{:016x}", fnv1a(text)); }
 
 /// Picks a recorded trace of a model: one of a GPU if there is one, then the first by name; else its list of layers.
-/// Sets `why` to a sentence
-/// for people.
+/// A name that begins with "recorded:" or "layers:" is the trace itself. Sets `why` to a sentence for people.
 std::string pick_trace(const JsonNode& model, std::string& why) {
+  if (const std::string name = model.as_string(); traces::comes_with_program(name)) return why = name;
   std::string best;
   bool best_is_gpu = false;
   std::set<std::string> models;
@@ -64,9 +66,9 @@ std::string pick_trace(const JsonNode& model, std::string& why) {
   if (best.empty()) {
     for (const EmbeddedText& list : embedded_layers()) {
       models.emplace(list.name);
-      if (list.name != model.as_string()) continue;
-      why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, list.name);
-      return std::string(traces::kLayers) + std::string(list.name);
+      if (list.name != traces::list_name(model.as_string())) continue;
+      why = fmt::format("{}{}, a list of layers that comes with the program", traces::kLayers, model.as_string());
+      return std::string(traces::kLayers) + model.as_string();
     }
     const std::vector<std::string> names(models.begin(), models.end());
     const auto close = nearest(model.as_string(), names);
@@ -163,7 +165,7 @@ void read_workload(const JsonNode& node, Request& request) {
   const std::string text = traces::trace_text(at);
   request.file_hashes["/workload/trace"] = hash_of(text);
   request.trace = traces::read_step_trace(JsonNode::parse(text, picked));
-  if (trace && model && model->as_string() != request.trace.model)
+  if (trace && model && model->as_string() != request.trace.model && model->as_string() != picked)
     model->fail(fmt::format("{} is a trace of {}", picked, request.trace.model));
   workload["trace"] = picked;
   if (const auto measured = in.optional("measured")) {
@@ -198,7 +200,7 @@ void read_deadline(JsonObject& in, Request& request, const std::string& now) {
     const bool looks_like_time = request.deadline_text.find('T') != std::string::npos;
     if (looks_like_time)
       deadline->expected("a duration such as \"60h\", or a time with its zone, such as \"2026-12-01T09:00:00Z\"");
-    request.deadline = deadline->as_positive<Seconds>();
+    request.deadline = with_unit(*deadline, {"h", "min"}).as_positive<Seconds>();
     if (start) start->fail("a start needs a \"deadline\" that is a time, and this one is a duration");
     return;
   }
@@ -290,7 +292,7 @@ void read_price_age(JsonObject& in, Request& request) {
     if (!is_date(request.price_age.today)) today->expected("a date as YYYY-MM-DD");
   }
   if (const auto age = in.optional("max_price_age")) {
-    const double days = age->as_quantity<Seconds>().si / 86400;
+    const double days = with_unit(*age, {"d"}).as_quantity<Seconds>().si / 86400;
     if (!(days >= 0 && days <= 36500)) age->expected("an age from 0 to 36500 days, such as \"365d\"");
     request.price_age.most_days = static_cast<int>(days);
   }
@@ -336,7 +338,7 @@ void read_search(const JsonNode& node, Request& request) {
     request.checkpoints = read_strings(in, "checkpoints");
     for (const JsonNode& entry : list->is_string() ? std::vector<JsonNode>{*list} : list->as_array())
       if (const std::string every = entry.as_string(); every != "daly" && !every.ends_with("epoch"))
-        entry.as_positive<Seconds>();
+        with_unit(entry, {"min", "h"}).as_positive<Seconds>();
   }
   if (const auto seeds = in.optional("seeds"))
     request.seeds = request.seeds_at_risk = static_cast<int>(seeds->as_integer(1, 10'000));
@@ -365,7 +367,7 @@ Request read_request(const JsonNode& node, const std::string& now) {
   read_workload(in.required("workload"), request);
   read_deadline(in, request, now);
   if (const auto budget = in.optional("budget")) {
-    request.budget = platforms::read_money(*budget);
+    request.budget = platforms::read_amount(*budget, "", "500USD");
     if (request.budget->value == 0) budget->fail("expected a budget above 0");
   }
   if (const auto objective = in.optional("objective")) {

@@ -50,7 +50,7 @@ nlohmann::json request_document(const Request& request, const std::filesystem::p
   out["schema"] = "ganymede.request/1";
   DocumentJson& trace = out["workload"]["trace"];
   const auto name = trace.get<std::string>();
-  if (!name.starts_with(traces::kRecorded) && !name.starts_with(traces::kLayers)) trace = path_from(folder, name);
+  if (!traces::comes_with_program(name)) trace = path_from(folder, name);
   for (const Request::Batch& batch : request.batches) out["workload"]["batch_per_gpu"].push_back(batch.per_gpu);
   if (request.deadline) out["deadline"] = request.deadline_text;
   if (!request.start.empty()) out["start"] = request.start;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "common/written.hpp"
+#include "platforms/money.hpp"
 #include "platforms/platform_readers.hpp"
 #include "platforms/providers.hpp"
 
@@ -60,7 +62,7 @@ Instance read_instance(const std::string& name, const JsonNode& node, const std:
   if (const auto nic = in.optional("nic")) instance.nic = read_nic(*nic);
   if (const auto count = in.optional("available"))
     instance.available = static_cast<int>(count->as_integer(1, kMaxNodes));
-  if (const auto boot = in.optional("boot")) instance.boot = boot->as_quantity<Seconds>();
+  if (const auto boot = in.optional("boot")) instance.boot = with_unit(*boot, {"s", "min"}).as_quantity<Seconds>();
   if (const auto power = in.optional("power")) {
     JsonObject watts(*power);
     instance.idle = watts.required("idle").as_quantity<Watts>();
@@ -89,7 +91,7 @@ Region read_region(const std::string& name, const JsonNode& node) {
   region.name = name;
   if (const auto carbon = in.optional("carbon")) region.carbon = carbon->as_quantity<GramsPerKwh>();
   if (const auto pue = in.optional("pue")) region.pue = pue->as_number(1, kMaxPue);
-  if (const auto money = in.optional("per_kwh")) region.per_kwh = read_money(*money);
+  if (const auto money = in.optional("per_kwh")) region.per_kwh = read_amount(*money, "kWh", "0.22USD");
   region.origin = read_origin(in);
   in.finish();
   return region;
@@ -98,7 +100,7 @@ Region read_region(const std::string& name, const JsonNode& node) {
 }  // namespace
 
 Delay read_delay(const JsonNode& node) {
-  if (!node.is_object()) return {node.as_quantity<Seconds>(), 0};
+  if (!node.is_object()) return {with_unit(node, {"s", "min"}).as_quantity<Seconds>(), 0};
   JsonObject in(node);
   Delay delay;
   delay.median = in.required("median").as_quantity<Seconds>();

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "common/dates.hpp"
+#include "platforms/money.hpp"
 #include "platforms/platform_readers.hpp"
 
 namespace ganymede::platforms {
@@ -20,13 +21,15 @@ constexpr double kMaxIops = 1e9;
 Ownership read_ownership(const JsonNode& node) {
   JsonObject in(node);
   Ownership ownership;
-  ownership.capital = read_money(in.required("capital"));
+  ownership.capital = read_amount(in.required("capital"), "", "140000USD");
   ownership.life_years = in.required("life_years").as_number(1e-3, 1000);
   if (const auto share = in.optional("utilization")) ownership.utilization = share->as_number(1e-3, 1);
   if (const auto times = in.optional("overcommit")) ownership.overcommit = times->as_number(1, 1000);
   if (const auto staff = in.optional("staff")) ownership.staff = staff->as_quantity<MicroUsdPerHour>();
-  if (const auto space = in.optional("space_per_year")) ownership.space_per_year = read_money(*space);
-  if (const auto people = in.optional("people_per_year")) ownership.people_per_year = read_money(*people);
+  if (const auto space = in.optional("space_per_year"))
+    ownership.space_per_year = read_amount(*space, "year", "3000USD");
+  if (const auto people = in.optional("people_per_year"))
+    ownership.people_per_year = read_amount(*people, "year", "3000USD");
   if (const auto on = in.optional("always_on")) ownership.always_on = on->as_bool();
   in.finish();
   return ownership;
@@ -138,17 +141,7 @@ VolumeLimits read_volume_limits(const JsonNode& node) {
 
 }  // namespace
 
-MicroUsd read_money(const JsonNode& node) {
-  const std::string text = node.as_string();
-  try {
-    if (text.size() >= 3 && text.compare(text.size() - 3, 3, "USD") == 0) {
-      const MicroUsd money{parse_quantity<MicroUsdPerHour>(text + "/h").value};
-      if (money >= MicroUsd{}) return money;
-    }
-  } catch (const std::invalid_argument&) {
-  }
-  node.expected("an amount like \"0.08USD\", zero or more, with at most six decimals");
-}
+MicroUsd read_money(const JsonNode& node) { return read_amount(node, "", "0.08USD"); }
 
 namespace {
 

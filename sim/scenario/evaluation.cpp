@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/written.hpp"
+
 namespace ganymede::sim {
 namespace {
 
@@ -39,7 +41,7 @@ void read_every(const JsonNode& node, bool has_dataset, Evaluation& evaluation) 
     return;
   }
   evaluation.every = Evaluation::Every::interval;
-  evaluation.interval = node.as_positive<Seconds>();
+  evaluation.interval = with_unit(node, {"min", "h"}).as_positive<Seconds>();
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include "sim/scenario/faults.hpp"
 
+#include "common/written.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
@@ -49,7 +50,7 @@ void read_faults(const JsonNode& node, Scenario& scenario) {
   Faults& faults = scenario.faults;
   if (auto crash = in.optional("crash")) {
     JsonObject crashes(*crash);
-    faults.crash = crashes.required("every").as_positive<Seconds>();
+    faults.crash = with_unit(crashes.required("every"), {"h", "d"}).as_positive<Seconds>();
     crashes.finish();
   }
   if (auto slow = in.optional("straggler")) faults.straggler = read_slowdown(*slow, false);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/written.hpp"
+#include "platforms/money.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
@@ -30,11 +32,11 @@ void read_provisioning(const JsonNode& node, Scenario& scenario) {
 
 void read_goals(JsonObject& in, Scenario& scenario) {
   if (auto deadline = in.optional("deadline")) {
-    scenario.deadline = deadline->as_quantity<Seconds>();
+    scenario.deadline = with_unit(*deadline, {"h", "min"}).as_quantity<Seconds>();
     if (scenario.deadline->si <= 0) deadline->fail("a deadline of 0 is already past; it counts from the request");
   }
   if (auto budget = in.optional("budget")) {
-    scenario.budget = platforms::read_money(*budget);
+    scenario.budget = platforms::read_amount(*budget, "", "500USD");
     for (const auto& pool : scenario.pools) {
       const platforms::Billing& billing = pool.platform->billing;
       const Seconds least = std::max(billing.granularity, billing.minimum);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/file.hpp"
+#include "common/written.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/providers.hpp"
 #include "sim/scenario/sections.hpp"
@@ -122,7 +123,7 @@ void read_hazards(JsonObject& in, ScenarioPool& pool, Fingerprint& fingerprint) 
     pool.lifetimes = read_lifetimes(*lifetimes);
     pool.spot = Spot::stated;
   }
-  if (auto notice = in.optional("notice")) pool.notice = notice->as_quantity<Seconds>();
+  if (auto notice = in.optional("notice")) pool.notice = with_unit(*notice, {"s", "min"}).as_quantity<Seconds>();
   if (capacity) {
     pool.capacity = read_recording(*capacity, fingerprint);
     pool.lifetimes.reset();  // the recording says when nodes are taken back

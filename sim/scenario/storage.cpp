@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/written.hpp"
 #include "sim/scenario/sections.hpp"
 
 namespace ganymede::sim {
@@ -71,7 +72,7 @@ void read_checkpoint(const JsonNode& node, Scenario& scenario) {
     if (scenario.dataset.images == 0) every.fail("epochs need \"dataset\" in \"workload\", to know how long one is");
   } else {
     checkpoints.every = Checkpoints::Every::interval;
-    checkpoints.interval = every.as_positive<Seconds>();
+    checkpoints.interval = with_unit(every, {"min", "h"}).as_positive<Seconds>();
   }
   double weights = 0;
   for (const auto& [name, network] : scenario.trace.networks) weights += static_cast<double>(network.gradient_bytes);

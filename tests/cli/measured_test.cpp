@@ -87,6 +87,35 @@ TEST_F(MeasuredStep, NamesWhatIsWrong) {
           "found 4 images a pass, but the \"measured\" step is of 8");
 }
 
+// The cards that people have at home: nobody rents them out, so that they cost electricity.
+TEST(LocalCatalog, TakesAPlanOnACardOfOnesOwn) {
+  const auto plan = [](const std::string& gpu) {
+    return run_program(
+        "plan --model 'stylegan2?image=256' --images 100k --step 0.3s --batch 16 --catalog local --max-gpus 1 --seeds "
+        "1 "
+        "--gpu RTX3090 --format json --on " +
+        gpu);
+  };
+  const Outcome outcome = plan("RTX3090");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json chosen = Json::parse(outcome.out)["chosen"];
+  EXPECT_EQ(chosen["instance"], "RTX3090");
+  EXPECT_EQ(Json::parse(outcome.out)["request"]["model"], "stylegan2-256");
+  // 100,000 images at 16 in 0.3 s are 0.52 h; 350 W of the card and up to 150 W of the host at 0.20 USD/kWh.
+  EXPECT_NEAR(chosen["time_s"]["median"].get<double>(), 100'000 / 16 * 0.3, 2);
+  EXPECT_GT(chosen["usd"]["median"].get<double>(), 0.005);
+  EXPECT_LT(chosen["usd"]["median"].get<double>(), 0.2 * 0.5 * 0.53);
+  EXPECT_EQ(plan("3090").out, outcome.out) << "people leave out the series";
+}
+
+TEST(LocalCatalog, HasTheCardsOfTheKernelModel) {
+  for (const char* gpu : {"RTX3060", "RTX3090", "RTX4090", "4080", "1080Ti"})
+    EXPECT_EQ(run_program(std::string("kernels --model dcgan --batch 64 --gpu ") + gpu).code, 0) << gpu;
+  const Json rows = Json::parse(run_program("catalog --provider local --gpu RTX4090 --format json").out);
+  EXPECT_EQ(rows.size(), 3U) << "with one, two and four cards";
+  EXPECT_EQ(rows[0]["usd_per_hour"], "0.00");
+}
+
 TEST(ExampleLayers, CanBeImportedAndCountTheDcgan) {
   const Scratch scratch;
   const std::string layers = scratch.write("layers.json", run_program("example layers").out);

@@ -27,8 +27,10 @@ using testing::ResultOf;
 constexpr const char* kStudy = GANYMEDE_SOURCE_DIR "/studies/first-look.json";
 
 /// Everything that the program writes to a terminal of `columns` columns: stdout and stderr, unless `arguments`
-/// redirect them. `environment` has words such as "NAME=VALUE".
-std::string on_terminal(const std::string& arguments, int columns = 80, const std::string& environment = "") {
+/// redirect them. `environment` has words such as "NAME=VALUE". Each entry of `typed` is typed once its first text has
+/// been written.
+std::string on_terminal(const std::string& arguments, int columns = 80, const std::string& environment = "",
+                        const std::vector<std::pair<std::string, std::string>>& typed = {}) {
   const std::string command = "env -u NO_COLOR -u COLUMNS TERM=xterm " + environment +
                               " CUDA_VISIBLE_DEVICES= " GANYMEDE_BINARY " " + arguments;
   const winsize size{24, static_cast<unsigned short>(columns), 0, 0};
@@ -41,8 +43,17 @@ std::string on_terminal(const std::string& arguments, int columns = 80, const st
   std::string out;
   char buffer[4096];
   // read() fails when the program has closed the terminal.
-  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;)
+  std::size_t next = 0, seen = 0;
+  for (ssize_t got = 0; (got = ::read(terminal, buffer, sizeof buffer)) > 0;) {
     out.append(buffer, static_cast<std::size_t>(got));
+    while (next < typed.size()) {
+      const std::size_t at = out.find(typed[next].first, seen);
+      if (at == std::string::npos) break;
+      seen = at + typed[next].first.size();
+      const std::string& text = typed[next++].second;
+      if (::write(terminal, text.data(), text.size()) < 0) ADD_FAILURE() << "cannot type " << text;
+    }
+  }
   ::close(terminal);
   ::waitpid(child, nullptr, 0);
   // The terminal turns "\n" into "\r\n"; this reverts it.
@@ -191,6 +202,36 @@ TEST_F(Waiting, IsNotSaidElsewhere) {
   EXPECT_THAT(on_terminal(command + " --quiet"), Not(HasSubstr("simulating")));
   EXPECT_THAT(on_terminal(command + " 2> " + (scratch_ / "err").string()), Not(HasSubstr("simulating")));
   EXPECT_EQ(content_of(scratch_ / "err"), "");
+}
+
+// Ctrl-C ends the program, its children and the policy, and leaves the prompt a line of its own.
+TEST_F(Waiting, EndsAtAnInterrupt) {
+  const std::string ready = (scratch_ / "ready").string(), done = (scratch_ / "done").string();
+  const nlohmann::json slow = {
+      {"name", "external"}, {"command", {"sh", "-c", "touch " + ready + "; sleep 8; touch " + done}}, {"limit", "60s"}};
+  const std::string scenario = scratch_.write("scenario.json", run_program("example scenario").out);
+  const std::string out = on_terminal("simulate " + scenario + " --set '/policy=" + slow.dump() + "'", 80, "",
+                                      {{"simulating: 3 s", "\x03"}});
+  EXPECT_TRUE(out.ends_with("\nganymede: interrupted\n")) << out;
+  EXPECT_EQ(out.find("interrupted"), out.rfind("interrupted")) << "children stay silent";
+  ::sleep(9);
+  EXPECT_TRUE(std::filesystem::exists(ready));
+  EXPECT_FALSE(std::filesystem::exists(done)) << "the policy went on";
+}
+
+TEST(Terminal, TheProgramAloneAsksAndAnswersWithAPlan) {
+  const std::string out = on_terminal("--no-color", 120, "",
+                                      {{"Which model", "biggna\n"},
+                                       {"did you mean biggan?", "mlp-gan\n"},
+                                       {"how many images", "50M\n"},
+                                       {"for how much", "12h\n"}});
+  EXPECT_THAT(out, HasSubstr("\nganymede plan --model mlp-gan --images 50M --deadline 12h\n"));
+  EXPECT_THAT(out, HasSubstr("Rent "));
+}
+
+TEST(Terminal, TheProgramAloneEndsWithTheInput) {
+  const std::string out = on_terminal("", 80, "", {{"Which model", "\x04"}});
+  EXPECT_THAT(out, HasSubstr("`ganymede plan --help` shows the same as flags"));
 }
 
 TEST(Terminal, ShortWorkShowsNoProgress) {
