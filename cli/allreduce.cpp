@@ -62,7 +62,7 @@ std::int64_t parse_bytes(const std::string& text) {
   return static_cast<std::int64_t>(bytes);
 }
 
-int parse_count(const std::string& text, const char* option) {
+int nodes_of(const std::string& text, const char* option) {
   const bool digits = !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
   const int count = digits ? std::stoi(text) : 0;
   if (count < 1 || count > kMaxRanks)
@@ -83,7 +83,7 @@ std::vector<sim::NodeGroup> node_groups(const platforms::Platform& platform, con
   std::int64_t ranks = 0;
   for (std::size_t i = 0; i < names.size(); ++i) {
     const platforms::Instance& instance = platform.instance(names[i]);
-    sim::NodeGroup group{&instance, parse_count(counts[i], "--nodes"), instance.gpus};
+    sim::NodeGroup group{&instance, nodes_of(counts[i], "--nodes"), instance.gpus};
     if (options.gpus_per_node > instance.gpus)
       throw ConfigError(fmt::format("--gpus-per-node {}: {} has {}", options.gpus_per_node, names[i], instance.gpus));
     if (options.gpus_per_node > 0) group.gpus_per_node = options.gpus_per_node;
