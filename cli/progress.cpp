@@ -133,17 +133,17 @@ void add_progress_fd(CLI::App& app, Shared& shared) {
   app.add_option("--progress-fd", shared.progress_fd)->check(CLI::Range(3, 1 << 16))->group("");
 }
 
+void write_progress(int descriptor, std::size_t done, std::size_t count, const std::string& what) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const std::string line = fmt::format("{} {} {}\n", done, count, what);
+  [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
+}
+
 namespace {
 
-/// Writes to --progress-fd. It is no error if the reader is gone, or if it is slow and the descriptor does not block.
 std::function<void(std::size_t)> progress_lines(int descriptor, std::size_t count, const std::string& what) {
-  const auto write = [=](std::size_t done) {
-    const std::string line = fmt::format("{} {} {}\n", done, count, what);
-    [[maybe_unused]] const auto written = ::write(descriptor, line.data(), line.size());
-  };
-  std::signal(SIGPIPE, SIG_IGN);
-  write(0);
-  return write;
+  write_progress(descriptor, 0, count, what);
+  return [=](std::size_t done) { write_progress(descriptor, done, count, what); };
 }
 
 }  // namespace

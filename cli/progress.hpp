@@ -41,6 +41,10 @@ bool shows_progress(const Shared& shared);
 /// expected to take `expected_s` seconds (0: not known). Returns nullptr if progress is not shown.
 std::unique_ptr<ProgressLine> show_elapsed(const Shared& shared, const std::string& what, double expected_s = 0);
 
+/// Writes a line "done count what" to --progress-fd. It is no error if the reader is gone, or if it is slow and the
+/// descriptor does not block. `what` may hold measurements, each as a tab and "name=value".
+void write_progress(int descriptor, std::size_t done, std::size_t count, const std::string& what);
+
 /// The duration as "42 s", or from 100 s on as "0:01:40".
 std::string duration_text(double seconds);
 

@@ -127,7 +127,8 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
                                 meter->measure(trainer.gan(), trainer.ops(), arguments.options.seed));
   };
   const std::int64_t first = trainer.steps_done(), steps = arguments.steps - first;
-  TrainingLine line(steps, trainer.global_batch(), kernel::find_model(arguments.options.model).grows(), shared);
+  const bool grows = kernel::find_model(arguments.options.model).grows();
+  TrainingLine line(first, arguments.steps, trainer.global_batch(), grows, shared);
   const StopOnSignals signals;
   const std::int64_t interval = std::max<std::int64_t>(1, steps / std::int64_t{kReports});
   report.history.reserve(2 * kReports);
@@ -140,7 +141,7 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
            is_multiple(step, arguments.quality_every);
   };
   const auto after_step = [&](const Progress& progress) {
-    line.show({progress.step - first, progress.losses});
+    line.show(progress);
     if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
     if (stop_asked != 0) trainer.stop();
     if (trainer.stopping()) throw Stopped{};

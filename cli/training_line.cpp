@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::int64_t kUncounted = 3, kTimed = 10;  // steps
 constexpr double kTimedSeconds = 3, kLong = 60;
+constexpr auto kTellInterval = std::chrono::milliseconds(100);
 
 }  // namespace
 
@@ -25,27 +26,38 @@ std::string TrainingEstimate::after_step(std::int64_t done, double now_s) {
                      grows_ ? "; steps get longer as the images grow" : "");
 }
 
-TrainingLine::TrainingLine(std::int64_t steps, int batch, bool grows, const Shared& shared)
-    : shared_(shared), steps_(steps), batch_(batch), estimate_(steps, grows) {
-  if (shows_progress(shared))
+TrainingLine::TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, const Shared& shared)
+    : shared_(shared), first_(first), last_(last), batch_(batch), estimate_(last - first, grows), progress_{first, {}} {
+  if (shared.progress_fd < 0 && shows_progress(shared))
     line_ = std::make_unique<ProgressLine>([this](double seconds, std::size_t) { return text(seconds); });
 }
 
 void TrainingLine::show(const kernel::Progress& progress) {
+  if (shared_.progress_fd >= 0) return tell(progress);
   const double now_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-  if (const std::string said = estimate_.after_step(progress.step, now_s); !said.empty()) remark(shared_, said);
+  if (const std::string said = estimate_.after_step(progress.step - first_, now_s); !said.empty())
+    remark(shared_, said);
   if (!line_) return;
   const std::lock_guard lock(mutex_);
   progress_ = progress;
 }
 
+void TrainingLine::tell(const kernel::Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (now < next_ && progress.step != last_) return;
+  next_ = now + kTellInterval;
+  write_progress(
+      shared_.progress_fd, static_cast<std::size_t>(progress.step), static_cast<std::size_t>(last_),
+      fmt::format("steps\tdiscriminator={}\tgenerator={}", progress.losses.discriminator, progress.losses.generator));
+}
+
 std::string TrainingLine::text(double seconds) {
   const std::lock_guard lock(mutex_);
-  const double rate = static_cast<double>(progress_.step) / seconds;
-  const auto left = static_cast<double>(steps_ - progress_.step);
-  return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", progress_.step,
-                     steps_, duration_text(seconds),
-                     rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
+  const std::int64_t done = progress_.step - first_, steps = last_ - first_;
+  const double rate = static_cast<double>(done) / seconds;
+  const auto left = static_cast<double>(steps - done);
+  return fmt::format("step {}/{}  {}{}  discriminator {:.4f}  generator {:.4f}  {:.0f} images/s", done, steps,
+                     duration_text(seconds), rate > 0 ? fmt::format(", {} left", duration_text(left / rate)) : "",
                      progress_.losses.discriminator, progress_.losses.generator, rate * batch_);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// What `ganymede train` says while it trains: on a terminal a line of progress, and after the first steps of a long
-// training how long it will take here.
+// What `ganymede train` says while it trains: on a terminal a line of progress, after the first steps of a long
+// training how long it will take here, and for a program that started this one its losses.
 
 #include <chrono>
 #include <cstdint>
@@ -30,21 +30,25 @@ class TrainingEstimate {
   double begin_s_ = 0;  ///< when the third step was done
 };
 
+/// On a terminal a line with losses, rate and time left. With --progress-fd lines for the program that started this
+/// one, such as "120 2000 steps\tdiscriminator=0.7\tgenerator=1.1".
 class TrainingLine {
  public:
-  /// `batch`: images of a step over all replicas. `shared` must outlive this.
-  TrainingLine(std::int64_t steps, int batch, bool grows, const Shared& shared);
-  /// Shows that `progress.step` of the steps are done.
+  /// The training does the steps after `first` up to `last`, each of `batch` images over all replicas. `shared` must
+  /// outlive this.
+  TrainingLine(std::int64_t first, std::int64_t last, int batch, bool grows, const Shared& shared);
   void show(const kernel::Progress& progress);
 
  private:
+  void tell(const kernel::Progress& progress);
   std::string text(double seconds);
 
   const Shared& shared_;
-  std::int64_t steps_;
+  std::int64_t first_, last_;
   int batch_;
   TrainingEstimate estimate_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_{};  ///< before which nothing is told
   std::mutex mutex_;
   kernel::Progress progress_{};
   std::unique_ptr<ProgressLine> line_;  // last, because its thread uses the other members
