@@ -22,7 +22,7 @@ struct ServeOptions {
   std::string data = "ganymede-serve";
   std::vector<std::string> checkpoints;
   int jobs = 1, queue = 8;
-  std::string limit = "10min";
+  std::string limit = "10min", short_run = "10s";
 };
 
 serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories) {
@@ -40,14 +40,14 @@ serve::Checkpoints named_checkpoints(const std::vector<std::string>& directories
   return named;
 }
 
-Seconds limit_of(const std::string& text) {
+Seconds duration_of(const char* option, const std::string& text) {
   try {
     const auto limit = parse_quantity<Seconds>(text);
     if (limit.si >= 1 && limit.si <= 30 * 86400.0) return limit;
   } catch (const std::invalid_argument& error) {
-    throw ConfigError(fmt::format("--limit {}: {}", text, error.what()));
+    throw ConfigError(fmt::format("{} {}: {}", option, text, error.what()));
   }
-  throw ConfigError(fmt::format("--limit {}: expected a duration from 1s to 720h", text));
+  throw ConfigError(fmt::format("{} {}: expected a duration from 1s to 720h", option, text));
 }
 
 void run_serve(const ServeOptions& options, Shared& shared) {
@@ -56,7 +56,8 @@ void run_serve(const ServeOptions& options, Shared& shared) {
   job_options.checkpoints = named_checkpoints(options.checkpoints);
   job_options.at_once = options.jobs;
   job_options.queue = options.queue;
-  job_options.limit = limit_of(options.limit);
+  job_options.limit = duration_of("--limit", options.limit);
+  job_options.short_run = duration_of("--short", options.short_run);
   job_options.remark = [&shared](const std::string& text) { remark(shared, "ganymede: " + text); };
   // The signals are blocked before any thread is made, so that only this thread receives them.
   sigset_t ends;
@@ -93,13 +94,15 @@ void declare_serve(CLI::App& command, Shared& shared) {
       ->capture_default_str();
   command.add_option("--checkpoint", options->checkpoints, "directories of ganymede train --checkpoint")
       ->delimiter(',');
-  command.add_option("--jobs", options->jobs, "jobs at once, which share the cores")
+  command.add_option("--jobs", options->jobs, "short jobs at once, which share the cores, and as many long ones")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
   command.add_option("--queue", options->queue, "jobs that may wait")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
   command.add_option("--limit", options->limit, "time after which a job is ended")->capture_default_str();
+  command.add_option("--short", options->short_run, "time after which a job goes on in the background, behind others")
+      ->capture_default_str();
   command.callback([options, &shared] { run_serve(*options, shared); });
 }
 
@@ -107,7 +110,7 @@ void declare_serve(CLI::App& command, Shared& shared) {
 
 Command serve_command() {
   return {.name = "serve",
-          .summary = "serve a page for the browser, on which to compare, plan and generate",
+          .summary = "serve a page for the browser, on which to compare, plan, train and generate",
           .examples =
               "  ganymede serve                                     then open the address that it prints\n"
               "  ganymede serve --port 0 --data runs                a free port; jobs are kept in runs/\n"
@@ -115,9 +118,10 @@ Command serve_command() {
               "  ganymede serve --jobs 2 --limit 2h\n",
           .about =
               "Serves a page on this machine, for this machine alone: choose a model, platforms, schemes and\n"
-              "policies, compare them or ask what to rent, and generate images from checkpoints. The address that\n"
-              "it prints holds a token, which every request needs. Each job is this program, run in a folder of its\n"
-              "own. docs/serve.md says what a request cannot do.",
+              "policies, compare them or ask what to rent, train a small model here and see beside it what that\n"
+              "takes on each cloud, and generate images from checkpoints. The address that it prints holds a token,\n"
+              "which every request needs. Each job is this program, run in a folder of its own. docs/serve.md says\n"
+              "what a request cannot do.",
           .declare = declare_serve};
 }
 

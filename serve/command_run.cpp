@@ -14,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <sstream>
@@ -26,7 +27,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kGrace = std::chrono::seconds(2);
+constexpr auto kGrace = std::chrono::seconds(5);  ///< enough for a training to write a checkpoint
+constexpr auto kPaceInterval = std::chrono::milliseconds(100);
+constexpr int kBackgroundNice = 10;  ///< more than the server's
 constexpr int kProgressFd = 3;
 /// Higher than the descriptors that the child gets, so that dup2 of one cannot overwrite another.
 constexpr int kFirstFree = 10;
@@ -128,6 +131,15 @@ class Child {
   int pipe() const { return pipe_.get(); }
   /// Sends a signal to the child's process group. Precondition: the child is not reaped.
   void signal(int number) const { ::kill(-pid_, number); }
+  /// Brings the process group from one pace to another.
+  void change(Pace from, Pace to) const {
+    if (from == to) return;
+    if (to == Pace::held) return signal(SIGSTOP);
+    // Only the superuser could raise the priority again, so that a run in the background stays there.
+    if (to == Pace::background)
+      ::setpriority(PRIO_PGRP, static_cast<id_t>(pid_), ::getpriority(PRIO_PROCESS, 0) + kBackgroundNice);
+    if (from == Pace::held) signal(SIGCONT);
+  }
 
   CommandEnd reap() const {
     int status = 0;
@@ -150,7 +162,9 @@ class Child {
     received_.erase(0, end + 1);
     Progress progress;
     line >> progress.done >> progress.count >> std::ws;
-    std::getline(line, progress.what);
+    std::getline(line, progress.what, '\t');
+    for (std::string name, value; std::getline(line, name, '=') && std::getline(line, value, '\t');)
+      progress.values.emplace_back(name, std::strtod(value.c_str(), nullptr));
     return progress;
   }
 
@@ -177,33 +191,50 @@ void StopSignal::raise() {
   [[maybe_unused]] const auto written = ::write(descriptor_, &one, sizeof one);
 }
 
-CommandEnd run_command(const CommandRun& run, const StopSignal& stop, Clock::time_point until,
-                       const std::function<void(const Progress&)>& progress) {
+CommandEnd run_command(const CommandRun& run, const StopSignal& stop, Clock::time_point until, const RunHooks& hooks) {
   Child child(run);
   CommandEnd::Why why = CommandEnd::Why::exited;
   std::array<pollfd, 3> polled{
       {{child.handle(), POLLIN, 0}, {stop.descriptor(), POLLIN, 0}, {child.pipe(), POLLIN, 0}}};
-  for (Clock::time_point next = until;;) {
+  Pace pace = Pace::full;
+  Clock::time_point asked = Clock::now(), kill_at{};
+  Clock::duration held{0};
+  for (;;) {
+    const bool ending = why != CommandEnd::Why::exited;
+    Clock::time_point next = ending ? kill_at : until + held;
+    if (!ending && hooks.pace) next = std::min(next, asked + kPaceInterval);
     ::poll(polled.data(), polled.size(), milliseconds_until(next));
     if (polled[2].revents != 0) {
-      if (const auto seen = child.read_progress()) progress(*seen);
+      const auto seen = child.read_progress();
+      if (seen && hooks.progress) hooks.progress(*seen);
       if ((polled[2].revents & POLLIN) == 0) polled[2].fd = -1;  // closed: nothing more comes
     }
     if (polled[0].revents != 0) break;
-    const bool late = Clock::now() >= next;
-    if (why != CommandEnd::Why::exited) {
-      if (late) child.signal(SIGKILL);
-      if (late) next = Clock::now() + kGrace;
-    } else if (late || polled[1].revents != 0) {
-      why = late ? CommandEnd::Why::too_long : CommandEnd::Why::stopped;
-      polled[1].fd = -1;
-      child.signal(SIGTERM);
-      next = Clock::now() + kGrace;
+    const auto now = Clock::now();
+    if (ending) {
+      if (now < kill_at) continue;
+      child.signal(SIGKILL);
+      kill_at = now + kGrace;
+      continue;
     }
+    if (hooks.pace) {
+      if (pace == Pace::held) held += now - asked;
+      asked = now;
+      const Pace wanted = hooks.pace();
+      child.change(pace, wanted);
+      pace = wanted;
+    }
+    if (polled[1].revents == 0 && now < until + held) continue;
+    why = polled[1].revents != 0 ? CommandEnd::Why::stopped : CommandEnd::Why::too_long;
+    polled[1].fd = -1;
+    child.signal(SIGTERM);
+    child.signal(SIGCONT);  // a stopped process ends only when it continues
+    kill_at = now + kGrace;
   }
   child.signal(SIGKILL);  // ends what the child left in its group, which exists until the child is reaped
   CommandEnd end = child.reap();
   end.why = why;
+  end.held = held;
   return end;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ganymede::serve {
@@ -38,18 +39,35 @@ struct CommandRun {
 struct Progress {
   std::uint64_t done = 0, count = 0;  ///< count 0: not known
   std::string what;                   ///< "runs"
+  /// Measurements that the program sends along, such as {"discriminator", 0.7}.
+  std::vector<std::pair<std::string, double>> values;
+};
+
+/// How a running command shares the machine.
+enum class Pace {
+  full,        ///< at the priority of the server
+  background,  ///< at a lower priority: others of the machine go first
+  held         ///< its processes are stopped until the pace is another one
+};
+
+/// What a run tells while it runs, and what it asks. Both functions may be empty.
+struct RunHooks {
+  std::function<void(const Progress&)> progress{};
+  std::function<Pace()> pace{};  ///< asked some times a second, always by the thread that called run_command()
 };
 
 struct CommandEnd {
   enum class Why { exited, stopped, too_long } why = Why::exited;
-  int code = 0;                        ///< as a shell states it: 128 + signal if a signal ended the program
-  std::int64_t peak_memory_bytes = 0;  ///< of the largest process of its group
+  int code = 0;                                 ///< as a shell states it: 128 + signal if a signal ended the program
+  std::int64_t peak_memory_bytes = 0;           ///< of the largest process of its group
+  std::chrono::steady_clock::duration held{0};  ///< how long its processes were stopped
 };
 
 /// Runs the command until it ends, `stop` is raised or `until` has passed. In the last two cases its whole process
-/// group is asked to end (SIGTERM) and killed two seconds later. No process of the group is left when this returns, and
-/// the child is killed if the calling thread ends. Throws Failure if it cannot be started.
+/// group is asked to end (SIGTERM) and killed five seconds later. The time for which a run
+/// is held does not count. No process of the group is left when this returns, and the child is killed if the calling
+/// thread ends. Throws Failure if it cannot be started.
 CommandEnd run_command(const CommandRun& run, const StopSignal& stop, std::chrono::steady_clock::time_point until,
-                       const std::function<void(const Progress&)>& progress);
+                       const RunHooks& hooks);
 
 }  // namespace ganymede::serve

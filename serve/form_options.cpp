@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "calibration/kernels/gpu_sheets.hpp"
 #include "common/embedded.hpp"
 #include "kernel/checkpoint.hpp"
 #include "kernel/models/models.hpp"
@@ -13,6 +14,7 @@
 #include "platforms/providers.hpp"
 #include "policies/policy.hpp"
 #include "sim/collectives/allreduce.hpp"
+#include "sim/scenario/scenario.hpp"
 #include "traces/layer_list.hpp"
 #include "traces/recorded.hpp"
 #include "traces/step_trace.hpp"
@@ -48,16 +50,38 @@ double bytes_per_image_of(const std::string& model) {
   return 0;
 }
 
+WorkloadOption workload_of(const std::string& name, const traces::StepTrace& steps, const std::string& about,
+                           double bytes_per_image) {
+  WorkloadOption option;
+  option.trace = name;
+  option.model = steps.model;
+  option.about = about.empty() ? "recorded on " + steps.device.name : about;
+  std::set<std::string> stages;
+  for (const traces::TraceBatch& batch : steps.batches) {
+    stages.insert(batch.stage);
+    double& most = option.memory_bytes[batch.batch];  // a growing model needs most in its last stage
+    most = std::max(most, sim::gpu_memory(batch).si);
+  }
+  option.dataset = dataset_of(bytes_per_image > 0 ? bytes_per_image : bytes_per_image_of(steps.model));
+  option.measurable = !steps.kernels.empty() && stages.size() == 1;
+  return option;
+}
+
 WorkloadOption workload_of(const std::string& trace, const std::string& about, double bytes_per_image) {
   const JsonNode at = JsonNode::wrap(nlohmann::json(trace), trace, "");
-  const traces::StepTrace steps = traces::read_step_trace(JsonNode::parse(traces::trace_text(at), trace));
-  std::set<int> batches;
-  for (const traces::TraceBatch& batch : steps.batches) batches.insert(batch.batch);
-  return {trace,
-          steps.model,
-          about.empty() ? "recorded on " + steps.device.name : about,
-          {batches.begin(), batches.end()},
-          dataset_of(bytes_per_image > 0 ? bytes_per_image : bytes_per_image_of(steps.model))};
+  return workload_of(trace, traces::read_step_trace(JsonNode::parse(traces::trace_text(at), trace)), about,
+                     bytes_per_image);
+}
+
+OrderedJson json_of(const WorkloadOption& option) {
+  OrderedJson memory = OrderedJson::object();
+  std::vector<int> batches;
+  for (const auto& [batch, bytes] : option.memory_bytes) {
+    batches.push_back(batch);
+    memory[std::to_string(batch)] = bytes;
+  }
+  return {{"trace", option.trace},  {"model", option.model},     {"about", option.about},          {"batches", batches},
+          {"memory_bytes", memory}, {"dataset", option.dataset}, {"measurable", option.measurable}};
 }
 
 OrderedJson datasets() {
@@ -75,8 +99,7 @@ std::size_t index_of(const Names& names, const std::string& name) {
 }
 
 /// A provider's rentable instances; an offer is [index of the region, index of the market, USD an hour].
-OrderedJson platforms_of(const std::string& name) {
-  const platforms::Platform& platform = platforms::catalog(name);
+OrderedJson platforms_of(const std::string& name, const platforms::Platform& platform, bool owned) {
   std::set<std::string> regions;
   for (const platforms::Instance& instance : platform.instances)
     if (instance.retired.empty())
@@ -97,18 +120,16 @@ OrderedJson platforms_of(const std::string& name) {
                          {"family", gpu.family},
                          {"kind", gpu.kind == platforms::Gpu::Kind::cpu ? "cpu" : "gpu"},
                          {"gpus", instance.gpus},
+                         {"memory_bytes", gpu.memory.si},
                          {"offers", std::move(offers)}});
   }
-  return {{"name", name},
-          {"owned", platforms::provider_of(name).owned},
-          {"regions", regions},
-          {"instances", std::move(instances)}};
+  return {{"name", name}, {"owned", owned}, {"regions", regions}, {"instances", std::move(instances)}};
 }
 
 OrderedJson providers() {
   OrderedJson all = OrderedJson::array();
   for (const std::string& name : platforms::provider_names()) {
-    OrderedJson one = platforms_of(name);
+    OrderedJson one = platforms_of(name, platforms::catalog(name), platforms::provider_of(name).owned);
     if (!one["instances"].empty()) all.push_back(std::move(one));
   }
   return all;
@@ -127,12 +148,12 @@ OrderedJson needing_files() {
 const OrderedJson& fixed_options() {
   static const OrderedJson fixed = [] {
     OrderedJson workloads = OrderedJson::array();
-    for (const WorkloadOption& option : workload_options())
-      workloads.push_back({{"trace", option.trace},
-                           {"model", option.model},
-                           {"about", option.about},
-                           {"batches", option.batches},
-                           {"dataset", option.dataset}});
+    for (const WorkloadOption& option : workload_options()) workloads.push_back(json_of(option));
+    OrderedJson sheets = OrderedJson::array();
+    for (const calibration::GpuSheet& sheet : calibration::gpu_sheets()) sheets.push_back(sheet.name);
+    OrderedJson models = OrderedJson::array();
+    for (const kernel::Model& model : kernel::models())
+      models.push_back({{"name", model.name}, {"summary", model.summary}});
     OrderedJson schemes = OrderedJson::array();
     for (const sim::AllReduceScheme& scheme : sim::allreduce_schemes())
       schemes.push_back({{"name", scheme.name}, {"summary", scheme.summary}});
@@ -151,6 +172,8 @@ const OrderedJson& fixed_options() {
                        {"markets", platforms::market_names()},
                        {"schemes", schemes},
                        {"policies", policies},
+                       {"measured_on", sheets},
+                       {"models", models},
                        {"command_line_policies", needing_files()}};
   }();
   return fixed;
@@ -202,10 +225,23 @@ Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::pa
   return found;
 }
 
-nlohmann::ordered_json form_options_json(const Checkpoints& checkpoints) {
+nlohmann::ordered_json form_options_json(const Offer& offer) {
   OrderedJson options = fixed_options();
   options["checkpoints"] = OrderedJson::array();
-  for (const auto& [name, path] : checkpoints) options["checkpoints"].push_back(name);
+  for (const auto& [name, path] : offer.checkpoints) options["checkpoints"].push_back(name);
+  options["uploads"] = OrderedJson::array();
+  for (const auto& upload : offer.uploads) {
+    const bool trace = upload->trace != nullptr;
+    options["uploads"].push_back({{"id", upload->id}, {"kind", trace ? "trace" : "platform"}, {"name", upload->name}});
+    if (trace) {
+      options["workloads"].push_back(
+          json_of(workload_of(upload->key(), *upload->trace, "recorded on " + upload->trace->device.name, 0)));
+      options["workloads"].back()["label"] = upload->name;
+    } else {
+      options["providers"].push_back(platforms_of(upload->key(), *upload->platform, false));
+      options["providers"].back()["label"] = upload->name;
+    }
+  }
   return options;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
-// What the page offers: everything that comes with the program, and the checkpoints that the user has named. A request
-// can choose only among these; it can name neither a file nor a policy that runs one of the user's programs.
+// What the page offers: everything that comes with the program, the checkpoints that the user has named, and the files
+// that the user has sent. A request can choose only among these; it can name neither a file nor a policy that runs one
+// of the user's programs.
 
 #include <cstdint>
 #include <filesystem>
@@ -9,19 +10,28 @@
 #include <string>
 #include <vector>
 
+#include "serve/uploads.hpp"
+
 namespace ganymede::serve {
 
 /// Directories that hold checkpoints, by the names under which the page offers them.
 using Checkpoints = std::map<std::string, std::filesystem::path>;
 
-struct WorkloadOption {
-  std::string trace;  ///< as a scenario names it: "recorded:mlp-gan-cpu", "layers:biggan"
-  std::string model, about;
-  std::vector<int> batches;  ///< sorted
-  std::string dataset;       ///< name of the offered data set whose images have the size of the model's
+/// What a form may name besides what comes with the program.
+struct Offer {
+  Checkpoints checkpoints;
+  Uploads uploads;
 };
 
-/// Recorded traces, then lists of layers. Read once, on first use.
+struct WorkloadOption {
+  std::string trace;  ///< as a form names it: "recorded:mlp-gan-cpu", "layers:biggan", "upload:3"
+  std::string model, about;
+  std::map<int, double> memory_bytes;  ///< by the recorded batch sizes: what a GPU must hold in a training with it
+  std::string dataset;                 ///< name of the offered data set whose images have the size of the model's
+  bool measurable = false;             ///< a step that the user measured may stand in place of the recorded ones
+};
+
+/// Recorded traces, then lists of layers; not those that the user has sent. Read once, on first use.
 const std::vector<WorkloadOption>& workload_options();
 /// Policies that need no file from the user, that is neither a program nor a trained table.
 const std::vector<std::string>& policy_options();
@@ -30,6 +40,6 @@ const std::vector<std::string>& policy_options();
 Checkpoints find_checkpoints(const Checkpoints& named, const std::filesystem::path& folder);
 
 /// All options, as the page gets them from /api/choices.
-nlohmann::ordered_json form_options_json(const Checkpoints& checkpoints);
+nlohmann::ordered_json form_options_json(const Offer& offer);
 
 }  // namespace ganymede::serve

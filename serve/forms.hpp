@@ -1,35 +1,52 @@
 #pragma once
 // Turns what the page posts into an input file of the program. No member of a form is copied unchecked: each is read by
 // its type, and what could name a file or a program (a trace, a catalog, a policy) must be an option that
-// form_options.hpp offers. The rest (whether the catalog has that region, what a deadline's text says) is checked by
-// the command that reads the file.
+// form_options.hpp offers. What needs the whole of the input (whether the model fits a GPU) is checked by the command
+// that reads the file.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "common/json.hpp"
-#include "serve/form_options.hpp"
+#include "serve/form_workload.hpp"
 
 namespace ganymede::serve {
 
-/// The command of a job. compare: `sweep` of a study; plan: `plan` of a request; generate: images of a checkpoint.
-enum class JobKind { compare, plan, generate };
+/// The command of a job. compare: `sweep` of a study; plan: `plan` of a request; generate: images of a checkpoint;
+/// train: a training on this machine, with a plan for the clouds.
+enum class JobKind { compare, plan, generate, train };
 std::string_view to_string(JobKind kind);
+inline constexpr const char* kInputFile = "input.json";  ///< a job's input, in its folder
 JobKind read_job_kind(const JsonNode& node);
 
 struct Form {
   JobKind kind = JobKind::compare;
-  std::string title;  ///< for people
-  std::string input;  ///< the job's input.json
+  std::string title;              ///< for people
+  std::string input;              ///< the job's input.json
+  std::vector<JobInput> files{};  ///< that the input names
 };
 
 /// Reads what the page posts. Throws ConfigError, which names the place in the form, for a value that is not offered
 /// and for one of the wrong type.
-Form read_form(const JsonNode& form, const Checkpoints& checkpoints);
+Form read_form(const JsonNode& form, const Offer& offer);
 
-/// The program's arguments for a job; `input` is the content of the input.json in its folder. Throws ConfigError if it
-/// names a checkpoint that no longer exists.
-std::vector<std::string> arguments_of(JobKind kind, const std::string& input, const Checkpoints& checkpoints,
-                                      int cores);
+struct Generation {
+  std::string checkpoint;
+  std::int64_t count = 1;
+  std::uint64_t seed = 1;
+};
+/// Reads the members of a form that asks for images. Throws ConfigError for a checkpoint that is not one of these.
+Generation read_generation(JsonObject& in, const Checkpoints& checkpoints);
+
+/// A training on this machine.
+struct Training {
+  std::string model;
+  std::int64_t batch = 64, steps = 1000;
+  std::uint64_t seed = 1;
+  std::int64_t images = 0;    ///< for which time and cost on the clouds are predicted
+  std::int64_t max_gpus = 1;  ///< that are rented for them
+};
+Training read_training(JsonObject& in);
 
 }  // namespace ganymede::serve

@@ -52,6 +52,7 @@ JobRecord read_record(const fs::path& file, int id) {
     return node.value().get<std::string>();
   };
   record.title = text("title");
+  if (in.optional("name")) record.name = text("name");
   const std::string state = in.required("state").as_choice(state_names());
   record.state =
       static_cast<JobState>(std::find(state_names().begin(), state_names().end(), state) - state_names().begin());
@@ -99,14 +100,22 @@ std::span<const JobFile> job_files() {
                                        {"report.html", "text/html; charset=utf-8"},
                                        {"table.txt", "text/plain; charset=utf-8"},
                                        {"images.png", "image/png"},
+                                       {"samples.png", "image/png"},
+                                       {"losses.csv", "text/csv; charset=utf-8"},
+                                       {"clouds.json", "application/json"},
+                                       {"prediction.json", "application/json"},
+                                       {"step-trace.json", "application/json"},
                                        {"log.txt", "text/plain; charset=utf-8"}};
   return kFiles;
 }
+
+std::string picture_file(std::int64_t step) { return fmt::format("samples-{:06}.png", step); }
 
 JobStore::JobStore(fs::path data) : data_(std::move(data)) {
   make_own_folder(data_);
   make_own_folder(data_ / "jobs");
   make_folder(checkpoints());
+  make_own_folder(uploads());
   const fs::path file = data_ / "lock";
   lock_ = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) throw ConfigError(fmt::format("--data: {}: {}", file.string(), std::strerror(errno)));
@@ -158,10 +167,17 @@ int JobStore::make() {
   return ++last_;
 }
 
+void JobStore::remove(int id) const {
+  std::error_code error;
+  fs::remove_all(folder(id), error);
+  if (error) throw Failure(fmt::format("{}: {}", folder(id).string(), error.message()));
+}
+
 void JobStore::save(const JobRecord& record) const {
-  nlohmann::ordered_json json = {{"schema", kSchema},         {"kind", to_string(record.kind)},
-                                 {"title", record.title},     {"state", to_string(record.state)},
-                                 {"created", record.created}, {"seconds", record.seconds}};
+  nlohmann::ordered_json json = {
+      {"schema", kSchema},        {"kind", to_string(record.kind)},   {"title", record.title},
+      {"name", record.name},      {"state", to_string(record.state)}, {"created", record.created},
+      {"seconds", record.seconds}};
   if (record.exit_code) json["exit_code"] = *record.exit_code;
   json["message"] = record.message;
   json["note"] = record.note;

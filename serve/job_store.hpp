@@ -1,6 +1,7 @@
 #pragma once
 // Jobs on disk, so that a restarted server knows the jobs of the server before it. DATA/jobs/ID/ holds a job's record
-// (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/.
+// (job.json), its input and its output. The user may put checkpoints into DATA/checkpoints/. DATA/uploads/ is that of
+// uploads.hpp.
 
 #include <cstdint>
 #include <filesystem>
@@ -20,7 +21,8 @@ std::string_view to_string(JobState state);
 struct JobRecord {
   int id = 0;  ///< from 1, in the order in which jobs were submitted
   JobKind kind = JobKind::compare;
-  std::string title;
+  std::string title;  ///< what is asked for, made of the form
+  std::string name;   ///< the user's; "": none
   JobState state = JobState::queued;
   std::string created;           ///< UTC
   double seconds = 0;            ///< during which it ran
@@ -35,7 +37,8 @@ struct JobFile {
   std::string_view name, content_type;
 };
 std::span<const JobFile> job_files();
-inline constexpr const char* kInputFile = "input.json";
+/// The file of the picture that a training has written after so many steps: "samples-000500.png".
+std::string picture_file(std::int64_t step);
 
 class JobStore {
  public:
@@ -48,6 +51,7 @@ class JobStore {
 
   std::filesystem::path folder(int id) const;
   std::filesystem::path checkpoints() const { return data_ / "checkpoints"; }
+  std::filesystem::path uploads() const { return data_ / "uploads"; }
 
   /// The jobs, by id. An unreadable record adds a remark, and its id is not used again. Unfinished jobs are marked as
   /// interrupted.
@@ -55,6 +59,8 @@ class JobStore {
   /// Makes the folder of a new job and returns its id.
   int make();
   void save(const JobRecord& record) const;
+  /// Removes the job's folder with all that it holds. Throws Failure if something of it stays.
+  void remove(int id) const;
 
  private:
   void save_or_say(const JobRecord& record, std::vector<std::string>& remarks) const;

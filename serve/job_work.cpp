@@ -62,31 +62,47 @@ void remove_unfinished(const fs::path& folder) {
 
 class Work {
  public:
-  Work(JobRecord& record, const fs::path& folder, const StopSignal& stop, Seconds limit)
+  Work(JobRecord& record, const fs::path& folder, const StopSignal& stop, Seconds limit, const RunHooks& hooks)
       : record_(record),
         folder_(folder),
         stop_(stop),
         limit_(limit),
+        hooks_(hooks),
         until_(Clock::now() + std::chrono::milliseconds(static_cast<std::int64_t>(1000 * limit.si))) {}
 
-  void run(const std::vector<std::string>& arguments, const std::function<void(const Progress&)>& progress) {
-    const bool generates = record_.kind == JobKind::generate;
-    const auto end = command({arguments, folder_, "output.txt", "log.txt", !generates}, progress);
-    if (!end) return;
-    record_.exit_code = end->code;
-    if (end->code != 0) record_.message = message_in(folder_ / "log.txt", end->code);
-    if (generates && end->code == 0) fs::rename(folder_ / "output.txt", folder_ / "result.json");
-    const bool result = fs::exists(folder_ / "result.json");
-    // Exit code 3: nothing meets the goals of the plan; the result holds what comes near.
-    const bool good = end->code == 0 || (end->code == 3 && result && record_.kind == JobKind::plan);
-    record_.state = good ? JobState::done : JobState::failed;
-    if (result && !generates) show_result();
+  void run(const std::vector<JobCommand>& commands) {
+    for (const JobCommand& command : commands) {
+      if (!command.without.empty() && fs::exists(folder_ / kPrediction)) continue;  // made before, by the same job
+      const auto end = execute({command.arguments, folder_, command.output, command.log, command.progress});
+      if (!end) return;
+      if (command.without.empty()) return finish(*end);
+      if (end->code != 0 && end->code != 3) {
+        note(fmt::format("no {}: {}", command.without, message_in(folder_ / command.log, end->code)));
+      } else if (fs::exists(folder_ / kPrediction)) {
+        write_file(folder_ / "clouds.json", clouds_json(folder_));
+      }
+    }
   }
 
  private:
+  void finish(const CommandEnd& end) {
+    const bool generates = record_.kind == JobKind::generate;
+    record_.exit_code = end.code;
+    if (end.code != 0) record_.message = message_in(folder_ / "log.txt", end.code);
+    if (generates && end.code == 0) fs::rename(folder_ / "output.txt", folder_ / "result.json");
+    const bool result = fs::exists(folder_ / "result.json");
+    // Exit code 3: nothing meets the goals of the plan; the result holds what comes near.
+    const bool good = end.code == 0 || (end.code == 3 && result && record_.kind == JobKind::plan);
+    record_.state = good ? JobState::done : JobState::failed;
+    if (result && (record_.kind == JobKind::compare || record_.kind == JobKind::plan)) show_result();
+  }
+
+  void note(const std::string& what) { record_.note += (record_.note.empty() ? "" : "; ") + what; }
+
   /// Returns none if the run was stopped, which the record then says.
-  std::optional<CommandEnd> command(const CommandRun& run, const std::function<void(const Progress&)>& progress) {
-    const CommandEnd end = run_command(run, stop_, until_, progress);
+  std::optional<CommandEnd> execute(const CommandRun& run) {
+    const CommandEnd end = run_command(run, stop_, until_, hooks_);
+    until_ += end.held;
     record_.peak_memory_bytes = std::max(record_.peak_memory_bytes, end.peak_memory_bytes);
     if (end.why == CommandEnd::Why::exited) return end;
     const bool late = end.why == CommandEnd::Why::too_long;
@@ -99,30 +115,29 @@ class Work {
     try {
       write_table(folder_);
     } catch (const std::exception& error) {
-      record_.note = fmt::format("no table: {}", error.what());
+      note(fmt::format("no table: {}", error.what()));
     }
     const JobRecord before = record_;
-    const auto end =
-        command({{"report", "result.json", "-o", "report.html"}, folder_, "output.txt", "report-log.txt"}, {});
+    const auto end = execute({{"report", "result.json", "-o", "report.html"}, folder_, "output.txt", "report-log.txt"});
     record_ = before;  // without its page the result is still valid
     if (end && end->code == 0) return;
-    record_.note += (record_.note.empty() ? "" : "; ") + std::string("no report page: ") +
-                    (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped");
+    note("no report page: " + (end ? message_in(folder_ / "report-log.txt", end->code) : "it was stopped"));
   }
 
   JobRecord& record_;
   const fs::path& folder_;
   const StopSignal& stop_;
   Seconds limit_;
+  const RunHooks& hooks_;
   Clock::time_point until_;
 };
 
 }  // namespace
 
-void do_job(JobRecord& record, const std::vector<std::string>& arguments, const fs::path& folder,
-            const StopSignal& stop, Seconds limit, const std::function<void(const Progress&)>& progress) {
+void do_job(JobRecord& record, const std::vector<JobCommand>& commands, const fs::path& folder, const StopSignal& stop,
+            Seconds limit, const RunHooks& hooks) {
   try {
-    Work(record, folder, stop, limit).run(arguments, progress);
+    Work(record, folder, stop, limit, hooks).run(commands);
   } catch (const std::exception& error) {
     record.state = JobState::failed;
     record.message = error.what();

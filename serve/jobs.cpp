@@ -9,6 +9,8 @@
 #include "common/dates.hpp"
 #include "common/file.hpp"
 #include "common/process.hpp"
+#include "kernel/checkpoint.hpp"
+#include "serve/job_differences.hpp"
 
 namespace ganymede::serve {
 namespace {
@@ -17,22 +19,34 @@ using OrderedJson = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxListed = 200;
+constexpr const char* kLossesFile = "losses.csv";
 constexpr std::uintmax_t kMaxGenerationBytes = 64 << 10;  ///< of the output of `generate` that is shown
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool may_run_again(JobState state) {
   return state == JobState::failed || state == JobState::cancelled || state == JobState::interrupted;
 }
 
+/// The steps after which a training has written pictures, in ascending order.
+std::vector<std::int64_t> pictures_in(const std::filesystem::path& folder) {
+  std::vector<std::int64_t> steps;
+  std::error_code ignored;
+  for (std::filesystem::directory_iterator it(folder, ignored), end; it != end; it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    long step = 0;
+    if (std::sscanf(name.c_str(), "samples-%9ld.png", &step) == 1 && step > 0 && name == picture_file(step))
+      steps.push_back(step);
+  }
+  std::sort(steps.begin(), steps.end());
+  return steps;
+}
+
 }  // namespace
 
-Jobs::Jobs(JobOptions options) : options_(std::move(options)), store_(options_.data) {
-  std::vector<std::string> remarks;
-  for (JobRecord& record : store_.load(remarks)) jobs_[record.id].record = std::move(record);
+Jobs::Jobs(JobOptions options)
+    : options_(std::move(options)), store_(options_.data), uploads_(store_.uploads(), remarks_) {
+  for (JobRecord& record : store_.load(remarks_)) jobs_[record.id].record = std::move(record);
   if (options_.remark)
-    for (const std::string& remark : remarks) options_.remark(remark);
-  for (int i = 0; i < options_.at_once; ++i) workers_.emplace_back([this] { work(); });
+    for (const std::string& remark : remarks_) options_.remark(remark);
 }
 
 Jobs::~Jobs() {
@@ -53,7 +67,16 @@ Jobs::~Jobs() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-Checkpoints Jobs::checkpoints() const { return find_checkpoints(options_.checkpoints, store_.checkpoints()); }
+Offer Jobs::offer() const {
+  Offer offer{find_checkpoints(options_.checkpoints, store_.checkpoints()), uploads_.all()};
+  const std::lock_guard lock(mutex_);
+  for (const auto& [id, job] : jobs_) {
+    const auto trained = store_.folder(id) / kTrainedCheckpoint;
+    if (job.record.kind == JobKind::train && kernel::has_checkpoints(trained))
+      offer.checkpoints.emplace(fmt::format("job-{}", id), trained);
+  }
+  return offer;
+}
 
 const Jobs::Job& Jobs::find(int id) const {
   const auto found = jobs_.find(id);
@@ -63,10 +86,18 @@ const Jobs::Job& Jobs::find(int id) const {
 
 void Jobs::refuse_if_full() const {
   if (closing_) throw QueueFull("the server is ending");
+  const std::size_t waiting = queue_.size() + held_.size();
   // A job that begins at once does not count as waiting.
-  if (queue_.size() + running_ >= static_cast<std::size_t>(options_.queue) + static_cast<std::size_t>(options_.at_once))
+  if (waiting + static_cast<std::size_t>(quick_) >=
+      static_cast<std::size_t>(options_.queue) + static_cast<std::size_t>(options_.at_once))
     throw QueueFull(fmt::format("{} job{} wait already, as many as may (--queue): wait until one begins, or cancel one",
-                                queue_.size(), queue_.size() == 1 ? "" : "s"));
+                                waiting, waiting == 1 ? "" : "s"));
+}
+
+void Jobs::begin_what_may() {
+  if (queue_.empty() || quick_ >= options_.at_once || closing_) return;
+  if (idle_ == 0) workers_.emplace_back([this] { work(); });
+  changed_.notify_one();
 }
 
 void Jobs::enqueue(Job& job) {
@@ -76,7 +107,7 @@ void Jobs::enqueue(Job& job) {
   job.stop = std::make_shared<StopSignal>();
   queue_.push_back(job.record.id);
   save(job);
-  changed_.notify_one();
+  begin_what_may();
 }
 
 int Jobs::submit(const Form& form) {
@@ -84,6 +115,7 @@ int Jobs::submit(const Form& form) {
   refuse_if_full();
   const int id = store_.make();
   try {
+    for (const JobInput& file : form.files) write_file(store_.folder(id) / file.name, file.text);
     write_file(store_.folder(id) / kInputFile, form.input);
   } catch (...) {  // for example, the disk is full
     std::error_code ignored;
@@ -127,40 +159,96 @@ void Jobs::again(int id) {
   enqueue(job);
 }
 
+void Jobs::name(int id, const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  Job& job = find(id);
+  job.record.name = name;
+  save(job);
+}
+
+void Jobs::forget(int id) {
+  const std::lock_guard lock(mutex_);
+  const Job& job = find(id);
+  if (job.stop) throw ConfigError(fmt::format("job {} is {}: cancel it first", id, to_string(job.record.state)));
+  store_.remove(id);
+  jobs_.erase(id);
+}
+
 void Jobs::work() {
   std::unique_lock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [&] { return closing_ || !queue_.empty(); });
+    ++idle_;
+    changed_.wait(lock, [&] { return closing_ || (!queue_.empty() && quick_ < options_.at_once); });
+    --idle_;
     if (closing_) return;
     Job& job = jobs_[queue_.front()];
     queue_.pop_front();
-    ++running_;
+    change_lane(job, Lane::quick);
     run(job, lock);
-    --running_;
+    change_lane(job, Lane::none);
   }
+}
+
+void Jobs::change_lane(Job& job, Lane lane) {
+  const auto now = Clock::now();
+  if (job.lane == Lane::quick) --quick_;
+  if (job.lane == Lane::background) --background_;
+  if (job.lane == Lane::held) {
+    job.held += now - job.since;
+    std::erase(held_, job.record.id);
+  }
+  job.lane = lane;
+  job.since = now;
+  if (lane == Lane::quick) ++quick_;
+  if (lane == Lane::background) ++background_;
+  if (lane == Lane::held) held_.push_back(job.record.id);
+  begin_what_may();
+}
+
+Pace Jobs::pace_of(Job& job) {
+  const std::lock_guard lock(mutex_);
+  const bool turn_is_over = std::chrono::duration<double>(Clock::now() - job.since).count() >= options_.short_run.si;
+  if (turn_is_over && (job.lane == Lane::quick || (job.lane == Lane::background && !held_.empty())))
+    change_lane(job, Lane::held);
+  if (job.lane == Lane::held && held_.front() == job.record.id && background_ < options_.at_once)
+    change_lane(job, Lane::background);
+  return job.lane == Lane::quick ? Pace::full : job.lane == Lane::held ? Pace::held : Pace::background;
+}
+
+double Jobs::seconds_of(const Job& job) const {
+  const auto until = job.lane == Lane::held ? job.since : Clock::now();
+  return std::chrono::duration<double>(until - job.started - job.held).count();
 }
 
 void Jobs::run(Job& job, std::unique_lock<std::mutex>& lock) {
   job.record.state = JobState::running;
   job.started = Clock::now();
+  job.held = {};
   save(job);
   JobRecord record = job.record;
   const auto stop = job.stop;
   lock.unlock();
   const auto folder = store_.folder(record.id);
+  Losses losses;
+  if (record.kind == JobKind::train) losses = Losses::read(folder / kLossesFile);
   try {
     const int cores = std::max(1, usable_cores() / options_.at_once);
-    const auto arguments = arguments_of(record.kind, read_file(folder / kInputFile), checkpoints(), cores);
-    do_job(record, arguments, folder, *stop, options_.limit, [&](const Progress& progress) {
+    const auto commands = commands_of(record.kind, read_file(folder / kInputFile), offer().checkpoints, cores);
+    const auto told = [&](const Progress& progress) {
+      losses.add(progress);
       const std::lock_guard inner(mutex_);
       job.progress = progress;
-    });
+      job.losses = losses;
+    };
+    do_job(record, commands, folder, *stop, options_.limit, {told, [&] { return pace_of(job); }});
+    if (!losses.points().empty()) write_file(folder / kLossesFile, losses.csv());
   } catch (const std::exception& error) {
     record.state = JobState::failed;
     record.message = error.what();
   }
   lock.lock();
-  record.seconds = seconds_since(job.started);
+  record.seconds = seconds_of(job);
+  record.name = job.record.name;  // it may have been given meanwhile
   if (record.state == JobState::cancelled && !job.cancelled) {
     record.state = JobState::interrupted;
     record.message = "the server ended before the job did";
@@ -183,9 +271,12 @@ OrderedJson Jobs::json_of(const Job& job) const {
   OrderedJson json = {{"id", record.id},
                       {"kind", to_string(record.kind)},
                       {"title", record.title},
+                      {"name", record.name},
                       {"state", to_string(record.state)},
                       {"created", record.created},
-                      {"seconds", record.state == JobState::running ? seconds_since(job.started) : record.seconds}};
+                      {"seconds", record.state == JobState::running ? seconds_of(job) : record.seconds}};
+  if (record.state == JobState::running)
+    json["lane"] = job.lane == Lane::held ? "held" : job.lane == Lane::background ? "background" : "short";
   if (record.state == JobState::queued)
     json["ahead"] = std::find(queue_.begin(), queue_.end(), record.id) - queue_.begin();
   if (record.state == JobState::running && job.progress.count > 0)
@@ -214,8 +305,17 @@ OrderedJson Jobs::describe(int id) const {
   const auto folder = store_.folder(id);
   for (const JobFile& file : job_files())
     if (std::filesystem::exists(folder / file.name, ignored)) json["files"].push_back(file.name);
+  if (job.record.kind == JobKind::train) {
+    json["losses"] = OrderedJson::array();
+    const Losses losses = job.stop ? job.losses : Losses::read(folder / kLossesFile);
+    for (const Losses::Point& point : losses.points())
+      json["losses"].push_back({point.step, point.discriminator, point.generator});
+    json["pictures"] = pictures_in(folder);
+    if (kernel::has_checkpoints(folder / kTrainedCheckpoint)) json["checkpoint"] = fmt::format("job-{}", id);
+  }
   const auto result = folder / "result.json";
-  if (job.record.kind == JobKind::generate && job.record.state == JobState::done &&
+  const bool brief = job.record.kind == JobKind::generate || job.record.kind == JobKind::train;
+  if (brief && job.record.state == JobState::done &&
       std::filesystem::file_size(result, ignored) < kMaxGenerationBytes) {
     json["result"] = OrderedJson::parse(read_file(result), nullptr, false);
     if (json["result"].is_discarded()) json.erase("result");
@@ -223,14 +323,34 @@ OrderedJson Jobs::describe(int id) const {
   return json;
 }
 
+std::string Jobs::differences(int before, int after) const {
+  std::filesystem::path files[2];
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, file] : {std::pair{before, &files[0]}, std::pair{after, &files[1]}}) {
+      const JobRecord& record = find(id).record;
+      *file = store_.folder(id) / "result.json";
+      if (record.state != JobState::done || (record.kind != JobKind::compare && record.kind != JobKind::plan))
+        throw ConfigError(
+            fmt::format("job {} has no result to compare: expected a comparison or a plan that is done", id));
+    }
+    if (find(before).record.kind != find(after).record.kind)
+      throw ConfigError(
+          fmt::format("jobs {} and {} are of different kinds: expected two comparisons or two plans", before, after));
+  }
+  std::string text = differences_of_results(files[0], files[1]);
+  for (const auto& [id, file] : {std::pair{before, files[0].string()}, std::pair{after, files[1].string()}})
+    for (std::size_t at; (at = text.find(file)) != std::string::npos;)
+      text.replace(at, file.size(), fmt::format("job {}", id));
+  return text;
+}
+
 std::optional<std::filesystem::path> Jobs::file(int id, std::string_view name) const {
   const std::lock_guard lock(mutex_);
   find(id);
-  for (const JobFile& file : job_files()) {
-    std::error_code ignored;
-    const auto path = store_.folder(id) / file.name;
-    if (file.name == name && std::filesystem::is_regular_file(path, ignored)) return path;
-  }
+  const auto path = store_.folder(id) / name;
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) return path;
   return std::nullopt;
 }
 

@@ -22,6 +22,7 @@ using Handled = httplib::Server::HandlerResponse;
 
 constexpr std::size_t kThreads = 32;
 constexpr std::size_t kMaxPathLength = 200;
+constexpr std::size_t kMaxJobName = 200;  ///< bytes
 
 // The page loads nothing from elsewhere; it shows reports in a frame.
 constexpr const char* kPagePolicy =
@@ -46,6 +47,24 @@ void answer(Response& response, const OrderedJson& json, int status = 200) {
 
 void refuse(Response& response, int status, const std::string& message) {
   answer(response, {{"error", message}}, status);
+}
+
+/// Thrown for a body that is larger than such a request may have.
+struct TooLarge : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Answers with the error of a form: also where it is, as a JSON pointer into the form, and what is wrong there, so
+/// that the page can say it beside the field.
+void refuse_form(Response& response, const std::string& message) {
+  constexpr std::string_view kForm = "form: ";
+  OrderedJson json = {{"error", message}};
+  const std::size_t end = message.find(": ", kForm.size());
+  if (message.starts_with(kForm) && end != std::string::npos) {
+    json["at"] = message.substr(kForm.size(), end - kForm.size());
+    json["problem"] = message.substr(end + 2);
+  }
+  answer(response, json, 400);
 }
 
 std::string parameter(const Request& request, const char* name) {
@@ -95,7 +114,7 @@ const char* default_message(int status) {
 
 class Server::Impl {
  public:
-  Impl(Jobs& jobs, const ServerOptions& options) : jobs_(jobs), gate_("", 0) {
+  Impl(Jobs& jobs, const ServerOptions& options) : jobs_(jobs), max_body_(options.max_body), gate_("", 0) {
     // The library's default, SO_REUSEPORT, would let a second server share the port.
     http_.set_socket_options([](socket_t socket) {
       const int yes = 1;
@@ -110,7 +129,7 @@ class Server::Impl {
       throw ConfigError(fmt::format("--port {}: in use, or not ours to use; --port 0 picks a free one", options.port));
     gate_ = Gate(random_token(), port);
     http_.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
-    http_.set_payload_max_length(options.max_body);
+    http_.set_payload_max_length(std::max(options.max_body, UploadStore::kMaxBytes));
     http_.set_pre_routing_handler(
         [this](const Request& request, Response& response) { return admit(request, response); });
     http_.set_post_routing_handler([](const Request&, Response& response) { protect(response); });
@@ -120,7 +139,9 @@ class Server::Impl {
     http_.set_exception_handler(
         [](const Request&, Response& response, const std::exception_ptr& error) { explain(response, error); });
     add_page();
-    add_api();
+    add_jobs();
+    add_uploads();
+    add_files();
   }
 
   std::string address() const { return gate_.address(); }
@@ -180,14 +201,23 @@ class Server::Impl {
     try {
       std::rethrow_exception(error);
     } catch (const ConfigError& wrong) {
-      refuse(response, 400, wrong.what());
+      refuse_form(response, wrong.what());
     } catch (const NoSuchJob& none) {
+      refuse(response, 404, none.what());
+    } catch (const TooLarge& large) {
+      refuse(response, 413, large.what());
+    } catch (const NoSuchUpload& none) {
       refuse(response, 404, none.what());
     } catch (const QueueFull& full) {
       refuse(response, 429, full.what());
     } catch (const std::exception& failed) {
       refuse(response, 500, failed.what());
     }
+  }
+
+  JsonNode posted(const Request& request) const {
+    if (request.body.size() > max_body_) throw TooLarge(default_message(413));
+    return JsonNode::parse(request.body, "form");
   }
 
   void add_page() {
@@ -199,17 +229,21 @@ class Server::Impl {
     }
   }
 
-  void add_api() {
+  void add_jobs() {
     http_.Get("/api/choices", [this](const Request&, Response& response) {
-      OrderedJson options = form_options_json(jobs_.checkpoints());
+      OrderedJson options = form_options_json(jobs_.offer());
       const JobOptions& limits = jobs_.options();
       options["limits"] = {{"at_once", limits.at_once}, {"queue", limits.queue}, {"seconds", limits.limit.si}};
       answer(response, options);
     });
     http_.Get("/api/jobs", [this](const Request&, Response& response) { answer(response, jobs_.list()); });
     http_.Post("/api/jobs", [this](const Request& request, Response& response) {
-      const int id = jobs_.submit(read_form(JsonNode::parse(request.body, "form"), jobs_.checkpoints()));
+      const int id = jobs_.submit(read_form(posted(request), jobs_.offer()));
       answer(response, described(id), 201);
+    });
+    http_.Post("/api/check", [this](const Request& request, Response& response) {
+      const Form form = read_form(posted(request), jobs_.offer());
+      answer(response, {{"title", form.title}});
     });
     http_.Get("/api/jobs/([0-9]{1,9})",
               [this](const Request& request, Response& response) { answer(response, described(id_of(request))); });
@@ -220,6 +254,42 @@ class Server::Impl {
     http_.Post("/api/jobs/([0-9]{1,9})/again", [this](const Request& request, Response& response) {
       jobs_.again(id_of(request));
       answer(response, described(id_of(request)));
+    });
+    http_.Post("/api/jobs/([0-9]{1,9})/name", [this](const Request& request, Response& response) {
+      JsonObject in(posted(request));
+      const JsonNode name = in.required("name");
+      in.finish();
+      if (!name.is_string() || name.value().get_ref<const std::string&>().size() > kMaxJobName)
+        name.expected(fmt::format("a text of at most {} bytes", kMaxJobName));
+      jobs_.name(id_of(request), name.value().get<std::string>());
+      answer(response, described(id_of(request)));
+    });
+    http_.Post("/api/jobs/([0-9]{1,9})/forget", [this](const Request& request, Response& response) {
+      jobs_.forget(id_of(request));
+      answer(response, OrderedJson::object());
+    });
+    http_.Get("/api/jobs/([0-9]{1,9})/differences/([0-9]{1,9})", [this](const Request& request, Response& response) {
+      answer(response, {{"text", jobs_.differences(id_of(request), id_of(request, 2))}});
+    });
+  }
+
+  /// The body is the file itself; its kind, and the name that it has on the user's machine, stand in the address.
+  void add_uploads() {
+    http_.Post("/api/uploads", [this](const Request& request, Response& response) {
+      const int id = jobs_.uploads().add(parameter(request, "kind"), parameter(request, "name"), request.body);
+      answer(response, {{"id", id}, {"key", fmt::format("upload:{}", id)}}, 201);
+    });
+    http_.Post("/api/uploads/([0-9]{1,9})/forget", [this](const Request& request, Response& response) {
+      jobs_.uploads().forget(id_of(request));
+      answer(response, OrderedJson::object());
+    });
+  }
+
+  void add_files() {
+    http_.Get("/jobs/([0-9]{1,9})/samples-([0-9]{6,9})\\.png", [this](const Request& request, Response& response) {
+      const auto path = jobs_.file(id_of(request), picture_file(id_of(request, 2)));
+      if (!path) return refuse(response, 404, fmt::format("job {} has no such picture", id_of(request)));
+      response.set_content(read_file(*path), "image/png");
     });
     for (const JobFile& file : job_files()) {
       std::string pattern = "/jobs/([0-9]{1,9})/" + std::string(file.name);
@@ -237,21 +307,26 @@ class Server::Impl {
   OrderedJson described(int id) const {
     OrderedJson job = jobs_.describe(id);
     job["links"] = OrderedJson::object();
-    for (const auto& file : job["files"]) {
-      const std::string path = fmt::format("/jobs/{}/{}", id, file.get_ref<const std::string&>());
-      job["links"][file.get_ref<const std::string&>()] = path + "?key=" + gate_.key_of(path);
-    }
+    const auto add = [&](const std::string& file) {
+      const std::string path = fmt::format("/jobs/{}/{}", id, file);
+      job["links"][file] = path + "?key=" + gate_.key_of(path);
+    };
+    for (const auto& file : job["files"]) add(file.get<std::string>());
+    if (job.contains("pictures"))
+      for (const auto& step : job["pictures"]) add(picture_file(step.get<std::int64_t>()));
     return job;
   }
 
-  static int id_of(const Request& request) {
+  /// The number that the address has in that place.
+  static int id_of(const Request& request, std::size_t place = 1) {
     int id = 0;  // at most nine digits
-    const std::string digits = request.matches[1];
+    const std::string digits = request.matches[place];
     std::from_chars(digits.data(), digits.data() + digits.size(), id);
     return id;
   }
 
   Jobs& jobs_;
+  std::size_t max_body_;
   Gate gate_;
   TimedServer http_;
 };

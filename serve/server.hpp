@@ -11,7 +11,7 @@ namespace ganymede::serve {
 
 struct ServerOptions {
   int port = 8765;                 ///< 0: a free one
-  std::size_t max_body = 1 << 20;  ///< bytes of a request's body, at most
+  std::size_t max_body = 1 << 20;  ///< bytes of a request's body, at most; an upload has UploadStore::kMaxBytes
 };
 
 class Server {

@@ -15,8 +15,8 @@ export function el(tag, properties = {}, ...children) {
   return element;
 }
 
-/** A control below its label. */
-export function field(label, control, hint) {
+/** A control below its label. `at`: what the control fills in of the form, as a JSON pointer; errors appear there. */
+export function field(label, control, {hint, at} = {}) {
   control.id = control.id || `f${++ids}`;
   const parts = [el('label', {for: control.id}, label), control];
   if (hint) {
@@ -24,7 +24,7 @@ export function field(label, control, hint) {
     control.setAttribute('aria-describedby', hint.id);
     parts.push(hint);
   }
-  return el('div', {class: 'field'}, ...parts);
+  return el('div', {class: 'field', 'data-at': at}, ...parts);
 }
 
 export function select(options, chosen) {
@@ -49,17 +49,46 @@ export function check(label, {checked = false, title, price} = {}) {
   return {whole, box};
 }
 
-/** Checkboxes for names; chosen() lists the checked ones that are not switched off. */
+/** Checkboxes for names; chosen() lists the checked ones that are not switched off. replace() keeps what is checked. */
 export function checks(items, chosenFirst, className = '') {
-  const all = items.map((item) => {
-    const {name, title, price} = typeof item === 'string' ? {name: item} : item;
-    return {name, ...check(name, {checked: chosenFirst.includes(name), title, price})};
-  });
-  return {
-    whole: el('div', {class: `checks ${className}`}, ...all.map((one) => one.whole)),
-    all,
-    chosen: () => all.filter((one) => one.box.checked && !one.box.disabled).map((one) => one.name),
+  const make = (item, checked) => {
+    const {name, label, title, price} = typeof item === 'string' ? {name: item} : item;
+    return {name, ...check(label ?? name, {checked, title, price})};
   };
+  const whole = el('div', {class: `checks ${className}`});
+  const list = {
+    whole,
+    all: [],
+    chosen: () => list.all.filter((one) => one.box.checked && !one.box.disabled).map((one) => one.name),
+    replace: (now, checked = list.all.filter((one) => one.box.checked).map((one) => one.name)) => {
+      list.all = now.map((item) => make(item, checked.includes(item.name ?? item)));
+      whole.replaceChildren(...list.all.map((one) => one.whole));
+    },
+  };
+  list.replace(items, chosenFirst);
+  return list;
+}
+
+/** Says below the control that fills in `at` what is wrong with it. False if the form has no such control. */
+export function showProblem(form, at, problem) {
+  const places = [...form.querySelectorAll('[data-at]')].filter((one) => at === one.dataset.at || at.startsWith(`${one.dataset.at}/`));
+  const place = places.sort((a, b) => b.dataset.at.length - a.dataset.at.length)[0];
+  if (!place) return false;
+  for (let around = place.closest('details'); around; around = around.parentElement.closest('details')) around.open = true;
+  const text = el('p', {class: 'problem at-field', role: 'alert', id: `f${++ids}`}, problem);
+  place.append(text);
+  const control = place.querySelector('input, select');
+  control?.setAttribute('aria-invalid', 'true');
+  control?.setAttribute('aria-errormessage', text.id);
+  return true;
+}
+
+export function clearProblems(form) {
+  for (const text of form.querySelectorAll('.at-field')) text.remove();
+  for (const control of form.querySelectorAll('[aria-invalid]')) {
+    control.removeAttribute('aria-invalid');
+    control.removeAttribute('aria-errormessage');
+  }
 }
 
 export const fieldset = (legend, ...children) => el('fieldset', {}, el('legend', {}, legend), ...children);

@@ -1,7 +1,11 @@
-// The three forms. Each has build(): what is posted. The server and the program check it; their message is shown below.
+// The forms. Each has build(): what is posted. The server checks it while it is filled in, and says what is wrong at the
+// field; what only the program can find out is shown below.
 
-import {check, checks, el, field, fieldset, number, select, text} from './dom.js';
+import * as api from './api.js';
+import {check, checks, clearProblems, el, field, fieldset, number, select, showProblem, text} from './dom.js';
 import {platforms} from './platforms.js';
+import {ownFiles} from './uploads.js';
+import {workload} from './workload.js';
 
 const titled = (list) => list.map((one) => ({name: one.name, title: one.summary}));
 const named = (list, flag) => list.filter((one) => one[flag]).map((one) => one.name);
@@ -14,62 +18,13 @@ function withoutChoice(policies) {
   return spot === '' ? always : `${always}, and ${spot} on spot`;
 }
 
-/** Model, batch, dataset and how long. */
-function workload(choices, units) {
-  const models = el('select');
-  for (const [label, prefix] of [['Recorded step by step', 'recorded:'], ['Counted from layers', 'layers:']]) {
-    const group = el('optgroup', {label});
-    for (const one of choices.workloads.filter((item) => item.trace.startsWith(prefix)))
-      group.append(el('option', {value: one.trace}, one.trace.slice(prefix.length)));
-    models.append(group);
-  }
-  const about = el('p', {class: 'hint'});
-  const batch = el('select');
-  const dataset = select([...choices.datasets.map((one) => one.name), ['', 'other']], choices.datasets[0].name);
-  const images = number(0, 1, 1e12);
-  const size = number(0, 1, 1e12, 'any');
-  const amount = number(20, 1, 1e12);
-  const unit = select(units);
-  unit.setAttribute('aria-label', 'Unit of the target');
-  const showModel = () => {
-    const one = choices.workloads.find((item) => item.trace === models.value);
-    about.textContent = one.about;
-    batch.replaceChildren(...one.batches.map((value) => el('option', {value: String(value)}, String(value))));
-    batch.value = String(one.batches.includes(64) ? 64 : one.batches.at(-1));
-    dataset.value = one.dataset;
-    showDataset();
-  };
-  const showDataset = () => {
-    const one = choices.datasets.find((item) => item.name === dataset.value);
-    if (one) [images.value, size.value] = [one.images, one.bytes_per_image];
-  };
-  models.addEventListener('change', showModel);
-  dataset.addEventListener('change', showDataset);
-  for (const input of [images, size]) input.addEventListener('input', () => (dataset.value = ''));
-  models.value = (choices.workloads.find((one) => one.dataset === 'cifar-10') ?? choices.workloads[0]).trace;
-  showModel();
-  return {
-    parts: [
-      fieldset('Model', el('div', {class: 'row'}, field('Model', models), field('Batch per GPU', batch)), about),
-      fieldset('Training',
-        el('div', {class: 'row'}, field('Dataset', dataset), field('Images', images), field('Bytes an image', size)),
-        el('div', {class: 'row'}, field('Train for', amount), field('Unit', unit))),
-    ],
-    build: () => ({
-      trace: models.value,
-      batch_per_gpu: Number(batch.value),
-      dataset: {name: dataset.value || 'dataset', images: Number(images.value), bytes_per_image: Number(size.value)},
-      [unit.value]: Number(amount.value),
-    }),
-  };
-}
-
 const counts = (value) => value.split(/[\s,;]+/).filter((word) => word !== '').map(Number);
 const stated = (pairs) => Object.fromEntries(Object.entries(pairs).filter(([, value]) => value !== '' && value?.length !== 0));
 
 function compareForm(choices) {
+  let where;
   const size = el('span', {class: 'size', role: 'status'});
-  const training = workload(choices, ['epochs', 'images', 'steps']);
+  const training = workload(choices, ['epochs', 'images', 'steps'], () => where?.refresh());
   const gpus = el('input', {type: 'text', value: '1, 2, 4', required: true, pattern: '\\s*[0-9]+([\\s,;]+[0-9]+)*[\\s,;]*',
                             inputmode: 'numeric', autocomplete: 'off', title: 'counts such as 1, 2, 4'});
   const schemes = checks(titled(choices.schemes), ['ring']);
@@ -83,20 +38,21 @@ function compareForm(choices) {
     const runs = where.entries().length * perPlatform * policies.chosen().length * Number(seeds.value);
     size.textContent = `${runs} run${runs === 1 ? '' : 's'}`;
   };
-  const where = platforms(choices, {aws: {region: 'us-east-1', gpu: 'V100'}, gcp: {region: 'us-central1', gpu: 'V100'}}, () => refresh());
+  where = platforms(choices, {aws: {region: 'us-east-1', gpu: 'V100'}, gcp: {region: 'us-central1', gpu: 'V100'}}, {changed: () => where && refresh(), needs: training.needs});
   refresh();
   return {
     size, refresh,
     parts: [
       ...training.parts,
-      fieldset('Platforms', where.whole),
-      fieldset('GPUs and schemes', el('div', {class: 'row'}, field('GPU counts', gpus)),
-        el('p', {class: 'group'}, 'All-reduce schemes'), schemes.whole),
-      fieldset('Policies', policies.whole,
+      fieldset('Platforms', el('div', {'data-at': '/platforms'}, where.whole),
+        ownFiles(choices, 'platform', 'Your own platform file (JSON)', where.open)),
+      fieldset('GPUs and schemes', el('div', {class: 'row'}, field('GPU counts', gpus, {at: '/gpus'})),
+        el('p', {class: 'group'}, 'All-reduce schemes'), el('div', {'data-at': '/schemes'}, schemes.whole)),
+      fieldset('Policies', el('div', {'data-at': '/policies'}, policies.whole),
         el('p', {class: 'hint'}, `These need a file of yours and run from the command line only: ${choices.command_line_policies.join(', ')}.`)),
       fieldset('Goals and faults',
-        el('div', {class: 'row'}, field('Deadline', deadline), field('Budget', budget), field('Checkpoints', checkpoint)),
-        el('div', {class: 'row'}, field('First seed', seed), field('Seeds', seeds))),
+        el('div', {class: 'row'}, field('Deadline', deadline, {at: '/deadline'}), field('Budget', budget, {at: '/budget'}), field('Checkpoints', checkpoint, {at: '/checkpoint'})),
+        el('div', {class: 'row'}, field('First seed', seed, {at: '/seeds/first'}), field('Seeds', seeds, {at: '/seeds/count'}))),
     ],
     build: () => ({
       kind: 'compare', workload: training.build(), platforms: where.entries(), gpus: counts(gpus.value),
@@ -111,7 +67,9 @@ function planForm(choices) {
   const objective = select([['cost', 'lowest cost'], ['time', 'shortest time'], ['carbon', 'least carbon'], ['risk-neutral', 'lowest expected cost'], ['risk-averse', 'lowest cost in the worst tenth']], 'cost');
   const deadline = text('24h', 'e.g. 60h'), budget = text('100USD', 'e.g. 500USD');
   const most = number(4, 1, 65536), least = number(1, 1, 65536);
-  const providers = checks(choices.providers.map((one) => one.name), choices.providers.filter((one) => !one.owned).map((one) => one.name), 'narrow');
+  const called = (one) => ({name: one.name, label: one.label});
+  const providers = checks(choices.providers.map(called), choices.providers.filter((one) => !one.owned).map((one) => one.name), 'narrow');
+  choices.listeners.push(() => providers.replace(choices.providers.map(called)));
   const markets = checks(choices.markets, ['on-demand', 'spot'], 'narrow');
   const family = (one) => one.instances.filter((item) => item.kind === 'gpu').map((item) => item.family);
   const gpus = checks([...new Set(choices.providers.flatMap(family))].sort(), [], 'narrow');
@@ -122,10 +80,11 @@ function planForm(choices) {
   return {
     parts: [
       ...training.parts,
-      fieldset('Goals', el('div', {class: 'row'}, field('Objective', objective), field('Deadline', deadline), field('Budget', budget))),
+      fieldset('Goals', el('div', {class: 'row'}, field('Objective', objective), field('Deadline', deadline, {at: '/deadline'}), field('Budget', budget, {at: '/budget'}))),
       fieldset('Where to look',
-        el('div', {class: 'row'}, field('At least GPUs', least), field('At most GPUs', most)),
-        el('p', {class: 'group'}, 'Providers'), providers.whole, el('p', {class: 'group'}, 'Markets'), markets.whole,
+        el('div', {class: 'row'}, field('At least GPUs', least, {at: '/min_gpus'}), field('At most GPUs', most, {at: '/max_gpus'})),
+        el('p', {class: 'group'}, 'Providers'), el('div', {'data-at': '/catalogs'}, providers.whole),
+        ownFiles(choices, 'platform', 'Your own platform file (JSON)', (key) => providers.all.find((one) => one.name === key)?.box.click()), el('p', {class: 'group'}, 'Markets'), markets.whole,
         el('details', {}, el('summary', {}, 'GPUs, schemes, policies'), el('div', {class: 'inside'},
           el('p', {class: 'group'}, 'GPUs (none: all that hold the model)'), gpus.whole,
           el('p', {class: 'group'}, 'All-reduce schemes'), schemes.whole,
@@ -144,48 +103,94 @@ function planForm(choices) {
 }
 
 function generateForm(choices) {
-  if (choices.checkpoints.length === 0) {
-    return {
-      parts: [fieldset('Checkpoint', el('p', {}, 'There is no checkpoint yet. Train one, then start the server with its directory:'),
-        el('pre', {}, 'ganymede train --model dcgan-32 \\\n  --steps 2000 --checkpoint run\nganymede serve --checkpoint run'))],
-      build: null,
-    };
-  }
-  const checkpoint = select(choices.checkpoints, choices.checkpoints[0]);
+  const checkpoint = el('select', {required: true});
+  const none = el('p', {class: 'hint'}, 'There is no checkpoint yet. Train a model on the page, or start the server with a directory of ganymede train --checkpoint.');
+  const show = () => {
+    const before = checkpoint.value;
+    checkpoint.replaceChildren(...choices.checkpoints.map((name) => el('option', {value: name}, name)));
+    if (choices.checkpoints.includes(before)) checkpoint.value = before;
+    none.hidden = choices.checkpoints.length > 0;
+  };
+  show();
+  choices.listeners.push(show);
   const count = number(64, 1, 10000), seed = number(1, 0, Number.MAX_SAFE_INTEGER);
   return {
-    parts: [fieldset('Images', el('div', {class: 'row'}, field('Checkpoint', checkpoint)),
-      el('div', {class: 'row'}, field('Images', count), field('Seed', seed)),
+    parts: [fieldset('Images', el('div', {class: 'row'}, field('Checkpoint', checkpoint, {at: '/checkpoint'})), none,
+      el('div', {class: 'row'}, field('Images', count, {at: '/count'}), field('Seed', seed, {at: '/seed'})),
       el('p', {class: 'hint'}, 'The same seed gives the same images.'))],
     build: () => ({kind: 'generate', checkpoint: checkpoint.value, count: Number(count.value), seed: Number(seed.value)}),
+    choose: (name) => (checkpoint.value = name),
   };
 }
+
+function trainForm(choices) {
+  const model = select(choices.models.map((one) => one.name), 'mlp-gan');
+  const about = el('p', {class: 'hint'});
+  const show = () => (about.textContent = choices.models.find((one) => one.name === model.value).summary);
+  model.addEventListener('change', show);
+  show();
+  const batch = number(64, 1, 4096), steps = number(1000, 1, 1e7), seed = number(1, 0, Number.MAX_SAFE_INTEGER);
+  const images = el('input', {type: 'number', min: '1', max: '1000000000000', placeholder: 'as many as here'}), gpus = number(1, 1, 16);
+  return {
+    parts: [
+      fieldset('Train here', el('div', {class: 'row'}, field('Model', model, {at: '/model'}), field('Batch', batch, {at: '/batch'})), about,
+        el('div', {class: 'row'}, field('Steps', steps, {at: '/steps'}), field('Seed', seed, {at: '/seed'})),
+        el('p', {class: 'hint'}, 'On images that the program draws itself: glyphs, so that nothing must be downloaded.')),
+      fieldset('Beside it, on each cloud', el('div', {class: 'row'}, field('Predict for images', images, {at: '/images'}), field('At most GPUs', gpus, {at: '/max_gpus'})),
+        el('p', {class: 'hint'}, 'A few steps are recorded first and carried to the GPUs of each cloud.')),
+    ],
+    build: () => ({kind: 'train', model: model.value, batch: Number(batch.value), steps: Number(steps.value), seed: Number(seed.value),
+                   max_gpus: Number(gpus.value), ...(images.value === '' ? {} : {images: Number(images.value)})}),
+  };
+}
+
+const kCheckAfter = 400;  // ms without a change
 
 /** `submit(form)` returns when the job is queued, or throws. showError(message) is for what turns out later. */
 export function forms(choices, submit) {
   const made = {};
-  for (const [kind, make, action] of [['compare', compareForm, 'Compare'], ['plan', planForm, 'Plan'], ['generate', generateForm, 'Generate']]) {
+  for (const [kind, make, action] of [['compare', compareForm, 'Compare'], ['plan', planForm, 'Plan'], ['train', trainForm, 'Train'], ['generate', generateForm, 'Generate']]) {
     const one = make(choices);
     const error = el('p', {class: 'error', role: 'alert', hidden: true});
+    let whole, timer, asked = 0;
     const showError = (message) => {
       error.textContent = message;
       error.hidden = message === '';
     };
+    /** At the field if the error is of one, else below the form. */
+    const show = (refused) => {
+      if (!refused.at || !showProblem(whole, refused.at, refused.problem)) showError(refused.message);
+    };
+    const clear = () => {
+      clearTimeout(timer);
+      asked += 1;
+      clearProblems(whole);
+      showError('');
+    };
     const button = el('button', {class: 'primary', type: 'submit'}, action);
     const send = async (event) => {
       event.preventDefault();
-      showError('');
+      clear();
       button.disabled = true;
       try {
         await submit(one.build());
       } catch (refused) {
-        showError(refused.message);
+        show(refused);
       }
       button.disabled = false;
     };
-    const whole = el('form', {autocomplete: 'off', onsubmit: send, onchange: one.refresh, oninput: one.refresh}, ...one.parts,
-      one.build ? el('div', {class: 'submit'}, error, button, one.size) : null);
-    made[kind] = {whole, showError};
+    const checkSoon = (event) => {
+      one.refresh?.();
+      if (event.target.type === 'file') return;
+      clear();
+      timer = setTimeout(async () => {
+        const mine = asked;
+        await api.check(one.build()).catch((refused) => mine === asked && refused.at && show(refused));
+      }, kCheckAfter);
+    };
+    whole = el('form', {autocomplete: 'off', onsubmit: send, onchange: checkSoon, oninput: checkSoon}, ...one.parts,
+      el('div', {class: 'submit'}, error, button, one.size));
+    made[kind] = {whole, showError, choose: one.choose};
   }
   return made;
 }

@@ -1,13 +1,15 @@
 // The list of jobs and the one that is looked at.
 
 import * as api from './api.js';
-import {bytes, duration, el} from './dom.js';
+import {bytes, duration, el, select} from './dom.js';
+import {trainingView} from './training.js';
 
 const active = (job) => job.state === 'queued' || job.state === 'running';
 /** What an ended job looks like does not change; of the others, progress and time do. */
-const key = (job) => `${job.id} ${job.state} ${active(job) ? '' : job.seconds}`;
+const key = (job) => `${job.id} ${job.state} ${job.name} ${active(job) ? '' : job.seconds}`;
+const called = (job) => job.name || job.title;
 const again = (job) => ['failed', 'cancelled', 'interrupted'].includes(job.state);
-const kinds = {compare: 'Comparison', plan: 'Plan', generate: 'Images'};
+const kinds = {compare: 'Comparison', plan: 'Plan', generate: 'Images', train: 'Training'};
 
 // Not known of one that waits, nor of one whose server was killed.
 const elapsed = (job) => (job.state === 'queued' || (!active(job) && job.seconds === 0) ? '' : duration(job.seconds));
@@ -15,17 +17,18 @@ const elapsed = (job) => (job.state === 'queued' || (!active(job) && job.seconds
 function row(job, selected, choose) {
   return el('li', {}, el('button', {type: 'button', 'aria-current': String(job.id === selected), 'data-id': String(job.id), onclick: () => choose(job.id)},
     el('span', {class: 'id'}, String(job.id)), el('span', {class: `state ${job.state}`}, job.state),
-    el('span', {class: 'title', title: job.title}, `${kinds[job.kind]}: ${job.title}`),
+    el('span', {class: 'title', title: job.title}, `${kinds[job.kind]}: ${called(job)}`),
     el('span', {class: 'when'}, elapsed(job))));
 }
 
 function progress(job) {
   if (!active(job)) return null;
   if (job.state === 'queued')
-    return el('p', {class: 'bar'}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Waits for the one that runs.');
+    return el('p', {class: 'bar'}, job.ahead > 0 ? `Waits behind ${job.ahead} other${job.ahead > 1 ? 's' : ''}.` : 'Begins next.');
   const known = job.progress;
   const left = known?.done > 0 ? `, about ${duration((job.seconds * (known.count - known.done)) / known.done)} left` : '';
-  const label = known ? `${known.done} of ${known.count} ${known.what}${left}` : 'running';
+  const lane = {held: ', held while another long one has its turn', background: ', in the background'}[job.lane] ?? '';
+  const label = (known ? `${known.done} of ${known.count} ${known.what}${job.lane === 'held' ? '' : left}` : 'running') + lane;
   return el('div', {class: 'bar'},
     el('progress', {'aria-label': label, ...(known ? {max: String(known.count), value: String(known.done)} : {})}), el('span', {}, label));
 }
@@ -44,7 +47,8 @@ function images(job) {
 }
 
 const fileNames = {'report.html': 'Report in a tab of its own', 'result.json': 'Result (JSON)', 'table.txt': 'Table (text)', 'images.png': 'Images (PNG)',
-                   'input.json': 'Input (JSON)', 'log.txt': 'Log'};
+                   'samples.png': 'Last pictures (PNG)', 'losses.csv': 'Losses (CSV)',
+                   'step-trace.json': 'Step trace (JSON)', 'prediction.json': 'Plan for the clouds (JSON)', 'input.json': 'Input (JSON)', 'log.txt': 'Log'};
 
 /** What stays once the job has ended: report, table, images. */
 async function outcome(job) {
@@ -63,7 +67,31 @@ async function outcome(job) {
   return parts;
 }
 
-export function jobsView({list, empty, detail, ended, connection}) {
+/** Compares an ended comparison or plan with another one; nothing if there is none. */
+function comparison(job, known) {
+  const others = known.filter((one) => one.id !== job.id && one.kind === job.kind && one.state === 'done');
+  if (job.state !== 'done' || !['compare', 'plan'].includes(job.kind) || others.length === 0) return null;
+  const other = select([['', 'Compare with …'], ...others.map((one) => [String(one.id), `${one.id}: ${called(one)}`])], '');
+  other.setAttribute('aria-label', 'Compare with another job');
+  const shown = el('pre', {tabindex: '0', hidden: true, 'aria-label': 'What differs'});
+  other.addEventListener('change', async () => {
+    shown.hidden = other.value === '';
+    if (!shown.hidden) shown.textContent = await api.differences(other.value, job.id).catch((refused) => refused.message);
+  });
+  return el('div', {class: 'versus'}, other, shown);
+}
+
+/** A field for the user's name of a job. */
+function naming(job, rename) {
+  const input = el('input', {type: 'text', value: job.name, placeholder: job.title, maxlength: '100', 'aria-label': 'Name of this job', autocomplete: 'off'});
+  return el('form', {class: 'naming', onsubmit: (event) => {
+    event.preventDefault();
+    rename(input.value.trim());
+  }}, input, el('button', {type: 'submit'}, 'Name'));
+}
+
+export function jobsView({list, empty, detail, ended, connection, generate}) {
+  const trained = trainingView(generate);
   let selected = 0, shown = '', drawn = '', listed = '', watched = new Set(), known = [], timer;
 
   const facts = (job) => {
@@ -79,6 +107,7 @@ export function jobsView({list, empty, detail, ended, connection}) {
     if (active(job) && drawn === key(job)) {
       detail.querySelector('.facts').replaceWith(facts(job));
       detail.querySelector('.bar').replaceWith(progress(job));
+      if (job.kind === 'train') await trained(job);
       return;
     }
     const act = async (what) => {
@@ -86,20 +115,30 @@ export function jobsView({list, empty, detail, ended, connection}) {
       await poll();
     };
     const message = el('p', {class: 'error', role: 'alert', hidden: !job.message}, job.message);
+    const name = naming(job, async (text) => act((id) => api.name(id, text)));
+    const forget = async (one) => {
+      if (!window.confirm(`Forget job ${one.id}? Its files are removed.`)) return;
+      const failed = await api.forget(one.id).then(() => '', (refused) => refused.message);
+      if (failed !== '') return alertIn(failed);
+      detail.hidden = true;
+      [selected, shown, drawn] = [0, '', ''];
+      await poll();
+    };
     const alertIn = (words) => {
       message.textContent = words;
       message.hidden = false;
     };
-    const rest = active(job) ? [] : await outcome(job);
+    const rest = [...(job.kind === 'train' ? [await trained(job)] : []), ...(active(job) ? [] : await outcome(job))];
     if (job.id !== selected) return;
     const focused = detail.contains(document.activeElement) ? document.activeElement.dataset.action : undefined;
     detail.replaceChildren(
-      el('div', {class: 'head'}, el('h2', {id: 'detail-title'}, `${kinds[job.kind]} ${job.id}: ${job.title}`),
+      el('div', {class: 'head'}, el('h2', {id: 'detail-title'}, `${kinds[job.kind]} ${job.id}: ${called(job)}`),
         el('span', {class: `state ${job.state}`, role: 'status'}, job.state),
         el('div', {class: 'actions'},
           active(job) ? el('button', {type: 'button', 'data-action': 'cancel', onclick: () => act(api.cancel)}, 'Cancel') : null,
-          again(job) ? el('button', {type: 'button', 'data-action': 'again', onclick: () => act(api.again)}, 'Run again') : null)),
-      facts(job), ...[progress(job), message].filter(Boolean), ...rest);
+          again(job) ? el('button', {type: 'button', 'data-action': 'again', onclick: () => act(api.again)}, 'Run again') : null,
+          active(job) ? null : el('button', {type: 'button', 'data-action': 'forget', onclick: () => forget(job)}, 'Forget'))),
+      facts(job), ...[progress(job), message, comparison(job, known)].filter(Boolean), ...rest, name);
     detail.hidden = false;
     drawn = key(job);
     if (focused) detail.querySelector(`[data-action="${focused}"]`)?.focus();

@@ -3,12 +3,14 @@
 import * as api from './api.js';
 import {forms} from './forms.js';
 import {jobsView} from './jobs.js';
+import {refreshChoices} from './uploads.js';
 
 const at = (id) => document.getElementById(id);
 
 // api.js has the token by now; the address, which is shown and remembered, needs it no more.
 if (location.search !== '') history.replaceState(null, '', '/' + location.hash);
 
+/** Returns the function that shows a tab. */
 function tabs(kinds) {
   const choose = (kind, focus) => {
     for (const one of kinds) {
@@ -31,18 +33,29 @@ function tabs(kinds) {
   }
   const wanted = location.hash.slice(1);
   choose(kinds.includes(wanted) ? wanted : kinds[0]);
+  return choose;
 }
 
-const kinds = ['compare', 'plan', 'generate'];
-tabs(kinds);
-let made = {};
+const kinds = ['compare', 'plan', 'train', 'generate'];
+const showTab = tabs(kinds);
+let made = {}, choices;
 const view = jobsView({
   list: at('jobs'), empty: at('no-jobs'), detail: at('detail'), connection: at('connection'),
-  // A job whose input was refused: that is the form's matter.
-  ended: (job) => job.state === 'failed' && job.exit_code === 2 && made[job.kind].showError(job.message),
+  ended: (job) => {
+    // A job whose input was refused, or that no GPU can hold: that is the form's matter.
+    if (job.state === 'failed' && [2, 3].includes(job.exit_code)) made[job.kind].showError(job.message);
+    if (job.kind === 'train') refreshChoices(choices).catch(() => {});
+  },
+  /** Asks for images of what a training has written so far. */
+  generate: async (checkpoint) => {
+    await refreshChoices(choices);
+    made.generate.choose(checkpoint);
+    showTab('generate', true);
+  },
 });
 try {
-  const choices = await api.choices();
+  // Each part of the page that shows choices adds a listener, which is called when they are others.
+  choices = {...(await api.choices()), listeners: []};
   made = forms(choices, async (form) => view.follow(await api.submit(form)));
   for (const kind of kinds) at(`panel-${kind}`).append(made[kind].whole);
 } catch (refused) {

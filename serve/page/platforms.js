@@ -1,6 +1,6 @@
 // The platforms of a comparison: of each provider some regions, markets, and GPUs or instances, as far as they are priced.
 
-import {checks, el} from './dom.js';
+import {bytes, checks, el} from './dom.js';
 
 const short = (usd) => `${Number(usd).toFixed(2)} USD/h`;
 
@@ -16,7 +16,7 @@ function cheapest(instances, regions, markets, byGpu) {
   return best;
 }
 
-function providerPart(provider, markets, chosen, changed) {
+function providerPart(provider, markets, chosen, {changed, needs}) {
   const families = [...new Set(provider.instances.filter((one) => one.kind === 'gpu').map((one) => one.family))].sort();
   const priced = (items, byGpu) => items.map(([name, instances]) => ({name, instances, byGpu, price: ' '}));
   const kinds = priced(families.map((family) => [family, provider.instances.filter((one) => one.family === family)]), true);
@@ -35,10 +35,12 @@ function providerPart(provider, markets, chosen, changed) {
     const [regions, sold] = places();
     for (const [list, source] of [[gpu, kinds], [instance, types]])
       for (const [i, one] of list.all.entries()) {
+        const memory = Math.max(...source[i].instances.map((item) => item.memory_bytes));
+        const small = needs() > memory;  // false if it is not known what is needed
         const price = cheapest(source[i].instances, regions, sold, source[i].byGpu);
-        one.box.disabled = price === undefined;
-        one.whole.classList.toggle('off', price === undefined);
-        one.whole.querySelector('.price').textContent = price === undefined ? 'no price' : `from ${short(price)}`;
+        one.box.disabled = price === undefined || small;
+        one.whole.classList.toggle('off', one.box.disabled);
+        one.whole.querySelector('.price').textContent = `${bytes(memory)}, ${small ? 'too small' : price === undefined ? 'no price' : `from ${short(price)}`}`;
       }
     const count = entries().length;
     summary.textContent = count === 0 ? '' : [...gpu.chosen(), ...instance.chosen()].join(', ');
@@ -58,20 +60,36 @@ function providerPart(provider, markets, chosen, changed) {
   };
   const group = (label, part) => el('div', {role: 'group', 'aria-label': `${provider.name}: ${label}`}, el('p', {class: 'group'}, label), part.whole);
   const whole = el('details', {open: false},
-    el('summary', {}, el('span', {}, provider.name), summary),
+    el('summary', {}, el('span', {}, provider.label ?? provider.name), summary),
     el('div', {class: 'inside', onchange: refresh},
       group('Regions', region), group('Markets', market),
       families.length > 0 ? group('GPUs, on the cheapest instances that hold them (USD per GPU)', gpu) : null,
       el('details', {}, el('summary', {}, 'Instances'), el('div', {class: 'inside'}, instance.whole))));
   refresh();
-  return {whole, entries};
+  return {name: provider.name, whole, entries, refresh};
 }
 
-/** `first`: by provider the region and GPU that are chosen to begin with. */
-export function platforms(choices, first, changed) {
-  let ready = false;
-  const parts = choices.providers.map((provider) =>
-    providerPart(provider, choices.markets, first[provider.name], () => ready && changed()));
+/** `first`: by provider the region and GPU that are chosen to begin with. `needs()`: bytes that a GPU must hold. */
+export function platforms(choices, first, {changed, needs}) {
+  let ready = false, parts = [];
+  const whole = el('div');
+  /** Keeps the parts of the providers that are still there, and what is chosen in them. */
+  const show = () => {
+    const make = (provider) => providerPart(provider, choices.markets, first[provider.name], {changed: () => ready && changed(), needs});
+    parts = choices.providers.map((provider) => parts.find((part) => part.name === provider.name) ?? make(provider));
+    whole.replaceChildren(...parts.map((part) => part.whole));
+  };
+  show();
+  choices.listeners.push(() => {
+    show();
+    changed();
+  });
   ready = true;
-  return {whole: el('div', {}, ...parts.map((part) => part.whole)), entries: () => parts.flatMap((part) => part.entries())};
+  return {
+    whole,
+    entries: () => parts.flatMap((part) => part.entries()),
+    refresh: () => parts.forEach((part) => part.refresh()),
+    /** Unfolds a provider, to choose from it. */
+    open: (name) => (parts.find((part) => part.name === name).whole.open = true),
+  };
 }

@@ -22,4 +22,5 @@ if ! cmp -s "$here/package-lock.json" "$folder/installed-lock.json"; then
 fi
 # Modules are looked for beside the file that imports them.
 cp "$here"/*.mjs "$folder"
-exec node "$folder/report_test.mjs" "$program" "$chromium" "$here/../.." "$@"
+node "$folder/report_test.mjs" "$program" "$chromium" "$here/../.." "$@"
+exec node "$folder/serve_test.mjs" "$program" "$chromium" "$here/../.." "$@"

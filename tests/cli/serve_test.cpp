@@ -62,7 +62,8 @@ TEST(Serve, PagesCarryTheirPolicies) {
   }
   // All files that the page loads exist; none is from another site, and no script is inline.
   const std::string page = server.get("/")->body;
-  for (const char* file : {"/page.css", "/page.js", "/dom.js", "/api.js", "/forms.js", "/platforms.js", "/jobs.js"})
+  for (const char* file : {"/page.css", "/page.js", "/dom.js", "/api.js", "/forms.js", "/workload.js", "/platforms.js",
+                           "/uploads.js", "/jobs.js", "/training.js"})
     EXPECT_EQ(server.get(file)->status, 200) << file;
   EXPECT_EQ(page.find("https:"), std::string::npos);
   EXPECT_EQ(page.find("<script>"), std::string::npos);
@@ -125,14 +126,13 @@ TEST(Serve, BadValuesGetALocatedMessage) {
   form["policies"] = {{{"name", "external"}, {"command", {"touch", "owned"}}}};
   EXPECT_THAT(refused(form.dump()), HasSubstr("form: /policies/0"));
 
-  // A value that only the program can check gets the program's message.
+  // A value that only the program can check gets the program's message: no GPU holds such a batch.
   form = comparison(1);
-  form["platforms"][0]["region"] = "us-esat-1";
+  form["workload"]["batch_per_gpu"] = 1 << 24;
   const Json job = server.wait_end(server.submit(form));
   EXPECT_EQ(job["state"], "failed");
-  EXPECT_EQ(job["exit_code"], 2);
-  EXPECT_THAT(job["message"].get<std::string>(),
-              testing::StartsWith("input.json: /platforms/0/region: found \"us-esat-1\""));
+  EXPECT_EQ(job["exit_code"], 3);
+  EXPECT_THAT(job["message"].get<std::string>(), testing::StartsWith("input.json: batch 16777216 of mlp-gan needs"));
 }
 
 TEST(Serve, AComparisonRunsToItsEndAndIsThereAfterARestart) {
@@ -196,7 +196,7 @@ TEST(Serve, ProgressAndCancel) {
 
 TEST(Serve, TheQueueIsBounded) {
   const Scratch scratch;
-  const Server server(scratch, {"--queue", "1"});
+  const Server server(scratch, {"--queue", "1", "--short", "1h"});
   EXPECT_EQ(server.wait_running(server.submit(long_comparison()))["state"], "running");
   const int waits = server.submit(long_comparison());
   EXPECT_EQ(server.job(waits)["state"], "queued");
@@ -218,7 +218,7 @@ TEST(Serve, TheTimeLimitEndsAJob) {
 
 TEST(Serve, SeveralJobsAtOnce) {
   const Scratch scratch;
-  const Server server(scratch, {"--jobs", "2", "--queue", "0"});
+  const Server server(scratch, {"--jobs", "2", "--queue", "0", "--short", "1h"});
   for (const int id : {1, 2}) {
     EXPECT_EQ(server.submit(long_comparison()), id);
     EXPECT_EQ(server.wait_running(id)["state"], "running");
@@ -293,6 +293,7 @@ TEST(Serve, WhatItCannotServeItRefuses) {
   refused("--port 0 --data /dev/null/x", {"--data"});
   refused("--port 0 --limit soon" + other, {"--limit"});
   refused("--port 0 --limit 0s" + other, {"--limit"});
+  refused("--port 0 --short 0s" + other, {"--short"});
   refused("--port 0 --jobs 0" + other, {"--jobs"});
   refused("--port 0 --checkpoint " + (scratch / "none").string() + other, {"--checkpoint", "none"});
 }

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -53,9 +54,18 @@ int deaf() {
 }
 
 int progress() {
-  for (const std::string text : {"0 4 runs\n1 4 ru", "ns\n2 4 runs\n", "4 4 runs of it\n"})
+  for (const std::string text : {"0 4 runs\n1 4 ru", "ns\n2 4 runs\n", "4 4 runs of it\tsize=3\tloss=0.25\n"})
     if (::write(3, text.data(), text.size()) < 0) return 1;
   return 0;
+}
+
+/// Notes ticks until there is a file "end"; returns its priority.
+int tick() {
+  while (!fs::exists("end")) {
+    ::usleep(20'000);
+    std::ofstream("ticks", std::ios::app) << '.' << std::flush;
+  }
+  return ::getpriority(PRIO_PROCESS, 0);
 }
 
 constexpr const char* kVariable = "GANYMEDE_TEST_CHILD";
@@ -70,6 +80,7 @@ constexpr const char* kVariable = "GANYMEDE_TEST_CHILD";
           : what == "sleep"     ? sleeping()
           : what == "deaf"      ? deaf()
           : what == "progress"  ? progress()
+          : what == "tick"      ? tick()
                                 : 7);
 }();
 
@@ -169,11 +180,39 @@ TEST_F(Run, ProgressArrivesInLines) {
   std::vector<Progress> seen;
   // This test program ignores the option --progress-fd and always writes to descriptor 3.
   run_command(child("progress", true), StopSignal(), in(hours(1)),
-              [&](const Progress& progress) { seen.push_back(progress); });
+              {.progress = [&](const Progress& progress) { seen.push_back(progress); }});
   ASSERT_FALSE(seen.empty());
   EXPECT_EQ(seen.back().done, 4U);
   EXPECT_EQ(seen.back().count, 4U);
   EXPECT_EQ(seen.back().what, "runs of it");
+  ASSERT_EQ(seen.back().values.size(), 2U);
+  EXPECT_EQ(seen.back().values[1], (std::pair<std::string, double>{"loss", 0.25}));
+}
+
+// While it is held, the child notes nothing, and the time does not count.
+TEST_F(Run, AHeldRunStandsStillAndGoesOn) {
+  const auto notes = [&] { return fs::exists(folder_ / "ticks") ? fs::file_size(folder_ / "ticks") : 0; };
+  std::uintmax_t when_held = 0, at_the_end_of_it = 0;
+  int asked = 0;
+  const auto pace = [&] {
+    if (notes() > 0) ++asked;              // it has begun
+    if (asked == 10) when_held = notes();  // the signal has arrived long ago
+    if (asked == 20) at_the_end_of_it = notes();
+    if (asked > 20 && notes() > at_the_end_of_it) std::ofstream(folder_ / "end") << "now";
+    return asked < 5 ? Pace::full : asked < 20 ? Pace::held : Pace::background;
+  };
+  const CommandEnd end = run_command(child("tick"), StopSignal(), in(hours(1)), {.pace = pace});
+  EXPECT_EQ(end.code, std::min(19, ::getpriority(PRIO_PROCESS, 0) + 10));  // the priority that it has at its end
+  EXPECT_GT(when_held, 0U);
+  EXPECT_EQ(when_held, at_the_end_of_it);
+  EXPECT_GT(end.held.count(), 0);
+}
+
+TEST_F(Run, AHeldRunCanBeStopped) {
+  StopSignal stop;
+  stop.raise();
+  const CommandEnd end = run_command(child("sleep"), stop, in(hours(1)), {.pace = [] { return Pace::held; }});
+  EXPECT_EQ(end.why, CommandEnd::Why::stopped);
 }
 
 }  // namespace

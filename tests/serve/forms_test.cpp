@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "platforms/catalog.hpp"
+#include "serve/job_commands.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::serve {
@@ -33,7 +34,7 @@ Json plan() {
 }
 
 Form read(const Json& form, const Checkpoints& checkpoints = {}) {
-  return read_form(JsonNode::parse(form.dump(), "form"), checkpoints);
+  return read_form(JsonNode::parse(form.dump(), "form"), {checkpoints, {}});
 }
 
 /// Expects a ConfigError whose message contains all `parts`.
@@ -128,6 +129,57 @@ TEST(Forms, TypesAreChecked) {
   expect_refused(Json::array(), {"form: /"});
 }
 
+TEST(Forms, GoalsAreCheckedAtTheirFields) {
+  for (const char* deadline : {"60", "-1h", "0s", "soon"}) {
+    expect_refused(changed(compare(), "/deadline", deadline), {"form: /deadline: "});
+    expect_refused(changed(plan(), "/deadline", deadline), {"form: /deadline: "});
+  }
+  expect_refused(changed(plan(), "/deadline", "2020-01-01T00:00:00Z"), {"form: /deadline: ", "past"});
+  expect_refused(changed(plan(), "/deadline", "2999-01-01T00:00"), {"form: /deadline: ", "zone"});
+  read(changed(plan(), "/deadline", "2999-01-01T00:00:00Z"));
+  for (const char* budget : {"5 apples", "-1USD", "0USD", "100"})
+    expect_refused(changed(compare(), "/budget", budget), {"form: /budget: "});
+  expect_refused(changed(compare(), "/checkpoint", "often"), {"form: /checkpoint: "});
+  read(changed(compare(), "/checkpoint", "daly"));
+}
+
+TEST(Forms, PlatformsAreLookedUpInTheirCatalog) {
+  expect_refused(changed(compare(), "/platforms/0/region", "us-esat-1"), {"form: /platforms/0/region", "us-east-1"});
+  expect_refused(changed(compare(), "/platforms/0/gpu", "V101"), {"form: /platforms/0/gpu", "V100"});
+  expect_refused(changed(compare(), "/platforms/0/market", "sopt"), {"form: /platforms/0/market", "spot"});
+  Json instance = compare();
+  instance["platforms"][0] = {{"catalog", "aws"}, {"region", "us-east-1"}, {"instance", "p3.3xlarge"}};
+  expect_refused(instance, {"form: /platforms/0/instance", "p3.2xlarge"});
+}
+
+TEST(Forms, AMeasuredStepStandsInPlaceOfTheTrace) {
+  Json form = changed(plan(), "/workload/measured", {{"step", "0.11s"}, {"batch", 16}, {"gpu", "RTX3090"}});
+  expect_refused(form, {"form: /workload/measured/batch", "16"});  // batch_per_gpu is 4
+  form["workload"]["batch_per_gpu"] = 16;
+  const Json workload = Json::parse(read(form).input)["workload"];
+  EXPECT_EQ(workload["measured"], form["workload"]["measured"]);
+  EXPECT_EQ(workload["batch_per_gpu"], 16);
+  expect_refused(changed(form, "/workload/measured/gpu", "RTX9999"), {"form: /workload/measured/gpu"});
+  expect_refused(changed(form, "/workload/measured/step", "0s"), {"form: /workload/measured/step"});
+  // A growing model has steps of several lengths.
+  expect_refused(changed(form, "/workload/trace", "recorded:progressive-gan-cpu"), {"form: /workload/measured"});
+}
+
+TEST(Forms, ATrainingIsRecordedPredictedAndRun) {
+  const Json form = {{"kind", "train"}, {"model", "mlp-gan"}, {"batch", 8}, {"steps", 50}, {"seed", 3}};
+  const auto commands = commands_of(JobKind::train, read(form).input, {}, 2);
+  ASSERT_EQ(commands.size(), 3U);
+  EXPECT_THAT(commands[0].arguments, testing::IsSupersetOf({"train", "--trace", "step-trace.json", "mlp-gan"}));
+  EXPECT_THAT(commands[1].arguments, testing::IsSupersetOf({"plan", "step-trace.json", "400"}));  // 50 x 8 images
+  EXPECT_THAT(commands[2].arguments, testing::IsSupersetOf({"train", "50", "--checkpoint", "--samples-every", "5"}));
+  EXPECT_TRUE(commands[2].progress);
+  EXPECT_EQ(commands[2].without, "");
+  for (const char* model : {"../mlp-gan", "mlp", ""}) expect_refused(changed(form, "/model", model), {"form: /model"});
+  expect_refused(changed(form, "/steps", 0), {"form: /steps"});
+  expect_refused(changed(form, "/dataset", "/etc"), {"form: /dataset", "unknown key"});
+  expect_refused(changed(form, "/max_gpus", 10'000), {"form: /max_gpus"});
+}
+
 TEST(Forms, CheckpointsOfOneProviderGoToItsObjectStore) {
   const Json study = Json::parse(read(changed(compare(), "/checkpoint", "10min")).input);
   EXPECT_EQ(study["storage"]["checkpoint"], "s3");
@@ -141,7 +193,7 @@ TEST(Forms, CheckpointsToGenerateFromAreThoseOfTheServer) {
   const Checkpoints known = {{"run", "/somewhere/run"}};
   const Json form = {{"kind", "generate"}, {"checkpoint", "run"}, {"count", 4}, {"seed", 1}};
   const Form read_one = read(form, known);
-  const auto arguments = arguments_of(JobKind::generate, read_one.input, known, 1);
+  const auto arguments = commands_of(JobKind::generate, read_one.input, known, 1).front().arguments;
   EXPECT_THAT(arguments, testing::Contains("/somewhere/run"));
   for (const char* name : {"/somewhere/run", "../run", "run/", "rum", ""})
     expect_refused(changed(form, "/checkpoint", name), {"form: /checkpoint"}, known);
@@ -149,7 +201,7 @@ TEST(Forms, CheckpointsToGenerateFromAreThoseOfTheServer) {
   expect_refused(changed(form, "/count", 10'001), {"/count"}, known);
   expect_refused(changed(form, "/output", "/tmp/x"), {"/output", "unknown key"}, known);
   // A checkpoint that no longer exists.
-  EXPECT_THROW(arguments_of(JobKind::generate, read_one.input, {{"other", "/x"}}, 1), ConfigError);
+  EXPECT_THROW(commands_of(JobKind::generate, read_one.input, {{"other", "/x"}}, 1), ConfigError);
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+#pragma once
+// The parts of a form that say what is trained and where: workload, platforms, goals. Each is checked here, so that the
+// page can show what is wrong beside the field before there is a job.
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "common/json.hpp"
+#include "serve/form_options.hpp"
+
+namespace ganymede::serve {
+
+inline constexpr std::int64_t kMaxFormImages = 1'000'000'000'000;
+inline constexpr std::int64_t kMaxFormGpus = 65'536;
+
+/// A file that is put into the folder of a job beside its input, which names it.
+struct JobInput {
+  std::string name, text;
+};
+
+/// What is offered, and the files that what has been read so far needs.
+struct FormReading {
+  const Offer& offer;
+  std::vector<JobInput> files{};
+};
+
+struct FormWorkload {
+  nlohmann::ordered_json content;
+  std::string title;
+};
+
+/// Reads { "trace", "batch_per_gpu", "dataset", "epochs" ... , "measured" }.
+FormWorkload read_form_workload(const JsonNode& node, bool steps_allowed, FormReading& reading);
+
+/// The name of a catalog for the input file: a provider's, or that of a file among `reading.files`.
+std::string read_form_catalog(const JsonNode& node, FormReading& reading);
+/// The platform that the form calls so. Precondition: read_form_catalog() has accepted the name.
+const platforms::Platform& form_platform(const std::string& name, const Offer& offer);
+/// Reads one of the platforms to compare: a region, and a GPU or an instance with a price there.
+nlohmann::ordered_json read_form_platform(const JsonNode& node, FormReading& reading);
+
+/// Copies "deadline" and "budget", checked, to `to`. A deadline that is a time is allowed if `times` is true.
+void read_form_goals(JsonObject& in, bool times, nlohmann::ordered_json& to);
+
+}  // namespace ganymede::serve

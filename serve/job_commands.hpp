@@ -1,0 +1,31 @@
+#pragma once
+// What the program is run with for a job, command by command.
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "serve/forms.hpp"
+
+namespace ganymede::serve {
+
+struct JobCommand {
+  std::vector<std::string> arguments;  ///< of the program
+  std::string output = "output.txt";   ///< file of its standard output
+  std::string log = "log.txt";
+  bool progress = false;  ///< it has the option --progress-fd
+  std::string without{};  ///< not empty: the job goes on if the command fails, and says that there is none of this
+};
+
+/// The commands of a job in their order; the last one is the job itself. `input` is the content of the input.json in
+/// its folder. Throws ConfigError if it names a checkpoint that no longer exists.
+std::vector<JobCommand> commands_of(JobKind kind, const std::string& input, const Checkpoints& checkpoints, int cores);
+
+inline constexpr const char* kTrainedCheckpoint = "checkpoint";  ///< folder of a training's checkpoints in the job's
+inline constexpr const char* kPrediction = "prediction.json";    ///< a training's plan for the clouds
+
+/// From a training's plan for the clouds, what the page shows beside the training: the best of each provider and market
+/// with its time, cost and GPU, and the memory that a GPU needs.
+std::string clouds_json(const std::filesystem::path& folder);
+
+}  // namespace ganymede::serve
