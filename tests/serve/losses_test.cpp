@@ -23,7 +23,7 @@ TEST(LossesOfATraining, AreThinnedAndKeepTheirOrder) {
   EXPECT_GE(points.size(), Losses::kMost / 4);
   EXPECT_EQ(points.front().step, 1);
   for (std::size_t i = 0; i < points.size(); ++i) {
-    if (i > 0) EXPECT_GT(points[i].step, points[i - 1].step);
+    EXPECT_GT(points[i].step, i == 0 ? 0 : points[i - 1].step);
     EXPECT_EQ(points[i].discriminator, 1.0 / static_cast<double>(points[i].step));
   }
 }
