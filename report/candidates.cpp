@@ -1,6 +1,7 @@
 #include "report/candidates.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -11,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <tuple>
 
 #include "common/statistics.hpp"
 #include "report/groups.hpp"
@@ -107,11 +109,29 @@ void name_parts(std::vector<ReportCandidate>& candidates) {
       of.rented += of_each_node(own);
 }
 
+/// Provider and region of a run's pools, of several different ones joined: "aws + gcp". A result of an earlier version
+/// has them in the platform's name alone.
+std::pair<std::string, std::string> provider_and_region(const Json& run) {
+  const std::string platform = word(run.at("run"), "platform");
+  const std::size_t space = std::min(platform.find(' '), platform.size());
+  if (!run.contains("launch"))
+    return {platform.substr(0, space), platform.substr(std::min(space + 1, platform.size()))};
+  const auto joined = [&](const char* member) {
+    std::vector<std::string> names;
+    for (const Json& pool : run.at("launch").at("pools"))
+      if (const std::string name = word(pool, member); std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+    return fmt::format("{}", fmt::join(names, " + "));
+  };
+  return {joined("provider"), joined("region")};
+}
+
 ReportCandidate of_runs(const Runs& runs) {
   ReportCandidate out;
   const Json& what = runs.front()->at("run");
   out.market = word(what, "market");
   out.infrastructure = with_market(word(what, "platform"), out.market);
+  std::tie(out.provider, out.region) = provider_and_region(*runs.front());
   out.rented = word(what, "allocation");
   out.gpu = word(what, "gpu");
   out.scheme = word(what, "scheme");
@@ -140,6 +160,11 @@ ReportCandidate of_runs(const Runs& runs) {
     out.spot_usd = instance_usd(*out.run, true);
     out.instance_usd = instance_usd(*out.run, false);
   }
+  out.images = quantile_of(runs, 0.5, [](const Json& run) { return run.at("time").at("images").get<double>(); });
+  out.usd_per_gpu_hour = quantile_of(runs, 0.5, [](const Json& run) {
+    const double hours = run.value("gpu_hours", 0.0);
+    return hours > 0 ? amount(run.at("cost").at("total_usd")) / hours : kUnknown;
+  });
   out.images_per_s = quantile_of(runs, 0.5, [](const Json& run) {
     const double training = run.at("time").at("step_mean_s").get<double>() * run.at("time").at("steps").get<double>();
     return training > 0 ? run.at("time").at("images").get<double>() / training : kUnknown;
@@ -165,7 +190,9 @@ ReportCandidate of_runs(const Runs& runs) {
 ReportCandidate of_plan(const Json& row, const Json& request) {
   ReportCandidate out;
   out.market = word(row, "market");
-  out.infrastructure = with_market(word(row, "provider") + " " + word(row, "region"), out.market);
+  out.provider = word(row, "provider");
+  out.region = word(row, "region");
+  out.infrastructure = with_market(out.provider + " " + out.region, out.market);
   out.rented = plan_rented(row, request);
   out.gpu = word(row, "gpu");
   out.gpus = out.fewest_gpus = row.at("gpus").get<int>();
@@ -193,6 +220,8 @@ ReportCandidate of_plan(const Json& row, const Json& request) {
   // A plan keeps no bills. The instances' part of the cost is the hourly price of the nodes for the whole time.
   const double instances = std::min(out.usd.middle, amount(row.at("usd_per_hour")) * out.time_s.middle / 3600);
   (out.market == "spot" ? out.spot_usd : out.instance_usd) = instances;
+  out.images = request.at("images").get<double>();
+  out.usd_per_gpu_hour = amount(row.at("usd_per_hour")) / out.gpus;
   out.images_per_s = request.at("images").get<double>() / out.time_s.middle;
   out.gpu_busy = row.at("gpu_busy").get<double>();
   out.kwh = kUnknown;

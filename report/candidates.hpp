@@ -17,8 +17,9 @@ struct Estimate {
 
 /// One thing to compare: a run, runs that differ in their seed alone, or a candidate of a plan.
 struct ReportCandidate {
-  std::string infrastructure;  ///< provider and region, and the market if it is not on demand
-  std::string rented;          ///< "2 x p3.2xlarge"
+  std::string infrastructure;    ///< provider and region, and the market if it is not on demand
+  std::string provider, region;  ///< of several pools: "aws + gcp"
+  std::string rented;            ///< "2 x p3.2xlarge"
   std::string market, gpu, scheme, policy;
   /// The most GPUs that a run held at a time; with a policy, some run may have held only `fewest_gpus`.
   int gpus = 0;
@@ -32,10 +33,14 @@ struct ReportCandidate {
   /// The parts of usd.middle that scale with the prices of instances, at spot prices and at others. 0 for several runs,
   /// each of which has its own (instance_usd()).
   double spot_usd = 0, instance_usd = 0;
+  double images = 0;        ///< images trained
   double images_per_s = 0;  ///< median rate while training; for a plan's candidate, over its whole time
-  double gpu_busy = 0;      ///< from 0 to 1
-  double kwh, kg_co2e;      ///< medians over the runs; not finite if unknown
-  double losses = 0;        ///< nodes lost, mean over the runs
+  /// Dollars for an hour of a GPU: of a plan's candidate what its nodes cost while they are held, of runs the median
+  /// bill of a GPU-hour. Not finite without a price.
+  double usd_per_gpu_hour = 0;
+  double gpu_busy = 0;  ///< from 0 to 1
+  double kwh, kg_co2e;  ///< medians over the runs; not finite if unknown
+  double losses = 0;    ///< nodes lost, mean over the runs
   /// Share of the runs that meet the goals; for a plan's candidate its probability to meet them, with all stated error.
   double met_share = 1;
   bool chosen = false;                                ///< the plan chose it

@@ -30,7 +30,9 @@ std::string_view part(std::string_view name) {
 std::string script() {
   std::string out(part("echarts.bundle.js"));
   out += "\n(() => {\n\"use strict\";\n";
-  for (const char* file : {"data.js", "draw.js", "comparison.js", "details.js", "page.js"}) out += part(file);
+  for (const char* file :
+       {"data.js", "draw.js", "candidates.js", "filters.js", "comparison.js", "details.js", "page.js"})
+    out += part(file);
   return out + "})();\n";
 }
 
@@ -55,26 +57,6 @@ std::string embedded_json(const nlohmann::ordered_json& data) {
       out += "\\u003c";
     else
       out += c;
-  return out;
-}
-
-/// At most `most` candidates: the Pareto set, those that the document marks, and an even sample of the others by cost.
-std::vector<ReportCandidate> shown(std::vector<ReportCandidate> all, std::size_t most) {
-  if (all.size() <= most) return all;
-  std::vector<bool> keep(all.size(), false);
-  for (const std::size_t i : pareto_of(all)) keep[i] = true;
-  for (std::size_t i = 0; i < all.size(); ++i) keep[i] = keep[i] || all[i].chosen;
-  std::vector<std::size_t> rest;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (!keep[i]) rest.push_back(i);
-  const auto cost = [&](std::size_t i) { return std::isfinite(all[i].usd.middle) ? all[i].usd.middle : 1e300; };
-  std::stable_sort(rest.begin(), rest.end(), [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
-  const std::size_t kept = all.size() - rest.size();
-  const std::size_t more = most > kept ? most - kept : 0;
-  for (std::size_t i = 0; i < more; ++i) keep[rest[i * rest.size() / more]] = true;
-  std::vector<ReportCandidate> out;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (keep[i]) out.push_back(std::move(all[i]));
   return out;
 }
 
@@ -118,9 +100,10 @@ std::string html_of(const Section& section) {
   std::string out = fmt::format("<section id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h2 id=\"{0}-title\">{1}</h2>\n",
                                 section.id, escaped(section.title));
   if (!section.about.empty()) out += "<p class=about>" + section.about + "</p>\n";
+  std::string charts;
   for (const auto& [name, label] : section.charts)
-    out += fmt::format("<div class=chart id=\"chart-{}\" role=img aria-label=\"{}\"></div>\n", name, escaped(label));
-  return out + section.tables + "</section>\n";
+    charts += fmt::format("<div class=chart id=\"chart-{}\" role=img aria-label=\"{}\"></div>\n", name, escaped(label));
+  return out + (section.tables_first ? section.tables + charts : charts + section.tables) + "</section>\n";
 }
 
 }  // namespace
@@ -134,11 +117,9 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
 }
 
 std::string report_page(const Json& document) {
-  PageInput page{document, document_kind(document), {}, {}, 0, {}};
+  PageInput page{document, document_kind(document), {}, {}, {}};
   if (page.kind != "validation") {
-    auto all = candidates_of(document);
-    page.all_candidates = all.size();
-    page.candidates = shown(std::move(all), kMaxCandidates);
+    page.candidates = candidates_of(document);
     page.pareto = pareto_of(page.candidates);
     page.detailed = detailed(page.candidates, page.pareto);
   }
@@ -147,7 +128,10 @@ std::string report_page(const Json& document) {
   for (const Section& section : sections_of(page)) {
     body += html_of(section);
     links += fmt::format("<a href=\"#{}\">{}</a>\n", section.id, escaped(section.title));
+    if (page.kind == "validation" && links.find("<details>") == std::string::npos)
+      links += "<details><summary>The studies</summary>\n";
   }
+  if (page.kind == "validation") links += "</details>\n";
   const std::string style(part("page.css"));
   const std::string code = script();
   const std::string title = title_of(page);
@@ -158,7 +142,7 @@ std::string report_page(const Json& document) {
       "<meta name=viewport content=\"width=device-width, initial-scale=1\">\n<meta name=color-scheme content=\"light "
       "dark\">\n"
       "<title>{} - Ganymede</title>\n<style>{}</style>\n</head>\n<body>\n"
-      "<header><p class=brand>Ganymede</p><h1>{}</h1><p class=about>{}</p>\n<nav "
+      "<header><p class=brand>Ganymede</p><h1>{}</h1>{}{}<nav "
       "aria-label=Sections>{}</nav></header>\n"
       "<noscript><p class=about>Without scripts there are no charts; every number is in the tables.</p></noscript>\n"
       "<main>\n{}</main>\n"
@@ -166,8 +150,10 @@ std::string report_page(const Json& document) {
       "Apache License 2.0.</p></footer>\n"
       "<script type=\"application/json\" id=data>{}</script>\n<script>{}</script>\n</body>\n</html>\n",
       hash_of(code), hash_of(style), escaped(title), style, escaped(title),
-      page.kind == "sweep" && document.contains("about") ? escaped(document.at("about").get<std::string>()) : "", links,
-      body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
+      page.kind == "sweep" && document.contains("about")
+          ? "<p class=about>" + escaped(document.at("about").get<std::string>()) + "</p>\n"
+          : "",
+      answer_html(page), links, body, escaped(tool_of(document, page.kind)), embedded_json(page_data(page)), code);
 }
 
 }  // namespace ganymede::report

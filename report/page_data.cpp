@@ -21,49 +21,69 @@ using Out = nlohmann::ordered_json;
 /// The value with six digits; null if it is not finite.
 Out rounded(double value) {
   if (!std::isfinite(value)) return nullptr;
-  if (value == std::floor(value) && std::abs(value) < 1e15) return static_cast<std::int64_t>(value);
-  return std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+  const double six = std::strtod(fmt::format("{:.6g}", value).c_str(), nullptr);
+  if (six == std::floor(six) && std::abs(six) < 1e15) return static_cast<std::int64_t>(six);
+  return six;
 }
 
-/// A column with only a few different texts, stored as a list of these texts and an index for each row.
-class Words {
- public:
-  void add(const std::string& word) {
-    const auto [place, is_new] = index_.try_emplace(word, words_.size());
-    if (is_new) words_.push_back(word);
-    rows_.push_back(place->second);
-  }
-  Out json() const { return {{"words", words_}, {"rows", rows_}}; }
+double with_three_digits(double value) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{:.3g}", value).c_str(), nullptr) : value;
+}
 
- private:
-  std::vector<std::string> words_;
-  std::vector<std::size_t> rows_;
-  std::map<std::string, std::size_t> index_;
-};
+/// A column of values. A value that all rows have stands once; if many rows share few values, these are listed and each
+/// row has an index.
+Out column(const Out& values) {
+  constexpr std::size_t kRowsAValue = 8;
+  std::map<std::string, std::size_t> index;
+  Out words = Out::array(), rows = Out::array();
+  for (const Out& value : values) {
+    const auto [place, is_new] =
+        index.try_emplace(value.dump(-1, ' ', false, Out::error_handler_t::replace), index.size());
+    if (is_new) words.push_back(value);
+    rows.push_back(place->second);
+  }
+  if (words.size() == 1) return {{"all", words[0]}};
+  if (!values[0].is_string() && words.size() * kRowsAValue > values.size()) return {{"values", values}};
+  return {{"words", std::move(words)}, {"rows", std::move(rows)}};
+}
 
 Out words_of(const PageInput& page, std::string ReportCandidate::*member) {
-  Words words;
-  for (const ReportCandidate& of : page.candidates) words.add(of.*member);
-  return words.json();
+  Out out = Out::array();
+  for (const ReportCandidate& of : page.candidates) out.push_back(of.*member);
+  return out.empty() ? out : column(out);
 }
 
 Out numbers_of(const PageInput& page, auto&& value) {
   Out out = Out::array();
   for (const ReportCandidate& of : page.candidates) out.push_back(rounded(value(of)));
-  return out;
+  return out.empty() ? out : column(out);
 }
 
-Out estimates_of(const PageInput& page, Estimate ReportCandidate::*member) {
+Out flags_of(const PageInput& page, bool ReportCandidate::*member) {
+  return numbers_of(page, [&](const ReportCandidate& of) { return of.*member ? 1.0 : 0.0; });
+}
+
+void add_estimates(Out& out, const PageInput& page, const std::string& name, Estimate ReportCandidate::*member) {
+  out[name] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).middle; });
+  out[name + "_low"] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).low; });
+  out[name + "_high"] = numbers_of(page, [&](const ReportCandidate& of) { return (of.*member).high; });
+}
+
+Out ledgers_of(const PageInput& page) {
   Out out = Out::array();
   for (const ReportCandidate& of : page.candidates) {
-    const Estimate& estimate = of.*member;
-    out.push_back({rounded(estimate.middle), rounded(estimate.low), rounded(estimate.high)});
+    Out uses = Out::array();
+    if (of.has_ledger)
+      for (const double seconds : of.gpu_seconds) uses.push_back(rounded(seconds));
+    out.push_back(std::move(uses));
   }
-  return out;
+  return out.empty() ? out : column(out);
 }
 
 Out columns_of(const PageInput& page) {
   Out out;
+  out["provider"] = words_of(page, &ReportCandidate::provider);
+  out["region"] = words_of(page, &ReportCandidate::region);
   out["where"] = words_of(page, &ReportCandidate::infrastructure);
   out["market"] = words_of(page, &ReportCandidate::market);
   out["rented"] = words_of(page, &ReportCandidate::rented);
@@ -71,26 +91,28 @@ Out columns_of(const PageInput& page) {
   out["scheme"] = words_of(page, &ReportCandidate::scheme);
   out["policy"] = words_of(page, &ReportCandidate::policy);
   out["gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.gpus; });
-  out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.fewest_gpus; });
-  out["time"] = estimates_of(page, &ReportCandidate::time_s);
-  out["usd"] = estimates_of(page, &ReportCandidate::usd);
+  if (std::any_of(page.candidates.begin(), page.candidates.end(),
+                  [](const ReportCandidate& of) { return of.fewest_gpus != of.gpus; }))
+    out["fewest_gpus"] = numbers_of(page, [](const ReportCandidate& of) { return of.fewest_gpus; });
+  out["runs"] = numbers_of(page, [](const ReportCandidate& of) { return of.runs; });
+  add_estimates(out, page, "time", &ReportCandidate::time_s);
+  add_estimates(out, page, "usd", &ReportCandidate::usd);
   out["ranked_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.ranked_usd; });
-  out["doubtful"] = numbers_of(page, [](const ReportCandidate& of) { return of.price_doubtful ? 1.0 : 0.0; });
+  out["doubtful"] = flags_of(page, &ReportCandidate::price_doubtful);
+  out["assumed"] = flags_of(page, &ReportCandidate::risk_assumed);
   out["spot_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.spot_usd; });
   out["instance_usd"] = numbers_of(page, [](const ReportCandidate& of) { return of.instance_usd; });
-  out["images_per_s"] = numbers_of(page, [](const ReportCandidate& of) { return of.images_per_s; });
-  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return of.kg_co2e; });
+  out["hourly"] = numbers_of(page, [](const ReportCandidate& of) { return of.usd_per_gpu_hour; });
+  out["images"] = numbers_of(page, [](const ReportCandidate& of) { return of.images; });
+  // A plan's rate is that of the images over the time.
+  if (page.kind != "plan") out["rate"] = numbers_of(page, [](const ReportCandidate& of) { return of.images_per_s; });
+  out["busy"] = numbers_of(page, [](const ReportCandidate& of) { return std::round(1e3 * of.gpu_busy) / 1e3; });
+  out["kg"] = numbers_of(page, [](const ReportCandidate& of) { return with_three_digits(of.kg_co2e); });
   out["kwh"] = numbers_of(page, [](const ReportCandidate& of) { return of.kwh; });
   out["met"] = numbers_of(page, [](const ReportCandidate& of) { return of.met_share; });
-  out["chosen"] = numbers_of(page, [](const ReportCandidate& of) { return of.chosen ? 1.0 : 0.0; });
-  out["scales"] = numbers_of(page, [](const ReportCandidate& of) { return of.scales ? 1.0 : 0.0; });
-  out["ledger"] = Out::array();
-  for (const ReportCandidate& of : page.candidates) {
-    Out uses = Out::array();
-    if (of.has_ledger)
-      for (const double seconds : of.gpu_seconds) uses.push_back(rounded(seconds));
-    out["ledger"].push_back(std::move(uses));
-  }
+  out["chosen"] = flags_of(page, &ReportCandidate::chosen);
+  out["scales"] = flags_of(page, &ReportCandidate::scales);
+  out["ledger"] = ledgers_of(page);
   return out;
 }
 
@@ -100,12 +122,9 @@ Out details_of(const PageInput& page) {
     const Json& run = *page.candidates[i].run;
     Out detail = {{"row", i}, {"total_s", run.at("time").at("total_s")}, {"seed", run.at("provenance").at("seed")}};
     detail["bill"] = Out::array();
-    for (const Json& item : run.at("cost").at("items"))
-      detail["bill"].push_back({item.value("provider", ""), item.value("pool", ""), item.value("item", ""),
-                                item.value("market", ""), rounded(item.at("quantity").get<double>()),
-                                item.value("unit", ""), item.value("unit_price_usd", ""), item.value("usd", "")});
-    detail["total_usd"] = run.at("cost").at("total_usd");
-    detail["uses"] = run.at("cost").value("instance_hours_by_use", Json::object());
+    for (const BillRow& row : bill_tree(run))
+      detail["bill"].push_back({row.depth, row.name, row.quantity, row.unit, row.price, row.usd,
+                                rounded(std::round(1e4 * row.share) / 1e4)});
     detail["events"] = Out::array();
     for (const Json& event : run.at("events"))
       detail["events"].push_back({rounded(event.at("at_s").get<double>()), event.at("event"), event.value("pool", ""),
@@ -117,6 +136,19 @@ Out details_of(const PageInput& page) {
     out.push_back(std::move(detail));
   }
   return out;
+}
+
+/// The distribution of a result that counts several seeds: low end, 5th percentile, median, 95th percentile, high end.
+Out seeds_of_result(const Json& seeds) {
+  const auto spread = [&](const char* what) {
+    const Json& of = seeds.at(what);
+    Out out = Out::array();
+    for (const Json& value :
+         {of.at("interval").at(0), of.at("p5"), of.at("median"), of.at("p95"), of.at("interval").at(1)})
+      out.push_back(rounded(amount(value)));
+    return out;
+  };
+  return Out::array({Out{{"row", 0}, {"spread", {{"time", spread("time_s")}, {"usd", spread("usd")}}}}});
 }
 
 /// For candidates with several runs: the time of each run, its cost with both ends of the interval, and the instances'
@@ -218,9 +250,13 @@ nlohmann::ordered_json page_data(const PageInput& page) {
     return out;
   }
   out["uses"] = kGpuUseNames;
+  out["count"] = page.candidates.size();
   out["columns"] = columns_of(page);
+  const auto [deadline_s, budget_usd] = goals_of(page);
+  out["goals"] = {{"deadline_s", deadline_s}, {"budget_usd", rounded(amount(budget_usd))}};
+  out["scaling_by"] = scaling_by(page.candidates);
   out["details"] = details_of(page);
-  out["seeds"] = seeds_of(page);
+  out["seeds"] = page.document.contains("seeds") ? seeds_of_result(page.document.at("seeds")) : seeds_of(page);
   if (page.document.contains("step_spans")) {
     const Json& spans = page.document.at("step_spans");
     auto names = spans.at("names").get<std::vector<std::string>>();

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -15,33 +17,45 @@ namespace {
 
 using Json = nlohmann::json;
 
+double dollars_of(const Json& item) { return item.contains("usd") ? amount(item.at("usd")) : std::nan(""); }
+
+/// A node of the tree with the sum of what stands below it. Items without a price count as nothing.
+BillRow bill_sum(int depth, const std::string& name, double sum, double total) {
+  return {depth, name, "", "", "", usd(sum), total > 0 ? sum / total : 0};
+}
+
+std::string with_spaces(std::string name) {
+  std::replace(name.begin(), name.end(), '_', ' ');
+  return name;
+}
+
+/// What the instance-hours went into, below their row. It is known for the whole bill only.
+void add_uses(const Json& cost, double total, std::vector<BillRow>& rows) {
+  if (!cost.contains("instance_hours_by_use")) return;
+  for (const auto& [use, value] : cost.at("instance_hours_by_use").items())
+    if (const double part = amount(value); part > 0)
+      rows.push_back({4, with_spaces(use), "", "", "", value.get<std::string>(), total > 0 ? part / total : 0});
+}
+
 void add_bill(const PageInput& page, std::vector<Section>& sections) {
   const ReportCandidate& of = page.candidates[page.detailed.front()];
-  const Json& cost = (*of.run).at("cost");
-  Table table({"provider", "pool", "item", "market", ">quantity", "unit", ">USD a unit", ">USD"});
-  for (const Json& item : cost.at("items"))
-    table.add({item.value("provider", ""), item.value("pool", ""), item.value("item", ""), item.value("market", ""),
-               fmt::format("{:.4f}", item.at("quantity").get<double>()), item.value("unit", ""),
-               item.value("unit_price_usd", "no price"), item.value("usd", "no price")});
-  table.rule();
-  table.add({"total", "", "", "", "", "", "",
-             cost.at("total_usd").is_string() ? cost.at("total_usd").get<std::string>() : "no price"});
-  std::string tables = html_of(table, "Bill", "bill-table");
-  if (cost.contains("instance_hours_by_use")) {
-    Table uses({"of the instance-hours", ">USD"});
-    for (const auto& [use, usd] : cost.at("instance_hours_by_use").items())
-      if (amount(usd) != 0) {
-        std::string name = use;
-        std::replace(name.begin(), name.end(), '_', ' ');
-        uses.add({name, usd.get<std::string>()});
-      }
-    tables += html_of(uses, "What the instance-hours were paid for", "uses-table");
-  }
+  std::string body;
+  for (const BillRow& row : bill_tree(*of.run))
+    body += fmt::format(
+        "<tr class=d{}><td>{}</td><td><svg class=bar viewBox=\"0 0 100 10\" preserveAspectRatio=none "
+        "aria-hidden=true><rect width=\"{:.2f}\" height=10 /></svg></td><td class=n>{}</td><td class=n>{}</td><td "
+        "class=n>{}</td><td>{}</td><td class=n>{}</td></tr>\n",
+        row.depth, escaped(row.name), 100 * row.share, escaped(row.usd), row.share > 0 ? percent(row.share) : "",
+        escaped(row.quantity), escaped(row.unit), escaped(row.price));
   sections.push_back({"bill",
                       "Bill",
-                      "<span id=bill-pick></span>Provider, pool and item; areas are dollars.",
-                      {{"bill", "The bill as nested areas"}},
-                      std::move(tables)});
+                      "<span id=bill-pick></span>Provider, pool and item, and what the instance-hours went into; bars "
+                      "are shares of the total.",
+                      {},
+                      "<div class=scroll tabindex=0 role=region aria-label=Bill><table id=bill-table><caption>Bill"
+                      "</caption>\n<thead><tr><th>what</th><th>share</th><th class=n>USD</th><th class=n></th><th "
+                      "class=n>quantity</th><th>unit</th><th class=n>USD a unit</th></tr></thead><tbody>\n" +
+                          body + "</tbody></table></div>\n"});
 }
 
 void add_timeline(const PageInput& page, std::vector<Section>& sections) {
@@ -95,6 +109,46 @@ void add_steps(const PageInput& page, std::vector<Section>& sections) {
 }
 
 }  // namespace
+
+std::vector<BillRow> bill_tree(const Json& run) {
+  const Json& cost = run.at("cost");
+  std::map<std::string, std::map<std::string, std::vector<const Json*>>> tree;
+  double total = 0;
+  std::size_t hours = 0;
+  for (const Json& item : cost.at("items")) {
+    tree[item.value("provider", "")][item.value("pool", "")].push_back(&item);
+    if (const double value = dollars_of(item); std::isfinite(value)) total += value;
+    hours += item.value("item", "") == "instance-hours" ? 1 : 0;
+  }
+  const Json& all = cost.at("total_usd");
+  std::vector<BillRow> rows = {
+      {0, "total", "", "", "", std::isfinite(amount(all)) ? all.get<std::string>() : "no price", 1}};
+  const auto sum_of = [](const std::vector<const Json*>& items) {
+    double sum = 0;
+    for (const Json* item : items)
+      if (const double value = dollars_of(*item); std::isfinite(value)) sum += value;
+    return sum;
+  };
+  for (const auto& [provider, pools] : tree) {
+    double sum = 0;
+    for (const auto& [pool, items] : pools) sum += sum_of(items);
+    rows.push_back(bill_sum(1, provider.empty() ? "bill" : provider, sum, total));
+    for (const auto& [pool, items] : pools) {
+      rows.push_back(bill_sum(2, pool, sum_of(items), total));
+      for (const Json* item : items) {
+        const double value = dollars_of(*item);
+        const std::string market = item->value("market", "");
+        rows.push_back({3, item->value("item", "") + (market.empty() ? "" : ", " + market),
+                        fmt::format("{:.4f}", item->at("quantity").get<double>()), item->value("unit", ""),
+                        item->value("unit_price_usd", "no price"),
+                        std::isfinite(value) ? item->at("usd").get<std::string>() : "no price",
+                        total > 0 && std::isfinite(value) ? value / total : 0});
+        if (hours == 1 && item->value("item", "") == "instance-hours") add_uses(cost, total, rows);
+      }
+    }
+  }
+  return rows;
+}
 
 void add_details(const PageInput& page, std::vector<Section>& sections) {
   if (!page.detailed.empty()) {

@@ -1,4 +1,4 @@
-// The sections of every report: summary, comparison, scaling, GPU time, policies, energy.
+// The sections of every report: summary, GPU time, energy.
 
 #include "report/page_sections.hpp"
 
@@ -12,7 +12,6 @@
 #include <set>
 
 #include "common/units.hpp"
-#include "report/groups.hpp"
 #include "report/numbers.hpp"
 #include "report/plan_answer.hpp"
 #include "report/plans.hpp"
@@ -49,26 +48,6 @@ std::string cards(const ReportCandidate& of) {
   return out + "</dl>\n";
 }
 
-std::string name_of(const ReportCandidate& of) {
-  std::string out = of.infrastructure + ", " + of.rented;
-  if (!of.scheme.empty() && of.scheme != "none") out += ", " + of.scheme;
-  if (!of.policy.empty() && of.policy != "fixed") out += ", " + of.policy;
-  return out;
-}
-
-std::string goals_of(const Json& document, const std::string& kind) {
-  std::string out;
-  const auto say = [&](const Json& deadline, const Json& budget) {
-    if (deadline.is_number()) out += " Deadline: " + clock(deadline.get<double>()) + ".";
-    if (budget.is_string()) out += " Budget: " + escaped(budget.get<std::string>()) + " USD.";
-  };
-  if (kind == "plan") say(document.at("request").at("deadline_s"), document.at("request").at("budget_usd"));
-  const Json* run = kind == "result" ? &document : nullptr;
-  if (kind == "sweep" && !document.at("runs").empty()) run = &document.at("runs").at(0);
-  if (run) say((*run).at("goals").at("deadline_s"), (*run).at("goals").at("budget_usd"));
-  return out;
-}
-
 std::string verdict_of(const Json& run) {
   if (run.contains("seeds")) {
     const Json& seeds = run.at("seeds");
@@ -91,89 +70,89 @@ std::string intervals_of(const Json& run) {
       run.at("seeds").at("finished").dump(), run.at("provenance").at("seed").dump());
 }
 
+std::string goals_in_text(const PageInput& page) {
+  const auto [deadline_s, budget_usd] = goals_of(page);
+  std::string out;
+  if (deadline_s.is_number()) out += " Deadline: " + clock(deadline_s.get<double>()) + ".";
+  if (budget_usd.is_string()) out += " Budget: " + escaped(budget_usd.get<std::string>()) + " USD.";
+  return out;
+}
+
 Section summary_of_run(const PageInput& page) {
   const ReportCandidate& run = page.candidates.front();
   Section out{"summary", "Summary", "", {}, cards(run)};
   out.about = fmt::format("{}: {} x {}, scheme {}.{} {}", escaped(name_of(run)), run.gpus, escaped(run.gpu),
-                          escaped(run.scheme), goals_of(page.document, page.kind), intervals_of(page.document));
-  if (!goals_of(page.document, page.kind).empty()) out.tables += verdict_of(page.document);
+                          escaped(run.scheme), goals_in_text(page), intervals_of(page.document));
+  if (!goals_in_text(page).empty()) out.tables += verdict_of(page.document);
   // This is the text that the terminal shows.
   out.tables += "<details><summary>Everything in figures</summary><pre>" + escaped(run_text(page.document)) +
                 "</pre></details>\n";
   return out;
 }
 
-std::string searched_of(const Json& plan) {
-  const Json& searched = plan.at("searched");
-  return fmt::format(
-      "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with up to {} "
-      "seeds "
-      "each, {} of them meet the goals. Minimized: {}.",
-      searched.at("candidates").dump(), searched.at("too_slow").dump(), searched.at("too_dear").dump(),
-      searched.at("beaten").dump(), searched.at("simulated").dump(), plan.at("request").at("seeds").dump(),
-      searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()));
+/// Shows a row of a plan as the terminal does: the best of each provider and market.
+std::string best_of_each(const Json& plan) {
+  if (!plan.contains("best_of_each") || plan.at("best_of_each").empty()) return "";
+  const Json& request = plan.at("request");
+  Table table({"where", "rented", "GPUs", "how", ">time", "range", ">USD", "range", ">goals met", ""});
+  for (const Json& row : plan.at("best_of_each")) {
+    const auto read = [&](const char* what) {
+      return Estimate{amount(row.at(what).at("median")), amount(row.at(what).at("interval").at(0)),
+                      amount(row.at(what).at("interval").at(1))};
+    };
+    const PlanMarks marks = plan_marks(row);
+    std::string how = row.at("scheme") == "none" ? "" : row.at("scheme").get<std::string>() + ", ";
+    how += row.at("policy").get<std::string>();
+    if (row.at("checkpoint").is_string()) how += ", checkpoints " + row.at("checkpoint").get<std::string>();
+    table.add({plan_place(row), plan_rented(row, request),
+               fmt::format("{} x {}", row.at("gpus").dump(), row.at("gpu").get<std::string>()), how,
+               clock(read("time_s").middle), ends(read("time_s"), clock),
+               money(read("usd").middle) + (marks.price_doubtful ? " (?)" : ""), ends(read("usd"), usd),
+               plan_probability(row) + (marks.risk_assumed ? " (!)" : ""),
+               row.at("chosen").get<bool>() ? "chosen" : ""});
+  }
+  return html_of(table, "The best of each provider and market among what was simulated", "best-of-each");
 }
 
-/// The marks of the terminal: (?) for a doubtful price, (!) for a risk that was not measured.
-std::string price_mark(const ReportCandidate& of) { return of.price_doubtful ? " (?)" : ""; }
-std::string risk_mark(const ReportCandidate& of) { return of.risk_assumed ? " (!)" : ""; }
-
-std::string legend_of(const std::vector<ReportCandidate>& candidates) {
-  const auto any = [&](auto&& holds) { return std::any_of(candidates.begin(), candidates.end(), holds); };
-  std::string out;
-  if (any([](const ReportCandidate& of) { return of.risk_assumed; }))
-    out += "<p class=about>(!) " + std::string(kAssumedRisk) + ".</p>\n";
-  if (any([](const ReportCandidate& of) { return of.price_doubtful; }))
-    out += "<p class=about>(?) " + std::string(kDoubtfulPrice) + ".</p>\n";
+Section summary_of_plan(const PageInput& page) {
+  const Json& plan = page.document;
+  const Json& searched = plan.at("searched");
+  Section out{"summary", "The best of each provider and market", "", {}, best_of_each(plan)};
+  out.about = fmt::format(
+      "{} candidates: {} proved too slow, {} too dear, {} beaten without simulating them; {} simulated with up to {} "
+      "seeds each, {} of them meet the goals. Minimized: {}.{}",
+      searched.at("candidates").dump(), searched.at("too_slow").dump(), searched.at("too_dear").dump(),
+      searched.at("beaten").dump(), searched.at("simulated").dump(), plan.at("request").at("seeds").dump(),
+      searched.at("meeting").dump(), escaped(plan.at("request").at("objective").get<std::string>()),
+      goals_in_text(page));
+  for (const ReportCandidate& of : page.candidates)
+    if (of.chosen)
+      out.about =
+          fmt::format("Chosen: {}; GPUs busy {}{}.</p>\n<p class=about>", escaped(name_of(of)), percent(of.gpu_busy),
+                      std::isfinite(of.kg_co2e) ? ", " + three_digits(of.kg_co2e) + " kg CO2e" : "") +
+          out.about;
+  if (plan.at("chosen").is_null()) out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
+  if (!plan.at("near_misses").empty()) {
+    Table misses({"near miss", "rented", "why it fails"});
+    for (const Json& row : plan.at("near_misses"))
+      misses.add({plan_place(row), plan_rented(row, plan.at("request")), row.value("reason", "")});
+    out.tables += html_of(misses, "Near misses");
+  }
   return out;
 }
 
-/// The candidates of the plan's own Pareto table, in its order.
-std::string plan_pareto(const PageInput& page) {
-  if (page.pareto.size() < 2) return "";
-  Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">goals met"});
-  for (const std::size_t i : page.pareto) {
-    const ReportCandidate& row = page.candidates[i];
-    table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, clock(row.time_s.middle),
-               money(row.usd.middle) + price_mark(row), percent(row.met_share) + risk_mark(row)});
-  }
-  return html_of(table, std::string(kPlanPareto), "pareto-table");
-}
-
-Section summary_of_many(const PageInput& page) {
+Section summary_of_sweep(const PageInput& page) {
   Section out{"summary", "Summary", "", {}, ""};
-  const auto show = [&](const std::string& what, const ReportCandidate& of) {
-    out.tables += fmt::format("<h3>{}</h3><p class=about>{}{}</p>\n{}", escaped(what),
-                              escaped(name_of(of)) + risk_mark(of) + price_mark(of),
-                              of.met_share == 1     ? ""
-                              : page.kind == "plan" ? "; meets the goals with a probability of " + percent(of.met_share)
-                                                    : "; meets the goals in " + percent(of.met_share) + " of its runs",
-                              cards(of));
-  };
-  if (page.kind == "plan") {
-    out.tables += plan_answer_html(page.document) + "<p class=about>" + searched_of(page.document) +
-                  goals_of(page.document, page.kind) + "</p>\n";
-    const auto chosen = std::find_if(page.candidates.begin(), page.candidates.end(),
-                                     [](const ReportCandidate& candidate) { return candidate.chosen; });
-    if (chosen != page.candidates.end())
-      show("Chosen", *chosen);
-    else
-      out.tables += "<p class=bad>Nothing that was simulated meets the goals.</p>\n";
-    if (!page.document.at("near_misses").empty()) {
-      Table misses({"near miss", "rented", "why it fails"});
-      for (const Json& row : page.document.at("near_misses"))
-        misses.add({row.at("provider").get<std::string>() + " " + row.at("region").get<std::string>() + " " +
-                        row.at("market").get<std::string>(),
-                    plan_rented(row, page.document.at("request")), row.value("reason", "")});
-      out.tables += html_of(misses, "Near misses");
-    }
-    return out;
-  }
   if (page.candidates.empty()) {
     out.tables = "<p class=bad>The study has no finished run.</p>\n";
   } else {
-    out.about = fmt::format("{} runs in {} configurations.{}", page.document.at("runs").size(), page.all_candidates,
-                            goals_of(page.document, page.kind));
+    out.about = fmt::format("{} runs in {} configurations.{}", page.document.at("runs").size(), page.candidates.size(),
+                            goals_in_text(page));
+    const auto show = [&](const char* what, const ReportCandidate& of) {
+      out.tables += fmt::format(
+          "<h3>{}</h3><p class=about>{}{}</p>\n{}", what, escaped(name_of(of)),
+          of.met_share == 1 ? "" : "; meets the goals in " + percent(of.met_share) + " of its runs", cards(of));
+    };
     if (!page.pareto.empty()) {
       show("Cheapest", page.candidates[page.pareto.back()]);
       if (page.pareto.size() > 1) show("Fastest", page.candidates[page.pareto.front()]);
@@ -187,95 +166,6 @@ Section summary_of_many(const PageInput& page) {
     }
     out.tables += html_of(failed, fmt::format("{} runs have no result", page.document.at("failed").size()));
   }
-  return out;
-}
-
-Section comparison(const PageInput& page) {
-  Section out{"comparison", "Time against cost", "", {{"pareto", "Time against cost of each candidate"}}, ""};
-  out.about =
-      "Each point is a candidate with its intervals; those joined by the line are beaten by none in both time and "
-      "cost. What-ifs change prices here, without simulating anew: policies that look at prices would decide "
-      "otherwise.";
-  if (page.kind == "plan")
-    out.about +=
-        " The line and the mark Pareto follow the plan's own rule: only what meets the goals is compared, doubtful "
-        "prices taken at the high end of what they may be.";
-  if (page.candidates.size() < page.all_candidates)
-    out.about += fmt::format(
-        " <strong>{} of {} candidates are shown</strong>: those that none beats, and an even sample of the others by "
-        "cost; <code>ganymede export csv</code> has all.",
-        page.candidates.size(), page.all_candidates);
-  if (page.kind == "plan")
-    out.about += " A plan keeps no bills: instances at their hourly price are taken to be the part that prices change.";
-  Table table({"where", "rented", "GPUs", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
-               ">GPU busy", ">kg CO2e", ">goals met", ""});
-  for (std::size_t i = 0; i < page.candidates.size(); ++i) {
-    const ReportCandidate& row = page.candidates[i];
-    const bool best = std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end();
-    table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, std::to_string(row.runs),
-               clock(row.time_s.middle), ends(row.time_s, clock), money(row.usd.middle) + price_mark(row),
-               ends(row.usd, usd), percent(row.gpu_busy), known(row.kg_co2e, three_digits, "-"),
-               percent(row.met_share) + risk_mark(row),
-               row.chosen ? "chosen"
-               : best     ? "Pareto"
-                          : ""});
-  }
-  out.tables = "<div id=filters></div>\n" + html_of(table, "Candidates", "candidates") + legend_of(page.candidates);
-  if (page.kind == "plan") out.tables += plan_pareto(page);
-  return out;
-}
-
-/// Adds the scaling of each GPU in each place. The ideal rate is that of the fewest GPUs times the number of GPUs, and
-/// is the same for all schemes, because the fewest may be one GPU, which needs no scheme.
-void add_scaling(const PageInput& page, std::vector<Section>& sections) {
-  // Images a second by number of GPUs; the fastest if several shapes have that number.
-  using Points = std::map<int, double>;
-  std::map<std::string, std::map<std::string, Points>> kinds;
-  for (const ReportCandidate& of : page.candidates)
-    if (of.scales && std::isfinite(of.images_per_s)) {
-      double& best = kinds[of.infrastructure + ", " + of.gpu][of.scheme][of.gpus];
-      best = std::max(best, of.images_per_s);
-    }
-  Table table({"what", "scheme", ">GPUs", ">images/s", ">ideal", ">of ideal"});
-  for (const auto& [kind, schemes] : kinds) {
-    Points all;
-    for (const auto& [scheme, points] : schemes)
-      for (const auto& [gpus, rate] : points) all[gpus] = std::max(all[gpus], rate);
-    if (all.size() < 2) continue;
-    const auto& [fewest, base] = *all.begin();
-    for (const auto& [scheme, points] : schemes)
-      for (const auto& [gpus, rate] : points) {
-        const double ideal = base * gpus / fewest;
-        table.add({kind, scheme, std::to_string(gpus), fmt::format("{:.1f}", rate), fmt::format("{:.1f}", ideal),
-                   percent(rate / ideal)});
-      }
-    table.rule();
-  }
-  if (table.size() == 0) return;
-  sections.push_back({"scaling",
-                      "Scaling",
-                      std::string("Images a second while training, against as many times what the fewest GPUs of the "
-                                  "same kind in the same place do (dashed). Of several shapes with as many GPUs the "
-                                  "fastest.") +
-                          (page.kind == "plan" ? " Of a plan's candidates: over their whole time." : ""),
-                      {{"scaling", "Images a second by number of GPUs, with the ideal"}},
-                      html_of(table, "Scaling")});
-}
-
-/// The highest number of candidates in further tables: the Pareto set and the cheapest of the others, by cost.
-constexpr std::size_t kMaxListed = 300;
-
-std::vector<std::size_t> listed(const PageInput& page) {
-  std::vector<std::size_t> out(page.candidates.size());
-  std::iota(out.begin(), out.end(), 0);
-  if (out.size() <= kMaxListed) return out;
-  const std::set<std::size_t> best(page.pareto.begin(), page.pareto.end());
-  const auto key = [&](std::size_t i) {
-    const double cost = page.candidates[i].usd.middle;
-    return std::pair(!best.contains(i), std::isfinite(cost) ? cost : 1e300);
-  };
-  std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
-  out.resize(kMaxListed);
   return out;
 }
 
@@ -314,43 +204,6 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
        html_of(table, "Shares of GPU time", "ledger-table")});
 }
 
-std::string difference_of(const Json& row) {
-  if (!row.contains("difference") || row.at("difference").is_null()) return "";
-  const Json& difference = row.at("difference");
-  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * relative_difference(difference),
-                     100 * difference.at("interval").at(0).get<double>(),
-                     100 * difference.at("interval").at(1).get<double>(),
-                     difference.at("beyond_noise").get<bool>() ? "" : ", within the noise");
-}
-
-void add_policies(const PageInput& page, std::vector<Section>& sections) {
-  if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
-  Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
-  const std::set<std::string> parted = parted_places(page.document);
-  for (const Json& ranking : page.document.at("rankings")) {
-    const std::string where = ranking.at("platform").get<std::string>() + ", " + allocation_of(ranking, parted) + ", " +
-                              ranking.at("scheme").get<std::string>();
-    for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
-                                     std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
-      if (!ranking.contains(what) || !ranking.at(what).is_array()) continue;
-      for (const Json& row : ranking.at(what)) {
-        const double median = amount(row.at("median"));
-        table.add({where, name, row.at("policy").get<std::string>(),
-                   std::string(what) == "time_s" ? clock(median) : fmt::format("{:.4g}", median),
-                   row.value("against", ""), difference_of(row)});
-      }
-      table.rule();
-    }
-  }
-  sections.push_back(
-      {"policies",
-       "Policies over seeds",
-       "One point a seed; the bar is the 5th to 95th percentile, its line the median. The table compares "
-       "each policy\'s median with that of the one it stands against, on the seeds that both finished.",
-       {{"policies", "Time and cost of each policy over the seeds"}},
-       html_of(table, "Policies")});
-}
-
 void add_energy(const PageInput& page, std::vector<Section>& sections) {
   Table table({"what", ">kWh", ">kg CO2e", ">g CO2e a GPU-hour"});
   for (const std::size_t i : listed(page)) {
@@ -375,6 +228,35 @@ void add_energy(const PageInput& page, std::vector<Section>& sections) {
 
 }  // namespace
 
+std::string name_of(const ReportCandidate& of) {
+  std::string out = of.infrastructure + ", " + of.rented;
+  if (!of.scheme.empty() && of.scheme != "none") out += ", " + of.scheme;
+  if (!of.policy.empty() && of.policy != "fixed") out += ", " + of.policy;
+  return out;
+}
+
+std::pair<Json, Json> goals_of(const PageInput& page) {
+  const Json* goals = page.kind == "plan" ? &page.document.at("request") : nullptr;
+  if (page.kind == "result") goals = &page.document.at("goals");
+  if (page.kind == "sweep" && !page.document.at("runs").empty()) goals = &page.document.at("runs").at(0).at("goals");
+  if (goals == nullptr) return {nullptr, nullptr};
+  return {goals->at("deadline_s"), goals->at("budget_usd")};
+}
+
+std::vector<std::size_t> listed(const PageInput& page) {
+  std::vector<std::size_t> out(page.candidates.size());
+  std::iota(out.begin(), out.end(), 0);
+  if (out.size() <= kMaxListed) return out;
+  const std::set<std::size_t> best(page.pareto.begin(), page.pareto.end());
+  const auto key = [&](std::size_t i) {
+    const double cost = page.candidates[i].usd.middle;
+    return std::pair(!best.contains(i), std::isfinite(cost) ? cost : 1e300);
+  };
+  std::stable_sort(out.begin(), out.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  out.resize(kMaxListed);
+  return out;
+}
+
 std::vector<Section> sections_of(const PageInput& page) {
   std::vector<Section> out;
   if (page.kind == "validation") {
@@ -384,8 +266,8 @@ std::vector<Section> sections_of(const PageInput& page) {
   if (page.kind == "result") {
     out.push_back(summary_of_run(page));
   } else {
-    out.push_back(summary_of_many(page));
-    if (!page.candidates.empty()) out.push_back(comparison(page));
+    out.push_back(page.kind == "plan" ? summary_of_plan(page) : summary_of_sweep(page));
+    if (!page.candidates.empty()) out.push_back(comparison_of(page));
     add_scaling(page, out);
   }
   add_ledger(page, out);

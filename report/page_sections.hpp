@@ -3,6 +3,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/candidates.hpp"
@@ -10,19 +11,18 @@
 
 namespace ganymede::report {
 
-/// The highest number of candidates on a page, because a person cannot tell more points apart. If there are more, the
-/// page shows a sample.
-inline constexpr std::size_t kMaxCandidates = 3000;
+/// The highest number of rows in a table that has a row for each candidate. The page's script lists all candidates from
+/// the page's data; without it, those that none beats and the cheapest others are listed.
+inline constexpr std::size_t kMaxListed = 100;
 /// The highest number of bars in a Gantt chart. If there are more, neighbouring bars are drawn as one.
 inline constexpr std::size_t kMaxSpans = 20'000;
 
 /// What the sections are made from. Indices refer to `candidates`.
 struct PageInput {
   const nlohmann::json& document;
-  std::string kind;                         ///< "result", "sweep", "plan" or "validation"
-  std::vector<ReportCandidate> candidates;  ///< those that the page shows
+  std::string kind;  ///< "result", "sweep", "plan" or "validation"
+  std::vector<ReportCandidate> candidates;
   std::vector<std::size_t> pareto;
-  std::size_t all_candidates = 0;  ///< in the document, shown or not
   /// The candidates whose bill and events are shown. The first one is shown when the page opens.
   std::vector<std::size_t> detailed;
 };
@@ -33,10 +33,37 @@ struct Section {
   std::string about;                                        ///< HTML
   std::vector<std::pair<std::string, std::string>> charts;  ///< name and label
   std::string tables;                                       ///< HTML
+  bool tables_first = false;                                ///< the charts stand below the tables
 };
+
+/// What stands above all sections: the answer in a sentence that can be forwarded, badges that say how sure it is, and
+/// the cards of a plan. HTML.
+std::string answer_html(const PageInput& page);
 
 /// The sections of every report, from summary to energy, in the order of the page.
 std::vector<Section> sections_of(const PageInput& page);
+/// The section of all candidates: time against cost, filters, the table.
+Section comparison_of(const PageInput& page);
+/// Adds how rates grow with the number of GPUs, if candidates differ in it.
+void add_scaling(const PageInput& page, std::vector<Section>& sections);
+/// By what the scaling is drawn: "gpu", or if there is one kind only "where", or if there is one place only "scheme".
+std::string scaling_by(const std::vector<ReportCandidate>& candidates);
+/// Adds time and cost over the seeds: of the policies of a sweep each seed, of one run their distribution.
+void add_policies(const PageInput& page, std::vector<Section>& sections);
+/// Indices of at most kMaxListed candidates: those that none beats, then the cheapest others. All of fewer, in order.
+std::vector<std::size_t> listed(const PageInput& page);
+/// Deadline in seconds and budget in dollars that the document was asked to keep to; JSON null for one that is not set.
+std::pair<nlohmann::json, nlohmann::json> goals_of(const PageInput& page);
+/// The whole name: where, what, scheme and policy.
+std::string name_of(const ReportCandidate& of);
+/// A row of a bill's tree. The share is that of the total, from 0 to 1.
+struct BillRow {
+  int depth = 0;  ///< 0: the total, 1: a provider, 2: a pool, 3: an item, 4: what an item went into
+  std::string name, quantity, unit, price, usd;
+  double share = 0;
+};
+/// The run's bill as a tree of which each level's rows sum to the one above.
+std::vector<BillRow> bill_tree(const nlohmann::json& run);
 /// Adds the sections of single runs: bill, timeline, steps.
 void add_details(const PageInput& page, std::vector<Section>& sections);
 /// Adds the sections on sources, seeds and warnings.

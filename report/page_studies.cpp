@@ -36,9 +36,11 @@ Section overview(const Json& document) {
   }
   Section out{"summary", "Summary", "", {{"validation", "Predicted against measured, of each published figure"}}, ""};
   out.about =
-      "Each point is a published figure that the simulator predicts without having seen it, with its 90 % interval; on "
+      "By study; below, each point is a published figure that the simulator predicts without having seen it, with its "
+      "90 % interval; on "
       "the dashed line the two are equal.";
   out.tables = html_of(table, "Error of predictions, beside simpler ones");
+  out.tables_first = true;
   return out;
 }
 

@@ -159,17 +159,6 @@ std::string plan_answer_text(const Json& plan, std::size_t width) {
   return out + "\n" + wrap_prose(plan_answer(plan) + "\n", width);
 }
 
-std::string plan_answer_html(const Json& plan) {
-  if (plan.at("chosen").is_null()) return "";
-  std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n<dl class=cards>\n";
-  for (const PlanCard& card : plan_cards(plan))
-    out += fmt::format(
-        "<div class=card><dt>{}</dt><dd>{}<small>{}</small><small>{}</small><small>goals met with a probability of "
-        "{}</small></dd></div>\n",
-        escaped(card.name), escaped(card.rented), escaped(card.cost), escaped(card.time), escaped(card.probability));
-  return out + "</dl>\n";
-}
-
 std::string why_text(const Json& why, std::size_t width) {
   const Json& request = why.at("request");
   const Json& chosen = why.at("chosen");

@@ -31,9 +31,6 @@ std::vector<PlanCard> plan_cards(const nlohmann::json& plan);
 /// The cards and the sentence, for the end of a plan on a terminal of `width` columns.
 std::string plan_answer_text(const nlohmann::json& plan, std::size_t width);
 
-/// The same as HTML, for the first screen of the page; empty if nothing meets the goals.
-std::string plan_answer_html(const nlohmann::json& plan);
-
 /// A `ganymede.why/1` as text, fitted to `width` columns.
 std::string why_text(const nlohmann::json& why, std::size_t width);
 

@@ -5,7 +5,7 @@ const cheapest = () => visible().slice().sort((a, b) => (priced(a) ?? Infinity) 
 const tip = (row) => [nameOf(row), `${row.fewest < row.gpus ? `${row.fewest} to ` : ""}${row.gpus} x ${row.gpu}`,
   `time ${clock(row.time[0])}  [${clock(row.time[1])} .. ${clock(row.time[2])}]`,
   `USD ${dollars(priced(row))}  [${dollars(priced(row, 1))} .. ${dollars(priced(row, 2))}]`,
-  row.kg === null ? "" : `${row.kg.toPrecision(3)} kg CO2e`, row.met < 1 ? `meets the goals in ${percent(row.met)} of runs` : ""]
+  row.kg === null ? "" : `${row.kg.toPrecision(3)} kg CO2e`, row.met < 1 ? (data.kind === "plan" ? `meets the goals with a probability of ${percent(row.met)}` : `meets the goals in ${percent(row.met)} of runs`) : ""]
   .filter((line) => line).join("\n");
 
 // Horizontal and vertical bars from low to high, drawn under the points.
@@ -18,75 +18,130 @@ function whiskers(params, api) {
   return { type: "group", silent: true, children: [line(west, east), line(south, north)] };
 }
 
-function paretoOption(colours) {
-  const among = visible().filter((row) => priced(row) !== null && row.time[0] > 0 && priced(row) > 0);
-  if (among.length === 0) return null;
-  const groups = new Map();
+// A colour for each provider and a shape for each market of the whole page, whatever the filters leave.
+const providers = [...new Set(rows.map((row) => row.provider))].sort();
+const markets = [...new Set(rows.map((row) => row.market))].sort();
+const kShapes = ["circle", "triangle", "rect", "diamond", "roundRect"];
+const colourOf = (row) => palette[providers.indexOf(row.provider) % palette.length];
+const shapeOfMarket = (row) => kShapes[markets.indexOf(row.market) % kShapes.length];
+
+const kindOf = (row) => row.kind ??= [row.provider, row.market, shapeOf(row), row.gpus].join();
+
+// A plan tries each instance and count in many regions, with many schemes, batches and checkpoints. One point stands for them: the cheapest that meets the goals.
+function drawn(among, best) {
+  if (data.kind !== "plan") return among;
+  const known = new Map();
+  const better = (a, b) => (meets(a) !== meets(b) ? meets(a) : priced(a) < priced(b));
   for (const row of among) {
-    const key = row.where.split(" ")[0] + (row.market && row.market !== "on-demand" ? ` ${row.market}` : "");
-    groups.set(key, [...(groups.get(key) || []), row]);
+    const key = kindOf(row);
+    if (!known.has(key) || better(row, known.get(key))) known.set(key, row);
   }
-  const best = pareto(among);
+  return [...new Set([...known.values(), ...best, ...among.filter((row) => row.chosen)])];
+}
+
+// What is beyond a goal is shaded, with the goal's name.
+function beyond(colours, name, limit, horizontal) {
+  const render = (params, api) => {
+    const { x, y, width, height } = params.coordSys;
+    const at = api.coord(horizontal ? [limit, api.value(1)] : [api.value(0), limit])[horizontal ? 0 : 1];
+    const shape = horizontal ? { x: Math.max(x, at), y, width: x + width - Math.max(x, at), height } : { x, y, width, height: Math.min(y + height, at) - y };
+    if (!(shape.width > 0 && shape.height > 0)) return null;
+    const text = { text: name, fill: colours.dim, fontSize: 11 };
+    return { type: "group", silent: true, children: [{ type: "rect", shape, style: { fill: "#d55e00", opacity: 0.12 }, silent: true },
+      { type: "text", style: { ...text, x: horizontal ? shape.x + 4 : x + width - 4, y: horizontal ? y + height - 16 : shape.y + 4, textAlign: horizontal ? "left" : "right" }, silent: true }] };
+  };
+  return { type: "custom", name, renderItem: render, silent: true, clip: true, z: 0, data: [[0, 0]], encode: { x: 0, y: 1 }, tooltip: { show: false }, itemStyle: { color: "#d55e00" } };
+}
+
+// Names beside the points of the Pareto set, as many as there is room for, the chosen one's first.
+function names(params, api) {
+  const boxes = params.context.boxes ??= [], said = params.context.said ??= new Set();
+  const row = rows[api.value(2)], [x, y] = api.coord([api.value(0), api.value(1)]), { coordSys } = params;
+  const text = shapeOf(row);
+  if (said.has(text)) return null;
+  const width = 6.4 * text.length, left = x + width + 12 > coordSys.x + coordSys.width;
+  for (const [dx, dy] of [[left ? -width - 8 : 8, -14], [left ? -width - 8 : 8, 5], [-width - 8, 5], [-width - 8, -14]]) {
+    const box = [x + dx, y + dy, x + dx + width, y + dy + 12];
+    if (box[0] < coordSys.x || box[2] > coordSys.x + coordSys.width || box[1] < coordSys.y || box[3] > coordSys.y + coordSys.height) continue;
+    if (boxes.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+    boxes.push(box);
+    said.add(text);
+    return { type: "text", silent: true, style: { text, x: box[0], y: box[1], fill: api.visual("color"), fontSize: 11, fontWeight: row.chosen ? "bold" : "normal" } };
+  }
+  return null;
+}
+
+function paretoOption(colours) {
+  const priceable = visible().filter((row) => priced(row) !== null && row.time[0] > 0 && priced(row) > 0);
+  if (priceable.length === 0) return null;
+  const best = pareto(), among = drawn(priceable, best);
   // Intervals of thousands of points are a carpet.
-  const whiskered = new Set(!choice.intervals ? [] : among.length <= 300 ? among : best);
+  const whiskered = new Set(!choice.intervals ? [] : among.length <= 100 ? among : best);
   const ends = (of, reached) => [...among.map(of), ...[...whiskered].flatMap(reached)].filter((value) => value > 0);
+  const hours = ends((row) => row.time[0] / 3600, (row) => [row.time[1] / 3600, row.time[2] / 3600]);
+  const costs = ends((row) => priced(row), (row) => [priced(row, 1), priced(row, 2)]);
+  // A goal that is not far from the points is in the picture.
   const series = [];
-  let hue = 0;
+  for (const [name, limit, values, horizontal] of [["after the deadline", (data.goals?.deadline_s ?? null) / 3600, hours, true], ["above the budget", data.goals?.budget_usd ?? null, costs, false]]) {
+    if (!(limit > 0 && limit < 3 * values.reduce((most, value) => Math.max(most, value), 0))) continue;
+    values.push(limit * 1.05);
+    series.push(beyond(colours, name, limit, horizontal));
+  }
+  const groups = new Map();
+  for (const provider of providers) for (const market of markets) groups.set([provider, market && market !== "on-demand" ? market : ""].filter((part) => part).join(" "), among.filter((row) => row.provider === provider && row.market === market));
   for (const [name, members] of groups) {
-    const color = palette[hue++ % palette.length];
+    if (members.length === 0) continue;
+    const color = colourOf(members[0]), symbol = shapeOfMarket(members[0]);
     series.push({ type: "custom", name, renderItem: whiskers, itemStyle: { color }, silent: true, clip: true, z: 1, dimensions: ["hours", "usd", "low", "high", "usd low", "usd high"], encode: { x: 0, y: 1 },
       data: members.filter((row) => whiskered.has(row)).map((row) => [row.time[0], priced(row), row.time[1] || row.time[0], row.time[2] || row.time[0], priced(row, 1) || priced(row), priced(row, 2) || priced(row)]
         .map((value, k) => (k === 0 || k === 2 || k === 3 ? value / 3600 : value))) });
-    series.push({ type: "scatter", name, itemStyle: { color }, symbolSize: members.length > 500 ? 5 : 9, z: 3,
-      data: members.map((row) => ({ value: [row.time[0] / 3600, priced(row)], row: row.i, symbol: row.chosen ? "diamond" : "circle", symbolSize: row.chosen ? 16 : undefined })) });
+    series.push({ type: "scatter", name, symbol, itemStyle: { color }, z: 3,
+      data: members.map((row) => ({ value: [row.time[0] / 3600, priced(row)], row: row.i, symbolSize: row.chosen ? 17 : best.includes(row) ? 12 : among.length > 500 ? 6 : 8,
+        itemStyle: { opacity: meets(row) || data.kind !== "plan" ? 0.85 : 0.25, ...(row.chosen ? { borderColor: colours.text, borderWidth: 2 } : {}) } })) });
   }
   series.push({ type: "line", name: "beaten by none", step: "end", showSymbol: false, silent: true, lineStyle: { color: colours.text, width: 1.5, type: "dashed" }, itemStyle: { color: colours.text },
     data: best.map((row) => [row.time[0] / 3600, priced(row)]), z: 2 });
+  series.push({ type: "custom", name: "names", renderItem: names, silent: true, z: 4, encode: { x: 0, y: 1 }, itemStyle: { color: colours.text },
+    data: [...best].sort((a, b) => Number(b.chosen) - Number(a.chosen)).map((row) => [row.time[0] / 3600, priced(row), row.i]) });
   return {
     height: 480,
-    legend: legend(colours),
+    legend: legend(colours, { data: [...new Set(series.map(({ name }) => name))].filter((name) => name !== "names") }),
     grid: { left: 70, right: 20, top: 40, bottom: 50 },
-    xAxis: fitted(colours, ends((row) => row.time[0] / 3600, (row) => [row.time[1] / 3600, row.time[2] / 3600]), { name: "hours" }),
-    yAxis: fitted(colours, ends((row) => priced(row), (row) => [priced(row, 1), priced(row, 2)]), { name: "USD", nameGap: 50, nameRotate: 90 }),
+    xAxis: fitted(colours, hours, { name: "hours" }),
+    yAxis: fitted(colours, costs, { name: "USD", nameGap: 50, nameRotate: 90 }),
     tooltip: { trigger: "item", formatter: (item) => (item.data && item.data.row !== undefined ? tip(rows[item.data.row]) : "") },
     dataZoom: [{ type: "inside", xAxisIndex: 0 }, { type: "inside", yAxisIndex: 0 }],
     series,
   };
 }
 
-// The ideal of all schemes of a GPU in a place is as many times its smallest number of GPUs.
+const kMostScalings = 6;
+
+// For each kind of GPU (or place, or scheme) the highest rate of each count; the ideal is as many times that of the fewest.
+// Kinds of the Pareto set come first, then those of the highest rates.
 function scalingOption(colours) {
   const kinds = new Map();
   for (const row of visible()) {
     if (row.rate === null || !row.scales) continue;
-    const kind = `${row.where}, ${row.gpu}`;
-    const series = kinds.get(kind) || kinds.set(kind, new Map()).get(kind);
-    const points = series.get(row.scheme) || series.set(row.scheme, new Map()).get(row.scheme);
+    const points = kinds.get(row[data.scaling_by]) || kinds.set(row[data.scaling_by], new Map()).get(row[data.scaling_by]);
     if (!(points.get(row.gpus) > row.rate)) points.set(row.gpus, row.rate);
   }
-  const out = [];
-  const kMostKinds = 8;
-  [...kinds].map(([kind, series]) => [kind, series, [...series.values()].flatMap((points) => [...points])])
-    .filter(([, , all]) => new Set(all.map(([gpus]) => gpus)).size > 1).sort((a, b) => b[2].length - a[2].length).slice(0, kMostKinds)
-    .forEach(([kind, series, all], i) => {
-      const fewest = Math.min(...all.map(([gpus]) => gpus)), most = Math.max(...all.map(([gpus]) => gpus));
-      const base = Math.max(...all.filter(([gpus]) => gpus === fewest).map(([, rate]) => rate));
-      const color = palette[i % palette.length];
-      let style = 0;
-      for (const [scheme, points] of series) {
-        const sorted = [...points].sort((a, b) => a[0] - b[0]);
-        if (sorted[0][0] > fewest) sorted.unshift([fewest, base]);
-        if (sorted.length < 2) continue;
-        const symbol = ["circle", "rect", "triangle", "diamond", "roundRect"][style++ % 5];
-        out.push({ type: "line", name: `${kind}, ${scheme}`, data: sorted, symbol, symbolSize: 8, itemStyle: { color }, lineStyle: { color, opacity: 0.8 } });
-      }
-      out.push({ type: "line", name: "ideal", silent: true, showSymbol: false, lineStyle: { color, type: "dashed", width: 1 }, itemStyle: { color: colours.dim }, data: [[fewest, base], [most, (base * most) / fewest]] });
-    });
+  const out = [], counts = new Set();
+  const first = new Set(pareto().map((row) => row[data.scaling_by]));
+  const most = (points) => Math.max(...points.values());
+  [...kinds].filter(([, points]) => points.size > 1).sort((a, b) => Number(first.has(b[0])) - Number(first.has(a[0])) || most(b[1]) - most(a[1])).slice(0, kMostScalings).forEach(([kind, points], i) => {
+    const sorted = [...points].sort((a, b) => a[0] - b[0]), [fewest, base] = sorted[0], last = sorted[sorted.length - 1][0];
+    for (const [gpus] of sorted) counts.add(gpus);
+    const color = palette[i % palette.length];
+    out.push({ type: "line", name: kind, data: sorted, symbol: "circle", symbolSize: 7, itemStyle: { color }, lineStyle: { color } });
+    out.push({ type: "line", name: "ideal", silent: true, showSymbol: false, lineStyle: { color, type: "dashed", width: 1, opacity: 0.6 }, itemStyle: { color: colours.dim }, data: [[fewest, base], [last, (base * last) / fewest]] });
+  });
   if (out.length === 0) return null;
+  const customValues = [...counts].sort((a, b) => a - b);
   return {
     legend: legend(colours),
     grid: { left: 80, right: 20, top: 40, bottom: 50 },
-    xAxis: axis(colours, { type: "log", logBase: 2, name: "GPUs" }),
+    xAxis: axis(colours, { type: "log", logBase: 2, name: "GPUs", min: customValues[0], max: customValues[customValues.length - 1], axisLabel: { customValues, showMinLabel: true, showMaxLabel: true }, axisTick: { customValues }, splitLine: { show: false } }),
     yAxis: fitted(colours, out.flatMap((line) => line.data.map((point) => point[1])), { name: "images/s", nameGap: 60 }),
     tooltip: { trigger: "item", formatter: (item) => `${item.seriesName}\n${item.value[0]} GPUs: ${Number(item.value[1].toPrecision(5))} images/s` },
     series: out,
@@ -116,7 +171,9 @@ function ledgerOption(colours) {
 }
 
 function energyOption(colours) {
-  const members = visible().filter((row) => row.kg !== null).sort((a, b) => a.kg - b.kg || a.i - b.i);
+  // A plan shows the least of each instance and count: others differ in their batch, scheme or checkpoints.
+  const seen = new Set(), isNew = (row) => data.kind !== "plan" || (!seen.has(kindOf(row)) && seen.add(kindOf(row)));
+  const members = visible().filter((row) => row.kg !== null).sort((a, b) => a.kg - b.kg || a.i - b.i).filter(isNew);
   if (members.length === 0) return null;
   return barsOption(colours, members, [{ name: "carbon", color: palette[2], of: (row) => row.kg }], "kg CO2e",
     (value, row) => `${value.toPrecision(4)} kg CO2e${row.kwh === null ? "" : `, ${row.kwh.toPrecision(4)} kWh`}`);
@@ -128,18 +185,27 @@ function policiesOption(colours) {
   const groups = (data.seeds || []).filter((group) => shown.has(group.row)).slice(0, 40).reverse();
   if (groups.length === 0) return null;
   const bar = (params, api) => {
-    const [low, middle, high] = [1, 2, 3].map((i) => api.coord([api.value(i), api.value(0)]));
+    const [start, low, middle, high, end] = [1, 2, 3, 4, 5].map((i) => api.coord([api.value(i), api.value(0)]));
     const line = (x1, y1, x2, y2, width) => ({ type: "line", shape: { x1, y1, x2, y2 }, style: { stroke: colours.text, lineWidth: width } });
-    return { type: "group", children: [line(low[0], low[1], high[0], high[1], 1.5), line(middle[0], middle[1] - 8, middle[0], middle[1] + 8, 3)] };
+    return { type: "group", children: [line(start[0], low[1], end[0], low[1], 1), line(low[0], low[1], high[0], high[1], end[0] > high[0] ? 5 : 1.5), line(middle[0], middle[1] - 8, middle[0], middle[1] + 8, 3)] };
   };
   const series = [];
   [["time", 3600, 0], ["usd", 1, 1]].forEach(([what, unit, at]) => {
-    const values = groups.map((group) => (what === "usd" ? seedCosts(group) : group.time).filter((value) => value !== null).map((value) => value / unit).sort((a, b) => a - b));
+    const values = groups.map((group) => (group.spread ? [] : what === "usd" ? seedCosts(group) : group.time).filter((value) => value !== null).map((value) => value / unit).sort((a, b) => a - b));
+    // From the low end over percentiles to the high end; of seeds that are points, from percentile to percentile.
+    const ends = groups.map((group, k) => (group.spread ? group.spread[what].map((value) => value / unit) : [0.05, 0.05, 0.5, 0.95, 0.95].map((share) => quantile(values[k], share))));
     series.push({ type: "scatter", name: at === 0 ? "hours" : "USD", xAxisIndex: at, yAxisIndex: at, symbolSize: 6, itemStyle: { opacity: 0.45, color: palette[at] },
       data: values.flatMap((sorted, k) => sorted.map((value) => [value, k])) });
-    series.push({ type: "custom", name: "5th to 95th percentile, median", xAxisIndex: at, yAxisIndex: at, renderItem: bar, silent: true, encode: { x: [1, 2, 3], y: 0 }, itemStyle: { color: colours.text },
-      data: values.map((sorted, k) => [k, quantile(sorted, 0.05), quantile(sorted, 0.5), quantile(sorted, 0.95)]).filter(([, low]) => low !== null) });
+    series.push({ type: "custom", name: "5th to 95th percentile, median", xAxisIndex: at, yAxisIndex: at, renderItem: bar, silent: true, encode: { x: [1, 2, 3, 4, 5], y: 0 }, itemStyle: { color: colours.text },
+      data: ends.map((five, k) => [k, ...five]).filter(([, low]) => low !== null) });
   });
+  for (const [at, name, limit] of [[0, "deadline", (data.goals?.deadline_s ?? null) / 3600], [1, "budget", data.goals?.budget_usd ?? null]]) {
+    const most = series[2 * at + 1].data.reduce((sofar, five) => Math.max(sofar, five[5]), 0);
+    if (!(limit > 0) || limit > 3 * most) continue;
+    const upright = ({ coordSys: { y, height } }, api) => ({ type: "line", silent: true, style: { stroke: "#d55e00", lineWidth: 1.5, lineDash: [5, 4] },
+      shape: { x1: api.coord([limit, 0])[0], y1: y, x2: api.coord([limit, 0])[0], y2: y + height } });
+    series.push({ type: "custom", name, xAxisIndex: at, yAxisIndex: at, renderItem: upright, silent: true, encode: { x: 0, y: 1 }, itemStyle: { color: "#d55e00" }, data: [[limit, 0]] });
+  }
   const names = groups.map((group) => labelOf(rows[group.row]));
   const y = (at) => axis(colours, { type: "category", gridIndex: at, data: names, axisLabel: { show: at === 0, width: labelRoom(260), overflow: "truncate", fontSize: 11, interval: 0 } });
   return {

@@ -3,21 +3,34 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const uses = data.uses || [];
 
-function decode(columns) {
-  const word = (name, i) => columns[name].words[columns[name].rows[i]];
-  return columns.gpus.map((gpus, i) => ({
-    i, gpus, fewest: columns.fewest_gpus[i],
-    where: word("where", i), market: word("market", i), rented: word("rented", i), gpu: word("gpu", i),
-    scheme: word("scheme", i), policy: word("policy", i),
-    time: columns.time[i], usd: columns.usd[i], ranked: columns.ranked_usd[i], doubtful: columns.doubtful[i] === 1, spot: columns.spot_usd[i] || 0, instances: columns.instance_usd[i] || 0,
-    rate: columns.images_per_s[i], kg: columns.kg[i], kwh: columns.kwh[i], met: columns.met[i],
-    chosen: columns.chosen[i] === 1, scales: columns.scales[i] === 1, ledger: columns.ledger[i],
+// A column holds one value for all rows, indices of words, or a value for each row.
+function column(name) {
+  const stored = data.columns[name];
+  if (stored === undefined) return () => null;
+  if ("all" in stored) return () => stored.all;
+  return stored.words ? (i) => stored.words[stored.rows[i]] : (i) => stored.values[i];
+}
+
+function decode() {
+  const names = ["provider", "region", "where", "market", "rented", "gpu", "scheme", "policy", "gpus", "fewest_gpus", "runs", "images", "rate", "kg", "kwh", "busy", "hourly", "met", "ledger",
+    "time", "time_low", "time_high", "usd", "usd_low", "usd_high", "ranked_usd", "spot_usd", "instance_usd", "doubtful", "assumed", "chosen", "scales"];
+  const of = Object.fromEntries(names.map((name) => [name, column(name)]));
+  return Array.from({ length: data.count }, (_, i) => ({
+    i, provider: of.provider(i), region: of.region(i), where: of.where(i), market: of.market(i), rented: of.rented(i), gpu: of.gpu(i), scheme: of.scheme(i), policy: of.policy(i),
+    gpus: of.gpus(i), fewest: of.fewest_gpus(i) ?? of.gpus(i), runs: of.runs(i), time: [of.time(i), of.time_low(i), of.time_high(i)], usd: [of.usd(i), of.usd_low(i), of.usd_high(i)],
+    ranked: of.ranked_usd(i), doubtful: of.doubtful(i) === 1, assumed: of.assumed(i) === 1, spot: of.spot_usd(i) || 0, instances: of.instance_usd(i) || 0,
+    images: of.images(i), rate: of.rate(i) ?? (of.time(i) > 0 ? of.images(i) / of.time(i) : null), busy: of.busy(i), hourly: of.hourly(i), kg: of.kg(i), kwh: of.kwh(i), met: of.met(i),
+    chosen: of.chosen(i) === 1, scales: of.scales(i) === 1, ledger: of.ledger(i) || [],
   }));
 }
 
-const rows = data.columns ? decode(data.columns) : [];
-const nameOf = (row) => [row.where, row.rented, row.scheme === "none" ? "" : row.scheme, row.policy === "fixed" ? "" : row.policy]
+const rows = data.columns ? decode() : [];
+const nameOf = (row) => row.name ??= [row.where, row.rented, row.scheme === "none" ? "" : row.scheme, row.policy === "fixed" ? "" : row.policy]
   .filter((part) => part).join(", ");
+// Without its batch size and its parts: "2 x p3.2xlarge".
+const shapeOf = (row) => row.rented.split(",")[0];
+// A plan ranks what meets its goals; runs have met theirs with every seed.
+const meets = (row) => (data.kind === "plan" ? row.ranked !== null : row.met === 1);
 
 // The same without what all rows have in common.
 const kNameParts = ["where", "rented", "scheme", "policy"];
@@ -25,7 +38,9 @@ const varying = kNameParts.filter((part) => rows.some((row) => row[part] !== row
 const labelOf = (row) => (varying.length === 0 ? nameOf(row) : varying.map((part) => row[part]).filter((part) => part).join(", "));
 
 // What the reader chose: values that filters let pass ("" is all), bounds, and factors on prices.
-const choice = { where: "", gpu: "", scheme: "", policy: "", market: "", text: "", hours: Infinity, most: Infinity, goals: false, intervals: rows.length <= 40, price: 1, discount: 0 };
+const kFilters = { provider: "Provider", region: "Region", market: "Market", gpu: "GPU", scheme: "Scheme", policy: "Policy" };
+const nothingChosen = () => ({ ...Object.fromEntries(Object.keys(kFilters).map((key) => [key, ""])), text: "", hours: Infinity, most: Infinity, goals: false, price: 1, discount: 0 });
+const choice = { ...nothingChosen(), intervals: rows.length <= 40 };
 
 // A bill of which instances are these parts, with the reader's prices.
 const billOf = (usd, instances, spot) =>
@@ -44,7 +59,7 @@ const scaled = (end, usd, now) => (end === null ? now : end * (usd > 0 ? now / u
 
 // Returns the bill of each seed of a candidate, or null for a seed without a price.
 const seedCosts = (seeds) =>
-  seeds.usd.map((usd, k) => (usd === null ? null : billOf(usd, seeds.instances[k] || 0, seeds.spot[k] || 0)));
+  seeds.usd.map((usd, k) => (usd === null ? null : billOf(usd, seeds.instances?.[k] || 0, seeds.spot?.[k] || 0)));
 
 const seedsOf = new Map((data.seeds || []).map((group) => [group.row, group]));
 function repriced(row) {
@@ -72,15 +87,23 @@ function priced(row, end = 0) {
 }
 
 function passes(row) {
-  for (const key of ["where", "gpu", "scheme", "policy", "market"]) if (choice[key] && row[key] !== choice[key]) return false;
   if (row.time[0] / 3600 > choice.hours) return false;
-  const usd = priced(row);
-  if (choice.most < Infinity && (usd === null || usd > choice.most)) return false;
-  if (choice.goals && row.met < 1) return false;
-  return !choice.text || nameOf(row).toLowerCase().includes(choice.text) || row.gpu.toLowerCase().includes(choice.text);
+  if (choice.most < Infinity && !(priced(row) !== null && priced(row) <= choice.most)) return false;
+  if (choice.goals && !meets(row)) return false;
+  return !choice.text || (row.searched ??= `${nameOf(row)} ${row.gpu}`.toLowerCase()).includes(choice.text);
 }
 
-const visible = () => rows.filter(passes);
+// What passes, and those of them that none beats: known until the reader chooses anew.
+let passing = null, unbeaten = null;
+const inView = new Uint8Array(rows.length);
+function visible() {
+  if (passing !== null) return passing;
+  const chosen = Object.keys(kFilters).filter((key) => choice[key]);
+  passing = rows.filter((row) => chosen.every((key) => row[key] === choice[key]) && passes(row));
+  inView.fill(0);
+  for (const row of passing) inView[row.i] = 1;
+  return passing;
+}
 
 // What the Pareto set compares, with the reader's prices: a plan takes doubtful prices at their high ends, and ranks
 // (not null) only what meets the goals.
@@ -89,12 +112,22 @@ function ranked(row) {
   return row.ranked === row.usd[0] ? priced(row) : scaled(row.ranked, row.usd[0], priced(row));
 }
 
-// Those that none of `among` beats in both time and cost, the fastest first.
-function pareto(among) {
-  const sorted = among.filter((row) => ranked(row) !== null && row.time[0] !== null)
-    .sort((a, b) => a.time[0] - b.time[0] || ranked(a) - ranked(b) || a.i - b.i);
+const byTime = rows.filter((row) => row.time[0] !== null).sort((a, b) => a.time[0] - b.time[0] || a.i - b.i);
+
+// Those that none of the visible ones beats in both time and cost, the fastest first.
+function pareto() {
+  if (unbeaten !== null) return unbeaten;
+  visible();
+  const out = [];
   let least = Infinity;
-  return sorted.filter((row) => ranked(row) < least && ((least = ranked(row)), true));
+  for (const row of byTime) {
+    const cost = inView[row.i] ? ranked(row) : null;
+    if (cost === null || cost >= least) continue;
+    if (out.length > 0 && out[out.length - 1].time[0] === row.time[0]) out.pop();
+    out.push(row);
+    least = cost;
+  }
+  return unbeaten = out;
 }
 
 function clock(seconds) {

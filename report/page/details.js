@@ -39,56 +39,33 @@ function fill(table, cells) {
   }));
 }
 
+// The bill's tree: rows of depth, name, quantity, unit, price, dollars and share of the total, as the page has them without a script.
+function fillBill(bill) {
+  const table = document.getElementById("bill-table");
+  if (!table) return;
+  table.tBodies[0].replaceChildren(...bill.map(([depth, name, quantity, unit, price, usd, share]) => {
+    const row = document.createElement("tr");
+    const add = (className, text) => row.appendChild(Object.assign(document.createElement("td"), { className, textContent: text }));
+    row.className = `d${depth}`;
+    add("", name);
+    const bar = add("", "").appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+    for (const [key, value] of [["class", "bar"], ["viewBox", "0 0 100 10"], ["preserveAspectRatio", "none"], ["aria-hidden", "true"]]) bar.setAttribute(key, value);
+    const rect = bar.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
+    rect.setAttribute("width", (100 * share).toFixed(2));
+    rect.setAttribute("height", "10");
+    for (const text of [usd, share > 0 ? percent(share) : "", quantity, unit, price]) add(text === unit ? "" : "n", text);
+    return row;
+  }));
+}
+
 function pick(k) {
   picked = k;
   const detail = details[k];
-  fill(document.getElementById("bill-table"), [
-    ...detail.bill.map((item) => [item[0], item[1], item[2], item[3], item[4] === null ? "" : item[4].toFixed(4), item[5], item[6], item[7]]),
-    ["total", "", "", "", "", "", "", detail.total_usd ?? "no price"]]);
-  fill(document.getElementById("uses-table"), Object.entries(detail.uses).filter(([, usd]) => Number(usd) !== 0).map(([use, usd]) => [words(use), usd]));
+  fillBill(detail.bill);
   fill(document.getElementById("events-table"), detail.events.map(([at, what, pool, nodes, more, times]) =>
     [clock(at), times > 1 ? `${what} x${times}` : what, nodes > 0 ? String(nodes) : "", pool, more]));
   for (const select of document.querySelectorAll("#bill-pick select, #timeline-pick select")) select.value = String(k);
-  draw("bill");
   draw("timeline");
-}
-
-function billOption(colours) {
-  if (details.length === 0) return null;
-  const tree = new Map();
-  for (const [provider, pool, item, , , , , usd] of details[picked].bill) {
-    if (!(Number(usd) > 0) || Number(usd) === Infinity) continue;
-    const pools = tree.get(provider) || tree.set(provider, new Map()).get(provider);
-    const items = pools.get(pool) || pools.set(pool, new Map()).get(pool);
-    items.set(item, (items.get(item) || 0) + Number(usd));
-  }
-  // What the hours went into is known if they are all of one pool.
-  const hours = details[picked].bill.filter((item) => item[2] === "instance-hours");
-  if (hours.length === 1 && tree.has(hours[0][0])) {
-    const items = tree.get(hours[0][0]).get(hours[0][1]);
-    const parts = Object.entries(details[picked].uses).filter(([, usd]) => Number(usd) > 0);
-    if (items && parts.length > 0) {
-      items.delete("instance-hours");
-      for (const [use, usd] of parts) items.set(`instance-hours, ${words(use)}`, Number(usd));
-    }
-  }
-  if (tree.size === 0) return null;
-  const kinds = [...new Set([...tree.values()].flatMap((pools) => [...pools.values()].flatMap((items) => [...items.keys()])))];
-  const nodes = [...tree].map(([provider, pools]) => ({ name: provider || "bill", children: [...pools].map(([pool, items]) => (
-    { name: pool, children: [...items].map(([item, value]) => ({ name: item, value, itemStyle: { color: palette[kinds.indexOf(item) % palette.length] } })) })) }));
-  const whole = details[picked].bill.reduce((sum, item) => sum + (Number(item[7]) || 0), 0);
-  return {
-    height: 260,
-    tooltip: { formatter: (item) => `${item.treePathInfo.map((node) => node.name).filter((name) => name).join(" / ")}\n${dollars(item.value)} USD, ${percent(item.value / whole)}` },
-    series: [{ type: "treemap", name: "USD", data: nodes, roam: false, nodeClick: false, breadcrumb: { show: false }, left: 0, right: 0, top: 4, bottom: 4,
-      label: { formatter: (item) => `${item.name}: ${dollars(item.value)} USD`, fontSize: 12 },
-      levels: [
-        { itemStyle: { borderColor: colours.back, borderWidth: 0, gapWidth: 4 } },
-        { upperLabel: { show: true, height: 22, color: colours.text, formatter: (item) => `${item.name}: ${dollars(item.value)} USD` }, itemStyle: { borderColor: colours.line, borderWidth: 3, gapWidth: 3 } },
-        { upperLabel: { show: true, height: 20, color: colours.text, fontSize: 11, formatter: (item) => `${item.name}: ${dollars(item.value)} USD` }, itemStyle: { borderColor: colours.panel, borderWidth: 3, gapWidth: 2 } },
-        { itemStyle: { gapWidth: 1 } },
-      ] }],
-  };
 }
 
 const kEventSymbols = { checkpoint: ["circle", "#56b4e9"], notice: ["triangle", "#e69f00"], lost: ["diamond", "#d55e00"], crashed: ["diamond", "#b02418"],

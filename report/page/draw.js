@@ -27,21 +27,30 @@ function chart(name, make, prepare) {
   if (place) charts.set(name, { place, make, prepare, instance: null });
 }
 
-function draw(name) {
+function draw(name, resized = false) {
   const entry = charts.get(name);
   if (!entry) return;
   const colours = theme();
   const option = entry.make(colours);
   entry.place.classList.toggle("empty", option === null);
-  if (option === null) return;
+  if (option === null) {
+    entry.hidden = true;
+    return;
+  }
   entry.place.style.width = printing ? `${kPaperWidth}px` : "";
-  if (option.height) entry.place.style.height = `${option.height}px`;
+  if (option.height && option.height !== entry.height) {
+    entry.place.style.height = `${option.height}px`;
+    resized = true;
+  }
+  entry.height = option.height;
   delete option.height;
   if (!entry.instance) {
     entry.instance = echarts.init(entry.place, null, { renderer: "canvas" });
     if (entry.prepare) entry.prepare(entry.instance);
+  } else if (resized || entry.hidden) {
+    entry.instance.resize();
   }
-  entry.instance.resize();
+  entry.hidden = false;
   entry.instance.setOption({
     animation: false,
     textStyle: { color: colours.text, fontFamily: "inherit" },
@@ -53,7 +62,24 @@ function draw(name) {
   }, { notMerge: true });
 }
 
-const drawAll = () => charts.forEach((_, name) => draw(name));
+const drawAll = () => {
+  waiting = [];
+  document.documentElement.classList.remove("drawing");
+  charts.forEach((_, name) => draw(name, true));
+};
+
+// Draws the first chart at once and the others one after the other, so that a reader who chooses on is not kept waiting.
+let waiting = [], timer = 0;
+function drawSoon(names) {
+  waiting = names.filter((name) => charts.has(name));
+  const next = () => {
+    if (waiting.length > 0) draw(waiting.shift());
+    document.documentElement.classList.toggle("drawing", waiting.length > 0);
+    if (waiting.length > 0) timer = setTimeout(next, 30);
+  };
+  clearTimeout(timer);
+  next();
+}
 
 const axis = (colours, more) => ({
   nameLocation: "middle", nameGap: 30, nameTextStyle: { color: colours.dim },
@@ -63,12 +89,27 @@ const axis = (colours, more) => ({
   ...Object.fromEntries(Object.entries(more).filter(([key]) => key !== "axisLabel")),
 });
 
+// Marks of an axis from `least` to `most`: 1, 2 and 5 times powers of ten, evenly or by factors, as many as there is room for.
+function marks(least, most, byFactors) {
+  if (!byFactors) {
+    const raw = (most - least) / 8, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find((k) => k * power >= raw) * power;
+    return Array.from({ length: Math.floor(most / step + 1e-9) - Math.ceil(least / step - 1e-9) + 1 }, (_, k) => Number(((Math.ceil(least / step - 1e-9) + k) * step).toPrecision(12)));
+  }
+  const steps = Math.log10(most / least) <= 4.5 ? [1, 2, 5] : [1];
+  const out = [];
+  for (let power = Math.floor(Math.log10(least)); power <= Math.log10(most); ++power) out.push(...steps.map((k) => Number((k * 10 ** power).toPrecision(12))));
+  return out.filter((value) => value >= least && value <= most);
+}
+
 // From the least to the most of `values`, which are above zero: by factors where they span many, else evenly.
 function fitted(colours, values, more) {
-  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const [least, most] = values.reduce(([low, high], value) => [Math.min(low, value), Math.max(high, value)], [Infinity, -Infinity]);
   const byFactors = most / least > 12, pad = (most - least) * 0.05 || most * 0.05;
-  return axis(colours, { type: byFactors ? "log" : "value", min: byFactors ? least / 1.3 : Math.max(0, least - pad), max: byFactors ? most * 1.3 : most + pad, ...more,
-    axisLabel: { showMinLabel: false, showMaxLabel: false, formatter: (value) => String(Number(value.toPrecision(byFactors ? 2 : 4))), ...(more.axisLabel || {}) } });
+  const [min, max] = byFactors ? [least / 1.3, most * 1.3] : [Math.max(0, least - pad), most + pad];
+  const customValues = marks(min, max, byFactors);
+  const out = axis(colours, { type: byFactors ? "log" : "value", min, max, ...more,
+    axisLabel: { customValues, formatter: (value) => String(Number(value.toPrecision(4))), ...(more.axisLabel || {}) } });
+  return { ...out, axisTick: { ...out.axisTick, customValues }, splitLine: { ...out.splitLine, customValues } };
 }
 
 const legend = (colours, more = {}) => ({ type: "scroll", top: 0, textStyle: { color: colours.text, fontSize: 12 },

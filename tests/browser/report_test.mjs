@@ -40,18 +40,29 @@ async function open(name, options = {}) {
   page.on("request", (request) => { if (request.url() !== url && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`); });
   const start = Date.now();
   await page.goto(url, { waitUntil: "load" });
+  if (options.javaScriptEnabled !== false) await drawn(page);
   const milliseconds = Date.now() - start;
   return { page, complaints, milliseconds, done: async () => { assert.deepEqual(complaints, [], name); await context.close(); } };
 }
 
+// Charts are drawn one after the other, the first at once.
+const drawn = (page) => page.waitForFunction(() => !document.documentElement.classList.contains("drawing"));
+
 // By chart: how many data items its series have; null: empty or not drawn.
-const points = (page) => page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".chart")].map((place) => {
+const points = async (page) => (await drawn(page), page.evaluate(() => Object.fromEntries([...document.querySelectorAll(".chart")].map((place) => {
   const instance = echarts.getInstanceByDom(place);
   if (!instance || place.classList.contains("empty") || !place.querySelector("canvas")) return [place.id.slice(6), null];
   const count = (data) => data.reduce((sum, item) => sum + 1 + (item && item.children ? count(item.children) : 0), 0);
   return [place.id.slice(6), instance.getOption().series.reduce((sum, series) => sum + count(series.data || []), 0)];
-})));
-const shown = (page) => page.locator("#candidates tbody tr:not([hidden])").count();
+}))));
+const shown = (page) => page.locator("#candidates tbody tr").count();
+// The cells of a column of the candidates, by the candidates' numbers, without the interval that stands below.
+const cells = (page, heading) => page.evaluate((name) => {
+  const at = [...document.querySelectorAll("#candidates thead th")].findIndex((cell) => cell.textContent === name);
+  return [...document.querySelectorAll("#candidates tbody tr")].map((line) => [Number(line.dataset.row), line.cells[at].firstChild.textContent]);
+}, heading);
+const values = (page, filter) => page.locator(`#filter-${filter} option`).evaluateAll((all) => all.map((one) => one.value).filter((one) => one));
+const series = (page, chart) => page.evaluate((id) => echarts.getInstanceByDom(document.getElementById(id)).getOption().series.map(({ name, type, itemStyle, symbol, data }) => ({ name, type, color: itemStyle?.color, symbol, count: (data || []).length })), `chart-${chart}`);
 const screen = async (page, name) => { if (screens) { fs.mkdirSync(screens, { recursive: true }); await page.screenshot({ path: path.join(screens, `${name}.png`), fullPage: true }); } };
 
 async function test(what, body) {
@@ -74,9 +85,9 @@ run("validate", "--format", "json", "-o", "validation.json");
 const report = (name) => { run("report", `${name}.json`, "-o", `${name}.html`); return `${name}.html`; };
 
 for (const [name, charts] of Object.entries({
-  result: ["ledger", "bill", "timeline", "steps", "energy"],
-  sweep: ["pareto", "ledger", "bill", "timeline", "policies", "energy"],
-  scaling: ["pareto", "scaling", "ledger", "bill", "timeline", "energy"],
+  result: ["ledger", "timeline", "steps", "energy"],
+  sweep: ["pareto", "ledger", "timeline", "policies", "energy"],
+  scaling: ["pareto", "scaling", "ledger", "timeline", "energy"],
   plan: ["pareto", "scaling", "energy"],
   validation: ["validation"],
 }))
@@ -89,9 +100,15 @@ for (const [name, charts] of Object.entries({
       assert.ok(await page.locator(`section:has(#chart-${chart}) table tbody tr`).count() > 0, `${chart} has no table`);
     }
     await screen(page, name);
+    // The answer stands on the first screen, in words and not in a chart.
+    assert.ok(await page.locator("header .answer").evaluate((line) => line.getBoundingClientRect().bottom < innerHeight && line.textContent.length > 40));
     await page.emulateMedia({ colorScheme: "dark" });
     await page.waitForTimeout(50);
     await screen(page, `${name}-dark`);
+    await page.setViewportSize({ width: 420, height: 900 });
+    await page.waitForTimeout(150);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= 420), "the page is wider than the window");
+    await screen(page, `${name}-narrow`);
     console.log(`      ${(fs.statSync(at(`${name}.html`)).size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
     await done();
   });
@@ -121,7 +138,7 @@ await test("what-ifs change the cost of each seed without simulating", async () 
   const runs = read("sweep.json").runs;
   const policies = [...new Set(runs.map((one) => one.run.policy))];
   assert.equal(await page.locator("#candidates tbody tr").count(), policies.length);
-  const cost = async (k) => Number(await page.locator("#candidates tbody tr").nth(k).locator("td").nth(8).textContent());
+  const cost = async (k) => Number(new Map(await cells(page, "USD")).get(k));
   for (const [price, discount] of [["1", "0"], ["3", "0"], ["1", "50"], ["2", "50"], ["0", "0"]]) {
     await page.fill("#filter-price", price);
     await page.fill("#filter-discount", discount);
@@ -138,10 +155,10 @@ await test("what-ifs change the cost of each seed without simulating", async () 
 
 await test("by keyboard: sorting, zooming, choosing a run", async () => {
   const { page, done } = await open("sweep.html");
-  const heading = page.locator("#candidates thead button", { hasText: "USD" });
+  const heading = page.locator("#candidates thead button", { hasText: /^USD$/ });
   await heading.focus();
   await page.keyboard.press("Enter");
-  const costs = (await page.locator("#candidates tbody tr td:nth-child(9)").allTextContents()).map(Number);
+  const costs = (await cells(page, "USD")).map(([, text]) => Number(text));
   assert.deepEqual(costs, [...costs].sort((a, b) => a - b));
   const zoom = () => page.evaluate(() => { const { start, end } = echarts.getInstanceByDom(document.getElementById("chart-timeline")).getOption().dataZoom[0]; return end - start; });
   await page.locator("#timeline .zoom button", { hasText: "Zoom in" }).focus();
@@ -184,6 +201,8 @@ await test("without a script every number is in a table; printed too", async () 
   const hidden = await printed.page.locator(".scroll").first().evaluate((box) => box.scrollHeight - box.clientHeight);
   assert.ok(hidden <= 1, "a table is cut in print");
   await printed.page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const pages = (await printed.page.pdf({ format: "A4" })).toString("latin1").match(/\/Type\s*\/Page\b/g).length;
+  assert.ok(pages <= 6, `${pages} pages`);
   const wide = await printed.page.evaluate(() => document.querySelector("#chart-pareto canvas").clientWidth);
   assert.ok(wide <= 700, `a chart of ${wide} pixels on paper`);
   await printed.done();
@@ -240,11 +259,90 @@ await test("2,000 runs", async () => {
   });
   write("large.json", { ...sweep, runs, groups: [], rankings: [] });
   const { page, milliseconds, done } = await open(report("large"));
-  assert.equal(await shown(page), 2000);
+  assert.equal(await shown(page), 50);
+  assert.match(await page.textContent("#filter-said"), /^2000 of 2000/);
+  await page.click("#more-candidates");
+  assert.equal(await shown(page), 450);
   const size = fs.statSync(at("large.html")).size;
   assert.ok(size < 5e6, `${size} bytes`);
   await screen(page, "large");
   console.log(`      ${(size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
+  await done();
+});
+
+// What a plan would say of its cheapest candidate among these: it meets the goals, doubtful prices are at their high ends.
+const cheapestOf = (simulated) => simulated.filter((one) => one.verdict === "meets").reduce((best, one) => (one.usd.at_worst_prices < best.usd.at_worst_prices ? one : best));
+
+await test("a plan of 17,000 candidates holds them all: no filter leaves a dearer one than there is", async () => {
+  const plan = read("plan.json");
+  const some = plan.simulated;
+  const simulated = Array.from({ length: 17000 }, (_, i) => {
+    const one = structuredClone(some[i % some.length]);
+    const factor = 1 + ((i * 7919) % 17000) / 17000;
+    one.chosen = one.chosen && i < some.length;
+    for (const what of ["time_s", "usd"]) Object.assign(one[what], { median: one[what].median * factor, interval: one[what].interval.map((end) => end * factor) });
+    one.usd.at_worst_prices *= factor;
+    one.region = `${one.region}-${i % 30}`;
+    return one;
+  });
+  write("whole.json", { ...plan, simulated });
+  const { page, milliseconds, done } = await open(report("whole"));
+  const size = fs.statSync(at("whole.html")).size;
+  console.log(`      ${(size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
+  assert.ok(size < 3e6, `${size} bytes`);
+  for (const filter of ["market", "provider", "gpu", "region"])
+    for (const value of (await values(page, filter)).slice(0, 4)) {
+      await page.selectOption(`#filter-${filter}`, value);
+      const left = simulated.filter((one) => one[filter] === value);
+      const said = await page.textContent("#filter-said");
+      assert.ok(said.startsWith(`${left.length} of 17000;`), said);
+      if (left.some((one) => one.verdict === "meets")) {
+        const expected = cheapestOf(left).usd.median;
+        assert.ok(said.includes(`${expected < 1 ? expected.toFixed(4) : expected.toFixed(2)} USD`), `${value}: ${said}, expected ${expected}`);
+      }
+      await page.click("#filter-reset");
+    }
+  await done();
+});
+
+await test("a provider keeps its colour, a market its shape; one point an instance and count; marks are 1, 2 and 5", async () => {
+  const { page, done } = await open("plan.html");
+  const drawnAs = async () => new Map((await series(page, "pareto")).filter(({ type }) => type === "scatter").map(({ name, color, symbol, count }) => [name, { color, symbol, count }]));
+  const before = await drawnAs();
+  const kinds = new Set(read("plan.json").simulated.map((one) => [one.provider, one.market, one.nodes, one.instance].join()));
+  const count = [...before.values()].reduce((sum, one) => sum + one.count, 0);
+  assert.ok(count >= kinds.size && count < kinds.size + 20, `${count} points of ${kinds.size} instances and counts`);
+  for (const provider of await values(page, "provider")) {
+    await page.selectOption("#filter-provider", provider);
+    for (const [name, { color, symbol }] of await drawnAs()) assert.deepEqual([color, symbol], [before.get(name).color, before.get(name).symbol], name);
+    await page.click("#filter-reset");
+  }
+  const axes = await page.evaluate(() => { const { xAxis, yAxis } = echarts.getInstanceByDom(document.getElementById("chart-pareto")).getOption(); return [xAxis[0], yAxis[0]].map(({ type, axisLabel }) => [type, axisLabel.customValues]); });
+  for (const [type, marks] of axes) {
+    assert.ok(marks.length > 2, String(marks));
+    // By factors the marks themselves are 1, 2 or 5 times a power of ten, else their distance.
+    for (const value of type === "log" ? marks : [marks[1] - marks[0]]) assert.match(value.toExponential(6), /^[125]\.0+e/);
+  }
+  assert.ok(await page.locator(".badge").count() > 2);
+  assert.ok(await page.locator("header .card").count() > 0);
+  // The first column stays in sight.
+  await page.setViewportSize({ width: 420, height: 900 });
+  const moved = await page.evaluate(() => { const box = document.querySelector(".scroll:has(#candidates)"); box.scrollLeft = 300; return document.querySelector("#candidates tbody td").getBoundingClientRect().left - box.getBoundingClientRect().left; });
+  assert.ok(moved < 5, `the first column is at ${moved}`);
+  await done();
+});
+
+await test("the bill is a tree with bars, the same with and without a script", async () => {
+  const { page, done } = await open("sweep.html");
+  const tree = () => page.evaluate(() => [...document.querySelectorAll("#bill-table tbody tr")].map((line) => [line.className, ...[...line.cells].map((cell) => cell.textContent), Number(line.querySelector("rect").getAttribute("width"))]));
+  const before = await tree();
+  assert.equal(before[0][0], "d0");
+  assert.equal(before[0].at(-1), 100);
+  assert.ok(before.some(([depth]) => depth === "d4"));
+  await page.locator("#bill-pick select").selectOption("1");
+  assert.notDeepEqual(await tree(), before);
+  await page.locator("#bill-pick select").selectOption("0");
+  assert.deepEqual((await tree()).map((line) => line.slice(0, -1)), before.map((line) => line.slice(0, -1)));
   await done();
 });
 

@@ -1,0 +1,213 @@
+// The sections that compare candidates: time against cost, scaling, the seeds of policies.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "report/groups.hpp"
+#include "report/numbers.hpp"
+#include "report/page_sections.hpp"
+#include "report/plans.hpp"
+
+namespace ganymede::report {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string shown_digits(double value) {
+  if (!std::isfinite(value)) return "-";
+  return std::abs(value) < 1000 ? fmt::format("{:.3g}", value) : fmt::format("{:.0f}", value);
+}
+std::string cost_of(double value) { return std::isfinite(value) ? usd(value) : "no price"; }
+std::string between(const Estimate& of, auto&& shown) {
+  return std::isfinite(of.low) && std::isfinite(of.high) ? range(of.low, of.high, shown) : "";
+}
+
+/// The marks of the terminal: (?) for a doubtful price, (!) for a risk that was not measured.
+std::string price_mark(const ReportCandidate& of) { return of.price_doubtful ? " (?)" : ""; }
+std::string risk_mark(const ReportCandidate& of) { return of.risk_assumed ? " (!)" : ""; }
+
+std::string legend_of(const std::vector<ReportCandidate>& candidates) {
+  const auto any = [&](auto&& holds) { return std::any_of(candidates.begin(), candidates.end(), holds); };
+  std::string out;
+  if (any([](const ReportCandidate& of) { return of.risk_assumed; }))
+    out += "<p class=about>(!) " + std::string(kAssumedRisk) + ".</p>\n";
+  if (any([](const ReportCandidate& of) { return of.price_doubtful; }))
+    out += "<p class=about>(?) " + std::string(kDoubtfulPrice) + ".</p>\n";
+  return out;
+}
+
+/// What a candidate is among the others: chosen by the plan, or beaten by none.
+std::string standing_of(const PageInput& page, std::size_t i) {
+  if (page.candidates[i].chosen) return "chosen";
+  return std::find(page.pareto.begin(), page.pareto.end(), i) != page.pareto.end() ? "Pareto" : "";
+}
+
+/// The table for readers without a script, who cannot filter; the script puts one of all candidates in its place.
+std::string candidates_table(const PageInput& page) {
+  Table table({"rented", ">GPUs", "where", "scheme", "policy", ">runs", ">time", "interval", ">USD", "interval",
+               ">USD a million images", ">USD a GPU-hour", ">GPU busy", ">kg CO2e", ">goals met", ""});
+  const std::vector<std::size_t> rows = listed(page);
+  for (const std::size_t i : rows) {
+    const ReportCandidate& row = page.candidates[i];
+    table.add({row.rented, gpus_of(row), row.infrastructure, row.scheme, row.policy, std::to_string(row.runs),
+               clock(row.time_s.middle), between(row.time_s, clock), cost_of(row.usd.middle) + price_mark(row),
+               between(row.usd, usd), shown_digits(1e6 * row.usd.middle / row.images),
+               shown_digits(row.usd_per_gpu_hour), percent(row.gpu_busy), shown_digits(row.kg_co2e),
+               percent(row.met_share) + risk_mark(row), standing_of(page, i)});
+  }
+  const std::string caption =
+      rows.size() == page.candidates.size()
+          ? "Candidates"
+          : fmt::format("Candidates: {} of {} are listed, those that none beats and the cheapest others", rows.size(),
+                        page.candidates.size());
+  return html_of(table, caption, "candidates");
+}
+
+/// The candidates of the plan's own Pareto table, in its order.
+std::string plan_pareto(const PageInput& page) {
+  if (page.kind != "plan" || page.pareto.size() < 2) return "";
+  Table table({"where", "rented", "GPUs", "scheme", "policy", ">time", ">USD", ">goals met"});
+  for (const std::size_t i : page.pareto) {
+    const ReportCandidate& row = page.candidates[i];
+    table.add({row.infrastructure, row.rented, gpus_of(row), row.scheme, row.policy, clock(row.time_s.middle),
+               cost_of(row.usd.middle) + price_mark(row), percent(row.met_share) + risk_mark(row)});
+  }
+  return html_of(table, std::string(kPlanPareto), "pareto-table");
+}
+
+/// For each number of GPUs the candidate of the highest rate.
+using ScalingPoints = std::map<int, const ReportCandidate*>;
+
+std::string part_of(const ReportCandidate& of, const std::string& by) {
+  return by == "gpu" ? of.gpu : by == "where" ? of.infrastructure : of.scheme;
+}
+
+std::map<std::string, ScalingPoints> scaling_of(const std::vector<ReportCandidate>& candidates, const std::string& by) {
+  std::map<std::string, ScalingPoints> kinds;
+  for (const ReportCandidate& of : candidates) {
+    if (!of.scales || !std::isfinite(of.images_per_s)) continue;
+    const ReportCandidate*& best = kinds[part_of(of, by)][of.gpus];
+    if (best == nullptr || of.images_per_s > best->images_per_s) best = &of;
+  }
+  std::erase_if(kinds, [](const auto& kind) { return kind.second.size() < 2; });
+  return kinds;
+}
+
+std::string difference_of(const Json& row) {
+  if (!row.contains("difference") || row.at("difference").is_null()) return "";
+  const Json& difference = row.at("difference");
+  return fmt::format("{:+.1f} % [{:+.1f} .. {:+.1f}]{}", 100 * relative_difference(difference),
+                     100 * difference.at("interval").at(0).get<double>(),
+                     100 * difference.at("interval").at(1).get<double>(),
+                     difference.at("beyond_noise").get<bool>() ? "" : ", within the noise");
+}
+
+/// The distribution of one run's time and cost over the seeds.
+Section seeds_of_run(const PageInput& page) {
+  const Json& seeds = page.document.at("seeds");
+  Section out{"seeds", "Over the seeds", "", {{"policies", "Time and cost over the seeds"}}, ""};
+  out.about = fmt::format(
+      "Chance decides when nodes are lost. The bar is the 5th to 95th percentile of {} seeds, its line the median, the "
+      "thin line the interval with all stated error, a dashed line a goal. {} of {} seeds meet the goals; {:.1f} nodes "
+      "are lost on average.",
+      seeds.at("finished").dump(), seeds.at("met").dump(), seeds.at("count").dump(),
+      seeds.at("losses_mean").get<double>());
+  Table table({"what", ">median", ">5th percentile", ">95th percentile", "interval with all stated error"});
+  const auto add = [&](const char* name, const Json& of, auto&& shown) {
+    table.add({name, shown(amount(of.at("median"))), shown(amount(of.at("p5"))), shown(amount(of.at("p95"))),
+               range(amount(of.at("interval").at(0)), amount(of.at("interval").at(1)), shown)});
+  };
+  add("time", seeds.at("time_s"), clock);
+  add("USD", seeds.at("usd"), cost_of);
+  out.tables = html_of(table, "Over the seeds");
+  return out;
+}
+
+}  // namespace
+
+Section comparison_of(const PageInput& page) {
+  Section out{"comparison", "Time against cost", "", {{"pareto", "Time against cost of each candidate"}}, ""};
+  out.about =
+      page.kind == "plan"
+          ? "A point is an instance and a count: the cheapest that meets the goals of all regions, schemes, batches "
+            "and "
+            "checkpoints that were simulated, pale where none does. The line joins those that none beats in both time "
+            "and cost by the plan's own rule: only what meets the goals is compared, doubtful prices taken at the high "
+            "end of what they may be."
+          : "Each point is a candidate; the line joins those that none beats in both time and cost.";
+  out.about +=
+      " A colour is a provider, a shape a market. What-ifs change prices without simulating anew: policies that look "
+      "at prices would decide otherwise.";
+  if (page.kind == "plan") out.about += " A plan keeps no bills: all of its cost is taken to be instance-hours.";
+  out.tables = "<div id=filters></div>\n" + candidates_table(page) + plan_pareto(page) + legend_of(page.candidates);
+  return out;
+}
+
+std::string scaling_by(const std::vector<ReportCandidate>& candidates) {
+  for (const char* by : {"gpu", "where"})
+    if (scaling_of(candidates, by).size() > 1) return by;
+  return scaling_of(candidates, "scheme").size() > 1 ? "scheme" : "gpu";
+}
+
+void add_scaling(const PageInput& page, std::vector<Section>& sections) {
+  const std::string by = scaling_by(page.candidates);
+  Table table({by == "gpu" ? "GPU" : by, ">GPUs", ">images/s", ">ideal", ">of ideal", "by"});
+  for (const auto& [kind, points] : scaling_of(page.candidates, by)) {
+    const auto& [fewest, base] = *points.begin();
+    for (const auto& [gpus, best] : points) {
+      const double ideal = base->images_per_s * gpus / fewest;
+      table.add({kind, std::to_string(gpus), fmt::format("{:.1f}", best->images_per_s), fmt::format("{:.1f}", ideal),
+                 percent(best->images_per_s / ideal), name_of(*best)});
+    }
+    table.rule();
+  }
+  if (table.size() == 0) return;
+  sections.push_back(
+      {"scaling",
+       "Scaling",
+       fmt::format(
+           "The highest rate of each {} with each number of GPUs, against as many times that of the fewest "
+           "(dashed). The chart has at most six, those of the line above first.{}",
+           by == "gpu"     ? "kind of GPU"
+           : by == "where" ? "place"
+                           : "scheme",
+           page.kind == "plan" ? " Of a plan's candidates: over their whole time, boot and losses included." : ""),
+       {{"scaling", "Images a second by number of GPUs, with the ideal"}},
+       html_of(table, "Scaling")});
+}
+
+void add_policies(const PageInput& page, std::vector<Section>& sections) {
+  if (page.kind == "result" && page.document.contains("seeds")) sections.push_back(seeds_of_run(page));
+  if (page.kind != "sweep" || !page.document.contains("rankings") || page.document.at("rankings").empty()) return;
+  Table table({"where", "what", "policy", ">median", "against", "difference of medians [95 %]"});
+  const std::set<std::string> parted = parted_places(page.document);
+  for (const Json& ranking : page.document.at("rankings")) {
+    const std::string where = ranking.at("platform").get<std::string>() + ", " + allocation_of(ranking, parted) + ", " +
+                              ranking.at("scheme").get<std::string>();
+    for (const auto& [what, name] : {std::pair{"time_s", "time"}, std::pair{"usd", "USD"},
+                                     std::pair{"gpu_hours", "GPU-hours"}, std::pair{"kg_co2e", "kg CO2e"}}) {
+      if (!ranking.contains(what) || !ranking.at(what).is_array()) continue;
+      for (const Json& row : ranking.at(what)) {
+        const double median = amount(row.at("median"));
+        table.add({where, name, row.at("policy").get<std::string>(),
+                   std::string(what) == "time_s" ? clock(median) : fmt::format("{:.4g}", median),
+                   row.value("against", ""), difference_of(row)});
+      }
+      table.rule();
+    }
+  }
+  sections.push_back(
+      {"policies",
+       "Policies over seeds",
+       "One point a seed; the bar is the 5th to 95th percentile, its line the median. The table compares "
+       "each policy\'s median with that of the one it stands against, on the seeds that both finished.",
+       {{"policies", "Time and cost of each policy over the seeds"}},
+       html_of(table, "Policies")});
+}
+
+}  // namespace ganymede::report
