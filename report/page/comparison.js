@@ -92,12 +92,13 @@ function paretoOption(colours) {
   for (const [name, members] of groups) {
     if (members.length === 0) continue;
     const color = colourOf(members[0]), symbol = shapeOfMarket(members[0]);
-    series.push({ type: "custom", name, renderItem: whiskers, itemStyle: { color }, silent: true, clip: true, z: 1, dimensions: ["hours", "usd", "low", "high", "usd low", "usd high"], encode: { x: 0, y: 1 },
-      data: members.filter((row) => whiskered.has(row)).map((row) => [row.time[0], priced(row), row.time[1] || row.time[0], row.time[2] || row.time[0], priced(row, 1) || priced(row), priced(row, 2) || priced(row)]
-        .map((value, k) => (k === 0 || k === 2 || k === 3 ? value / 3600 : value))) });
+    // The legend shows the shape of the first series of a name.
     series.push({ type: "scatter", name, symbol, itemStyle: { color }, z: 3,
       data: members.map((row) => ({ value: [row.time[0] / 3600, priced(row)], row: row.i, symbolSize: row.chosen ? 17 : best.includes(row) ? 12 : among.length > 500 ? 6 : 8,
         itemStyle: { opacity: meets(row) || data.kind !== "plan" ? 0.85 : 0.25, ...(row.chosen ? { borderColor: colours.text, borderWidth: 2 } : {}) } })) });
+    series.push({ type: "custom", name, renderItem: whiskers, itemStyle: { color }, silent: true, clip: true, z: 1, dimensions: ["hours", "usd", "low", "high", "usd low", "usd high"], encode: { x: 0, y: 1 },
+      data: members.filter((row) => whiskered.has(row)).map((row) => [row.time[0], priced(row), row.time[1] || row.time[0], row.time[2] || row.time[0], priced(row, 1) || priced(row), priced(row, 2) || priced(row)]
+        .map((value, k) => (k === 0 || k === 2 || k === 3 ? value / 3600 : value))) });
   }
   series.push({ type: "line", name: "beaten by none", step: "end", showSymbol: false, silent: true, lineStyle: { color: colours.text, width: 1.5, type: "dashed" }, itemStyle: { color: colours.text },
     data: best.map((row) => [row.time[0] / 3600, priced(row)]), z: 2 });
