@@ -86,7 +86,9 @@ const Jobs::Job& Jobs::find(int id) const {
 
 void Jobs::refuse_if_full() const {
   if (closing_) throw QueueFull("the server is ending");
-  const std::size_t waiting = queue_.size() + held_.size();
+  // While two jobs take turns, both are held for a moment; those that have a place do not wait.
+  const auto places = static_cast<std::size_t>(std::max(0, options_.at_once - background_));
+  const std::size_t waiting = queue_.size() + held_.size() - std::min(held_.size(), places);
   // A job that begins at once does not count as waiting.
   if (waiting + static_cast<std::size_t>(quick_) >=
       static_cast<std::size_t>(options_.queue) + static_cast<std::size_t>(options_.at_once))

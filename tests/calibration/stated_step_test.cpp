@@ -115,7 +115,7 @@ TEST(StatedStep, IsReadStrictly) {
   };
   EXPECT_THAT(why(R"({ "step": "0s", "batch": 4, "gpu": "RTX3090" })"),
               HasSubstr("scenario.json: /step: found \"0s\""));
-  EXPECT_THAT(why(R"({ "step": 0.1, "batch": 4, "gpu": "RTX3090" })"), HasSubstr("bare number"));
+  EXPECT_THAT(why(R"({ "step": 0.1, "batch": 4, "gpu": "RTX3090" })"), HasSubstr("found 0.1, which has no unit"));
   EXPECT_THAT(why(R"({ "step": "1s", "batch": 0, "gpu": "RTX3090" })"), HasSubstr("/batch: found 0"));
   EXPECT_THAT(why(R"({ "step": "1s", "batch": 4, "gpu": "RTX3900" })"),
               AllOf(HasSubstr("/gpu: found \"RTX3900\""), HasSubstr("did you mean \"RTX3090\"?"), HasSubstr("H100")));

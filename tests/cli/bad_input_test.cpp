@@ -62,7 +62,7 @@ TEST(BadInput, NestingAndOverridesBeyondReason) {
 
 TEST(BadInput, OfAPlansFlags) {
   const std::string plan = "plan --model dcgan-64 --images 5000000 ";
-  expect_rejected(plan + "--deadline 60h --checkpoint foo", {"the command line: /search/checkpoints", "\"foo\""});
+  expect_rejected(plan + "--deadline 60h --checkpoint foo", {"--checkpoint", "\"foo\""});
   for (const char* value : {"0", "-1", "1.5", "x"})
     expect_rejected(plan + "--batch " + value,
                     {std::string("--batch: found ") + value + ", expected a positive integer"});

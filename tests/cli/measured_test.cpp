@@ -105,7 +105,7 @@ TEST(LocalCatalog, TakesAPlanOnACardOfOnesOwn) {
   EXPECT_NEAR(chosen["time_s"]["median"].get<double>(), 100'000 / 16 * 0.3, 2);
   EXPECT_GT(chosen["usd"]["median"].get<double>(), 0.005);
   EXPECT_LT(chosen["usd"]["median"].get<double>(), 0.2 * 0.5 * 0.53);
-  EXPECT_EQ(plan("3090").out, outcome.out) << "people leave out the series";
+  EXPECT_EQ(Json::parse(plan("3090").out)["chosen"]["usd"], chosen["usd"]) << "people leave out the series";
 }
 
 TEST(LocalCatalog, HasTheCardsOfTheKernelModel) {

@@ -223,10 +223,10 @@ TEST(PlanCommand, NamesWhatIsWrong) {
   refused("", "plan needs a request file, or --model");
   refused("--model dcgan-64", "expected exactly one of \"images\" and \"epochs\"");
   refused("--model dcgan-64 --images 0", "--images");
-  refused("--model dcgan-64 --images 5 --deadline yesterday", "/deadline");
+  refused("--model dcgan-64 --images 5 --deadline yesterday", "--deadline");
   refused("--model dcgan-64 --images 5 --deadline 2026-01-01T00:00:00Z --start 2026-02-01T00:00:00Z", "is not after");
   refused("--model dcgan-64 --images 5 --gpu H1000", "did you mean \"H100\"?");
-  refused("--model dcgan-64 --images 5 --scheme rng", "/search/schemes/0");
+  refused("--model dcgan-64 --images 5 --scheme rng", "--scheme");
   refused("--trace recorded:dcgan --images 5", "no trace \"dcgan\" comes with the program");
   refused("--model dcgan-64 --images 5 --set /serch/gpus=[]", "serch");
 }

@@ -31,7 +31,7 @@ TEST(ServeJobs, AFormIsCheckedWithoutAJob) {
   EXPECT_EQ(answer["error"], "form: /deadline: " + answer["problem"].get<std::string>());
   EXPECT_EQ(server.post("/api/jobs", form.dump())->body, refused->body);
   EXPECT_EQ(Json::parse(server.get("/api/jobs")->body).size(), 0U);
-  EXPECT_EQ(Json::parse(server.post("/api/check", "{")->body).value("at", "none"), "none");
+  EXPECT_EQ(Json::parse(server.post("/api/check", "{")->body).value("at", "none"), "line 1, column 2");
 }
 
 TEST(ServeJobs, ShortOnesDoNotWaitBehindLongOnes) {

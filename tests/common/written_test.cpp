@@ -18,7 +18,7 @@ TEST(Counts, AreReadAsPeopleWriteThem) {
 }
 
 TEST(Counts, AreWholeAndPlain) {
-  // Of 1,500 and 1.500 it is not known whether a thousand is meant; 50MB and 2 k are something else.
+  // Whether 1,500 and 1.500 mean a thousand is not known; 50MB and 2 k are something else.
   for (const char* text : {"", "M", "x", "1.5", "1,500", "50MB", "2 k", "1e400", "nan", "inf", "0x10", "_1", "1__0",
                            "1_", "1.0001k", "9007199254740992"})
     EXPECT_EQ(parse_count(text), std::nullopt) << text;

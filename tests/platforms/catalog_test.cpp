@@ -160,8 +160,8 @@ TEST(Catalog, HasConsumerCardsThatCostElectricityAlone) {
     for (const std::string& name : {gpu.name, "2x" + gpu.name, "4x" + gpu.name})
       EXPECT_EQ(local.instance(name).gpu, gpu.name);
   }
-  EXPECT_EQ(local.instance("2xRTX3090").gpus, 2);
-  EXPECT_FALSE(local.instance("2xRTX3090").gpu_links) << "messages go through the host's memory";
+  EXPECT_EQ(local.instance("RTX3090x2").gpus, 2);
+  EXPECT_FALSE(local.instance("RTX3090x2").gpu_links) << "messages go through the host's memory";
 }
 
 TEST(Catalog, TcpHopsTakeWhatWasMeasured) {

@@ -77,7 +77,7 @@ TEST_F(ScenarioErrors, Counts) {
   EXPECT_THAT(with("/platform/gpus_per_node", 0), StartsWith("/platform/gpus_per_node: found 0, expected an integer"));
   EXPECT_THAT(with("/workload/steps", 0), StartsWith("/workload/steps: found 0, expected an integer from 1"));
   EXPECT_THAT(with("/workload/steps", -5), StartsWith("/workload/steps: found -5"));
-  EXPECT_THAT(with("/workload/steps", 1e3), StartsWith("/workload/steps: found 1000.0"));
+  EXPECT_THAT(with("/workload/steps", 1000.5), StartsWith("/workload/steps: found 1000.5"));
   EXPECT_THAT(with("/workload/batch_per_gpu", 0), StartsWith("/workload/batch_per_gpu: found 0"));
   EXPECT_THAT(with("/workload/dataset/images", 0), StartsWith("/workload/dataset/images: found 0"));
   EXPECT_THAT(with("/workload/dataset/bytes_per_image", -1), StartsWith("/workload/dataset/bytes_per_image: found -1"));
