@@ -93,7 +93,7 @@ TEST(LocalCatalog, TakesAPlanOnACardOfOnesOwn) {
     return run_program(
         "plan --model 'stylegan2?image=256' --images 100k --step 0.3s --batch 16 --catalog local --max-gpus 1 --seeds "
         "1 "
-        "--gpu RTX3090 --format json --on " +
+        "--instance RTX3090 --format json --on " +
         gpu);
   };
   const Outcome outcome = plan("RTX3090");

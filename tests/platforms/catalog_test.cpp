@@ -157,7 +157,7 @@ TEST(Catalog, HasConsumerCardsThatCostElectricityAlone) {
   EXPECT_GT(local.region("home")->per_kwh->value, 0);
   for (const Gpu& gpu : local.gpus) {
     EXPECT_TRUE(gpu.peak) << gpu.name << ": electricity needs its power";
-    for (const std::string& name : {gpu.name, "2x" + gpu.name, "4x" + gpu.name})
+    for (const std::string& name : {gpu.name, gpu.name + "x2", gpu.name + "x4"})
       EXPECT_EQ(local.instance(name).gpu, gpu.name);
   }
   EXPECT_EQ(local.instance("RTX3090x2").gpus, 2);
