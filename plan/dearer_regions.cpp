@@ -56,7 +56,7 @@ std::vector<bool> in_dearer_region(const Request& request, const Candidates& can
   std::vector<bool> out(candidates.all.size(), false);
   if (request.objective == Objective::carbon || !request.what_if.region.empty()) return out;
   for (const CandidateGroup& group : candidates.groups) {
-    // Those kept so far, by all that members of a group differ in but the region.
+    // The candidates that are kept so far, by everything that members of a group differ in but the region.
     std::map<std::tuple<platforms::Market, int, const RequestPolicy*, std::string>, std::vector<std::size_t>> kept;
     for (const std::size_t i : group.members) {
       const PlanCandidate& one = candidates.all[i];

@@ -114,7 +114,7 @@ function ranked(row) {
 
 const byTime = rows.filter((row) => row.time[0] !== null).sort((a, b) => a.time[0] - b.time[0] || a.i - b.i);
 
-// Those that none of the visible ones beats in both time and cost, the fastest first.
+// Returns the visible rows that no visible row beats in both time and cost, the fastest first.
 function pareto() {
   if (unbeaten !== null) return unbeaten;
   visible();

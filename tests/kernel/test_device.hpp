@@ -26,7 +26,7 @@ struct BackendCase {
 /// GoogleTest prints a case by this function.
 inline void PrintTo(const BackendCase& backend, std::ostream* out) { *out << backend.name; }
 
-/// Those that store fp32, whose gradients can be compared with finite differences.
+/// The backends that store fp32. Their gradients can be compared with finite differences.
 inline std::vector<BackendCase> fp32_backends() {
   std::vector<BackendCase> all;
   for (const CpuKernels* kernels : available_cpu_kernels())

@@ -47,7 +47,7 @@ std::string failed_call();
 std::size_t launches();
 /// How many of them were cooperative.
 std::size_t launches_together();
-/// Those of them that were convolutions on tensor cores and have run.
+/// How many of the launches were convolutions on tensor cores and have run.
 std::size_t tensor_core_convolutions();
 /// Nodes of the graph that was instantiated last.
 std::size_t graph_nodes();
