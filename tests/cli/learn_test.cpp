@@ -57,7 +57,8 @@ TEST_F(Learn, JudgesItsTableOnTheSeedsThatFollow) {
 // What it says of a policy is what a simulation of that seed says.
 TEST_F(Learn, JudgesAsSimulationsDo) {
   ASSERT_EQ(learn("--held-out 1").code, 0);
-  for (const Json& row : judged()["policies"]) {
+  const Json rows = judged()["policies"];
+  for (const Json& row : rows) {
     const std::string name = row["policy"];
     if (name != "fixed" && name != "q-learning") continue;
     const std::string policy =

@@ -42,6 +42,18 @@ void batch_norm_leaky_inference(Timeline<Device>& timeline, Tensor y, Tensor x, 
       Written<E>{elements_of<E>(y)}, in);
 }
 
+/// What the backward pass of batch norm and leaky ReLU needs of one value.
+struct NormGradient {
+  float factor;  ///< by which the value is multiplied
+  float n;       ///< the value without mean and deviation
+  float dz;      ///< the gradient before the leaky ReLU
+};
+
+GANYMEDE_DEVICE inline NormGradient norm_gradient(const BatchNormParameters& p, std::size_t c, float value, float dy) {
+  const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
+  return {factor, (value - p.mean[c]) * p.inverse_deviation[c], dy * leaky_slope(value * factor + offset, p.slope)};
+}
+
 template <class E, class Device>
 void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, const BatchNormParameters& p,
                                float* d_scale, float* d_shift, bool accumulate) {
@@ -53,10 +65,8 @@ void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, 
   timeline.template columns<2>(
       x.batch, x.features,
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
-        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-        const float value = in[row * width + c];
-        const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
-        return Sums<2>{{dz, dz * (value - p.mean[c]) * p.inverse_deviation[c]}};
+        const NormGradient of = norm_gradient(p, c, in[row * width + c], g[row * width + c]);
+        return Sums<2>{{of.dz, of.dz * of.n}};
       },
       [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
         sums_of[2 * c] = sums.of[0];
@@ -66,10 +76,8 @@ void batch_norm_leaky_backward(Timeline<Device>& timeline, Tensor dy, Tensor x, 
         d_scale[c] = (accumulate ? d_scale[c] : 0.0F) + sums.of[1];
       },
       [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
-        const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-        const float value = in[row * width + c], n = (value - p.mean[c]) * p.inverse_deviation[c];
-        const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
-        g[row * width + c] = factor * (dz - sums_of[2 * c] / many - n * sums_of[2 * c + 1] / many);
+        const NormGradient of = norm_gradient(p, c, in[row * width + c], g[row * width + c]);
+        g[row * width + c] = of.factor * (of.dz - sums_of[2 * c] / many - of.n * sums_of[2 * c + 1] / many);
       });
 }
 

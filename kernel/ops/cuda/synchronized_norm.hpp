@@ -2,7 +2,7 @@
 // Batch norm over the images of all replicas on GPUs: each gathers the statistics of all, in the order of their ranks,
 // so that all compute the same bits. Arguments as in TensorOps.
 
-#include "kernel/ops/cuda/column_moments.hpp"
+#include "kernel/ops/cuda/norms.hpp"
 #include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
@@ -61,10 +61,8 @@ class SynchronizedNorm {
     t_.template columns<2>(
         x.batch, x.features,
         [=] GANYMEDE_DEVICE(std::size_t row, std::size_t c) {
-          const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-          const float value = in[row * width + c];
-          const float dz = g[row * width + c] * leaky_slope(value * factor + offset, p.slope);
-          return Sums<2>{{dz, dz * (value - p.mean[c]) * p.inverse_deviation[c]}};
+          const NormGradient of = norm_gradient(p, c, in[row * width + c], g[row * width + c]);
+          return Sums<2>{{of.dz, of.dz * of.n}};
         },
         [=] GANYMEDE_DEVICE(std::size_t c, const Sums<2>& sums) {
           mine[2 * c] = sums.of[0];
@@ -92,10 +90,8 @@ class SynchronizedNorm {
         t_, x.size(),
         [=] GANYMEDE_DEVICE(std::size_t i, E & d, E v) {
           const std::size_t c = i % features;
-          const float factor = p.scale[c] * p.inverse_deviation[c], offset = p.shift[c] - p.mean[c] * factor;
-          const float n = (v - p.mean[c]) * p.inverse_deviation[c];
-          const float dz = d * leaky_slope(v * factor + offset, p.slope);
-          d = factor * (dz - mine[2 * c] - n * mine[2 * c + 1]);
+          const NormGradient of = norm_gradient(p, c, v, d);
+          d = of.factor * (of.dz - mine[2 * c] - of.n * mine[2 * c + 1]);
         },
         g, in);
   }
