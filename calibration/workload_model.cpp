@@ -375,4 +375,13 @@ WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBat
   return transferred_workload(trace, batch, target, host_link);
 }
 
+const WorkloadModel& KnownWorkloads::on(const traces::StepTrace& trace, std::size_t batch, const platforms::Gpu& target,
+                                        const platforms::Link* host_link) {
+  const std::optional<platforms::Link> link = host_link ? std::optional(*host_link) : std::nullopt;
+  for (const Known& known : known_)
+    if (known.batch == batch && known.target == target && known.host_link == link) return known.model;
+  known_.push_back({batch, target, link, workload_on(trace, trace.batches[batch], target, host_link)});
+  return known_.back().model;
+}
+
 }  // namespace ganymede::calibration

@@ -2,6 +2,8 @@
 // Makes a model of a worker's step on the device of a scenario from a step trace: as measured if the trace was recorded
 // on that device, else carried over by roofline. The model states its provenance and its error.
 
+#include <deque>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -77,5 +79,22 @@ WorkloadModel transferred_workload(const traces::StepTrace& trace, const traces:
 /// The measured model if the trace was recorded on a device of the target's name, else the transferred one.
 WorkloadModel workload_on(const traces::StepTrace& trace, const traces::TraceBatch& batch, const platforms::Gpu& target,
                           const platforms::Link* host_link);
+
+/// What workload_on() returned for one trace. All calls must be with the same trace.
+class KnownWorkloads {
+ public:
+  /// The model of `trace.batches[batch]`. The reference is valid as long as this object.
+  const WorkloadModel& on(const traces::StepTrace& trace, std::size_t batch, const platforms::Gpu& target,
+                          const platforms::Link* host_link);
+
+ private:
+  struct Known {
+    std::size_t batch = 0;
+    platforms::Gpu target;
+    std::optional<platforms::Link> host_link;
+    WorkloadModel model;
+  };
+  std::deque<Known> known_;
+};
 
 }  // namespace ganymede::calibration

@@ -30,6 +30,7 @@ constexpr int kMaxRanks = 65536;
 struct AllReduceOptions {
   std::string catalog, overlay, bytes, schemes, late, timeline;
   std::string instances, nodes = "1";
+  std::string transport;  ///< empty: as the platform says
   int gpus_per_node = 0;
   int groups = 1;
   std::string collective = "all-reduce";
@@ -68,6 +69,37 @@ int nodes_of(const std::string& text, const char* option) {
   if (count < 1 || count > kMaxRanks)
     throw ConfigError(fmt::format("{} {}: expected an integer from 1 to {}", option, text, kMaxRanks));
   return count;
+}
+
+/// Lets the instance types' NICs use another transport. TCP moves messages between nodes through the memory of the
+/// hosts; EFA and RDMA are refused where the platform's NICs do not have them.
+void set_transport(platforms::Platform& platform, const AllReduceOptions& options) {
+  if (options.transport.empty()) return;
+  const auto& names = platforms::transport_names();
+  const auto transport = static_cast<platforms::Nic::Transport>(
+      std::find(names.begin(), names.end(), options.transport) - names.begin());
+  for (const std::string& name : split(options.instances, "--instance")) {
+    platform.instance(name);  // refuses an unknown name
+    for (platforms::Instance& instance : platform.instances) {
+      if (instance.name != name) continue;
+      if (!instance.nic) throw ConfigError(fmt::format("--transport: {} has no NIC", name));
+      platforms::Nic& nic = *instance.nic;
+      if (nic.transport == transport) continue;
+      if (transport != platforms::Nic::Transport::tcp)
+        throw ConfigError(fmt::format("--transport {}: the NICs of {} have {}", options.transport, name,
+                                      names[static_cast<std::size_t>(nic.transport)]));
+      nic.transport = transport;
+      nic.gpu_direct = false;
+    }
+  }
+}
+
+/// The NICs of an instance type, such as "4 x 100 Gbit/s efa"; empty without one.
+std::string nics_of(const platforms::Instance& instance) {
+  if (!instance.nic) return "";
+  const platforms::Nic& nic = *instance.nic;
+  return fmt::format("{}{:g} Gbit/s {}", nic.count > 1 ? fmt::format("{} x ", nic.count) : "",
+                     nic.bandwidth.si * 8e-9, platforms::transport_names()[static_cast<std::size_t>(nic.transport)]);
 }
 
 /// The nodes that --instance A,B --nodes 2,1 ask for: two of A and one of B.
@@ -216,7 +248,11 @@ std::string heading(const platforms::Platform& platform, const std::vector<sim::
     text += fmt::format("{} {} x {}", &group == groups.data() ? "" : ",", group.nodes, group.instance->name);
   text += fmt::format(", {} GPUs, {}", fabric.ranks(), options.collective);
   if (options.groups > 1) text += fmt::format(", {} communicators at once", options.groups);
-  std::set<std::string> labels;
+  std::set<std::string> labels, nics;
+  if (fabric.topology().nodes() > 1)
+    for (const sim::NodeGroup& group : groups)
+      if (const std::string nic = nics_of(*group.instance); nics.insert(nic).second)
+        text += fmt::format("; {} a node", nic);
   for (const sim::NodeGroup& group : groups)
     labels.insert(platform.fabric_label(*group.instance, fabric.topology().nodes(), group.gpus_per_node));
   for (const std::string& label : labels) text += fmt::format("; links: {}", label);
@@ -226,7 +262,8 @@ std::string heading(const platforms::Platform& platform, const std::vector<sim::
 void run_allreduce(const AllReduceOptions& options, const Shared& shared) {
   check_output(shared);
   if (!options.timeline.empty()) check_writable(options.timeline);
-  const platforms::Platform platform = platforms::load_platform_choice(options.catalog, options.overlay);
+  platforms::Platform platform = platforms::load_platform_choice(options.catalog, options.overlay);
+  set_transport(platform, options);
   const auto groups = node_groups(platform, options);
   const sim::FabricGraph fabric(platform, groups);
   const std::vector<sim::CollectiveBenchmark> benchmarks = benchmarks_of(fabric, options);
@@ -255,6 +292,10 @@ void declare_allreduce(CLI::App& command, Shared& shared) {
       ->capture_default_str();
   command.add_option("--gpus-per-node", options->gpus_per_node, "GPUs used on each node; default: all")
       ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--transport", options->transport,
+                  "transport of the NICs in place of the platform's: tcp shows what EFA or RDMA is worth")
+      ->check(CLI::IsMember(platforms::transport_names()));
   command.add_option("--scheme", options->schemes, "schemes, with commas; `ganymede list schemes` names them")
       ->check(suggest("@schemes @list"))
       ->required();
@@ -289,7 +330,7 @@ Command allreduce_command() {
           .summary = "schemes against each other on one fabric, as nccl-tests prints them",
           .examples =
               "  ganymede allreduce --catalog aws --instance p4d.24xlarge --nodes 2 --scheme ring,tree,nccl \\\n"
-              "                     --bytes 8,64KiB,1MiB,64MiB,1GiB\n"
+              "                     --bytes 8,64KiB,1MiB,64MiB,1GiB [--transport tcp]\n"
               "  ganymede allreduce --catalog lab.json --instance node --nodes 64 --scheme nccl:2.18.3 --bytes 64MiB "
               "--format json\n"
               "  ganymede allreduce --catalog aws --instance p3.16xlarge --scheme multi-ring --bytes 64MiB --timeline "

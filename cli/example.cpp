@@ -1,5 +1,10 @@
+#include <fmt/format.h>
+
 #include "cli/command.hpp"
+#include "cli/example_platform.hpp"
 #include "cli/example_policy.hpp"
+#include "cli/names.hpp"
+#include "cli/terminal.hpp"
 #include "common/errors.hpp"
 
 namespace ganymede::cli {
@@ -233,14 +238,22 @@ constexpr const char* kLayers = R"({
 )";
 
 void declare_example(CLI::App& command, Shared& shared) {
-  auto what = std::make_shared<std::string>();
+  auto what = std::make_shared<std::string>(), like = std::make_shared<std::string>();
   command
       .add_option("what", *what,
                   "scenario, study, request, platform, layers or policy (a program for the policy external)")
       ->required()
       ->check(CLI::IsMember({"scenario", "study", "request", "platform", "layers", "policy"}));
+  command
+      .add_option("--like", *like,
+                  "platform: machines of your own that are built like this instance type of the catalogs")
+      ->check(suggest("@instances"));
   add_output(command, shared);
-  command.callback([what, &shared] {
+  command.callback([what, like, &shared] {
+    if (!like->empty()) {
+      if (*what != "platform") throw ConfigError(fmt::format("--like is for platforms, not for an example {}", *what));
+      return emit(shared, platform_like(*like));
+    }
     emit(shared, *what == "scenario"   ? kScenario
                  : *what == "request"  ? kRequest
                  : *what == "study"    ? kStudy
@@ -259,6 +272,7 @@ Command example_command() {
               "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
               "  ganymede example study -o study.json\n"
               "  ganymede example platform -o lab.json\n"
+              "  ganymede example platform --like p4d.24xlarge > own.json && ganymede compare-own own.json request.json\n"
               "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
               "  ganymede example policy -o policy.py\n",
           .about = "Print a commented, valid file to start from.",

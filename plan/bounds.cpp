@@ -75,13 +75,13 @@ double least_paid_share(const Request& request, const PlanCandidate& candidate) 
 // receives at least one number for each gradient, a sum or a part of one, over its NICs. So a step takes at least the
 // bytes of the gradients divided by the NICs' rate.
 LeastWork least_work(const Request& request, const Request::Batch& choice, const platforms::Platform& platform,
-                     const platforms::Instance& instance) {
+                     const platforms::Instance& instance, calibration::KnownWorkloads& known) {
   const platforms::Gpu& gpu = platform.gpu_of(instance);
   LeastWork work;
   for (std::size_t i = 0; i < choice.stages.size(); ++i) {
     const traces::TraceBatch& batch = request.trace.batches[choice.stages[i]];
-    const calibration::WorkloadModel workload =
-        calibration::workload_on(request.trace, batch, gpu, instance.host_link ? &*instance.host_link : nullptr);
+    const calibration::WorkloadModel& workload =
+        known.on(request.trace, choice.stages[i], gpu, instance.host_link ? &*instance.host_link : nullptr);
     calibration::StepModel step = sim::accumulate(workload.central, request.accumulation_steps);
     sim::slow_down(step, step_factor(request, gpu));
     double fastest = step.step_s(0);

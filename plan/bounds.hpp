@@ -4,6 +4,7 @@
 
 #include <span>
 
+#include "calibration/workload_model.hpp"
 #include "plan/candidates.hpp"
 
 namespace ganymede::plan {
@@ -15,8 +16,9 @@ struct LeastWork {
 };
 
 /// The least work for an image at this batch size on the GPUs of `instance`, as a mean over the stages of the model.
+/// `known` keeps the models of the request's trace from call to call.
 LeastWork least_work(const Request& request, const Request::Batch& batch, const platforms::Platform& platform,
-                     const platforms::Instance& instance);
+                     const platforms::Instance& instance, calibration::KnownWorkloads& known);
 
 /// Bounds of `candidate` that hold for every seed, from the least work of its instance and batch size.
 Bounds bounds_of(const Request& request, const PlanCandidate& candidate, const LeastWork& work);

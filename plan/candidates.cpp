@@ -83,7 +83,8 @@ class Enumeration {
     candidate.catalog = catalog;
     candidate.instance = &instance;
     candidate.batch = batch;
-    const LeastWork work = least_work(request_, request_.batches[batch], request_.catalogs[catalog].platform, instance);
+    const LeastWork work =
+        least_work(request_, request_.batches[batch], request_.catalogs[catalog].platform, instance, workloads_);
     int most = request_.max_gpus;
     if (!instance.nic) most = std::min(most, instance.gpus);
     if (instance.available) most = std::min(most, *instance.available * instance.gpus);
@@ -170,6 +171,7 @@ class Enumeration {
 
   void leave_out(const std::string& why, const std::string& name) { left_out_[why].insert(name); }
 
+  calibration::KnownWorkloads workloads_;
   const Request& request_;
   const bool each_scheme_;
   Candidates out_;

@@ -54,8 +54,8 @@ std::vector<std::string> instances_to_buy(const OwnQuestion& question) {
 /// The request with other members of "search"; null removes one.
 Request request_with(const OwnQuestion& question, const std::vector<std::pair<const char*, nlohmann::json>>& search,
                      bool with_budget) {
-  const JsonNode asked = JsonNode::load(question.request, question.overrides);
-  std::vector<JsonOverride> overrides = question.overrides;
+  const JsonNode asked = question.request({});
+  std::vector<JsonOverride> overrides;
   const auto has = [&](const std::string& pointer) {
     return asked.value().contains(nlohmann::json::json_pointer(pointer));
   };
@@ -63,7 +63,7 @@ Request request_with(const OwnQuestion& question, const std::vector<std::pair<co
     if (const std::string pointer = std::string("/search/") + key; !value.is_null() || has(pointer))
       overrides.push_back({pointer, value.dump()});
   if (!with_budget && has("/budget")) overrides.push_back({"/budget", "null"});
-  return read_request(JsonNode::load(question.request, overrides), question.now);
+  return read_request(question.request(overrides), question.now);
 }
 
 /// Low, middle and high value of one quantity.
@@ -258,7 +258,7 @@ OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const 
 
 /// The markets that the request allows; all of them if it does not say.
 std::vector<platforms::Market> markets_of(const OwnQuestion& question) {
-  const JsonNode asked = JsonNode::load(question.request, question.overrides);
+  const JsonNode asked = question.request({});
   std::vector<platforms::Market> markets;
   if (!asked.value().contains(nlohmann::json::json_pointer("/search/markets"))) {
     for (const std::string& name : platforms::market_names()) markets.push_back(*platforms::parse_market(name));

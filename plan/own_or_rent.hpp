@@ -1,7 +1,7 @@
 #pragma once
 // Own or rent: the training of a request on machines that one would buy, against the best rented ones on each market.
 
-#include <filesystem>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -14,9 +14,9 @@ namespace ganymede::plan {
 struct OwnQuestion {
   std::string platform;  ///< file of the machines that one would buy, or a provider's name
   std::string instance;  ///< which of its instance types; empty: any that states what owning it costs
-  std::filesystem::path request;
-  std::vector<JsonOverride> overrides;  ///< for the request
-  std::string now;                      ///< UTC time from which a deadline that is a time counts
+  /// The request with these replacements, which come last.
+  std::function<JsonNode(const std::vector<JsonOverride>&)> request;
+  std::string now;  ///< UTC time from which a deadline that is a time counts
 };
 
 /// Answers with `ganymede.own-or-rent/1` (docs/formats.md). The machines to buy are what a plan over `platform` chooses

@@ -14,6 +14,7 @@ struct Origin {
   std::string source;       ///< who published it and when, or "assumption: ..."
   std::string unconfirmed;  ///< not empty: why the value is not confirmed; results repeat it as a warning
   std::string notes;        ///< further remarks, for people
+  bool operator==(const Origin&) const = default;
 };
 
 /// How instances are metered. The default bills each second from the grant on.

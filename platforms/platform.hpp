@@ -38,6 +38,7 @@ struct Gpu {
   /// The share of its speed that a GPU loses while the other GPU of its board works too: they share the board's power.
   double board_slowdown = 0;
   Origin origin;
+  bool operator==(const Gpu&) const = default;
 };
 
 /// A full-duplex link; `bandwidth` is that of one direction, and of one GPU if the link belongs to a GPU.
@@ -46,6 +47,7 @@ struct Link {
   Seconds latency;                  ///< of one message, one way; may be zero
   std::string label = "datasheet";  ///< how sure it is: "measured", "datasheet" or "assumed"
   Origin origin;
+  bool operator==(const Link&) const = default;
 };
 
 /// The links between GPUs `a` and `b` of a mesh.
@@ -97,6 +99,9 @@ struct Nic : Link {
   std::optional<Tcp> tcp;  ///< absent: only the bandwidth limits it
   int shared_by = 1;       ///< nodes (VMs) of the allocation that share one physical NIC
 };
+
+/// "rdma", "efa", "tcp", in the order of the enumeration.
+const std::vector<std::string>& transport_names();
 
 enum class Market { on_demand, spot, reserved_1y, reserved_3y };
 std::string_view to_string(Market market);       ///< "on-demand", "spot", "reserved-1y", "reserved-3y"

@@ -152,13 +152,18 @@ GpuLinks read_gpu_links(const JsonNode& node, int gpus) {
   return links;
 }
 
+const std::vector<std::string>& transport_names() {
+  static const std::vector<std::string> names = {"rdma", "efa", "tcp"};
+  return names;
+}
+
 Nic read_nic(const JsonNode& node) {
   JsonObject in(node);
   Nic nic;
   read_link(in, nic);
   nic.count = integer_or(in, "count", 1, kMaxNics);
   if (const auto transport = in.optional("transport")) {
-    const std::vector<std::string> names = {"rdma", "efa", "tcp"};
+    const std::vector<std::string>& names = transport_names();
     const auto found = std::find(names.begin(), names.end(), transport->as_choice(names));
     nic.transport = static_cast<Nic::Transport>(found - names.begin());
   }

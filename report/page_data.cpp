@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/holdings.hpp"
+#include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {
@@ -124,7 +125,7 @@ Out details_of(const PageInput& page) {
     detail["bill"] = Out::array();
     for (const BillRow& row : bill_tree(run))
       detail["bill"].push_back({row.depth, row.name, row.quantity, row.unit, row.price, row.usd,
-                                rounded(std::round(1e4 * row.share) / 1e4)});
+                                rounded(std::round(1e4 * row.share) / 1e4), row.share > 0 ? percent(row.share) : ""});
     detail["events"] = Out::array();
     for (const Json& event : run.at("events"))
       detail["events"].push_back({rounded(event.at("at_s").get<double>()), event.at("event"), event.value("pool", ""),

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -28,7 +30,9 @@ std::string cost_with_range(const Json& row) {
   return usd(median_of(row, "usd")) + " USD" + in_brackets(row, "usd", usd);
 }
 std::string time_with_range(const Json& row) {
-  return clock(median_of(row, "time_s")) + in_brackets(row, "time_s", clock);
+  const auto longest = row.at("time_s").at("interval").at(1).get<double>();
+  const auto shown = [&](double seconds) { return clock_like(seconds, longest); };
+  return shown(median_of(row, "time_s")) + in_brackets(row, "time_s", shown);
 }
 
 /// What is rented, with its GPUs unless the instance is not all used, which plan_rented() says.
@@ -100,6 +104,14 @@ std::string threshold_of(const Json& one, const Json& steps) {
   return out;
 }
 
+/// Whether two candidates rent and run the same.
+bool is_same_rent(const Json& one, const Json& other) {
+  const auto member = [](const Json& row, const char* name) { return row.contains(name) ? row.at(name) : Json(); };
+  return std::ranges::all_of(std::array{"provider", "region", "market", "instance", "nodes", "on_demand_nodes",
+                                        "gpus_per_node", "batch_per_gpu", "scheme", "policy", "checkpoint"},
+                             [&](const char* name) { return member(one, name) == member(other, name); });
+}
+
 }  // namespace
 
 std::string plan_probability(const Json& row) {
@@ -126,12 +138,19 @@ std::vector<PlanCard> plan_cards(const Json& plan) {
   std::vector<PlanCard> out;
   if (!plan.contains("cards") || plan.at("cards").is_null()) return out;
   std::vector<const Json*> rows;
-  for (const char* name : {"cheapest", "balanced", "safest"}) {
-    const Json& row = plan.at("cards").at(name);
+  std::vector<std::pair<std::string, const Json*>> named;
+  for (const char* name : {"cheapest", "balanced", "safest"}) named.emplace_back(name, &plan.at("cards").at(name));
+  // The choice is none of them if something else than money was asked for.
+  if (const auto objective = plan.at("request").at("objective").get<std::string>(); objective != "cost" && plan.at("chosen").is_object())
+    named.emplace(named.begin(),
+                  objective == "time" ? "fastest" : objective == "carbon" ? "least carbon" : "best by " + objective,
+                  &plan.at("chosen"));
+  for (const auto& [name, shown] : named) {
+    const Json& row = *shown;
     std::size_t same = 0;
-    while (same < rows.size() && *rows[same] != row) ++same;
+    while (same < rows.size() && !is_same_rent(*rows[same], row)) ++same;
     if (same < rows.size()) {
-      out[same].name += std::string(", ") + name;
+      out[same].name += ", " + name;
       continue;
     }
     rows.push_back(&row);

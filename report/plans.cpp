@@ -177,16 +177,32 @@ std::string goals(const Json& request) {
   return out;
 }
 
-/// What a step of one GPU takes, and why. Only steps that were not measured are listed.
+/// Whether this candidate trains with this step; no candidate is a null.
+bool trains_with(const Json& row, const Json& step) {
+  return row.is_object() && row.at("gpu") == step.at("gpu") &&
+         row.value("batch_per_gpu", step.at("batch_per_gpu")) == step.at("batch_per_gpu");
+}
+
+/// What a step of one GPU takes on the GPUs of the tables, and in full how the chosen one's was found. Only steps that
+/// were not measured are listed.
 std::string steps_of(const Json& plan, std::size_t width) {
-  Table table({"GPU", ">batch", ">step", ">from", ">to", "by"});
+  Table table({"GPU", ">batch", ">step", ">from", ">to", "inputs"});
+  std::string chosen;
   for (const Json& step : plan.value("steps", Json::array())) {
-    if (step.at("inputs") == "measured") continue;
+    const auto any_of = [&](const Json& rows) {
+      return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return trains_with(row, step); });
+    };
+    const bool is_chosen = trains_with(plan.at("chosen"), step);
+    if (step.at("inputs") == "measured" || (!is_chosen && !any_of(plan.at("best_of_each")) && !any_of(plan.at("pareto"))))
+      continue;
     const auto time = [](const Json& seconds) { return to_string(Seconds{seconds.get<double>()}); };
     table.add({step.at("gpu").get<std::string>(), step.at("batch_per_gpu").dump(), time(step.at("seconds")),
-               time(step.at("interval_s")[0]), time(step.at("interval_s")[1]), step.at("how").get<std::string>()});
+               time(step.at("interval_s")[0]), time(step.at("interval_s")[1]), step.at("inputs").get<std::string>()});
+    if (is_chosen) chosen = step.at("how").get<std::string>();
   }
-  return table.size() == 0 ? "" : "Steps of one GPU alone:\n\n" + table.text(width) + "\n";
+  if (table.size() == 0) return "";
+  return "Steps of one GPU alone:\n\n" + table.text(width) + (chosen.empty() ? "" : "The choice's: " + chosen + "\n") +
+         "\n";
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ declare -A groups=(
   [format]="clang-format"
   [lint]="clang-format clang-tidy"
   # For tests that open pages in a browser; without it they are skipped.
-  [browser]="chromium fonts-dejavu-core"
+  [browser]="chromium fonts-dejavu-core python3 python3-pip"
   # Programs that cpack runs to find the dependencies of a Debian package.
   [package]="dpkg-dev file"
 )

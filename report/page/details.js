@@ -39,11 +39,11 @@ function fill(table, cells) {
   }));
 }
 
-// The bill's tree: rows of depth, name, quantity, unit, price, dollars and share of the total, as the page has them without a script.
+// The bill's tree: rows of depth, name, quantity, unit, price, dollars, share of the total and that as text, as the page has them without a script.
 function fillBill(bill) {
   const table = document.getElementById("bill-table");
   if (!table) return;
-  table.tBodies[0].replaceChildren(...bill.map(([depth, name, quantity, unit, price, usd, share]) => {
+  table.tBodies[0].replaceChildren(...bill.map(([depth, name, quantity, unit, price, usd, share, percent]) => {
     const row = document.createElement("tr");
     const add = (className, text) => row.appendChild(Object.assign(document.createElement("td"), { className, textContent: text }));
     row.className = `d${depth}`;
@@ -53,7 +53,7 @@ function fillBill(bill) {
     const rect = bar.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "rect"));
     rect.setAttribute("width", (100 * share).toFixed(2));
     rect.setAttribute("height", "10");
-    for (const text of [usd, share > 0 ? percent(share) : "", quantity, unit, price]) add(text === unit ? "" : "n", text);
+    for (const text of [usd, percent, quantity, unit, price]) add(text === unit ? "" : "n", text);
     return row;
   }));
 }

@@ -8,7 +8,7 @@ const useColours = { compute: "#009e73", "exposed_communication": "#d55e00", str
 // On paper: dark on white, and no wider than a page, before the style of print is in force.
 let printing = false;
 const kPaper = { text: "#000000", dim: "#333333", line: "#bbbbbb", back: "#ffffff", panel: "#ffffff" };
-const kPaperWidth = 680;
+const kPaperWidth = 680, kPaperHeight = 300;
 // What labels beside bars may take: at most a third of a narrow window, so that there is room for the bars.
 const labelRoom = (most) => Math.round(Math.min(most, (printing ? kPaperWidth : document.documentElement.clientWidth) / 3));
 
@@ -38,11 +38,12 @@ function draw(name, resized = false) {
     return;
   }
   entry.place.style.width = printing ? `${kPaperWidth}px` : "";
-  if (option.height && option.height !== entry.height) {
-    entry.place.style.height = `${option.height}px`;
+  const height = printing ? Math.min(option.height || kPaperHeight, kPaperHeight) : option.height || 0;
+  if (height !== (entry.height || 0)) {
+    entry.place.style.height = height > 0 ? `${height}px` : "";
     resized = true;
   }
-  entry.height = option.height;
+  entry.height = height;
   delete option.height;
   if (!entry.instance) {
     entry.instance = echarts.init(entry.place, null, { renderer: "canvas" });

@@ -43,6 +43,8 @@ class Fingerprint {
     }
     return hexadecimal(fnv1a(rest.dump()));
   }
+  /// The hash of one member alone.
+  std::string hash_of(const char* key) const { return hexadecimal(fnv1a(content_.at(key).dump())); }
 
  private:
   static std::string hexadecimal(std::uint64_t hash) { return fmt::format("{:016x}", hash); }

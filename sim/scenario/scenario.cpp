@@ -139,6 +139,7 @@ Scenario read_scenario(const JsonNode& node, ScenarioInputCache& cache) {
   scenario.file_hashes = fingerprint.files();
   scenario.hash_without_seed = fingerprint.hash_without({"seed"});
   set_seed(scenario, scenario.seed);
+  scenario.workload_fingerprint = fingerprint.hash_of("workload");
   scenario.step_fingerprint =
       fingerprint.hash_without({"seed", "policy", "faults", "deadline", "budget", "checkpoint", "evaluation", "billing",
                                 "/platform/region", "/platform/market", "/platform/zone", "/platform/spot"});

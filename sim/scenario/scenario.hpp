@@ -68,6 +68,7 @@ struct Scenario {
   /// Hash of what the times of steps depend on: all but the seed, policy, faults, goals and places of the nodes.
   /// Scenarios with equal fingerprints share their step distributions.
   std::string step_fingerprint;
+  std::string workload_fingerprint;  ///< Hash of what `trace` depends on.
 
   std::string content;  ///< The scenario as it was read, overrides included: JSON in one line.
   /// Hash of the content of each file that the scenario names, by the JSON pointer of the name ("/workload/trace").

@@ -68,10 +68,12 @@ calibration::WorkloadModel ScenarioSteps::model(std::size_t pool, std::size_t st
   if (given_) return in_passes(*given_, scenario_);
   const ScenarioPool& where = scenario_.pools[pool];
   const platforms::Instance& instance = where.instance();
-  calibration::WorkloadModel workload =
-      in_passes(calibration::workload_on(scenario_.trace, scenario_.trace.batches[scenario_.stages[stage]], where.gpu(),
-                                         instance.host_link ? &*instance.host_link : nullptr),
-                scenario_);
+  const platforms::Link* host_link = instance.host_link ? &*instance.host_link : nullptr;
+  const std::size_t batch = scenario_.stages[stage];
+  calibration::WorkloadModel workload = in_passes(
+      cache_ ? cache_->models(scenario_).on(scenario_.trace, batch, where.gpu(), host_link)
+             : calibration::workload_on(scenario_.trace, scenario_.trace.batches[batch], where.gpu(), host_link),
+      scenario_);
   if (where.step_factor != 1)
     for (calibration::StepModel* step : {&workload.central, &workload.low, &workload.high})
       slow_down(*step, where.step_factor);

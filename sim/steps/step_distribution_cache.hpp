@@ -36,10 +36,13 @@ class StepDistributionCache {
   /// Returns the entry of `key`. If there is none, calls `make` and keeps its result; nothing is kept if `make` throws.
   Distribution distribution(const std::string& key, const std::function<StepDistribution()>& make);
   Workload workload(const std::string& key, const std::function<WorkloadSummary()>& make);
+  /// The models of the scenario's trace.
+  calibration::KnownWorkloads& models(const Scenario& scenario) { return models_[scenario.workload_fingerprint]; }
 
  private:
   std::map<std::string, Distribution> distributions_;
   std::map<std::string, Workload> workloads_;
+  std::map<std::string, calibration::KnownWorkloads> models_;  // by fingerprint
 };
 
 /// The step distributions of one scenario's configurations, by configuration.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The pages in a real browser: run.sh PROGRAM FOLDER [--screens FOLDER]. FOLDER keeps what npm installs.
+# The pages in a real browser: run.sh PROGRAM FOLDER [--screens FOLDER]. FOLDER keeps what is installed.
 # 77: skipped, because Chromium, node or playwright-core cannot be had; the reason is said.
 set -euo pipefail
 here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
@@ -11,14 +11,26 @@ skip() { echo "skipped: $1" >&2; exit 77; }
 chromium=${CHROMIUM:-$(command -v chromium || true)}
 [[ -n $chromium ]] || skip "no chromium (tools/install_packages.sh browser installs it)"
 command -v node >/dev/null || skip "no node"
-command -v npm >/dev/null || skip "no npm"
 
+# playwright-core, from npm as the lock file pins it, else out of the wheel of the same version, which carries it.
+version=$(sed -n 's/.*"playwright-core": "\(.*\)".*/\1/p' "$here/package.json")
 mkdir -p "$folder"
-if ! cmp -s "$here/package-lock.json" "$folder/installed-lock.json"; then
+from_npm() {
+  command -v npm >/dev/null || return 1
   cp "$here"/package.json "$here"/package-lock.json "$folder"
-  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 >npm.log 2>&1) ||
-    skip "playwright-core cannot be had from npm"
-  cp "$here/package-lock.json" "$folder/installed-lock.json"
+  (cd "$folder" && npm ci --ignore-scripts --no-audit --no-fund --fetch-retries=1 --fetch-timeout=30000 >npm.log 2>&1)
+}
+from_wheel() {
+  python3 -m pip download --quiet --no-deps --only-binary :all: --dest "$folder/wheel" "playwright==$version" \
+    >"$folder/pip.log" 2>&1 || return 1
+  rm -rf "$folder/node_modules" && mkdir -p "$folder/node_modules"
+  python3 -m zipfile -e "$folder"/wheel/playwright-"$version"-*.whl "$folder/wheel/files"
+  cp -r "$folder/wheel/files/playwright/driver/package" "$folder/node_modules/playwright-core"
+  rm -rf "$folder/wheel"
+}
+if [[ $(cat "$folder/installed-version" 2>/dev/null) != "$version" ]]; then
+  from_npm || from_wheel || skip "playwright-core $version can be had neither from npm nor from PyPI"
+  echo "$version" >"$folder/installed-version"
 fi
 # Modules are looked for beside the file that imports them.
 cp "$here"/*.mjs "$folder"

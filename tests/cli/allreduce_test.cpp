@@ -85,6 +85,15 @@ TEST(AllReduce, TheTableRanksTheSchemesOfEachSize) {
   EXPECT_EQ(rows[0]["limit"], "latency");  // 8 bytes
 }
 
+// Over TCP a message crosses the hosts' memory, and a connection has at most 10 Gbit/s.
+TEST(AllReduce, TcpInPlaceOfEfaIsSlower) {
+  const std::string command = "--catalog aws --instance p4d.24xlarge --nodes 2 --scheme nccl --bytes 64MiB";
+  EXPECT_GT(rows_of(command + " --transport tcp")[0]["time_s"], rows_of(command)[0]["time_s"]);
+  EXPECT_EQ(rows_of(command + " --transport efa"), rows_of(command));
+  EXPECT_THAT(run_program("allreduce " + command).out, HasSubstr("; 4 x 100 Gbit/s efa a node"));
+  EXPECT_THAT(run_program("allreduce " + command + " --transport tcp").out, HasSubstr("; 4 x 100 Gbit/s tcp a node"));
+}
+
 TEST(AllReduce, ATimelineHoldsEveryMessage) {
   const Scratch scratch;
   const std::string star = scratch.write("star.json", kStar);
@@ -165,6 +174,7 @@ TEST(AllReduce, BadInputIsLocated) {
       {"allreduce --catalog " + star + " --instance one --nodes 70000 --scheme ring --bytes 1", "65536"},
       {"allreduce --catalog " + star + " --instance one,four --nodes 1 --scheme ring --bytes 1", "--nodes"},
       {base + "--scheme ring --bytes 1 --overlay " + star, "schema"},
+      {base + "--scheme ring --bytes 1 --transport efa", "--transport efa: the NICs of one have rdma"},
   };
   for (const auto& item : cases) {
     const Outcome outcome = run_program(item.arguments);

@@ -44,6 +44,27 @@ TEST_F(CompareOwn, AnswersWithTheExamplesAndDrawsThem) {
   EXPECT_THAT(compare("").out, AllOf(HasSubstr("own: "), HasSubstr("on-demand: ")));
 }
 
+// Two commands: what one would buy is built like an instance type, and flags say what is trained.
+TEST_F(CompareOwn, TakesMachinesLikeThoseOfACloudAndFlags) {
+  const Outcome example = run_program("example platform --like p3.8xlarge");
+  ASSERT_EQ(example.code, 0) << example.err;
+  EXPECT_THAT(example.out, AllOf(HasSubstr("\"capital\" is a placeholder"), HasSubstr("built like p3.8xlarge of aws")));
+  const std::string like = scratch_.write("like.json", example.out);
+  const Outcome outcome = run_program("compare-own " + like +
+                                      " --model dcgan-64 --images 20M --batch 64 --min-gpus 8 --max-gpus 8 --catalog "
+                                      "aws --gpu V100 --region us-east-1 --market on-demand --scheme ring --format json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json answer = Json::parse(outcome.out);
+  EXPECT_EQ(answer["own"]["instance"], "p3.8xlarge");
+  EXPECT_EQ(answer["own"]["gpus"], 8);
+  EXPECT_GT(answer["own"]["capital_usd"], 100'000);  // twice a year of a node at more than 6 USD an hour
+  EXPECT_EQ(answer["offers"][0]["gpus"], 8);
+  const Outcome unknown = run_program("example platform --like p3.9xlarge");
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.err, AllOf(HasSubstr("--like"), HasSubstr("did you mean")));
+  EXPECT_EQ(run_program("example study --like p3.8xlarge").code, 2);
+}
+
 TEST_F(CompareOwn, NamesWhatIsWrong) {
   const auto refused = [&](const std::string& arguments, int code, const char* why) {
     const Outcome outcome = run_program("compare-own " + arguments);
@@ -55,7 +76,8 @@ TEST_F(CompareOwn, NamesWhatIsWrong) {
   refused("aws " + request_, 2, "\"ownership\"");
   refused("missing.json " + request_, 2, "missing.json");
   refused(platform_ + " " + platform_, 2, "lab.json: /schema");
-  refused(platform_, 2, "request is required");
+  refused(platform_, 2, "compare-own needs a request file, or --model");
+  refused(platform_ + " --model dcgan-64 --images 0x", 2, "--images");
   refused(platform_ + " " + request_ + " --plot /nowhere/own.svg", 2, "/nowhere");
   refused(platform_ + " " + request_ + " --set /deadline=1min", 3, "no machine of");
 }

@@ -25,13 +25,18 @@ class OwnOrRent : public Plans {
     content["search"]["max_gpus"] = 1;
     content["search"]["instances"] = {"one"};
   }
+  std::function<JsonNode(const std::vector<JsonOverride>&)> request() {
+    return [file = folder_.add("request.json", content.dump())](const std::vector<JsonOverride>& more) {
+      return JsonNode::load(file, more);
+    };
+  }
   Json answer() {
     platform["instances"]["one"]["prices"] = Json::array(
         {Json{{"region", "room-1"}, {"market", "on-demand"}, {"as_of", "2026-11-01"}, {"ownership", ownership}}});
     OwnQuestion question;
     question.platform = folder_.add("mine.json", platform.dump());
     question.instance = instance;
-    question.request = folder_.add("request.json", content.dump());
+    question.request = request();
     question.now = kNow;
     return Json(own_or_rent(question, {.jobs = 2}));
   }
@@ -118,7 +123,7 @@ TEST_F(OwnOrRent, RefusesWhatCannotBeBought) {
   instance = "";
   content["deadline"] = "10min";
   EXPECT_THAT(message_of<Infeasible>([&] { answer(); }), HasSubstr("no machine of"));
-  OwnQuestion question{folder_.path() / "lab.json", "", folder_.add("request.json", content.dump()), {}, kNow};
+  const OwnQuestion question{folder_.path() / "lab.json", "", request(), kNow};
   EXPECT_THAT(message_of<ConfigError>([&] { own_or_rent(question, {}); }),
               AllOf(HasSubstr("lab.json: /instances"), HasSubstr("ownership")));
 }

@@ -125,8 +125,31 @@ TEST(PlanReport, EndsInASentenceAndCards) {
     std::istringstream lines(plan_answer_text(plan, width));
     for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), width) << line;
   }
+  plan["request"]["objective"] = "time";
+  plan["chosen"] = plan["pareto"][0];
+  plan["chosen"]["warnings"] = Json::array();
+  ASSERT_EQ(plan_cards(plan).size(), 2U);
+  EXPECT_EQ(plan_cards(plan)[0].name, "fastest, balanced, safest");
   plan["chosen"] = nullptr;
   EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
+}
+
+// Of all steps that were predicted for the search, those of the candidates in the tables are printed, and how the
+// choice's was found.
+TEST(PlanReport, ListsTheStepsOfWhatItShows) {
+  Json plan = a_searched_plan();
+  plan["steps"] = Json::array();
+  for (const int batch : {32, 64, 128})
+    plan["steps"].push_back({{"gpu", "V100"},
+                             {"batch_per_gpu", batch},
+                             {"seconds", batch * 0.001},
+                             {"interval_s", {batch * 0.0005, batch * 0.002}},
+                             {"inputs", "kernel model"},
+                             {"how", "rule of " + std::to_string(batch)}});
+  EXPECT_THAT(plan_text(plan), AllOf(HasSubstr("32 ms"), HasSubstr("64 ms"), Not(HasSubstr("256 ms")),
+                                     HasSubstr("The choice's: rule of 64\n"), Not(HasSubstr("rule of 32"))));
+  for (Json& step : plan["steps"]) step["inputs"] = "measured";
+  EXPECT_THAT(plan_text(plan), Not(HasSubstr("Steps of one GPU")));
 }
 
 TEST(PlanReport, ByCarbonWhatIsNotKnownIsNotCompared) {

@@ -1,0 +1,79 @@
+#include "cli/example_platform.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "common/errors.hpp"
+#include "common/text.hpp"
+#include "platforms/catalog.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using Ordered = nlohmann::ordered_json;
+
+constexpr double kHoursOfYear = 8766;
+
+/// The lowest price on demand for a year, in thousands of dollars rounded up; none without such a price.
+std::optional<double> year_on_demand(const platforms::Instance& instance) {
+  std::optional<double> lowest;
+  for (const platforms::Price& price : instance.prices)
+    if (price.market == platforms::Market::on_demand)
+      lowest = std::min(lowest.value_or(1e300), static_cast<double>(price.per_hour.value) * 1e-6);
+  if (!lowest) return std::nullopt;
+  return std::ceil(*lowest * kHoursOfYear / 1000);
+}
+
+std::string file_of(const std::string& provider, const platforms::Platform& platform,
+                    const platforms::Instance& instance) {
+  const auto catalog = Ordered::parse(platforms::catalog_text(provider), nullptr, true, true);
+  Ordered file = {{"schema", "ganymede.platform/1"}, {"provider", "private"}, {"name", "own"}};
+  file["gpus"][instance.gpu] = catalog.at("gpus").at(instance.gpu);
+  Ordered& like = file["instances"][instance.name] = catalog.at("instances").at(instance.name);
+  const std::optional<double> year = year_on_demand(instance);
+  const Ordered ownership = {{"capital", fmt::format("{:.0f}USD", 1000 * year.value_or(1))},
+                             {"life_years", 4},
+                             {"space_per_year", "0USD"},
+                             {"people_per_year", "0USD"},
+                             {"utilization", 0.6},
+                             {"always_on", true}};
+  like["prices"] = Ordered::array({{{"region", "room-1"},
+                                    {"market", "on-demand"},
+                                    {"ownership", ownership},
+                                    {"as_of", "2026-11-01"},
+                                    {"source", "placeholder: state your quote"}}});
+  for (const char* key : {"retired", "available"}) like.erase(key);
+  file["regions"]["room-1"] = {{"carbon", "400g/kWh"}, {"pue", 1.5}, {"per_kwh", "0.15USD"}};
+  file["fabric"] = catalog.at("fabric");
+  file["storage"]["nfs"] = {{"read", "2GB/s"}, {"write", "1GB/s"}, {"iops", 30000}, {"per_gb_month", "0USD"}};
+  file["provisioning"]["boot"] = "60s";
+  file["billing"] = {{"granularity", "1s"}, {"minimum", "0s"}};
+  const std::string head = fmt::format(
+      "// Machines of your own that are built like {} of {}. State what they cost: \"capital\" is a placeholder{},\n"
+      "// and life, space, people, electricity, PUE and carbon are examples.\n",
+      instance.name, platform.name,
+      year ? fmt::format(", a year of {} on demand", instance.name) : ", no price on demand is known");
+  return head + file.dump(2) + "\n";
+}
+
+}  // namespace
+
+std::string platform_like(const std::string& name) {
+  std::vector<std::string> names;
+  for (const std::string& provider : platforms::provider_names()) {
+    const platforms::Platform& platform = platforms::catalog(provider);
+    for (const platforms::Instance& instance : platform.instances) {
+      if (instance.name == name) return file_of(provider, platform, instance);
+      names.push_back(instance.name);
+    }
+  }
+  const auto close = nearest(name, names);
+  throw ConfigError(fmt::format("--like: no catalog has the instance type \"{}\"{}; `ganymede list instances`", name,
+                                close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,121 @@
+#include "cli/request_flags.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/names.hpp"
+#include "common/errors.hpp"
+#include "plan/request.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr const char* kBatchHelp =
+    "images on a GPU in a step: batch sizes that the trace has recorded; default: all of them are tried";
+
+std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
+  std::vector<JsonOverride> overrides = flags.members.overrides();
+  if (flags.members.has("/workload/dataset/images"))
+    overrides.push_back({"/workload/dataset/name", "\"the dataset\""});
+  if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
+  MeasuredOptions measured = flags.measured;
+  if (flags.batches.size() == 1) measured.batch = flags.batches.front();
+  for (JsonOverride& override : measured_overrides(measured)) overrides.push_back(std::move(override));
+  if (flags.certainty != 0) overrides.push_back({"/search/certainty", Json(flags.certainty).dump()});
+  if (flags.sure) overrides.push_back({"/search/sure", "true"});
+  if (!flags.seed.empty()) overrides.push_back({"/seed", flags.seed});
+  const auto more = parse_assignments(flags.assignments);
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  return overrides;
+}
+
+/// Declares flags that each stand for one member of a request.
+struct MemberFlagOf {
+  CLI::App& command;
+  RequestFlags& flags;
+
+  CLI::Option* text(const char* flag, const char* pointer, const char* what) const {
+    return flags.members.text(command, flag, pointer, what);
+  }
+  CLI::Option* number(const char* flag, const char* pointer, const char* what) const {
+    return flags.members.number(command, flag, pointer, what);
+  }
+  CLI::Option* count(const char* flag, const char* pointer, const char* what) const {
+    return flags.members.count(command, flag, pointer, what);
+  }
+  CLI::Option* list(const char* flag, const char* pointer, const char* what) const {
+    return flags.members.list(command, flag, pointer, what);
+  }
+};
+
+void declare_training(const MemberFlagOf& one) {
+  one.text("--model", "/workload/model", "model to train: a recorded trace of it is used, or its list of layers")
+      ->check(suggest("@planned"));
+  one.text("--trace", "/workload/trace", "a step trace: a file, or recorded:NAME");
+  add_measured(one.command, one.flags.measured);
+  one.command.add_option("--batch", one.flags.batches, kBatchHelp)->delimiter(',')->check(positive_integer());
+  one.count("--images", "/workload/images", "images to train on, such as 50000000 or 50M");
+  one.count("--epochs", "/workload/epochs", "epochs to train, instead of --images; needs --dataset-images");
+  one.count("--dataset-images", "/workload/dataset/images", "images in one epoch");
+  one.number("--bytes-per-image", "/workload/dataset/bytes_per_image", "bytes of an image as it is stored");
+  one.text("--deadline", "/deadline", "a duration such as 60h, or a time with its zone");
+  one.text("--start", "/start", "when a deadline that is a time is counted from; default: now");
+  one.text("--budget", "/budget", "the most to spend, such as 500USD or $500");
+  one.text("--objective", "/objective",
+           "what is minimized: cost (default), time, carbon; risk-neutral: the expected cost; risk-averse: the mean "
+           "cost of the worst tenth of all outcomes")
+      ->check(CLI::IsMember(plan::objective_names()));
+}
+
+void declare_search(const MemberFlagOf& one) {
+  one.list("--catalog", "/search/catalogs", "providers or platform files; default: all clouds")
+      ->check(suggest("@providers @files"));
+  one.list("--gpu", "/search/gpus", "only these GPUs or families of GPUs")->check(suggest("@rented-gpus"));
+  one.list("--region", "/search/regions", "only these regions")->check(suggest("@regions"));
+  one.list("--market", "/search/markets", "only these markets; default: on-demand,spot")->check(suggest("@markets"));
+  one.number("--min-gpus", "/search/min_gpus", "at least so many");
+  one.number("--max-gpus", "/search/max_gpus", "at most so many; default: 16");
+  one.list("--scheme", "/search/schemes",
+           "all-reduce schemes, of which the fastest is taken; default: those that may be the fastest")
+      ->check(suggest("@schemes"));
+  one.list("--policy", "/search/policies", "only these policies; default: fixed, and on spot also spot-first")
+      ->check(suggest("@policies"));
+  one.list("--checkpoint", "/search/checkpoints",
+           "checkpoint intervals to try if nodes may be lost; default: 10min,1h,daly");
+  one.number("--seeds", "/search/seeds", "runs of each candidate; default: 20 if nodes may be lost, else 5");
+  one.command
+      .add_option("--certainty", one.flags.certainty,
+                  "least probability to meet the goals, with the seeds and all stated error; default: 0.9")
+      ->check(CLI::Range(0.01, 1.0));
+  one.text("--max-price-age", "/search/max_price_age", "age from which a price is doubtful; default: 365d");
+  one.text("--today", "/search/today",
+           "day on which the age of prices is counted; default: the newest price of the catalogs");
+  one.command.add_flag("--sure", one.flags.sure,
+                       "upper ends of the intervals, with all stated error, must meet the goals");
+  one.command.add_option("--seed", one.flags.seed, "seed of the first run");
+}
+
+}  // namespace
+
+void declare_request(CLI::App& command, RequestFlags& flags) {
+  const MemberFlagOf one{command, flags};
+  declare_training(one);
+  declare_search(one);
+  add_set(command, flags.assignments);
+}
+
+JsonNode request_of(const RequestFlags& flags, const char* command, const std::vector<JsonOverride>& more) {
+  auto overrides = overrides_of(flags);
+  overrides.insert(overrides.end(), more.begin(), more.end());
+  if (!flags.file.empty()) return JsonNode::load(flags.file, overrides);
+  if (flags.members.has("/workload/model") || flags.members.has("/workload/trace"))
+    return JsonNode::parse(R"({ "schema": "ganymede.request/1" })", "the command line", overrides);
+  throw ConfigError(fmt::format(
+      "{} needs a request file, or --model (or --trace) with --images; `ganymede example request` prints a request",
+      command));
+}
+
+}  // namespace ganymede::cli
