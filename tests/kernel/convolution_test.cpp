@@ -135,5 +135,30 @@ TEST(Convolution, ResultsDoNotDependOnThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+TEST_P(ConvolutionTest, IsTheSameWithWhatFollowsInOneOperation) {
+  for (const Case& item : kCases) {
+    const ConvolutionShape& shape = item.shape;
+    const Tensor x = device_.tensor(shape.in_features(), item.batch);
+    const Tensor apart = device_.tensor(shape.out_features(), item.batch);
+    const Tensor together = device_.tensor(shape.out_features(), item.batch);
+    const float* weight = device_.parameters(shape.weights());
+    const float* bias = device_.parameters(static_cast<std::size_t>(shape.out_channels));
+    ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape, item.batch));
+    const auto expect_same = [&] {
+      const auto expected = device_.values(apart), found = device_.values(together);
+      for (std::size_t i = 0; i < found.size(); ++i)
+        ASSERT_NEAR(found[i], expected[i], 1e-5 * (1 + std::abs(expected[i])) + device_.stored(1 + expected[i], 2));
+    };
+    ops_.convolve(apart, x, shape, weight);
+    ops_.bias_leaky_forward(apart, bias, shape.out_channels, 0.5F, 0.2F);
+    ops_.convolve(together, x, shape, weight, {bias, 0.5F, 0.2F});
+    expect_same();
+    ops_.convolve(apart, x, shape, weight);
+    ops_.activate(apart, leaky_relu(0.2F));
+    ops_.convolve(together, x, shape, weight, {.slope = 0.2F});
+    expect_same();
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::kernel

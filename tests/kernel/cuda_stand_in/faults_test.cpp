@@ -31,11 +31,14 @@ TEST(Faults, OfEveryCallEndTheTrainingAndLeaveNothing) {
     } catch (const Failure&) {
       threw = true;
     }
-    // Errors of what gives memory back, or ends, are ignored.
+    // Errors of what gives memory back, or ends, are ignored. Where cuDNN has no plan for a convolution and what
+    // follows, whatever the reason, two kernels stand in.
     const std::string name = failed_call();
     EXPECT_FALSE(name.empty());
     const bool gives_back = name.find("Free") != name.npos || name.find("Destroy") != name.npos;
-    EXPECT_EQ(threw, failing <= before_end && !gives_back) << name;
+    const bool plans =
+        name.starts_with("cudnnBackend") && name != "cudnnBackendExecute" && name.find("variant pack") == name.npos;
+    EXPECT_EQ(threw, failing <= before_end && !gives_back && !plans) << name;
   }
 }
 

@@ -45,8 +45,7 @@ class SmallTraining {
     float *d_filter = moments_.floats(), *first = d_filter + 512, *second = d_filter + 1024, *loss = d_filter + 1536;
     ops_.load_images(x, images_, -1, shape_.in_channels);
     ops_.fill_normal(noise, random_);
-    ops_.convolve(y, x, shape_, filter);
-    ops_.bias_leaky_forward(y, bias, shape_.out_channels, 1, 0.2F);
+    ops_.convolve(y, x, shape_, filter, {bias, 0.5F, 0.2F});
     ops_.dense_forward(logits, y, {dense, nullptr});
     ops_.adversarial_loss(loss, d_logits, logits, LossTerm::cross_entropy_real);
     ops_.dense_backward_data(y, d_logits, dense);
