@@ -12,6 +12,8 @@ namespace {
 enum Uid : std::int64_t { kX = 1, kWeight, kY, kBias, kFactor, kWithin };
 
 constexpr std::int64_t kTensorAlignment = 16;
+/// No more engines of cuDNN's list are tried, because each may take seconds to compile.
+constexpr std::size_t kMostEngines = 4;
 
 // The type by which cuDNN knows a value.
 template <class Value>
@@ -120,17 +122,18 @@ std::vector<BackendDescriptor> read(const BackendDescriptor& from, cudnnBackendA
   return copies;
 }
 
-/// True if a training of this precision may use the engine.
-bool is_allowed(const BackendDescriptor& engine, Precision precision) {
+/// True if the engine repeats its bits and is for this precision. Without `any` it must be on tensor cores.
+bool is_allowed(const BackendDescriptor& engine, Precision precision, bool any) {
   cudnnBackendNumericalNote_t notes[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
   std::int64_t count = 0;
   GANYMEDE_CUDA(cudnnBackendGetAttribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
                                          CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes));
-  return std::none_of(notes, notes + count, [&](cudnnBackendNumericalNote_t note) {
-    // On fp32 operands tensor cores round to TF32.
-    const bool rounds = note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
-    return note == CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC || (rounds && precision == Precision::fp32);
-  });
+  const auto has = [&](cudnnBackendNumericalNote_t note) {
+    return std::find(notes, notes + count, note) != notes + count;
+  };
+  // On fp32 operands tensor cores round to TF32.
+  const bool rounds = has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS);
+  return !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC) && (precision == Precision::fp32 ? any && !rounds : any || rounds);
 }
 
 }  // namespace
@@ -153,26 +156,14 @@ std::vector<int> FusedConvolution::key_of(const ConvolutionCall& call) {
           static_cast<int>(bits_of(call.after->slope))};
 }
 
-FusedConvolution::FusedConvolution(cudnnHandle_t handle, const ConvolutionCall& call, Precision precision,
-                                   std::size_t workspace_bytes)
-    : workspace_limit_(workspace_bytes) {
-  try {
-    list(describe(handle, call, precision), precision);
-  } catch (const Failure& failure) {
-    engines_.clear();
-    std::fprintf(stderr, "ganymede: %s: a convolution and its activation are two kernels\n", failure.what());
-  }
-  take_next(handle);
-}
-
 cudnnBackendDescriptor_t FusedConvolution::keep(BackendDescriptor descriptor) {
   return described_.emplace_back(std::move(descriptor)).get();
 }
 
-cudnnBackendDescriptor_t FusedConvolution::describe(cudnnHandle_t handle, const ConvolutionCall& call,
-                                                    Precision precision) {
+cudnnBackendDescriptor_t FusedConvolution::describe(cudnnHandle_t handle) {
+  const ConvolutionCall& call = example_;
   const ConvolutionShape& s = call.shape;
-  const cudnnDataType_t type = precision == Precision::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
+  const cudnnDataType_t type = precision_ == Precision::bf16 ? CUDNN_DATA_BFLOAT16 : CUDNN_DATA_FLOAT;
   const Extents y = extents_of_y(call);
   const bool clips = y.size() == 5;
   // Within the graph numbers are fp32, so that only y is rounded.
@@ -188,16 +179,16 @@ cudnnBackendDescriptor_t FusedConvolution::describe(cudnnHandle_t handle, const 
   set(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA, 1.0F);
   set(operation, CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA, 0.0F);
   std::vector<cudnnBackendDescriptor_t> operations{keep(finished(std::move(operation)))};
-  describe_epilogue(call, result, keep(tensor(kY, type, y)), operations);
+  describe_epilogue(result, keep(tensor(kY, type, y)), operations);
   BackendDescriptor graph = make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_HANDLE, handle);
   set(graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, operations);
   return keep(finished(std::move(graph)));
 }
 
-void FusedConvolution::describe_epilogue(const ConvolutionCall& call, cudnnBackendDescriptor_t result,
-                                         cudnnBackendDescriptor_t y,
+void FusedConvolution::describe_epilogue(cudnnBackendDescriptor_t result, cudnnBackendDescriptor_t y,
                                          std::vector<cudnnBackendDescriptor_t>& operations) {
+  const ConvolutionCall& call = example_;
   const Extents of_y = extents_of_y(call);
   struct Step {
     cudnnPointwiseMode_t mode;
@@ -229,39 +220,88 @@ void FusedConvolution::describe_epilogue(const ConvolutionCall& call, cudnnBacke
   }
 }
 
-void FusedConvolution::list(cudnnBackendDescriptor_t graph, Precision precision) {
+void FusedConvolution::list(cudnnHandle_t handle) {
+  if (std::exchange(is_listed_, true)) return;
+  try {
+    const cudnnBackendDescriptor_t graph = describe(handle);
+    list(graph, CUDNN_HEUR_MODE_A);
+    // The list for graphs that other engines do not have, the only one with engines without tensor cores.
+    if (any_engine_) list(graph, CUDNN_HEUR_MODE_FALLBACK);
+  } catch (const Failure& failure) {
+    if (engines_.empty())
+      std::fprintf(stderr, "ganymede: %s: a convolution and its activation are two kernels\n", failure.what());
+  }
+}
+
+void FusedConvolution::list(cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode) {
   BackendDescriptor heuristics = make(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
   set(heuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
-  set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_HEUR_MODE_A);
+  set(heuristics, CUDNN_ATTR_ENGINEHEUR_MODE, mode);
   heuristics = finished(std::move(heuristics));
   std::int64_t most = 0;
   GANYMEDE_CUDA(cudnnBackendGetAttribute(heuristics.get(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR,
                                          0, &most, nullptr));
-  for (BackendDescriptor& one :
-       read(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, most)) {
-    const auto engine = read(one, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
-    if (!engine.empty() && is_allowed(engine.front(), precision)) engines_.push_back(std::move(one));
-  }
+  auto found = read(heuristics, CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, most);
   keep(std::move(heuristics));
+  for (BackendDescriptor& one : found) {
+    if (engines_.size() == kMostEngines) return;
+    const auto engine = read(one, CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1);
+    if (!engine.empty() && is_allowed(engine.front(), precision_, any_engine_)) engines_.push_back(std::move(one));
+  }
 }
 
-void FusedConvolution::take_next(cudnnHandle_t handle) {
-  plan_.reset();
-  while (plan_ == nullptr && next_ < engines_.size()) {
-    const cudnnBackendDescriptor_t engine = engines_[next_++].get();
-    try {
-      BackendDescriptor plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
-      set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle);
-      set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
-      plan = finished(std::move(plan));  // compiles the kernel, where engines do that at run time
-      std::int64_t bytes = 0, count = 0;
-      GANYMEDE_CUDA(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
-                                             &count, &bytes));
-      if (static_cast<std::size_t>(bytes) <= workspace_limit_) plan_ = std::move(plan);
-    } catch (const Failure&) {
-      // The next engine may do better; without any, two kernels do the same.
-    }
+template <class Describe>
+BackendDescriptor FusedConvolution::planned(cudnnHandle_t handle, const Describe& describe) const {
+  try {
+    BackendDescriptor plan = make(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
+    set(plan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle);
+    describe(plan);
+    plan = finished(std::move(plan));
+    std::int64_t bytes = 0, count = 0;
+    GANYMEDE_CUDA(cudnnBackendGetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1,
+                                           &count, &bytes));
+    if (static_cast<std::size_t>(bytes) <= workspace_limit_) return plan;
+  } catch (const Failure&) {
+    // Another engine may do better; without any, two kernels do the same.
   }
+  return nullptr;
+}
+
+bool FusedConvolution::take(cudnnHandle_t handle, std::size_t first) {
+  if (plan_ != nullptr && next_ == first + 1) return true;
+  list(handle);
+  plan_.reset();
+  for (next_ = first; plan_ == nullptr && next_ < engines_.size(); ++next_)
+    plan_ = planned(handle, [engine = engines_[next_].get()](const BackendDescriptor& plan) {
+      set(plan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, engine);
+    });
+  return plan_ != nullptr;
+}
+
+std::string FusedConvolution::text() const {
+  try {
+    std::int64_t count = 0;
+    const auto read_text = [&](std::int64_t most, char* to) {
+      GANYMEDE_CUDA(cudnnBackendGetAttribute(plan_.get(), CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
+                                             CUDNN_TYPE_CHAR, most, &count, to));
+    };
+    read_text(0, nullptr);
+    std::string text(static_cast<std::size_t>(count), '\0');
+    read_text(count, text.data());
+    return text;
+  } catch (const Failure&) {
+    return {};
+  }
+}
+
+bool FusedConvolution::restore(cudnnHandle_t handle, const std::string& text) {
+  if (text.empty()) return false;
+  next_ = 0;
+  plan_ = planned(handle, [&](const BackendDescriptor& plan) {
+    GANYMEDE_CUDA(cudnnBackendSetAttribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR,
+                                           static_cast<std::int64_t>(text.size()), text.data()));
+  });
+  return plan_ != nullptr;
 }
 
 cudnnStatus_t FusedConvolution::call(cudnnHandle_t handle, const ConvolutionCall& call, void* workspace) const {
@@ -285,7 +325,7 @@ cudnnStatus_t FusedConvolution::call(cudnnHandle_t handle, const ConvolutionCall
 }
 
 bool FusedConvolution::run(cudnnHandle_t handle, const ConvolutionCall& call, void* workspace) {
-  for (; plan_ != nullptr; take_next(handle)) {
+  for (; plan_ != nullptr; take(handle, next_)) {
     const cudnnStatus_t status = this->call(handle, call, workspace);
     if (CUDNN_STATUS_CATEGORY(status) == CUDNN_STATUS_NOT_SUPPORTED) continue;
     GANYMEDE_CUDA(status);

@@ -2,6 +2,7 @@
 // A convolution and the activation after it as one kernel: a graph of operations for which cuDNN looks for an engine.
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "kernel/ops/cuda/cuda_backend.hpp"
@@ -10,34 +11,51 @@
 
 namespace ganymede::kernel::cuda {
 
-/// A plan for the forward passes of one shape, batch and kind of epilogue. Results are the same bits every time.
+/// A plan for the forward passes of one shape, batch and kind of epilogue. Results are the same bits every time. Where
+/// cuDNN refuses something at planning, nothing is thrown: there is no plan then, and run() computes nothing.
 class FusedConvolution {
  public:
-  /// `call` is one of them. Engines may use a workspace of `workspace_bytes`. Whatever cuDNN answers, nothing is
-  /// thrown: without a plan, run() computes nothing.
-  FusedConvolution(cudnnHandle_t handle, const ConvolutionCall& call, Precision precision, std::size_t workspace_bytes);
+  /// Makes no plan yet. `call` is one of the passes. Engines may use a workspace of `workspace_bytes`; those without
+  /// tensor cores are listed only if `any_engine`.
+  FusedConvolution(const ConvolutionCall& call, Precision precision, bool any_engine, std::size_t workspace_bytes)
+      : example_(call), precision_(precision), any_engine_(any_engine), workspace_limit_(workspace_bytes) {}
 
   /// The calls that share a plan have equal keys.
   static std::vector<int> key_of(const ConvolutionCall& call);
 
-  /// Computes y by the best engine that runs, in the order of cuDNN's heuristics, whose word is no promise. Returns
-  /// false if there is none; then nothing has been computed. Throws Failure if an engine breaks off.
+  /// Makes the plan of engine `first` of cuDNN's list, or of the next one that can have a plan. Returns false, without
+  /// a plan, if there is none. Compiles kernels, which takes seconds.
+  bool take(cudnnHandle_t handle, std::size_t first);
+  /// The engine whose plan take() or run() has made.
+  std::size_t taken() const { return next_ - 1; }
+  /// The plan as a text of one line; empty: cuDNN gives none.
+  std::string text() const;
+  /// Makes the plan of a text(). Returns false if cuDNN does not take it, or it is empty.
+  bool restore(cudnnHandle_t handle, const std::string& text);
+
+  /// Computes y. If the plan does not run, which cuDNN may say only now, that of a later engine does. Returns false if
+  /// there is none; then nothing has been computed. Throws Failure if an engine breaks off.
   bool run(cudnnHandle_t handle, const ConvolutionCall& call, void* workspace);
 
  private:
   /// Describes the operations as a graph, which it returns.
-  cudnnBackendDescriptor_t describe(cudnnHandle_t handle, const ConvolutionCall& call, Precision precision);
+  cudnnBackendDescriptor_t describe(cudnnHandle_t handle);
   /// Describes what follows the convolution, from its result to y.
-  void describe_epilogue(const ConvolutionCall& call, cudnnBackendDescriptor_t result, cudnnBackendDescriptor_t y,
+  void describe_epilogue(cudnnBackendDescriptor_t result, cudnnBackendDescriptor_t y,
                          std::vector<cudnnBackendDescriptor_t>& operations);
-  /// Asks cuDNN's heuristics for engines.
-  void list(cudnnBackendDescriptor_t graph, Precision precision);
-  /// Makes the plan of the next engine that can have one.
-  void take_next(cudnnHandle_t handle);
+  /// Asks cuDNN's heuristics for engines, unless they are listed already.
+  void list(cudnnHandle_t handle);
+  void list(cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode);
+  /// A plan with the attributes that `describe` sets; null: there is none, or it wants more workspace than there is.
+  template <class Describe>
+  BackendDescriptor planned(cudnnHandle_t handle, const Describe& describe) const;
   cudnnStatus_t call(cudnnHandle_t handle, const ConvolutionCall& call, void* workspace) const;
   /// Keeps a descriptor, because those that are made later refer to it.
   cudnnBackendDescriptor_t keep(BackendDescriptor descriptor);
 
+  ConvolutionCall example_;  ///< its addresses are not used
+  Precision precision_;
+  bool any_engine_, is_listed_ = false;
   std::size_t workspace_limit_;
   // Members are destroyed from the last to the first, so that nothing outlives what it refers to.
   std::vector<BackendDescriptor> described_;

@@ -1,10 +1,17 @@
 // The choice of convolutions' algorithms by timing them.
 
+#include <algorithm>
+
 #include "kernel/bf16.hpp"
 #include "kernel/ops/cuda/gpu_device.hpp"
 
 namespace ganymede::kernel::cuda {
 namespace {
+
+/// Stands for a convolution and what follows as two kernels, where engines of cuDNN are numbers from 0.
+constexpr int kTwoKernels = -1;
+/// More engines are not timed, because each is compiled for that.
+constexpr std::size_t kMostTimed = 2;
 
 /// Fills memory with fp32 numbers, or pairs of bf16 numbers, between -1 and 1. On zeros a GPU draws less power.
 void fill_with_numbers(GpuDevice& device, std::uint32_t* words, std::size_t count, bool halves) {
@@ -63,18 +70,10 @@ void GpuDevice::choose_algorithm(ConvolutionPlan& plan, Pass pass, const Convolu
   }
 }
 
-std::unique_ptr<FusedConvolution> GpuDevice::plan_fused(const ConvolutionCall& call, const Buffer& workspace) {
-  constexpr int kOneKernel = 0, kTwoKernels = 1;  // numbers of what is timed
-  const bool is_timed = choices_ != nullptr && !capturing_;
-  const std::string key =
-      key_of(name_of_choices(), call.after->bias == nullptr ? "forward and activation" : "forward, bias and activation",
-             call.shape, call.batch);
-  const auto kept = is_timed ? choices_->find(key) : std::vector<TimedAlgorithm>();
-  if (!kept.empty() && kept.front().number == kTwoKernels) return nullptr;
-  auto plan = std::make_unique<FusedConvolution>(cudnn_.get(), call, precision_, workspace.bytes());
-  if (!is_timed || (!kept.empty() && kept.front().number == kOneKernel)) return plan;
-  // The result may be computed again and again, because it is not among the operands.
+std::vector<TimedAlgorithm> GpuDevice::time_fused(FusedConvolution& plan, const ConvolutionCall& call,
+                                                  const Buffer& workspace) {
   const std::int64_t launched = launched_;
+  // The result may be computed again and again, because it is not among the operands.
   const auto seconds = [this](const auto& run) {
     constexpr int kRuns = 5;
     const Event begin = make_timed_event(), end = make_timed_event();
@@ -87,15 +86,47 @@ std::unique_ptr<FusedConvolution> GpuDevice::plan_fused(const ConvolutionCall& c
     GANYMEDE_CUDA(cudaEventElapsedTime(&milliseconds, begin.get(), end.get()));
     return 1e-3 * static_cast<double>(milliseconds) / kRuns;
   };
-  const TimedAlgorithm two{kTwoKernels, 0, true, seconds([&] { convolve_in_steps(call, workspace); })};
-  bool is_there = true;
-  const TimedAlgorithm one{kOneKernel, 0, true, seconds([&] {
-                             is_there = is_there && plan->run(cudnn_.get(), call, workspace.memory.get());
-                           })};
+  const auto run = [&] { return plan.run(cudnn_.get(), call, workspace.memory.get()); };
+  std::vector<TimedAlgorithm> timed;
+  for (std::size_t next = 0; timed.size() < kMostTimed && plan.take(cudnn_.get(), next) && run();
+       next = plan.taken() + 1)
+    timed.push_back({static_cast<int>(plan.taken()), 0, true, seconds(run)});
+  // First stands what is taken without timing.
+  timed.insert(precision_ == Precision::fp32 ? timed.begin() : timed.end(),
+               {kTwoKernels, 0, true, seconds([&] { convolve_in_steps(call, workspace); })});
   launched_ = launched;
-  const bool faster = is_there && one.seconds < two.seconds;
-  choices_->keep(key, !is_there ? std::vector{two} : faster ? std::vector{one, two} : std::vector{two, one});
-  return faster ? std::move(plan) : nullptr;
+  return timed;
+}
+
+std::unique_ptr<FusedConvolution> GpuDevice::plan_fused(const ConvolutionCall& call, const Buffer& workspace) {
+  const bool is_timed = choices_ != nullptr && !capturing_;
+  // Engines without tensor cores are taken only where they were timed, so none is left for fp32.
+  if (call.shape.out_features() < least_fused_outputs_ || (precision_ == Precision::fp32 && !is_timed)) return nullptr;
+  const ConvolutionEpilogue& after = *call.after;
+  std::string key =
+      key_of(name_of_choices(), after.bias == nullptr ? "forward and activation" : "forward, bias and activation",
+             call.shape, call.batch);
+  auto plan = std::make_unique<FusedConvolution>(call, precision_, is_timed, workspace.bytes());
+  int engine = 0;
+  if (is_timed) {
+    auto timed = choices_->find(key);
+    if (timed.empty()) choices_->keep(key, timed = time_fused(*plan, call, workspace));
+    engine = std::min_element(timed.begin(), timed.end(), [](const TimedAlgorithm& a, const TimedAlgorithm& b) {
+               return a.seconds < b.seconds;
+             })->number;
+    if (engine == kTwoKernels) return nullptr;
+  }
+  key += (after.factor != 1 ? " scaled, slope " : " slope ") + std::to_string(after.slope) + ", engine " +
+         std::to_string(engine) + (is_timed ? " of all" : "");
+  if (kept_plans_ != nullptr && plan->restore(cudnn_.get(), kept_plans_->find(key))) return plan;
+  const bool is_kept =
+      plan->take(cudnn_.get(), static_cast<std::size_t>(engine)) && kept_plans_ != nullptr && !capturing_;
+  // A plan is no promise, so it is kept once it has run.
+  if (is_kept && plan->run(cudnn_.get(), call, workspace.memory.get())) {
+    const std::string text = plan->text();
+    if (!text.empty()) kept_plans_->keep(key, text);
+  }
+  return plan;
 }
 
 }  // namespace ganymede::kernel::cuda

@@ -43,7 +43,11 @@ Operands operands_of(const ConvolutionShape& shape, int batch) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exceptions()), choices_(options.choices) {
+GpuDevice::GpuDevice(const CudaOptions& options)
+    : exceptions_(std::uncaught_exceptions()),
+      choices_(options.choices),
+      kept_plans_(options.plans),
+      least_fused_outputs_(options.least_fused_outputs) {
   GANYMEDE_CUDA(cudaSetDevice(options.device));
   cudaDeviceProp properties;
   GANYMEDE_CUDA(cudaGetDeviceProperties(&properties, options.device));

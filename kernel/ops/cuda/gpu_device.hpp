@@ -121,6 +121,8 @@ class GpuDevice {
   void choose_algorithm(ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape, int batch);
   /// Bytes of the workspace of a pass: cuDNN's and, where the result is converted, the result's.
   std::size_t workspace_bytes_of(const ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape) const;
+  /// Times them as two kernels and by the first engines.
+  std::vector<TimedAlgorithm> time_fused(FusedConvolution& plan, const ConvolutionCall& call, const Buffer& workspace);
   /// A plan by which a convolution and what follows are one kernel; null: two kernels are faster, or there is no plan.
   std::unique_ptr<FusedConvolution> plan_fused(const ConvolutionCall& call, const Buffer& workspace);
   /// Runs a convolution and what follows as one kernel. Returns false if cuDNN has none; then nothing was computed.
@@ -154,6 +156,8 @@ class GpuDevice {
   CublasLtHandle cublas_lt_;
   CudnnHandle cudnn_;
   AlgorithmChoices* choices_;
+  KeptPlans* kept_plans_;
+  int least_fused_outputs_;
   std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
   std::map<std::vector<int>, std::unique_ptr<FusedConvolution>> fused_plans_;
   std::map<std::vector<int>, std::unique_ptr<ProductPlan>> product_plans_;

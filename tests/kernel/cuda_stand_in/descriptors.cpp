@@ -51,7 +51,8 @@ constexpr Row kRows[] = {
     {kHeuristics, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
     {kHeuristics, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, 1},
     {kPlan, CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, 1},
-    {kPlan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1},
+    {kPlan, CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, 1, false},
+    {kPlan, CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, CUDNN_TYPE_CHAR, 1, 1 << 20, false},
     {kPack, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, CUDNN_TYPE_INT64, 1, 8},
     {kPack, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, CUDNN_TYPE_VOID_PTR, 1, 8},
     {kPack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, CUDNN_TYPE_VOID_PTR, 1, 1},
@@ -61,12 +62,13 @@ constexpr Row kRows[] = {
 
 std::vector<Engine> engines(const Machine& here) {
   if (here.settings.no_fusion) return {};
-  std::vector<Engine> all{{false, true, true, 0}, {true, true, true, std::size_t{1} << 40}};
+  std::vector<Engine> all{{true, false, true, true, 0}, {true, true, true, true, std::size_t{1} << 40}};
   if (here.settings.broken_promises) {
-    all.push_back({true, false, true, 0});
-    all.push_back({true, true, false, 64});
+    all.push_back({true, true, false, true, 0});
+    all.push_back({true, true, true, false, 64});
   }
-  all.push_back({true, true, true, 1024});
+  all.push_back({true, true, true, true, 1024});
+  all.push_back({false, true, true, true, 0});
   return all;
 }
 
@@ -85,12 +87,6 @@ bool lives(Machine& here, const DescriptorState& state) {
                      [&](const DescriptorState* other) { return other != nullptr && lives(here, *other); });
 }
 
-std::size_t size_of(const DescriptorState& tensor) {
-  std::size_t size = 1;
-  for (const std::int64_t extent : tensor.values.at(CUDNN_ATTR_TENSOR_DIMENSIONS))
-    size *= static_cast<std::size_t>(extent);
-  return size;
-}
 bool is_bf16(const DescriptorState& tensor) { return tensor.one(CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_BFLOAT16; }
 
 ConvolutionShape shape_of(Machine& here, const DescriptorState& operation) {
@@ -117,7 +113,7 @@ namespace {
 constexpr std::string_view kDeviceDescription = R"({"name": "stand-in"})";
 
 std::size_t bytes_of(cudnnBackendAttributeType_t type) {
-  if (type == CUDNN_TYPE_BOOLEAN) return sizeof(bool);
+  if (type == CUDNN_TYPE_BOOLEAN || type == CUDNN_TYPE_CHAR) return 1;
   const bool wide = type == CUDNN_TYPE_INT64 || type == CUDNN_TYPE_HANDLE || type == CUDNN_TYPE_VOID_PTR ||
                     type == CUDNN_TYPE_BACKEND_DESCRIPTOR;
   return wide ? sizeof(std::int64_t) : sizeof(std::int32_t);
@@ -179,6 +175,24 @@ bool fits(Machine& here, const DescriptorState& operation) {
          extents(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)[1] == s.in_channels;
 }
 
+/// Gives a plan its recipe: by compiling it for an engine, or from a text.
+cudnnStatus_t plan(Machine& here, DescriptorState& state) {
+  const auto configuration = state.one(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG);
+  const auto text = state.values.find(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION);
+  if ((configuration != 0) == (text != state.values.end())) return refuse(here, "a plan is of an engine or of a text");
+  if (configuration != 0) {
+    state.number = use(here, configuration)->number;
+    if (!engines(here)[state.number].has_plan) return CUDNN_STATUS_NOT_SUPPORTED;
+    state.recipe = recipe_of(here, *use(here, configuration));
+    ++here.compiled_plans;
+    return CUDNN_STATUS_SUCCESS;
+  }
+  state.recipe = recipe_from({text->second.begin(), text->second.end()});
+  if (state.recipe == nullptr || state.recipe->engine >= engines(here).size()) return CUDNN_STATUS_BAD_PARAM;
+  state.number = state.recipe->engine;
+  return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t finalize(Machine& here, DescriptorState& state) {
   if (state.is_final) return refuse(here, "a descriptor is finalized twice");
   for (const Row& row : kRows)
@@ -187,11 +201,8 @@ cudnnStatus_t finalize(Machine& here, DescriptorState& state) {
   if (!lives(here, state)) return CUDNN_STATUS_BAD_PARAM;
   if (state.type == kTensor && !is_channels_last(state)) return refuse(here, "a tensor is not channels-last");
   if (state.type == kConvolve && !fits(here, state)) return refuse(here, "a convolution's tensors do not fit");
-  if (state.type == kPlan) {
-    const DescriptorState* chosen = use(here, state.one(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
-    if (chosen == nullptr || !engines(here)[chosen->number].has_plan) return CUDNN_STATUS_NOT_SUPPORTED;
-    state.number = chosen->number;
-  }
+  if (state.type == kPlan)
+    if (const auto status = plan(here, state); status != CUDNN_STATUS_SUCCESS) return status;
   state.is_final = true;
   return CUDNN_STATUS_SUCCESS;
 }
@@ -205,6 +216,12 @@ cudnnStatus_t become(Machine& here, void* handle, cudnnBackendDescriptorType_t t
   return CUDNN_STATUS_SUCCESS;
 }
 
+cudnnStatus_t give(std::string_view text, std::int64_t most, std::int64_t* count, void* to) {
+  *count = static_cast<std::int64_t>(text.size());
+  if (to != nullptr) std::memcpy(to, text.data(), static_cast<std::size_t>(std::min(most, *count)));
+  return CUDNN_STATUS_SUCCESS;
+}
+
 cudnnStatus_t get(Machine& here, const void* handle, DescriptorState& from, cudnnBackendAttributeName_t name,
                   std::int64_t most, std::int64_t* count, void* to) {
   if (!from.is_final) return refuse(here, "an attribute is read before its descriptor was finalized");
@@ -212,31 +229,36 @@ cudnnStatus_t get(Machine& here, const void* handle, DescriptorState& from, cudn
   auto** const descriptors = static_cast<void**>(to);
   switch (name) {
     case CUDNN_ATTR_ENGINEHEUR_RESULTS:
+      *count = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        if (all[i].on_tensor_cores == (from.one(CUDNN_ATTR_ENGINEHEUR_MODE) == CUDNN_HEUR_MODE_FALLBACK)) continue;
+        if (*count < most)
+          if (const auto status = become(here, descriptors[*count], CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, handle, i);
+              status != CUDNN_STATUS_SUCCESS)
+            return status;
+        ++*count;
+      }
       // As the real one, it announces engines that turn out not to be there.
-      *count = static_cast<std::int64_t>(all.size()) + (most == 0 ? 1 : 0);
-      for (std::size_t i = 0; most > 0 && i < std::min(all.size(), static_cast<std::size_t>(most)); ++i)
-        if (const auto status = become(here, descriptors[i], CUDNN_BACKEND_ENGINECFG_DESCRIPTOR, handle, i);
-            status != CUDNN_STATUS_SUCCESS)
-          return status;
+      if (most == 0) ++*count;
       return CUDNN_STATUS_SUCCESS;
     case CUDNN_ATTR_ENGINECFG_ENGINE:
       *count = 1;
       return become(here, descriptors[0], CUDNN_BACKEND_ENGINE_DESCRIPTOR, handle, from.number);
     case CUDNN_ATTR_ENGINE_NUMERICAL_NOTE: {
       auto* notes = static_cast<cudnnBackendNumericalNote_t*>(to);
-      *count = all[from.number].repeats ? 1 : 2;
-      notes[0] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
-      if (!all[from.number].repeats) notes[1] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
+      *count = 0;
+      if (all[from.number].on_tensor_cores) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_TENSOR_CORE;
+      if (!all[from.number].repeats) notes[(*count)++] = CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC;
       return CUDNN_STATUS_SUCCESS;
     }
     case CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE:
       *count = 1;
       *static_cast<std::int64_t*>(to) = static_cast<std::int64_t>(all[from.number].workspace_bytes);
       return CUDNN_STATUS_SUCCESS;
+    case CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION:
+      return give(text_of(*from.recipe), most, count, to);
     case CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION:
-      *count = static_cast<std::int64_t>(kDeviceDescription.size());
-      if (to != nullptr) std::memcpy(to, kDeviceDescription.data(), static_cast<std::size_t>(std::min(most, *count)));
-      return CUDNN_STATUS_SUCCESS;
+      return give(kDeviceDescription, most, count, to);
     default:
       return refuse(here, "an attribute is read that the stand-in does not have");
   }

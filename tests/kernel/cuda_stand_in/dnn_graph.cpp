@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <sstream>
+#include <string_view>
 #include <thread>
 
 #include "convolutions.hpp"
@@ -10,6 +12,8 @@
 
 namespace ganymede::kernel::stand_in {
 namespace {
+
+constexpr std::int64_t kTensorAlignment = 16;
 
 /// An operation on each element of a convolution's result.
 struct Step {
@@ -54,20 +58,20 @@ class Addresses {
  public:
   Addresses(Machine& here, const DescriptorState& pack, int device) : here_(here), pack_(pack), device_(device) {}
 
-  void* of(std::int64_t tensor_handle) const {
-    const DescriptorState& tensor = *use(here_, tensor_handle);
-    const auto &uids = pack_.values.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS),
+  /// The address of the tensor of this number and these bytes; 0 bytes: one number of the host.
+  void* of(std::int64_t number, std::size_t bytes) const {
+    const auto &numbers = pack_.values.at(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS),
                &addresses = pack_.values.at(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS);
-    const auto found = std::find(uids.begin(), uids.end(), tensor.one(CUDNN_ATTR_TENSOR_UNIQUE_ID));
-    if (found == uids.end() || uids.size() != addresses.size() || tensor.one(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0) {
-      refuse(here_, "a tensor has no address, or one that is never in memory has one");
+    const auto found = std::find(numbers.begin(), numbers.end(), number);
+    if (found == numbers.end() || numbers.size() != addresses.size()) {
+      refuse(here_, "a tensor has no address");
       return nullptr;
     }
-    const std::int64_t address = addresses[static_cast<std::size_t>(found - uids.begin())];
+    const std::int64_t address = addresses[static_cast<std::size_t>(found - numbers.begin())];
     auto* memory = reinterpret_cast<void*>(address);
-    if (tensor.one(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0) return memory;
-    if (address % tensor.one(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) != 0) refuse(here_, "an address is not aligned");
-    here_.check_range(memory, size_of(tensor) * (is_bf16(tensor) ? 2 : 4), device_, "a graph's operand");
+    if (bytes == 0) return memory;
+    if (address % kTensorAlignment != 0) refuse(here_, "an address is not aligned");
+    here_.check_range(memory, bytes, device_, "a graph's operand");
     return memory;
   }
 
@@ -77,41 +81,28 @@ class Addresses {
   int device_;
 };
 
-/// The work of a graph whose first operation is a convolution and whose others follow each other.
-Work work_of(Machine& here, const DescriptorState& graph, const Addresses& addresses) {
-  const auto& operations = graph.values.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
-  const DescriptorState& convolution = *use(here, operations.front());
-  if (convolution.type != kConvolve) refuse(here, "the first operation is no convolution");
-  const auto x = convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X),
-             weight = convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W);
-  const DescriptorState& of_x = *use(here, x);
-  Work work{shape_of(here, convolution), static_cast<int>(of_x.values.at(CUDNN_ATTR_TENSOR_DIMENSIONS).front()),
-            is_bf16(of_x), addresses.of(x), addresses.of(weight)};
-  std::int64_t result = convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
-  for (std::size_t i = 1; i < operations.size(); ++i) {
-    const DescriptorState& apply = *use(here, operations[i]);
-    const DescriptorState& pointwise = *use(here, apply.one(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));
-    if (apply.one(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != result ||
-        use(here, result)->one(CUDNN_ATTR_TENSOR_IS_VIRTUAL) == 0)
-      refuse(here, "an operation does not follow the one before it, or its operand is in memory");
-    Step step{
-        static_cast<cudnnPointwiseMode_t>(pointwise.one(CUDNN_ATTR_POINTWISE_MODE)),
-        std::bit_cast<float>(static_cast<std::int32_t>(pointwise.one(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE))),
-        nullptr, 0};
-    if (const std::int64_t operand = apply.one(CUDNN_ATTR_OPERATION_POINTWISE_BDESC); operand != 0) {
-      const auto* memory = static_cast<const float*>(addresses.of(operand));
-      const bool by_value = use(here, operand)->one(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0;
-      if (by_value)
-        step.number = *memory;
-      else
-        step.operand = memory;
-    }
+Work work_of(const Recipe& recipe, const Addresses& addresses) {
+  const std::size_t element = recipe.halves ? 2 : 4, batch = static_cast<std::size_t>(recipe.batch);
+  const auto bytes = [&](int features) { return static_cast<std::size_t>(features) * batch * element; };
+  Work work{recipe.shape,
+            recipe.batch,
+            recipe.halves,
+            addresses.of(recipe.x, bytes(recipe.shape.in_features())),
+            addresses.of(recipe.weight, recipe.shape.weights() * element),
+            addresses.of(recipe.y, bytes(recipe.shape.out_features()))};
+  for (const Recipe::Step& from : recipe.steps) {
+    Step step{static_cast<cudnnPointwiseMode_t>(from.mode), from.slope, nullptr, 0};
+    if (from.by_value)
+      step.number = *static_cast<const float*>(addresses.of(from.operand, 0));
+    else if (from.operand != 0)
+      step.operand = static_cast<const float*>(
+          addresses.of(from.operand, static_cast<std::size_t>(recipe.shape.out_channels) * sizeof(float)));
     work.steps.push_back(step);
-    result = apply.one(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
   }
-  work.y = addresses.of(result);
   return work;
 }
+
+std::int64_t number_of(const DescriptorState& tensor) { return tensor.one(CUDNN_ATTR_TENSOR_UNIQUE_ID); }
 
 cudnnStatus_t execute(Machine& here, cudnnHandle_t handle, const DescriptorState& plan, const void* pack_handle) {
   const auto* library = here.use<LibraryState>(handle, "cudnn");
@@ -121,19 +112,18 @@ cudnnStatus_t execute(Machine& here, cudnnHandle_t handle, const DescriptorState
   const Engine engine = engines(here)[plan.number];
   if (!engine.repeats) refuse(here, "an engine runs that does not repeat its bits");
   if (!engine.runs) return CUDNN_STATUS_NOT_SUPPORTED;
-  const DescriptorState& chosen = *use(here, plan.one(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG));
-  const DescriptorState& heuristics = *here.use<DescriptorState>(chosen.from, kDescriptor);
-  const DescriptorState& graph = *use(here, heuristics.one(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
-  const Work work = work_of(here, graph, Addresses(here, *pack, library->device));
+  const Work work = work_of(*plan.recipe, Addresses(here, *pack, library->device));
   auto* workspace = reinterpret_cast<std::uint8_t*>(pack->one(CUDNN_ATTR_VARIANT_PACK_WORKSPACE));
   if (engine.workspace_bytes > 0 &&
       !here.check_range(workspace, engine.workspace_bytes, library->device, "a graph's workspace"))
     return CUDNN_STATUS_BAD_PARAM;
-  const auto run = [&here, work, workspace, bytes = engine.workspace_bytes] {
-    ++here.tensor_core_convolutions;
+  const auto run = [&here, work, workspace, engine] {
+    if (engine.on_tensor_cores) ++here.tensor_core_convolutions;
     ++here.fused_convolutions;
-    if (here.settings.slow_tensor_cores) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    std::fill_n(workspace, bytes, 0xFF);
+    if (!engine.on_tensor_cores) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (engine.on_tensor_cores && here.settings.slow_tensor_cores)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::fill_n(workspace, engine.workspace_bytes, 0xFF);
     work.run();
   };
   std::vector<const void*> operands{work.x, work.weight, work.y, workspace};
@@ -142,7 +132,90 @@ cudnnStatus_t execute(Machine& here, cudnnHandle_t handle, const DescriptorState
   return CUDNN_STATUS_SUCCESS;
 }
 
+constexpr std::string_view kTitle = "stand-in plan";
+
 }  // namespace
+
+std::shared_ptr<const Recipe> recipe_of(Machine& here, const DescriptorState& configuration) {
+  const DescriptorState& heuristics = *here.use<DescriptorState>(configuration.from, kDescriptor);
+  const DescriptorState& graph = *use(here, heuristics.one(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH));
+  const auto& operations = graph.values.at(CUDNN_ATTR_OPERATIONGRAPH_OPS);
+  const DescriptorState& convolution = *use(here, operations.front());
+  if (convolution.type != kConvolve) refuse(here, "the first operation is no convolution");
+  const DescriptorState& x = *use(here, convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X));
+  Recipe recipe{configuration.number,
+                shape_of(here, convolution),
+                static_cast<int>(x.values.at(CUDNN_ATTR_TENSOR_DIMENSIONS).front()),
+                is_bf16(x),
+                number_of(x),
+                number_of(*use(here, convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W)))};
+  std::int64_t result = convolution.one(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y);
+  for (std::size_t i = 1; i < operations.size(); ++i) {
+    const DescriptorState& apply = *use(here, operations[i]);
+    const DescriptorState& pointwise = *use(here, apply.one(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));
+    if (apply.one(CUDNN_ATTR_OPERATION_POINTWISE_XDESC) != result ||
+        use(here, result)->one(CUDNN_ATTR_TENSOR_IS_VIRTUAL) == 0)
+      refuse(here, "an operation does not follow the one before it, or its operand is in memory");
+    const auto slope = pointwise.one(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP_SLOPE);
+    Recipe::Step step{pointwise.one(CUDNN_ATTR_POINTWISE_MODE), std::bit_cast<float>(static_cast<std::int32_t>(slope)),
+                      0, false};
+    if (const std::int64_t operand = apply.one(CUDNN_ATTR_OPERATION_POINTWISE_BDESC); operand != 0) {
+      step.operand = number_of(*use(here, operand));
+      step.by_value = use(here, operand)->one(CUDNN_ATTR_TENSOR_IS_BY_VALUE) != 0;
+    }
+    recipe.steps.push_back(step);
+    result = apply.one(CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+  }
+  const DescriptorState& y = *use(here, result);
+  if (y.one(CUDNN_ATTR_TENSOR_IS_VIRTUAL) != 0 || y.one(CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT) != kTensorAlignment)
+    refuse(here, "the last result is never in memory, or is aligned otherwise");
+  recipe.y = number_of(y);
+  return std::make_shared<const Recipe>(std::move(recipe));
+}
+
+std::string text_of(const Recipe& recipe) {
+  const ConvolutionShape& s = recipe.shape;
+  std::vector<std::int64_t> all{static_cast<std::int64_t>(recipe.engine),
+                                s.in_channels,
+                                s.in_frames,
+                                s.in_height,
+                                s.in_width,
+                                s.out_channels,
+                                s.kernel,
+                                s.kernel_frames,
+                                s.stride,
+                                s.padding,
+                                s.padding_frames,
+                                recipe.batch,
+                                recipe.halves ? 1 : 0,
+                                recipe.x,
+                                recipe.weight,
+                                recipe.y};
+  for (const Recipe::Step& step : recipe.steps)
+    all.insert(all.end(), {step.mode, std::bit_cast<std::int32_t>(step.slope), step.operand, step.by_value ? 1 : 0});
+  std::ostringstream text;
+  text << kTitle;
+  for (const std::int64_t number : all) text << ' ' << number;
+  return text.str();
+}
+
+std::shared_ptr<const Recipe> recipe_from(const std::string& text) {
+  if (!text.starts_with(kTitle)) return nullptr;
+  std::istringstream from(text.substr(kTitle.size()));
+  Recipe recipe;
+  ConvolutionShape& s = recipe.shape;
+  from >> recipe.engine >> s.in_channels >> s.in_frames >> s.in_height >> s.in_width >> s.out_channels >> s.kernel >>
+      s.kernel_frames >> s.stride >> s.padding >> s.padding_frames >> recipe.batch >> recipe.halves >> recipe.x >>
+      recipe.weight >> recipe.y;
+  if (!from) return nullptr;
+  Recipe::Step step{};
+  for (std::int32_t slope = 0; from >> step.mode >> slope >> step.operand >> step.by_value;) {
+    step.slope = std::bit_cast<float>(slope);
+    recipe.steps.push_back(step);
+  }
+  return std::make_shared<const Recipe>(std::move(recipe));
+}
+
 }  // namespace ganymede::kernel::stand_in
 
 using namespace ganymede::kernel::stand_in;

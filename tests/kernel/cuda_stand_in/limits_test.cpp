@@ -2,10 +2,9 @@
 
 #include <cudnn.h>
 
-#include <map>
-
 #include "common/errors.hpp"
 #include "courses.hpp"
+#include "kept_in_memory.hpp"
 #include "kernel/train.hpp"
 #include "small_training.hpp"
 
@@ -103,17 +102,6 @@ TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
   EXPECT_LE(graph_nodes(), 50U);
 }
 
-/// Choices that are kept in memory.
-class Kept final : public AlgorithmChoices {
- public:
-  std::vector<TimedAlgorithm> find(const std::string& key) override {
-    const auto found = all.find(key);
-    return found != all.end() ? found->second : std::vector<TimedAlgorithm>();
-  }
-  void keep(const std::string& key, const std::vector<TimedAlgorithm>& timed) override { all[key] = timed; }
-  std::map<std::string, std::vector<TimedAlgorithm>> all;
-};
-
 /// The losses of a small training, and the number of convolutions that ran on tensor cores in its replayed step.
 struct Choice {
   std::vector<float> losses;
@@ -133,7 +121,7 @@ TEST(Algorithms, AreTimedAndTheFastestThatRepeatsIsKept) {
   const Choice first = choose(nullptr, true);
   EXPECT_EQ(first.on_tensor_cores, 3U);  // one for each pass
   for (const bool broken : {false, true}) {
-    Kept kept;
+    ChoicesInMemory kept;
     const Choice timed = choose(&kept, true, broken);
     EXPECT_EQ(timed.on_tensor_cores, 0U);
     EXPECT_EQ(timed.losses, first.losses);
@@ -155,7 +143,7 @@ TEST(Algorithms, AreTimedAndTheFastestThatRepeatsIsKept) {
 }
 
 TEST(Algorithms, ThatAreKeptAndNotOfferedAreTimedAgain) {
-  Kept kept;
+  ChoicesInMemory kept;
   choose(&kept, true);
   for (auto& [key, algorithms] : kept.all) algorithms = {{77, 0, true, 1e-9}};
   EXPECT_EQ(choose(&kept, true).on_tensor_cores, 0U);
@@ -163,7 +151,7 @@ TEST(Algorithms, ThatAreKeptAndNotOfferedAreTimedAgain) {
 }
 
 TEST(Algorithms, AreNotTimedWhereMemoryIsShort) {
-  Kept kept;
+  ChoicesInMemory kept;
   const Session session({.memory_bytes = std::size_t{47} << 20});
   const auto backend = open({.choices = &kept});
   const Buffer most = backend->ops->allocate(static_cast<std::size_t>(backend->ops->available_bytes()));

@@ -31,6 +31,7 @@ struct Settings {
   bool no_fusion = false;                           ///< cuDNN has no engine for graphs of operations
   bool no_epilogues = false;                        ///< cublasLt has no algorithm for products with an epilogue
   bool slow_tensor_cores = false;                   ///< convolutions on tensor cores take some milliseconds more
+  bool slow_algorithms = false;                     ///< so do those of cuDNN's older interface, whatever they run on
   std::size_t memory_bytes = std::size_t{8} << 30;  ///< of each GPU
 };
 
@@ -53,6 +54,8 @@ std::size_t launches_together();
 std::size_t tensor_core_convolutions();
 /// Those of them that were graphs of a convolution and what follows and have run.
 std::size_t fused_convolutions();
+/// Plans for graphs that cuDNN has compiled; those it has read from texts are not among them.
+std::size_t compiled_plans();
 /// Nodes of the graph that was instantiated last.
 std::size_t graph_nodes();
 
