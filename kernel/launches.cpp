@@ -15,7 +15,7 @@ namespace {
 /// does.
 constexpr int kCountedBatch = 64;
 
-/// The precision changes what a GPU launches, and the bytes that move.
+/// The precision changes what a GPU launches, and the bytes that move. Another one than ours, and none, is fp32.
 Precision counted_precision(const TrainOptions& options) {
   const auto found = std::find(std::begin(kPrecisionNames), std::end(kPrecisionNames), options.precision);
   return found != std::end(kPrecisionNames) ? static_cast<Precision>(found - std::begin(kPrecisionNames))
