@@ -1,5 +1,6 @@
 #include "kernel/launches.hpp"
 
+#include <algorithm>
 #include <cassert>
 
 #include "kernel/ops/counting/counting_backend.hpp"
@@ -14,10 +15,11 @@ namespace {
 /// does.
 constexpr int kCountedBatch = 64;
 
-/// bf16 is the only precision that changes what a GPU launches, and the bytes that move.
+/// The precision changes what a GPU launches, and the bytes that move. Another one than ours, and none, is fp32.
 Precision counted_precision(const TrainOptions& options) {
-  return options.precision == kPrecisionNames[static_cast<std::size_t>(Precision::bf16)] ? Precision::bf16
-                                                                                         : Precision::fp32;
+  const auto found = std::find(std::begin(kPrecisionNames), std::end(kPrecisionNames), options.precision);
+  return found != std::end(kPrecisionNames) ? static_cast<Precision>(found - std::begin(kPrecisionNames))
+                                            : Precision::fp32;
 }
 
 /// Names the phase of each kernel: phases run one after the other, each with as many launches as the clock has counted.

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,9 @@ class Layer {
   /// Asks for the gradient of a bias that the layer before adds last: the sum over the batch of the gradients of this
   /// layer's input, in d_bias [inputs]. Returns true if backward() computes it along with what it does anyway.
   virtual bool takes_bias_gradient(float* /*d_bias*/) { return false; }
+  /// Asks for the forward pass of a layer that follows a convolution. Whoever gets one computes it along with the
+  /// convolution: from now on forward() and infer() leave x as it is.
+  virtual std::optional<ConvolutionEpilogue> hand_over_forward() { return {}; }
 
   /// The forward pass of training: returns y [outputs x batch] for x [inputs x batch], valid until the next forward
   /// pass. May overwrite x if the layer before does not need it.

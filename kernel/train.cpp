@@ -143,7 +143,8 @@ std::unique_ptr<Backend> make_backend(const TrainOptions& options) {
                    .graph = options.graph && !options.host_random,
                    .host_random = options.host_random,
                    .loads_a_step = options.discriminator_steps,
-                   .choices = options.time_algorithms ? &kept_choices() : nullptr};
+                   .choices = options.time_algorithms ? &kept_choices() : nullptr,
+                   .plans = &kept_plans()};
   if (!options.precision.empty()) cuda.precision = Precision(index_of(kPrecisionNames, options.precision));
   return open_cuda_backend(cuda);
 }

@@ -18,7 +18,7 @@ readonly bundle=$PWD/bundle budget=570 # seconds of a run
 backend=cuda precisions='fp32 tf32 bf16' seconds=2 batches=16,32,64,128,256,512 parallel=4 less=no tests='*GpuSteps*:*/cuda'
 case $run in
   tests | torch | traces) ;;
-  short) seconds=0 batches=2,3 parallel=1 less=yes tests='*GpuSteps*mlp_gan*:*Gpu*dcgan_32*:*BatchNorm*/cuda' ;;
+  short) seconds=0 batches=2,3 parallel=1 less=yes tests='*GpuSteps*mlp_gan*:*Gpu*dcgan_32*:FusedGpu*:*BatchNorm*/cuda' ;;
   dry) backend=cpu precisions=fp32 seconds=0 batches=2,3 parallel=1 less=yes tests='CapturedStep.*:LaunchShape.*:Copies.*' ;;
   *) echo "gpu_check.sh: found \"$run\", expected tests, torch, traces, short or dry" >&2; exit 2 ;;
 esac
@@ -185,10 +185,10 @@ run_traces() {
   step limits 60 "$programs/kernel_step" --backend "$backend" --limits
   if [[ $backend == cuda ]]; then
     step cudnn-device 30 python3 tools/cudnn_device.py "$results/cudnn-device.json"
-    step algorithms 110 bash -c "$(declare -f algorithms models batch_of); less=$less precisions='$precisions'; algorithms"
+    step algorithms 170 bash -c "$(declare -f algorithms models batch_of); less=$less precisions='$precisions'; algorithms"
   fi
   for model in $(models); do
-    step "trace-$model" 110 "$programs/kernel_step" --model "$model" --batch "$batches" --backend "$backend" --min-time "$seconds" \
+    step "trace-$model" 150 "$programs/kernel_step" --model "$model" --batch "$batches" --backend "$backend" --min-time "$seconds" \
          --record "$results/$model.json"
   done
   if [[ $backend == cuda ]]; then step profile 120 bash -c "$(declare -f profile); batch=$(batch_of dcgan-64) profile"; fi

@@ -15,12 +15,22 @@ class InPlace : public Layer {
   int outputs() const override { return features_; }
   void plan(Arena&, int) override {}
   Tensor forward(TensorOps& ops, Tensor x, RandomStream&) override { return y_ = infer(ops, x); }
+  Tensor infer(TensorOps& ops, Tensor x) override {
+    if (!handed_over_) activate(ops, x);
+    return x;
+  }
 
  protected:
+  virtual void activate(TensorOps& ops, Tensor x) = 0;
+  ConvolutionEpilogue handed_over(const ConvolutionEpilogue& epilogue) {
+    handed_over_ = true;
+    return epilogue;
+  }
   Tensor y_;
 
  private:
   int features_;
+  bool handed_over_ = false;  // the layer before does the forward pass
 };
 
 /// y = x above zero, slope * x below
@@ -29,10 +39,7 @@ class Leaky final : public InPlace {
   Leaky(std::string name, int features, float slope) : InPlace(std::move(name), features), slope_(slope) {}
 
   std::string kind() const override { return slope_ > 0 ? fmt::format("leaky relu {:g}", slope_) : "relu"; }
-  Tensor infer(TensorOps& ops, Tensor x) override {
-    ops.activate(x, leaky_relu(slope_));
-    return x;
-  }
+  std::optional<ConvolutionEpilogue> hand_over_forward() override { return handed_over({.slope = slope_}); }
   Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest&) override {
     ops.activate_backward(dy, y_, leaky_relu(slope_));
     return dy;
@@ -46,6 +53,8 @@ class Leaky final : public InPlace {
   }
 
  private:
+  void activate(TensorOps& ops, Tensor x) override { ops.activate(x, leaky_relu(slope_)); }
+
   float slope_;
 };
 
@@ -64,10 +73,7 @@ class BiasLeaky final : public InPlace {
     bias_ = parameters;
     d_bias_ = gradients;
   }
-  Tensor infer(TensorOps& ops, Tensor x) override {
-    ops.bias_leaky_forward(x, bias_, channels_, factor_, slope_);
-    return x;
-  }
+  std::optional<ConvolutionEpilogue> hand_over_forward() override { return handed_over({bias_, factor_, slope_}); }
   Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest& request) override {
     // The operation reads only the signs of y. A pixel norm may have overwritten y in place, but leaves the signs.
     ops.bias_leaky_backward(dy, y_, request.weights ? d_bias_ : nullptr, channels_, factor_, slope_,
@@ -83,6 +89,8 @@ class BiasLeaky final : public InPlace {
   }
 
  private:
+  void activate(TensorOps& ops, Tensor x) override { ops.bias_leaky_forward(x, bias_, channels_, factor_, slope_); }
+
   static constexpr GradientRequest kNoWeights{.weights = false};
   int channels_;
   float factor_, slope_;
@@ -97,16 +105,14 @@ class Smooth final : public InPlace {
       : InPlace(std::move(name), features), kind_(kind), activation_(activation) {}
 
   std::string kind() const override { return kind_; }
-  Tensor infer(TensorOps& ops, Tensor x) override {
-    ops.activate(x, activation_);
-    return x;
-  }
   Tensor backward(TensorOps& ops, Tensor dy, void*, const GradientRequest&) override {
     ops.activate_backward(dy, y_, activation_);
     return dy;
   }
 
  private:
+  void activate(TensorOps& ops, Tensor x) override { ops.activate(x, activation_); }
+
   const char* kind_;
   Activation activation_;
 };

@@ -56,11 +56,15 @@ class Convolution final : public Convolving {
   using Convolving::Convolving;
 
   std::string kind() const override { return "convolution " + extent_of(shape_, false); }
+  void join(Layer& next) override { after_ = next.hand_over_forward(); }
   int inputs() const override { return shape_.in_features(); }
   int outputs() const override { return shape_.out_features(); }
 
   Tensor infer(TensorOps& ops, Tensor x) override {
-    ops.convolve(y_, x, shape_, weight_);
+    if (after_)
+      ops.convolve(y_, x, shape_, weight_, *after_);
+    else
+      ops.convolve(y_, x, shape_, weight_);
     return y_;
   }
   Tensor backward(TensorOps& ops, Tensor dy, void* scratch, const GradientRequest& request) override {
@@ -85,6 +89,7 @@ class Convolution final : public Convolving {
   }
 
  private:
+  std::optional<ConvolutionEpilogue> after_;  // of the next layer
   Tensor x_dot_, y_dot_;
 };
 

@@ -184,6 +184,8 @@ class Faded final : public Layer {
       parameters += padded(layer.parameters());
       gradients += padded(layer.parameters());
     });
+    for (const Layers* layers : {&main_, &skip_})
+      for (std::size_t i = 0; i + 1 < layers->size(); ++i) (*layers)[i]->join(*(*layers)[i + 1]);
   }
 
   Tensor forward(TensorOps& ops, Tensor x, RandomStream& noise) override {

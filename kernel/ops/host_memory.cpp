@@ -14,6 +14,14 @@ Buffer TensorOps::allocate_host(std::size_t bytes) {
   return {{std::calloc(bytes, 1), {[](void* data, std::size_t) { std::free(data); }, bytes, nullptr}}};
 }
 
+void TensorOps::do_convolve_leaky(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight,
+                                  const ConvolutionEpilogue& after) {
+  do_convolve(y, x, shape, weight);
+  if (after.bias == nullptr && after.factor == 1) return do_activate(y, leaky_relu(after.slope));
+  assert(after.bias != nullptr);
+  do_bias_leaky_forward(y, after.bias, shape.out_channels, after.factor, after.slope);
+}
+
 void TensorOps::do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters,
                                  DenseParameters dense, RandomStream& random) {
   do_leaky_dropout_forward(x, mask, parameters, random);

@@ -36,6 +36,13 @@ struct ConvolutionShape {
   double flops() const { return 2.0 * out_features() * in_channels * taps(); }
 };
 
+/// What follows a convolution: y = leaky(factor * convolution + bias).
+struct ConvolutionEpilogue {
+  const float* bias = nullptr;  ///< [channels of y]; null: none
+  float factor = 1;             ///< above 0
+  float slope = 1;              ///< of the LeakyReLU below zero, not negative; 1: no activation
+};
+
 /// The blocks of a fine grid that correspond to one element of a coarse grid, for `pool` and `upsample`. For example
 /// frames = 1, height = width = 8, block = 2 is a grid of 8 x 8 pixels over one of 4 x 4.
 struct BlockShape {

@@ -75,6 +75,19 @@ void TensorOps::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, cons
   do_convolve(y, x, shape, weight);
 }
 
+void TensorOps::convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight,
+                         const ConvolutionEpilogue& after) {
+  assert(y.batch == x.batch && x.features == shape.in_features() && y.features == shape.out_features());
+  assert(after.slope >= 0 && after.factor > 0 && (after.bias != nullptr || after.factor == 1));
+  Counted counted(*this, KernelKind::convolution, shape, x.batch,
+                  operands(static_cast<double>(shape.weights())) + traffic(x), traffic(y));
+  if (after.bias != nullptr)
+    counted.also("bias_leaky", y, traffic(y) + shape.out_channels, traffic(y));
+  else
+    counted.also("activate", y, traffic(y), traffic(y));
+  do_convolve_leaky(y, x, shape, weight, after);
+}
+
 void TensorOps::convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) {
   assert(dy.batch == dx.batch && dx.features == shape.in_features() && dy.features == shape.out_features());
   const Counted counted(*this, KernelKind::convolution_data_gradient, shape, dx.batch,

@@ -99,6 +99,9 @@ class TensorOps {
 
   /// y = convolution of x with `weight`
   void convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight);
+  /// The same with what follows.
+  void convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight,
+                const ConvolutionEpilogue& after);
   /// dx from dy. This is also the forward pass of the transposed convolution (PyTorch's nn.ConvTranspose2d, weights
   /// [its inputs x its outputs x kernel x kernel]) from dy to dx; `convolve` then computes its input's gradient.
   void convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight);
@@ -274,6 +277,8 @@ class TensorOps {
   virtual void do_leaky_dropout_backward(Tensor dy, Tensor y, Mask mask, LeakyDropoutParameters parameters,
                                          float* d_bias, bool accumulate) = 0;
   // One operation after the other, for backends that gain nothing by doing both at once.
+  virtual void do_convolve_leaky(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight,
+                                 const ConvolutionEpilogue& after);
   virtual void do_logit_forward(Tensor y, Tensor x, Mask mask, LeakyDropoutParameters parameters, DenseParameters dense,
                                 RandomStream& random);
   virtual void do_logit_backward(Tensor dx, Tensor dy, Tensor x, Mask mask, LeakyDropoutParameters parameters,

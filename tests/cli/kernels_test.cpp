@@ -12,13 +12,18 @@ using Json = nlohmann::json;
 using testing::AllOf;
 using testing::HasSubstr;
 
+double launches_in(const Json& described) {
+  double launches = 0;
+  for (const auto& [phase, count] : described["launches"].items()) launches += count.get<double>();
+  return launches;
+}
+
 // A step of our own model is as many launches as `train --describe` says.
 TEST(Kernels, ListTheLaunchesOfAStep) {
   const Json step = Json::parse(run_program("kernels --gpu A100-40GB --model dcgan-64 --batch 128 --format json").out);
   const Json described = Json::parse(run_program("train --model dcgan-64 --describe --format json").out);
-  double launches = 0, flops = 0, share = 0;
-  for (const auto& [phase, count] : described["launches"].items()) launches += count.get<double>();
-  EXPECT_EQ(step["step"]["launches"], launches);
+  double flops = 0, share = 0;
+  EXPECT_EQ(step["step"]["launches"], launches_in(described));
   EXPECT_EQ(step["kernels"].size(), described["kernels"].size());
   for (const Json& kernel : step["kernels"]) {
     share += kernel["share"].get<double>();
@@ -79,6 +84,17 @@ TEST(Kernels, NameWhatIsNotKnown) {
               HasSubstr("--precision tf32: V100 has no tensor cores for it"));
   EXPECT_THAT(run_program("kernels --catalog gcp --gpu A100 --model dcgan-64").err,
               HasSubstr("did you mean \"A100-40GB\""));
+}
+
+// On tensor cores a convolution and what follows are one kernel.
+TEST(Kernels, AreThoseOfThePrecision) {
+  for (const std::string precision : {"fp32", "tf32", "bf16"}) {
+    const Json step =
+        Json::parse(run_program("kernels --gpu H200 --model dcgan-64 --format json --precision " + precision).out);
+    const Json described =
+        Json::parse(run_program("train --model dcgan-64 --describe --format json --precision " + precision).out);
+    EXPECT_EQ(step["step"]["launches"], launches_in(described)) << precision;
+  }
 }
 
 // The columns of published measurements; the answer has exactly the keys that are promised.

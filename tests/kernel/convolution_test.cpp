@@ -135,5 +135,48 @@ TEST(Convolution, ResultsDoNotDependOnThreads) {
   EXPECT_EQ(results[0], results[2]);
 }
 
+/// Compares a convolution and what follows as one operation with both as two. Numbers may differ by `tolerance` of
+/// their size, and by what storing them rounds.
+void expect_same_in_one_operation(TestDevice& device, const Case& item, double tolerance) {
+  TensorOps& ops = device.ops();
+  const ConvolutionShape& shape = item.shape;
+  const Tensor x = device.tensor(shape.in_features(), item.batch);
+  const Tensor apart = device.tensor(shape.out_features(), item.batch);
+  const Tensor together = device.tensor(shape.out_features(), item.batch);
+  const float* weight = device.parameters(shape.weights());
+  const float* bias = device.parameters(static_cast<std::size_t>(shape.out_channels));
+  ops.reserve_workspace(ops.convolution_workspace_bytes(shape, item.batch));
+  const auto expect_same = [&] {
+    const auto expected = device.values(apart), found = device.values(together);
+    for (std::size_t i = 0; i < found.size(); ++i)
+      ASSERT_NEAR(found[i], expected[i], tolerance * (1 + std::abs(expected[i])) + device.stored(1 + expected[i], 2));
+  };
+  ops.convolve(apart, x, shape, weight);
+  ops.bias_leaky_forward(apart, bias, shape.out_channels, 0.5F, 0.2F);
+  ops.convolve(together, x, shape, weight, {bias, 0.5F, 0.2F});
+  expect_same();
+  ops.convolve(apart, x, shape, weight);
+  ops.activate(apart, leaky_relu(0.2F));
+  ops.convolve(together, x, shape, weight, {.slope = 0.2F});
+  expect_same();
+}
+
+TEST_P(ConvolutionTest, IsTheSameWithWhatFollowsInOneOperation) {
+  for (const Case& item : kCases) expect_same_in_one_operation(device_, item, 1e-5);
+}
+
+// Runs on a GPU, where both are one kernel of cuDNN's.
+TEST(FusedGpuSteps, OfAConvolutionAreThoseOfTwoKernels) {
+  if (count_gpus().count == 0) GTEST_SKIP() << count_gpus().why_none;
+  for (const Precision precision : {Precision::tf32, Precision::bf16}) {
+    TestDevice device(
+        {"",
+         [precision] { return open_cuda_backend({.precision = precision, .graph = false, .least_fused_outputs = 0}); }},
+        7);
+    for (const Case& item : {Case{{16, 8, 8, 32, 4, 2, 1}, 80}, Case{{2, 6, 6, 5, 4, 2, 1, 5, 2, 0}, 9}})
+      expect_same_in_one_operation(device, item, 5e-3);  // of ten bits of mantissa
+  }
+}
+
 }  // namespace
 }  // namespace ganymede::kernel

@@ -336,7 +336,8 @@ TEST_P(GpuSteps, InFewerBitsStayNear) {
   const auto exact = open_cuda_backend({.precision = Precision::fp32, .host_random = false});
   const Course expected = run(*exact, GetParam(), 1);
   for (const Precision precision : {Precision::tf32, Precision::bf16}) {
-    const auto ops = open_cuda_backend({.precision = precision});
+    // So few outputs has the first convolution of a DCGAN, which is then one kernel with its activation.
+    const auto ops = open_cuda_backend({.precision = precision, .least_fused_outputs = 12'000});
     const Course found = run(*ops, GetParam(), 1);
     for (std::size_t i = 0; i < found.losses.size(); ++i)
       EXPECT_NEAR(found.losses[i], expected.losses[i], 0.05 * (1 + std::abs(expected.losses[i])));

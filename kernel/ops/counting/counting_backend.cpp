@@ -46,8 +46,11 @@ class CountingDevice {
   }
   void gemm(const cuda::Gemm&) { ++launched_; }
   void convolve(const cuda::ConvolutionCall& call, const Buffer&) {
-    // A gradient of weights is converted to fp32.
-    launched_ += precision_ == Precision::bf16 && call.pass == cuda::Pass::weights ? 2 : 1;
+    // A gradient of weights is converted to fp32. One kernel for a convolution and what follows needs tensor cores.
+    const bool converts = precision_ == Precision::bf16 && call.pass == cuda::Pass::weights;
+    const bool in_steps =
+        call.after.has_value() && (precision_ == Precision::fp32 || call.shape.out_features() < kLeastFusedOutputs);
+    launched_ += converts || in_steps ? 2 : 1;
   }
 
   cuda::StagedImages stage(const void*, std::size_t bytes) { return {nullptr, 0, bytes}; }

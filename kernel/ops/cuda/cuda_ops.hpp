@@ -83,6 +83,11 @@ class CudaOps final : public TensorOps {
   void do_convolve(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight) override {
     convolve(Pass::forward, x, y, shape, operand(weight), false);
   }
+  void do_convolve_leaky(Tensor y, Tensor x, const ConvolutionShape& shape, const float* weight,
+                         const ConvolutionEpilogue& after) override {
+    t_.convolve({Pass::forward, shape, x.batch, x.data, y.data, const_cast<E*>(operand(weight)), false, after},
+                workspace());
+  }
   void do_convolve_backward_data(Tensor dx, Tensor dy, const ConvolutionShape& shape, const float* weight) override {
     convolve(Pass::data, dx, dy, shape, operand(weight), false);
   }

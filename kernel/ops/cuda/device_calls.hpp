@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "kernel/bf16.hpp"
 #include "kernel/ops/cuda/portable.hpp"
@@ -48,7 +49,8 @@ struct ConvolutionCall {
   ConvolutionShape shape;
   int batch;
   void *x, *y, *weight;
-  bool accumulate;  ///< Pass::weights: add to the gradients that are there
+  bool accumulate;                                ///< Pass::weights: add to the gradients that are there
+  std::optional<ConvolutionEpilogue> after = {};  ///< Pass::forward: what follows
 };
 
 /// Images that were copied from the host to device memory. They begin at base + slot * stride bytes; a captured step

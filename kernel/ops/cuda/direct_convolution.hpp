@@ -3,6 +3,7 @@
 // and in tests on the CPU in place of cuDNN.
 
 #include "kernel/ops/cuda/device_calls.hpp"
+#include "kernel/ops/cuda/vectors.hpp"
 
 namespace ganymede::kernel::cuda {
 
@@ -108,13 +109,28 @@ struct DirectConvolution {
   }
 };
 
+/// What follows a convolution, as a kernel. E is the type of the elements of y.
+template <class E, class Device>
+void apply_epilogue(Device& device, const ConvolutionCall& call) {
+  const ConvolutionEpilogue after = *call.after;
+  const Divisor channels(size_of(call.shape.out_channels));
+  each_element(
+      device, size_of(call.shape.out_features()) * size_of(call.batch),
+      [=] GANYMEDE_DEVICE(std::size_t i, E & v) {
+        v = leaky(v * after.factor + (after.bias == nullptr ? 0.0F : after.bias[i % channels]), after.slope);
+      },
+      static_cast<E*>(call.y));
+}
+
 /// Runs the convolution with the device's `each`.
 template <class E, class Device>
 void convolve_directly(Device& device, const ConvolutionCall& call) {
   const DirectConvolution<E> direct(call);
   switch (call.pass) {
     case Pass::forward:
-      return device.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });
+      device.each(direct.y_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.forward(i); });
+      if (call.after) apply_epilogue<E>(device, call);
+      return;
     case Pass::data:
       return device.each(direct.x_size(), [=] GANYMEDE_DEVICE(std::size_t i) { direct.data(i); });
     case Pass::weights:

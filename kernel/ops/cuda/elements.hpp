@@ -14,15 +14,13 @@
 namespace ganymede::kernel::cuda {
 
 template <class E, class Device>
-void activate(Timeline<Device>& timeline, Tensor x, Activation by_value) {
-  const Activation activation = by_value;
+void activate(Timeline<Device>& timeline, Tensor x, Activation activation) {
   each_element(
       timeline, x.size(), [=] GANYMEDE_DEVICE(std::size_t, E & v) { v = activated(v, activation); }, elements_of<E>(x));
 }
 
 template <class E, class Device>
-void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation by_value) {
-  const Activation activation = by_value;
+void activate_backward(Timeline<Device>& timeline, Tensor dy, Tensor y, Activation activation) {
   const E* out = elements_of<E>(y);
   each_element(
       timeline, dy.size(), [=] GANYMEDE_DEVICE(std::size_t, E & g, E v) { g *= activation_slope(v, activation); },

@@ -43,7 +43,11 @@ Operands operands_of(const ConvolutionShape& shape, int batch) {
 
 }  // namespace
 
-GpuDevice::GpuDevice(const CudaOptions& options) : exceptions_(std::uncaught_exceptions()), choices_(options.choices) {
+GpuDevice::GpuDevice(const CudaOptions& options)
+    : exceptions_(std::uncaught_exceptions()),
+      choices_(options.choices),
+      kept_plans_(options.plans),
+      least_fused_outputs_(options.least_fused_outputs) {
   GANYMEDE_CUDA(cudaSetDevice(options.device));
   cudaDeviceProp properties;
   GANYMEDE_CUDA(cudaGetDeviceProperties(&properties, options.device));
@@ -216,7 +220,34 @@ void GpuDevice::convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCa
     convolve_directly<float>(*this, call);
 }
 
+void GpuDevice::convolve_in_steps(const ConvolutionCall& call, const Buffer& workspace) {
+  ConvolutionCall plain = call;
+  plain.after.reset();
+  convolve(plain, workspace);
+  if (precision_ == Precision::bf16)
+    apply_epilogue<Bf16>(*this, call);
+  else
+    apply_epilogue<float>(*this, call);
+}
+
+bool GpuDevice::convolve_fused(const ConvolutionCall& call, const Buffer& workspace) {
+  for (const void* operand : {static_cast<const void*>(call.after->bias), static_cast<const void*>(call.x),
+                              static_cast<const void*>(call.y), static_cast<const void*>(call.weight)})
+    if (reinterpret_cast<std::uintptr_t>(operand) % kWidestAccess != 0) return false;
+  const auto key = FusedConvolution::key_of(call);
+  auto found = fused_plans_.find(key);
+  if (found == fused_plans_.end()) found = fused_plans_.emplace(key, plan_fused(call, workspace)).first;
+  FusedConvolution* plan = found->second.get();
+  if (plan == nullptr || !plan->run(cudnn_.get(), call, workspace.memory.get())) return false;
+  ++launched_;
+  return true;
+}
+
 void GpuDevice::convolve(const ConvolutionCall& call, const Buffer& workspace) {
+  if (call.after) {
+    if (!convolve_fused(call, workspace)) convolve_in_steps(call, workspace);
+    return;
+  }
   ConvolutionPlan& plan = plan_of(call.pass, call.shape, call.batch);
   if (!plan.found()) return convolve_slowly(plan, call);
   const std::size_t needed = workspace_bytes_of(plan, call.pass, call.shape);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/ops/cuda/convolution_plan.hpp"
+#include "kernel/ops/cuda/fused_convolution.hpp"
 #include "kernel/ops/cuda/handles.hpp"
 #include "kernel/ops/cuda/launch_shape.hpp"
 #include "kernel/ops/cuda/product_plan.hpp"
@@ -114,10 +115,20 @@ class GpuDevice {
  private:
   /// The plan of this pass, made when it is first asked for. Throws Infeasible if the batch is too large for cuDNN.
   ConvolutionPlan& plan_of(Pass pass, const ConvolutionShape& shape, int batch);
+  /// The GPU, cuDNN's version and the precision, with which the keys of choices begin.
+  std::string name_of_choices() const;
   /// Makes the plan take the fastest of its algorithms, which it times unless the choice is kept already.
   void choose_algorithm(ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape, int batch);
   /// Bytes of the workspace of a pass: cuDNN's and, where the result is converted, the result's.
   std::size_t workspace_bytes_of(const ConvolutionPlan& plan, Pass pass, const ConvolutionShape& shape) const;
+  /// Times them as two kernels and by the first engines.
+  std::vector<TimedAlgorithm> time_fused(FusedConvolution& plan, const ConvolutionCall& call, const Buffer& workspace);
+  /// A plan by which a convolution and what follows are one kernel; null: two kernels are faster, or there is no plan.
+  std::unique_ptr<FusedConvolution> plan_fused(const ConvolutionCall& call, const Buffer& workspace);
+  /// Runs a convolution and what follows as one kernel. Returns false if cuDNN has none; then nothing was computed.
+  bool convolve_fused(const ConvolutionCall& call, const Buffer& workspace);
+  /// Runs them as two kernels.
+  void convolve_in_steps(const ConvolutionCall& call, const Buffer& workspace);
   /// Runs a convolution without cuDNN, which has no algorithm for it.
   void convolve_slowly(const ConvolutionPlan& plan, const ConvolutionCall& call);
   /// Makes later calls on the stream of reductions wait for the kernels launched so far.
@@ -145,7 +156,10 @@ class GpuDevice {
   CublasLtHandle cublas_lt_;
   CudnnHandle cudnn_;
   AlgorithmChoices* choices_;
+  KeptPlans* kept_plans_;
+  int least_fused_outputs_;
   std::map<std::vector<int>, std::unique_ptr<ConvolutionPlan>> plans_;
+  std::map<std::vector<int>, std::unique_ptr<FusedConvolution>> fused_plans_;
   std::map<std::vector<int>, std::unique_ptr<ProductPlan>> product_plans_;
 
   // Staged images: slots of stride_ bytes in pinned memory and on the device.

@@ -29,6 +29,7 @@ using MatmulPreference = Owned<cublasLtMatmulPreference_t, cublasLtMatmulPrefere
 using CudnnHandle = Owned<cudnnHandle_t, cudnnDestroy>;
 using TensorDescriptor = Owned<cudnnTensorDescriptor_t, cudnnDestroyTensorDescriptor>;
 using FilterDescriptor = Owned<cudnnFilterDescriptor_t, cudnnDestroyFilterDescriptor>;
+using BackendDescriptor = Owned<cudnnBackendDescriptor_t, cudnnBackendDestroyDescriptor>;
 using ConvolutionDescriptor = Owned<cudnnConvolutionDescriptor_t, cudnnDestroyConvolutionDescriptor>;
 
 /// The owner of what `create(&handle)` makes. Throws Failure if that fails.

@@ -2,6 +2,7 @@
 
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <cudnn.h>
 
 #include <cstring>
 
@@ -91,6 +92,42 @@ TEST(StandIn, NoticesMemoryThatIsFreedOrTooSmall) {
                 cudaStreamSynchronize(f.stream);
               }),
               testing::ElementsAre("something wrote behind a block of 64 bytes"));
+}
+
+TEST(StandIn, NoticesDescriptorsThatAreMisused) {
+  Session session;
+  cudnnBackendDescriptor_t tensor = nullptr, operation = nullptr;
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_TENSOR_DESCRIPTOR, &tensor);
+  cudnnBackendCreateDescriptor(CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR, &operation);
+  const auto set = [](cudnnBackendDescriptor_t to, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type,
+                      const std::vector<std::int64_t>& values) {
+    return cudnnBackendSetAttribute(to, name, type, static_cast<std::int64_t>(values.size()), values.data());
+  };
+  EXPECT_NE(set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_FLOAT, {1, 8, 2, 2}), CUDNN_STATUS_SUCCESS);
+  EXPECT_NE(set(tensor, CUDNN_ATTR_CONVOLUTION_DILATIONS, CUDNN_TYPE_INT64, {1, 1}), CUDNN_STATUS_SUCCESS);
+  EXPECT_NE(cudnnBackendFinalize(tensor), CUDNN_STATUS_SUCCESS);
+  const auto x = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X;
+  EXPECT_NE(cudnnBackendSetAttribute(operation, x, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor), CUDNN_STATUS_SUCCESS);
+  set(tensor, CUDNN_ATTR_TENSOR_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, {CUDNN_DATA_FLOAT});
+  set(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS, CUDNN_TYPE_INT64, {1, 8, 2, 2});
+  set(tensor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, {32, 4, 2, 1});
+  set(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, {1});
+  set(tensor, CUDNN_ATTR_TENSOR_BYTE_ALIGNMENT, CUDNN_TYPE_INT64, {16});
+  EXPECT_NE(cudnnBackendFinalize(tensor), CUDNN_STATUS_SUCCESS);
+  set(tensor, CUDNN_ATTR_TENSOR_STRIDES, CUDNN_TYPE_INT64, {32, 1, 16, 8});
+  EXPECT_EQ(cudnnBackendFinalize(tensor), CUDNN_STATUS_SUCCESS);
+  EXPECT_EQ(cudnnBackendSetAttribute(operation, x, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &tensor), CUDNN_STATUS_SUCCESS);
+  EXPECT_NE(set(tensor, CUDNN_ATTR_TENSOR_UNIQUE_ID, CUDNN_TYPE_INT64, {2}), CUDNN_STATUS_SUCCESS);
+  cudnnBackendDestroyDescriptor(tensor);
+  cudnnBackendDestroyDescriptor(operation);
+  const std::string graph = "a graph of operations: ";
+  EXPECT_THAT(session.violations(),
+              testing::ElementsAre(graph + "an attribute has another type or number of values",
+                                   graph + "a descriptor has no such attribute",
+                                   graph + "a descriptor is finalized without an attribute that it must have",
+                                   graph + "a descriptor is used before it was finalized",
+                                   graph + "a tensor is not channels-last",
+                                   graph + "an attribute is set after its descriptor was finalized"));
 }
 
 TEST(StandIn, RefusesBlocksThatCannotWaitForEachOther) {

@@ -7,8 +7,7 @@
 #include <numeric>
 #include <thread>
 
-#include "kernel/compression_codes.hpp"
-#include "kernel/ops/cuda/direct_convolution.hpp"
+#include "convolutions.hpp"
 #include "libraries.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -151,63 +150,6 @@ cudnnStatus_t heuristics(const char* name, Pass pass, const void* x, const void*
   });
 }
 
-/// The operands of a convolution in fp32: themselves, or a copy of bf16 numbers.
-class InSingles {
- public:
-  InSingles(void* from, std::size_t count, bool halves) : from_(from), halves_(halves) {
-    if (!halves) return;
-    copy_.resize(count);
-    for (std::size_t i = 0; i < count; ++i) copy_[i] = from_bf16(static_cast<const std::uint16_t*>(from)[i]);
-  }
-  float* data() { return halves_ ? copy_.data() : static_cast<float*>(from_); }
-  void write_back() {
-    for (std::size_t i = 0; i < copy_.size(); ++i) static_cast<std::uint16_t*>(from_)[i] = to_bf16(copy_[i]);
-  }
-
- private:
-  void* from_;
-  bool halves_;
-  std::vector<float> copy_;
-};
-
-/// Computes the result of a pass by going through all pairs of a pixel of y and a tap, the outputs outermost, so that a
-/// filter stays in the processor's cache.
-void convolve_on_host(const cuda::ConvolutionCall& call) {
-  const cuda::DirectConvolution<float> d(call);
-  float* const weights = d.d_weight;
-  const std::size_t channels = d.channels, taps = d.kernel_frames * d.kernel * d.kernel;
-  if (call.pass == Pass::forward) std::fill_n(d.y, d.y_size(), 0.0F);
-  if (call.pass == Pass::data) std::fill_n(d.x, d.x_size(), 0.0F);
-  if (call.pass == Pass::weights && !call.accumulate) std::fill_n(weights, d.weight_size(), 0.0F);
-  const auto visit = [&](float* x, float& y, float* weight) {
-    float sum = 0;
-    switch (call.pass) {
-      case Pass::forward:
-        for (std::size_t c = 0; c < channels; ++c) sum += weight[c] * x[c];
-        y += sum;
-        return;
-      case Pass::data:
-        for (std::size_t c = 0; c < channels; ++c) x[c] += y * weight[c];
-        return;
-      case Pass::weights:
-        for (std::size_t c = 0; c < channels; ++c) weight[c] += y * x[c];
-        return;
-    }
-  };
-  const std::size_t pixels = d.batch * d.out_frames * d.out_height * d.out_width;
-  for (std::size_t o = 0; o < d.outputs; ++o)
-    for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-      const std::size_t column = pixel % d.out_width, above = pixel / d.out_width, row = above % d.out_height;
-      const std::size_t frame = above / d.out_height % d.out_frames, image = above / d.out_height / d.out_frames;
-      for (std::size_t tap = 0; tap < taps; ++tap) {
-        const std::size_t t = tap / (d.kernel * d.kernel), r = tap / d.kernel % d.kernel, s = tap % d.kernel;
-        const float* x = d.input_of_tap(image, frame, row, column, t, r, s);
-        if (x != nullptr)
-          visit(const_cast<float*>(x), d.y[pixel * d.outputs + o], weights + (o * taps + tap) * channels);
-      }
-    }
-}
-
 void check_operands(Machine& here, int device, const Problem& problem, const Offer& offer,
                     const std::vector<std::pair<const TensorState*, const void*>>& operands) {
   for (const auto& [tensor, data] : operands) {
@@ -250,7 +192,8 @@ cudnnStatus_t convolve(const char* name, Pass pass, cudnnHandle_t handle, int nu
     const auto work = [&here, like, given, on_tensor_cores, halves = problem.is_bf16(), x_size = problem.x->size(),
                        y_size = problem.y->size(), weight_size = problem.weight->size()] {
       if (on_tensor_cores) ++here.tensor_core_convolutions;
-      if (on_tensor_cores && here.settings.slow_tensor_cores) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      if ((on_tensor_cores && here.settings.slow_tensor_cores) || here.settings.slow_algorithms)
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
       // What a real algorithm leaves behind in its workspace.
       if (given.workspace_bytes > 0)
         std::fill_n(static_cast<std::uint8_t*>(given.workspace), given.workspace_bytes, 0xFF);

@@ -2,6 +2,7 @@
 // for ever.
 
 #include "common/errors.hpp"
+#include "kept_in_memory.hpp"
 #include "small_training.hpp"
 
 namespace ganymede::kernel::stand_in {
@@ -10,7 +11,8 @@ namespace {
 constexpr int kSteps = 3;  // one call by call, one captured, one replayed
 
 TEST(Faults, OfEveryCallEndTheTrainingAndLeaveNothing) {
-  const CudaOptions options{.precision = Precision::bf16};
+  PlansInMemory plans;
+  const CudaOptions options{.precision = Precision::bf16, .plans = &plans};
   int before_end = 0, all = 0;
   {
     const Session session;
@@ -24,6 +26,7 @@ TEST(Faults, OfEveryCallEndTheTrainingAndLeaveNothing) {
   EXPECT_GT(before_end, 100);
   for (int failing = 1; failing <= all; ++failing) {
     SCOPED_TRACE(failing);
+    plans.all.clear();
     const Session session({.failing_call = failing});
     bool threw = false;
     try {
@@ -31,11 +34,14 @@ TEST(Faults, OfEveryCallEndTheTrainingAndLeaveNothing) {
     } catch (const Failure&) {
       threw = true;
     }
-    // Errors of what gives memory back, or ends, are ignored.
+    // Errors of what gives memory back, or ends, are ignored. Where cuDNN has no plan for a convolution and what
+    // follows, whatever the reason, two kernels stand in.
     const std::string name = failed_call();
     EXPECT_FALSE(name.empty());
     const bool gives_back = name.find("Free") != name.npos || name.find("Destroy") != name.npos;
-    EXPECT_EQ(threw, failing <= before_end && !gives_back) << name;
+    const bool at_planning =
+        name.starts_with("cudnnBackend") && name != "cudnnBackendExecute" && name.find("variant pack") == name.npos;
+    EXPECT_EQ(threw, failing <= before_end && !gives_back && !at_planning) << name;
   }
 }
 

@@ -2,10 +2,9 @@
 
 #include <cudnn.h>
 
-#include <map>
-
 #include "common/errors.hpp"
 #include "courses.hpp"
+#include "kept_in_memory.hpp"
 #include "kernel/train.hpp"
 #include "small_training.hpp"
 
@@ -24,6 +23,38 @@ TEST(Algorithms, ThatDoNotRunThoughPromisedAreLeftOut) {
     }
     EXPECT_EQ(losses[0], losses[1]);
   }
+}
+
+/// A small training whose step has one convolution that a bias and an activation follow.
+struct Fused {
+  std::vector<float> losses;
+  std::size_t nodes, kernels;
+};
+Fused run_fused(Precision precision, const Settings& settings) {
+  const Session session(settings);
+  const auto losses = SmallTraining({.precision = precision}, nullptr).run(3);
+  return {losses, graph_nodes(), fused_convolutions()};
+}
+
+TEST(FusedConvolutions, AreOneKernelWhereCudnnHasAnEngine) {
+  for (const Precision precision : {Precision::tf32, Precision::bf16}) {
+    const Fused one = run_fused(precision, {}), two = run_fused(precision, {.no_fusion = true});
+    EXPECT_EQ(one.kernels, 3U);  // a step call by call, a captured one and a replayed one
+    EXPECT_EQ(two.kernels, 0U);
+    EXPECT_EQ(two.nodes, one.nodes + 1);
+    for (std::size_t i = 0; i < one.losses.size(); ++i) EXPECT_NEAR(one.losses[i], two.losses[i], 0.01);
+    // Engines without a plan, and plans that do not run, are left out.
+    const Fused broken = run_fused(precision, {.broken_promises = true});
+    EXPECT_EQ(broken.kernels, 3U);
+    EXPECT_EQ(broken.losses, one.losses);
+  }
+}
+
+TEST(FusedConvolutions, OfFp32AreNotRoundedByTensorCores) {
+  const Fused offered = run_fused(Precision::fp32, {}), none = run_fused(Precision::fp32, {.no_fusion = true});
+  EXPECT_EQ(offered.kernels, 0U);
+  EXPECT_EQ(offered.nodes, none.nodes);
+  EXPECT_EQ(offered.losses, none.losses);
 }
 
 /// The losses of some steps of the MLP GAN: one call by call, one captured, one replayed.
@@ -71,17 +102,6 @@ TEST(Algorithms, OfAStepLeaveAtMost50Nodes) {
   EXPECT_LE(graph_nodes(), 50U);
 }
 
-/// Choices that are kept in memory.
-class Kept final : public AlgorithmChoices {
- public:
-  std::vector<TimedAlgorithm> find(const std::string& key) override {
-    const auto found = all.find(key);
-    return found != all.end() ? found->second : std::vector<TimedAlgorithm>();
-  }
-  void keep(const std::string& key, const std::vector<TimedAlgorithm>& timed) override { all[key] = timed; }
-  std::map<std::string, std::vector<TimedAlgorithm>> all;
-};
-
 /// The losses of a small training, and the number of convolutions that ran on tensor cores in its replayed step.
 struct Choice {
   std::vector<float> losses;
@@ -101,12 +121,13 @@ TEST(Algorithms, AreTimedAndTheFastestThatRepeatsIsKept) {
   const Choice first = choose(nullptr, true);
   EXPECT_EQ(first.on_tensor_cores, 3U);  // one for each pass
   for (const bool broken : {false, true}) {
-    Kept kept;
+    ChoicesInMemory kept;
     const Choice timed = choose(&kept, true, broken);
     EXPECT_EQ(timed.on_tensor_cores, 0U);
     EXPECT_EQ(timed.losses, first.losses);
-    EXPECT_EQ(timed.launches, first.launches);
-    ASSERT_EQ(kept.all.size(), 3U);
+    EXPECT_EQ(timed.launches,
+              first.launches + 1);  // tensor cores have the only kernel of a convolution and its epilogue
+    ASSERT_EQ(kept.all.size(), 4U);
     const auto& [key, algorithms] = *kept.all.begin();
     EXPECT_EQ(
         key,
@@ -122,7 +143,7 @@ TEST(Algorithms, AreTimedAndTheFastestThatRepeatsIsKept) {
 }
 
 TEST(Algorithms, ThatAreKeptAndNotOfferedAreTimedAgain) {
-  Kept kept;
+  ChoicesInMemory kept;
   choose(&kept, true);
   for (auto& [key, algorithms] : kept.all) algorithms = {{77, 0, true, 1e-9}};
   EXPECT_EQ(choose(&kept, true).on_tensor_cores, 0U);
@@ -130,7 +151,7 @@ TEST(Algorithms, ThatAreKeptAndNotOfferedAreTimedAgain) {
 }
 
 TEST(Algorithms, AreNotTimedWhereMemoryIsShort) {
-  Kept kept;
+  ChoicesInMemory kept;
   const Session session({.memory_bytes = std::size_t{47} << 20});
   const auto backend = open({.choices = &kept});
   const Buffer most = backend->ops->allocate(static_cast<std::size_t>(backend->ops->available_bytes()));

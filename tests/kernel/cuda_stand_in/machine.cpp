@@ -70,6 +70,8 @@ std::string failed_call() { return machine().failed_call; }
 std::size_t launches() { return machine().launches; }
 std::size_t launches_together() { return machine().launches_together; }
 std::size_t tensor_core_convolutions() { return machine().tensor_core_convolutions; }
+std::size_t fused_convolutions() { return machine().fused_convolutions; }
+std::size_t compiled_plans() { return machine().compiled_plans; }
 std::size_t graph_nodes() { return machine().graph_nodes; }
 
 Machine::~Machine() {

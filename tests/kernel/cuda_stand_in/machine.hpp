@@ -135,7 +135,8 @@ class Machine {
   std::map<const void*, Handle> handles;
   std::map<std::uintptr_t, Block> blocks;  ///< by the address of the first byte
   std::size_t slots = 0;                   ///< of 4 GiB of addresses that blocks have taken
-  std::size_t launches = 0, launches_together = 0, graph_nodes = 0, tensor_core_convolutions = 0;
+  std::size_t launches = 0, launches_together = 0, graph_nodes = 0, tensor_core_convolutions = 0,
+              fused_convolutions = 0, compiled_plans = 0;
   bool network_is_broken = false;
   std::uint64_t progress_seen = 0;  ///< by is_stuck()
   std::chrono::steady_clock::time_point since = {};

@@ -11,8 +11,9 @@ namespace ganymede::kernel::stand_in {
 
 class SmallTraining {
  public:
-  /// Opens the GPU; joins the group unless it is null.
-  SmallTraining(const CudaOptions& options, Communicator* group) : backend_(open(options)), ops_(*backend_->ops) {
+  /// Opens the GPU, on which its small convolution may be fused; joins the group unless it is null.
+  SmallTraining(const CudaOptions& options, Communicator* group)
+      : backend_(open_for_small(options)), ops_(*backend_->ops) {
     if (group != nullptr) backend_->gradient_reducer->join(*group);
     in_group_ = group != nullptr;
     ops_.reserve_workspace(ops_.convolution_workspace_bytes(shape_, kBatch));
@@ -45,8 +46,7 @@ class SmallTraining {
     float *d_filter = moments_.floats(), *first = d_filter + 512, *second = d_filter + 1024, *loss = d_filter + 1536;
     ops_.load_images(x, images_, -1, shape_.in_channels);
     ops_.fill_normal(noise, random_);
-    ops_.convolve(y, x, shape_, filter);
-    ops_.bias_leaky_forward(y, bias, shape_.out_channels, 1, 0.2F);
+    ops_.convolve(y, x, shape_, filter, {bias, 0.5F, 0.2F});
     ops_.dense_forward(logits, y, {dense, nullptr});
     ops_.adversarial_loss(loss, d_logits, logits, LossTerm::cross_entropy_real);
     ops_.dense_backward_data(y, d_logits, dense);
@@ -80,6 +80,10 @@ class SmallTraining {
   /// A tensor of elements that begin at a number that is a multiple of 64, so that it is aligned as arenas align.
   Tensor elements(std::size_t at, int features, int batch) const {
     return {static_cast<std::byte*>(elements_.memory.get()) + at * bytes_of(ops_.element_type()), features, batch};
+  }
+  static std::unique_ptr<Backend> open_for_small(CudaOptions options) {
+    options.least_fused_outputs = 0;
+    return open(options);
   }
   static std::vector<float> numbers(std::size_t count) {
     std::vector<float> numbers(count);

@@ -24,11 +24,14 @@ struct Settings {
   int devices = 1;
   int failing_device = 0;
   int failing_call = 0;  ///< this call on failing_device, counted from 1, returns an error; 0: none
-  /// The heuristics of cuDNN and cublasLt list an algorithm first that they call supported and that does not run.
+  /// The heuristics of cuDNN and cublasLt list an algorithm first that they call supported and that does not run. Of
+  /// cuDNN's engines for graphs one has no plan, and the plan of another does not run.
   bool broken_promises = false;
   bool runs_together = true;                        ///< the GPUs have cooperative launches
+  bool no_fusion = false;                           ///< cuDNN has no engine for graphs of operations
   bool no_epilogues = false;                        ///< cublasLt has no algorithm for products with an epilogue
   bool slow_tensor_cores = false;                   ///< convolutions on tensor cores take some milliseconds more
+  bool slow_algorithms = false;                     ///< so do those of cuDNN's older interface, whatever they run on
   std::size_t memory_bytes = std::size_t{8} << 30;  ///< of each GPU
 };
 
@@ -49,6 +52,10 @@ std::size_t launches();
 std::size_t launches_together();
 /// How many of the launches were convolutions on tensor cores and have run.
 std::size_t tensor_core_convolutions();
+/// Those of them that were graphs of a convolution and what follows and have run.
+std::size_t fused_convolutions();
+/// Plans for graphs that cuDNN has compiled; those it has read from texts are not among them.
+std::size_t compiled_plans();
 /// Nodes of the graph that was instantiated last.
 std::size_t graph_nodes();
 
