@@ -1,6 +1,7 @@
 #pragma once
 // How numbers are written in tables.
 
+#include <cstdint>
 #include <string>
 
 namespace ganymede::report {
@@ -13,6 +14,9 @@ std::string clock_like(double seconds, double longest);
 std::string percent(double share);
 /// Dollars without a sign, with two decimals, or with four below one dollar.
 std::string usd(double amount);
+
+/// A whole number with its thousands apart, for example "20,000,000".
+std::string with_thousands(std::int64_t number);
 
 /// "LOW .. HIGH", with both ends written by `shown`.
 std::string range(double low, double high, auto&& shown) { return shown(low) + " .. " + shown(high); }

@@ -84,7 +84,7 @@ std::string title_of(const PageInput& page) {
   if (page.kind == "validation") return "Predicted against published measurements";
   if (page.kind == "plan")
     return fmt::format("What to rent: {}, {} images", document.at("request").at("model").get<std::string>(),
-                       document.at("request").at("images").dump());
+                       with_thousands(document.at("request").at("images").get<std::int64_t>()));
   const ReportCandidate& run = page.candidates.front();
   return fmt::format("{}, {}", run.rented, run.infrastructure);
 }

@@ -93,6 +93,23 @@ std::string cards_of_plan(const Json& plan) {
   return out + "</dl>\n";
 }
 
+/// What ranges and marks on the first screen mean.
+std::string marks_of_plan(const Json& plan) {
+  bool risk = false, doubt = false;
+  const auto see = [&](const Json& row) {
+    const PlanMarks marks = plan_marks(row);
+    risk = risk || marks.risk_assumed;
+    doubt = doubt || marks.price_doubtful;
+  };
+  for (const Json& row : plan.at("best_of_each")) see(row);
+  if (plan.contains("cards") && plan.at("cards").is_object())
+    for (const Json& row : plan.at("cards")) see(row);
+  std::string out = "<p class=about>Ranges hold the spread of the seeds and all stated error.";
+  if (risk) out += " (!) " + std::string(kAssumedRisk) + ".";
+  if (doubt) out += " (?) " + std::string(kDoubtfulPrice) + ".";
+  return out + "</p>\n";
+}
+
 std::string answer_of_plan(const Json& plan) {
   const Json& chosen = plan.at("chosen");
   std::string out = "<p class=answer>" + escaped(plan_answer(plan)) + "</p>\n";
@@ -105,7 +122,7 @@ std::string answer_of_plan(const Json& plan) {
   const std::string doubt = chosen.contains("price") ? named_text(chosen.at("price"), "doubt") : "";
   out += price_badge(named_text(chosen, "prices_as_of"), named_text(request, "prices_aged_to"), doubt) +
          steps_badge(named_text(chosen, "inputs"), step_of(plan, chosen)) + risk_badge(named_text(chosen, "risk"));
-  return out + "</ul>\n" + cards_of_plan(plan);
+  return out + "</ul>\n" + cards_of_plan(plan) + marks_of_plan(plan);
 }
 
 std::string with_range(const Estimate& of, auto&& shown) {
@@ -117,6 +134,22 @@ std::string with_range(const Estimate& of, auto&& shown) {
 
 std::string dollars(double value) { return usd(value) + " USD"; }
 
+/// "progressive-gan (fp32), 150,000,000 images, batch 16 a GPU. ", or nothing for a result without it.
+std::string trained_in(const Json& run) {
+  if (!run.contains("launch")) return "";
+  return fmt::format("{} ({}), {} images, batch {} a GPU. ", escaped(named_text(run.at("launch"), "model")),
+                     escaped(named_text(run.at("launch"), "precision")),
+                     with_thousands(run.at("time").at("images").get<std::int64_t>()),
+                     run.at("launch").at("batch_per_gpu").dump());
+}
+
+/// A short run's time says little of training if its nodes mostly boot.
+std::string provisioning_badge(const Json& run) {
+  const Json& seconds = run.at("gpu_seconds");
+  const double all = seconds.value("total", 0.0), share = all > 0 ? seconds.value("provisioning", 0.0) / all : 0;
+  return share > 0.2 ? badge("warn", percent(share) + " of the GPU time is provisioning") : "";
+}
+
 std::string answer_of_run(const PageInput& page) {
   const ReportCandidate& of = page.candidates.front();
   const Json& run = page.document;
@@ -127,7 +160,8 @@ std::string answer_of_run(const PageInput& page) {
                             : "");
   if (run.contains("seeds"))
     out += share_badge(of.met_share, "goals met by " + percent(of.met_share) + " of the seeds");
-  return out + badges_of_run(run.at("provenance")) + "</ul>\n";
+  return "<p class=about>" + trained_in(run) + "</p>\n" + out + badges_of_run(run.at("provenance")) +
+         provisioning_badge(run) + "</ul>\n";
 }
 
 /// The number of different values that a member has among the candidates.
@@ -154,12 +188,7 @@ std::string difference_name(const PageInput& page, const ReportCandidate& of) {
 
 /// "progressive-gan (fp32), 150000000 images, batch 16 a GPU. Compared: 4 places, 12 policies; 20 seeds of each."
 std::string compared_in(const PageInput& page) {
-  std::string out;
-  const Json& run = page.document.at("runs").at(0);
-  if (run.contains("launch"))
-    out = fmt::format("{} ({}), {} images, batch {} a GPU. ", escaped(named_text(run.at("launch"), "model")),
-                      escaped(named_text(run.at("launch"), "precision")), run.at("time").at("images").dump(),
-                      run.at("launch").at("batch_per_gpu").dump());
+  std::string out = trained_in(page.document.at("runs").at(0));
   std::string parts;
   const auto count = [&](const char* one, const char* many, auto&& member) {
     const std::size_t number = different(page, member);
@@ -172,7 +201,15 @@ std::string compared_in(const PageInput& page) {
   count("policy", "policies", [](const ReportCandidate& of) { return of.policy; });
   const int runs = page.candidates.front().runs;
   if (runs > 1) parts += fmt::format("{}{} seeds of each", parts.empty() ? "" : "; ", runs);
-  return out + (parts.empty() ? "" : "Compared: " + parts + ".");
+  out += parts.empty() ? "" : "Compared: " + parts + ".";
+  // What the headline's names leave out.
+  const ReportCandidate& first = page.candidates.front();
+  const bool one_place = different(page, [](const ReportCandidate& of) { return of.infrastructure; }) == 1;
+  const bool one_shape = different(page, [](const ReportCandidate& of) { return of.rented; }) == 1;
+  if (one_place || one_shape)
+    out += fmt::format(" All{}{}.", one_shape ? " on " + escaped(first.rented) : "",
+                       one_place ? " at " + escaped(first.infrastructure) : "");
+  return out;
 }
 
 /// The candidate with the least value and the next one, and how far they are apart.

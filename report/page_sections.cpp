@@ -63,7 +63,7 @@ std::string verdict_of(const Json& run) {
 }
 
 std::string intervals_of(const Json& run) {
-  if (!run.contains("seeds")) return "Below each value is its interval, with all stated error.";
+  if (!run.contains("seeds")) return "Below time and cost is their interval, with all stated error.";
   return fmt::format(
       "Time and cost are the median of {} seeds, below them the interval over these, with all stated "
       "error; all else is of seed {} alone.",
@@ -197,8 +197,9 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
       {"ledger",
        "Where GPU time went",
        std::string() +
-           "Every GPU-second that was paid for, by what it went into. The chart shows the candidates that "
-           "the filters leave, the cheapest 25 of them." +
+           "Every GPU-second that was paid for, by what it went into." +
+           (page.kind == "result" ? ""
+                                  : " The chart shows the candidates that the filters leave, the cheapest 25 of them.") +
            listing(page),
        {{"ledger", "GPU time of each candidate by use, stacked"}},
        html_of(table, "Shares of GPU time", "ledger-table")});
@@ -220,7 +221,8 @@ void add_energy(const PageInput& page, std::vector<Section>& sections) {
        "Energy and carbon",
        std::string() +
            "Of GPUs and, where their power is known, hosts, with the region's grid and the data center's "
-           "overhead (PUE). The chart shows the 25 with least that the filters leave." +
+           "overhead (PUE)." +
+           (page.kind == "result" ? "" : " The chart shows the 25 with least that the filters leave.") +
            listing(page),
        {{"energy", "Carbon of each candidate"}},
        html_of(table, "Energy and carbon")});

@@ -26,8 +26,13 @@ std::string in_brackets(const Json& row, const char* what, auto&& shown) {
   return low == high ? "" : fmt::format(" ({} .. {})", low, high);
 }
 
+/// Dollars for a sentence: cents, or two digits of what is less than ten cents.
+std::string spoken_usd(double amount) {
+  return amount >= 0.1 || amount == 0 ? fmt::format("{:.2f}", amount) : fmt::format("{:.2g}", amount);
+}
+
 std::string cost_with_range(const Json& row) {
-  return usd(median_of(row, "usd")) + " USD" + in_brackets(row, "usd", usd);
+  return spoken_usd(median_of(row, "usd")) + " USD" + in_brackets(row, "usd", spoken_usd);
 }
 std::string time_with_range(const Json& row) {
   const auto longest = row.at("time_s").at("interval").at(1).get<double>();
@@ -67,7 +72,7 @@ std::string doubts(const Json& row) {
 std::string for_more_money(const Json& row, const Json& chosen, const Json& request) {
   const double more = median_of(row, "usd") - median_of(chosen, "usd");
   std::string out = more >= 0.005
-                        ? fmt::format(" For {} USD more ({:+.1f} %)", usd(more), 100 * more / median_of(chosen, "usd"))
+                        ? fmt::format(" For {} USD more ({:+.1f} %)", spoken_usd(more), 100 * more / median_of(chosen, "usd"))
                         : " For the same money";
   out += fmt::format(", {} at {} takes {} instead of {}", rented_with_gpus(row, request), plan_place(row),
                      clock(median_of(row, "time_s")), clock(median_of(chosen, "time_s")));
@@ -191,7 +196,7 @@ std::string why_text(const Json& why, std::size_t width) {
     if (!one.at("threshold").is_null())
       text += to.is_null() ? ": nothing meets the goals"
                            : fmt::format(": {}, {}, {} USD in {}", rented_with_gpus(to, request), plan_place(to),
-                                         usd(median_of(to, "usd")), clock(median_of(to, "time_s")));
+                                         spoken_usd(median_of(to, "usd")), clock(median_of(to, "time_s")));
     auto name = one.at("what").get<std::string>();
     if (name == "price") name = "price there";
     if (name == "prices") name = "all regions";

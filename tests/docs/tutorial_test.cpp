@@ -1,6 +1,7 @@
-// Runs the commands of docs/tutorial.md in their order, in a temporary folder, and compares what they print.
+// Runs the commands of docs/tutorial.md and docs/questions.md in their order, in a temporary folder, and compares what
+// they print.
 //
-// The tutorial has three kinds of fenced blocks with commands:
+// These pages have three kinds of fenced blocks with commands:
 //
 //   ```console          runs, exits with 0, and prints what the block shows below each command
 //   ```console varies   runs and exits with 0; what it prints depends on the machine
@@ -104,12 +105,20 @@ TEST(TutorialLines, AreComparedWithEllipses) {
   EXPECT_FALSE(matches({"head", "a 1 2", "b", "tail", "more"}, 0, printed, 0));
 }
 
-TEST(Tutorial, CommandsPrintWhatItShows) {
+/// A page with commands, and how many it has at least.
+struct RunPage {
+  const char* file;
+  std::size_t commands;
+};
+
+class Tutorial : public testing::TestWithParam<RunPage> {};
+
+TEST_P(Tutorial, CommandsPrintWhatItShows) {
   const TemporaryFolder folder;
   const std::string program_folder = fs::path(GANYMEDE_BINARY).parent_path().string();
   const fs::path printed_file = folder.path() / ".printed";
-  const std::vector<TutorialCommand> commands = commands_in(lines_of(GANYMEDE_SOURCE_DIR "/docs/tutorial.md"));
-  EXPECT_GE(commands.size(), 10U) << "most of the tutorial's commands were not found";
+  const std::vector<TutorialCommand> commands = commands_in(lines_of(fs::path(GANYMEDE_SOURCE_DIR) / GetParam().file));
+  EXPECT_GE(commands.size(), GetParam().commands) << "most of the page's commands were not found";
   for (const TutorialCommand& command : commands) {
     const fs::path script = folder.path() / ".command";
     std::ofstream(script) << "cd '" << folder.path().string() << "' || exit 9\n"
@@ -119,20 +128,20 @@ TEST(Tutorial, CommandsPrintWhatItShows) {
         std::system(("sh '" + script.string() + "' > '" + printed_file.string() + "' 2>&1 < /dev/null").c_str());
     const std::vector<std::string> printed = lines_of(printed_file);
     ASSERT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        << "docs/tutorial.md:" << command.line << ": " << command.text << "\nprinted\n"
+        << GetParam().file << ":" << command.line << ": " << command.text << "\nprinted\n"
         << joined(printed);
     if (command.varies) continue;
     EXPECT_TRUE(matches(command.shown, 0, printed, 0))
-        << "docs/tutorial.md:" << command.line << ": " << command.text << "\nshown\n"
+        << GetParam().file << ":" << command.line << ": " << command.text << "\nshown\n"
         << joined(command.shown) << "\nprinted\n"
         << joined(printed);
   }
 }
 
 // A command that stands in a block which does not run would not be noticed when it stops working.
-TEST(Tutorial, OnlyGettingTheProgramAndOpeningAPageIsNotRun) {
+TEST_P(Tutorial, OnlyGettingTheProgramAndOpeningAPageIsNotRun) {
   bool in_block = false;
-  for (const std::string& line : lines_of(GANYMEDE_SOURCE_DIR "/docs/tutorial.md")) {
+  for (const std::string& line : lines_of(fs::path(GANYMEDE_SOURCE_DIR) / GetParam().file)) {
     if (line.starts_with("```")) {
       in_block = !in_block && !line.starts_with("```console");
     } else if (in_block) {
@@ -141,6 +150,10 @@ TEST(Tutorial, OnlyGettingTheProgramAndOpeningAPageIsNotRun) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Pages, Tutorial,
+                         testing::Values(RunPage{"docs/tutorial.md", 10}, RunPage{"docs/questions.md", 7}),
+                         [](const auto& page) { return page.index == 0 ? "Tutorial" : "Questions"; });
 
 }  // namespace
 }  // namespace ganymede

@@ -221,7 +221,7 @@ TEST(Page, ASweepSaysWhatWonAgainstTheNext) {
                         {"batch_per_gpu", 64},
                         {"pools", {{{"provider", "aws"}, {"region", "r"}, {"nodes", 1}, {"gpus_per_node", 1}}}}};
   const std::string page = report_page(sweep({cheap, fast, neither}));
-  EXPECT_THAT(page, HasSubstr("dcgan-64 (fp32), 6400 images, batch 64 a GPU. Compared: 3 shapes."));
+  EXPECT_THAT(page, HasSubstr("dcgan-64 (fp32), 6,400 images, batch 64 a GPU. Compared: 3 shapes."));
   EXPECT_THAT(page, HasSubstr("Cheapest: <strong>1 x a</strong>, 3.00 USD; 25.0 % less than the next, 2 x a, and their "
                               "ranges are apart."));
   EXPECT_THAT(page, HasSubstr("Fastest: <strong>2 x a</strong>, 1:00:00 (0:30:00 .. 2:00:00); 50.0 % less than the "
