@@ -37,6 +37,23 @@ TEST_F(Files, AreReplacedWholeAndNothingElseIsLeft) {
   EXPECT_THAT(folder_.names(), ElementsAre("a"));
 }
 
+TEST_F(Files, AreWrittenPieceByPieceAndWholeOrNotAtAll) {
+  const std::string large(3'000'000, 'x');
+  write_file(folder_ / "a", [&](const ContentSink& sink) {
+    sink("one ");
+    sink(large);
+    sink(" two");
+  });
+  EXPECT_EQ(read_file(folder_ / "a"), "one " + large + " two");
+  const auto breaks = [](const ContentSink& sink) {
+    sink("half");
+    throw Failure("broken");
+  };
+  EXPECT_THROW(write_file(folder_ / "a", breaks), Failure);
+  EXPECT_EQ(read_file(folder_ / "a").size(), large.size() + 8);
+  EXPECT_THAT(folder_.names(), ElementsAre("a"));
+}
+
 TEST_F(Files, ThatCannotBeReadAreNamed) {
   const auto message = [](const std::filesystem::path& path) {
     return message_of<ConfigError>([&] { read_file(path); });
