@@ -10,6 +10,7 @@ import argparse
 import concurrent.futures
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -52,6 +53,12 @@ def run(command):
     return time.perf_counter() - start
 
 
+def process_s():
+    """Processor seconds of all programs that have ended so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def in_parallel(commands):
     start = time.perf_counter()
     with concurrent.futures.ThreadPoolExecutor(len(commands)) as pool:
@@ -76,16 +83,24 @@ def measure_shards(options, folder):
         return [sweep + ["--shard", f"{i}/{number}", "--jobs", "1", "-o", os.path.join(folder, f"shards-{count}")]
                 for i in range(number)]
 
-    against_jobs, against_one, jobs = [], [], []
+    against_jobs, against_one, jobs, cost, split = [], [], [], [], []
     for _ in range(options.rounds):
+        before = process_s()
         one_job = run(sweep + ["--jobs", "1", "--format", "json", "-o", os.path.join(folder, "one.json")])
+        between = process_s()
+        run(shards(1)[0])
+        one_shard = process_s() - between
+        cost.append(one_shard / (between - before))
+        in_parallel(shards(2))
+        split.append((process_s() - between - one_shard) / one_shard)
         two_jobs = run(sweep + ["--jobs", "2", "--format", "json", "-o", os.path.join(folder, "one.json")])
         one, two = in_parallel(shards(1)), in_parallel(shards(2))
         against_jobs.append(one / one_job)
         against_one.append(one / two)
         jobs.append(one_job / two_jobs)
-    print(f"1,000 runs in one shard against --jobs 1: {spread_text(against_jobs)} times the time")
-    print(f"two shards at once against one: {spread_text(against_one)} times as fast; --jobs 2: {spread_text(jobs)}")
+    print(f"1,000 runs in one shard against --jobs 1: {spread_text(against_jobs)} times the time, {spread_text(cost)} the process time")
+    print(f"two shards at once against one: {spread_text(against_one)} times as fast, {spread_text(split)} times the process time")
+    print(f"--jobs 2 against --jobs 1: {spread_text(jobs)} times as fast")
 
 
 def make_rows(options, folder):
