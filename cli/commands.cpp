@@ -11,6 +11,7 @@
   ROW(calibrate) \
   ROW(simulate) \
   ROW(sweep) \
+  ROW(merge) \
   ROW(validate) \
   ROW(plan) \
   ROW(why) \

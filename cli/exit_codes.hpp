@@ -26,7 +26,7 @@ inline constexpr ExitCodeRow kExitCodes[] = {
     {ExitCode::invalid, "invalid input or usage: the message says where, what was found, what was expected"},
     {ExitCode::infeasible,
      "the request is valid but nothing can serve it (does not fit the GPU's memory, no instance holds it, the run "
-     "would never finish, no candidate of a plan meets its goals)"},
+     "never finishes, no plan meets its goals), or `merge` lacks runs"},
     {ExitCode::goal_missed,
      "the result is there, but misses the scenario's deadline or budget, or a limit of `diff --fail-on`"},
     {ExitCode::interrupted, "interrupted"}};

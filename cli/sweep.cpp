@@ -1,15 +1,17 @@
 #include <fmt/format.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "cli/command.hpp"
 #include "cli/measured_options.hpp"
+#include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
-#include "common/errors.hpp"
 #include "report/runs.hpp"
-#include "studies/study.hpp"
+#include "studies/run_study.hpp"
+#include "studies/study_shards.hpp"
 
 namespace ganymede::cli {
 namespace {
@@ -17,19 +19,32 @@ namespace {
 struct SweepOptions {
   std::string study;
   std::string seed;
+  std::string shard;
   std::vector<std::string> assignments;
   MeasuredOptions measured;
 };
 
-void run_sweep(const SweepOptions& options, const Shared& shared) {
-  check_output(shared);
-  keep_input(shared, options.study);
+studies::Study load_sweep(const SweepOptions& options) {
   auto overrides = parse_assignments(options.assignments);
   for (JsonOverride& override : measured_overrides(options.measured)) overrides.push_back(std::move(override));
   if (options.measured.batch > 0)
     overrides.push_back({"/workload/batch_per_gpu", std::to_string(options.measured.batch)});
   if (!options.seed.empty()) overrides.push_back({"/seeds", fmt::format("[{}]", options.seed)});
-  const studies::Study study = studies::load_study(options.study, overrides);
+  return studies::load_study(options.study, overrides);
+}
+
+void run_shard_of(const SweepOptions& options, Shared& shared) {
+  require_folder(shared);
+  const studies::Shard shard = read_shard(options.shard, std::getenv);
+  const studies::Study study = load_sweep(options);
+  report_shard(shared, shard,
+               studies::run_study_shard(study, GANYMEDE_VERSION, shard, shared.output, shard_options(shared, "runs")));
+}
+
+void run_sweep(const SweepOptions& options, const Shared& shared) {
+  check_output(shared);
+  keep_input(shared, options.study);
+  const studies::Study study = load_sweep(options);
   // With --output every result is kept in a journal, from which an interrupted sweep continues.
   const std::filesystem::path journal = shared.output.empty() ? "" : shared.output + ".partial";
   if (!journal.empty() && std::filesystem::exists(journal))
@@ -38,10 +53,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
       studies::run_study(study, jobs(shared), progress_bar(shared, study.runs.size(), "runs"), journal,
                          {[](const nlohmann::json& run) { (void)(report::run_text(run) + report::run_csv(run)); },
                           [&](const std::string& what) { remark(shared, what); }});
-  if (outcome.failed + outcome.endless == study.runs.size()) {
-    if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
-    throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);
-  }
+  studies::require_some_result(outcome, study.runs.size());
   const auto sweep = nlohmann::json::parse(shared.format == "table" ? outcome.brief
                                            : shared.format == "csv" ? outcome.json
                                                                     : "null");
@@ -53,9 +65,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
                                                             result_width(shared)) +
                                              "\n\n" + (report::sweep_text(sweep, result_width(shared)))));
   if (!journal.empty()) std::filesystem::remove(journal);
-  if (outcome.failed > 0)
-    throw Failure(
-        fmt::format("{} of {} runs failed; the first: {}", outcome.failed, study.runs.size(), outcome.first_reason));
+  studies::require_no_failure(outcome, study.runs.size());
 }
 
 void declare_sweep(CLI::App& command, Shared& shared) {
@@ -65,10 +75,16 @@ void declare_sweep(CLI::App& command, Shared& shared) {
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);
+  add_shard(command, options->shard);
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
-  command.callback([options, &shared] { run_sweep(*options, shared); });
+  command.callback([options, &shared] {
+    if (options->shard.empty())
+      run_sweep(*options, shared);
+    else
+      run_shard_of(*options, shared);
+  });
 }
 
 }  // namespace
@@ -79,12 +95,13 @@ Command sweep_command() {
           .examples =
               "  ganymede sweep studies/first-look.json\n"
               "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
-              "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n",
+              "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n"
+              "  ganymede sweep study.json --shard auto -o shards        in each job of an array (docs/clusters.md)\n",
           .about =
               "Simulates a study: platforms x GPU counts x schemes x policies x seeds. For several seeds it prints\n"
               "the distribution of time and cost, for several policies their ranking and whether it exceeds the\n"
               "noise. With -o, an interrupted sweep keeps what is done in FILE.partial, and the same command\n"
-              "continues from there.",
+              "continues from there. With --shard, many processes share the work and the folder that -o names.",
           .declare = declare_sweep};
 }
 

@@ -1,15 +1,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.hpp"
 #include "cli/names.hpp"
+#include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "common/random.hpp"
 #include "common/text.hpp"
 #include "report/validations.hpp"
+#include "sim/scenario/scenario.hpp"
+#include "studies/shard_folder.hpp"
 #include "studies/validation.hpp"
 
 namespace ganymede::cli {
@@ -17,6 +22,7 @@ namespace {
 
 struct ValidateOptions {
   std::vector<std::string> studies;
+  std::string shard;
 };
 
 JsonNode find_study(const std::string& name) {
@@ -29,14 +35,55 @@ JsonNode find_study(const std::string& name) {
                                 near ? fmt::format(", did you mean \"{}\"?", *near) : "", list_of(names)));
 }
 
+/// The studies that were asked for, all read before the first one runs.
+struct AskedStudies {
+  std::vector<std::string> names;
+  std::vector<JsonNode> documents;
+  std::vector<studies::Validation> studies;
+};
+
+/// Hash of a study, and of the traces and platform files that its scenarios name.
+std::string hash_of_study(const JsonNode& document, const studies::Validation& study) {
+  std::string content = document.value().dump();
+  for (const auto& [run, scenario] : study.runs) content += " " + sim::read_scenario(scenario).hash;
+  return fmt::format("{:016x}", fnv1a(content));
+}
+
+AskedStudies read_asked(const ValidateOptions& options) {
+  AskedStudies asked;
+  asked.names = options.studies.empty() ? studies::validation_names() : options.studies;
+  for (const std::string& name : asked.names) {
+    asked.documents.push_back(find_study(name));
+    asked.studies.push_back(studies::read_validation(asked.documents.back()));
+  }
+  return asked;
+}
+
+void run_validate_shard(const ValidateOptions& options, Shared& shared) {
+  require_folder(shared);
+  const studies::Shard shard = read_shard(options.shard, std::getenv);
+  AskedStudies asked = read_asked(options);
+  studies::ShardedWork work{.command = studies::kValidateShards,
+                            .program = GANYMEDE_VERSION,
+                            .name = "published measurements",
+                            .parts = {},
+                            .seeds = {}};
+  for (std::size_t i = 0; i < asked.names.size(); ++i)
+    work.parts.push_back({asked.names[i], hash_of_study(asked.documents[i], asked.studies[i])});
+  studies::ShardOptions how = shard_options(shared, "studies");
+  how.use = ChildUse::once;
+  report_shard(
+      shared, shard,
+      studies::run_shard(
+          work, shard, shared.output,
+          {.work = [&](std::size_t i) { return studies::run_validation(std::move(asked.studies[i])).dump(); }}, how));
+}
+
 void run_validate(const ValidateOptions& options, Shared& shared) {
   check_output(shared);
-  const auto& names = options.studies.empty() ? studies::validation_names() : options.studies;
-  std::vector<studies::Validation> studies;  // all are read before the first one runs
-  for (const std::string& name : names) {
-    if (!options.studies.empty() && name.ends_with(".json")) keep_input(shared, name);
-    studies.push_back(studies::read_validation(find_study(name)));
-  }
+  for (const std::string& name : options.studies)
+    if (name.ends_with(".json")) keep_input(shared, name);
+  auto [names, documents, studies] = read_asked(options);
   std::vector<nlohmann::ordered_json> results(studies.size());
   const auto outcomes = run_children(
       studies.size(), jobs(shared),
@@ -61,7 +108,13 @@ void declare_validate(CLI::App& command, Shared& shared) {
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);
   add_jobs(command, shared);
-  command.callback([options, &shared] { run_validate(*options, shared); });
+  add_shard(command, options->shard);
+  command.callback([options, &shared] {
+    if (options->shard.empty())
+      run_validate(*options, shared);
+    else
+      run_validate_shard(*options, shared);
+  });
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 #include <system_error>
 #include <utility>
@@ -74,8 +75,40 @@ void refuse_non_file(const std::filesystem::path& path) {
   if (is_folder(path)) throw ConfigError(path.string() + ": cannot be written: it is a directory");
 }
 
+/// A name that no other process uses, also none on another machine that writes to the same file system.
 std::string temporary_name(const std::filesystem::path& path) {
-  return path.string() + fmt::format(".tmp-{}", ::getpid());
+  static std::random_device random;
+  return path.string() + fmt::format(".tmp-{}-{:08x}", ::getpid(), random());
+}
+
+/// Gathers pieces until they are worth a call of the system.
+class BufferedFile {
+ public:
+  BufferedFile(int file, const std::filesystem::path& path) : file_(file), path_(path) {}
+  void add(std::string_view piece) {
+    if (buffer_.size() + piece.size() <= kFlushBytes) {
+      buffer_.append(piece);
+      return;
+    }
+    flush();
+    write_all(file_, piece, path_);
+  }
+  void flush() {
+    write_all(file_, buffer_, path_);
+    buffer_.clear();
+  }
+
+ private:
+  static constexpr std::size_t kFlushBytes = std::size_t{1} << 20U;
+  int file_;
+  const std::filesystem::path& path_;
+  std::string buffer_;
+};
+
+void produce_to(int file, const std::filesystem::path& path, const std::function<void(const ContentSink&)>& produce) {
+  BufferedFile buffered(file, path);
+  produce([&](std::string_view piece) { buffered.add(piece); });
+  buffered.flush();
 }
 
 }  // namespace
@@ -99,6 +132,10 @@ std::string read_file(const std::filesystem::path& path) {
 }
 
 void write_file(const std::filesystem::path& named, std::string_view content) {
+  write_file(named, [content](const ContentSink& sink) { sink(content); });
+}
+
+void write_file(const std::filesystem::path& named, const std::function<void(const ContentSink&)>& produce) {
   refuse_non_file(named);
   // Replace what a symbolic link points to, not the link.
   std::error_code ignored;
@@ -108,7 +145,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
   if (struct stat info{}; ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     if (file.get() < 0) fail(path, "cannot be written");
-    return write_all(file.get(), content, path);
+    return produce_to(file.get(), path, produce);
   }
   Temporary temporary{temporary_name(path)};
   Descriptor file(::open(temporary.path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -116,7 +153,7 @@ void write_file(const std::filesystem::path& named, std::string_view content) {
     temporary.keep = true;  // no file was created
     fail(path, "cannot be written");
   }
-  write_all(file.get(), content, path);
+  produce_to(file.get(), path, produce);
   if (::fsync(file.get()) != 0 || !file.close()) fail_writing(path);
   if (::rename(temporary.path.c_str(), path.c_str()) != 0) fail_writing(path);
   temporary.keep = true;

@@ -2,6 +2,7 @@
 // Reading whole files with located errors, and writing so that a reader sees all of the new content or none of it.
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -16,6 +17,13 @@ std::string read_file(const std::filesystem::path& path);
 /// reason if the file cannot be created there (no such directory, no permission), and std::runtime_error if writing
 /// fails later (a full disk). No temporary file is left behind.
 void write_file(const std::filesystem::path& path, std::string_view content);
+
+/// Takes the next piece of a file's content.
+using ContentSink = std::function<void(std::string_view piece)>;
+
+/// The same for content that would not fit in memory: `produce` hands it over piece by piece. If `produce` throws, the
+/// old content stays.
+void write_file(const std::filesystem::path& path, const std::function<void(const ContentSink& sink)>& produce);
 
 /// Throws ConfigError, as write_file would, if `path` cannot be written. Programs call it before long work, whose
 /// results could otherwise not be stored at the end.

@@ -24,6 +24,8 @@ namespace ganymede {
 namespace {
 
 constexpr std::size_t kNone = SIZE_MAX;
+/// Milliseconds after which a parent that may be stopped asks whether it is, in case a signal came just before poll().
+constexpr int kAskAgain_ms = 500;
 
 struct Child {
   pid_t pid = 0;
@@ -83,12 +85,17 @@ class Children {
   Children& operator=(const Children&) = delete;
 
   std::vector<ChildOutcome> run(const std::function<void(std::size_t)>& finished,
-                                const std::function<void(std::size_t, const ChildOutcome&)>& landed) {
+                                const std::function<void(std::size_t, ChildOutcome&)>& landed,
+                                const std::function<bool()>& stopped) {
     finished_ = &finished;
     landed_ = &landed;
     while (landed_count_ < count_) {
+      if (stopped && stopped()) {
+        *next_ = count_;
+        break;
+      }
       while (!free_.empty() && *next_ < count_) start();
-      wait();
+      wait(stopped ? kAskAgain_ms : -1);
     }
     while (!running_.empty()) wait();
     return std::move(outcomes_);
@@ -129,11 +136,12 @@ class Children {
     running_.push_back({pid, ends[0], place, {}});
   }
 
-  void wait() {
+  void wait(int timeout_ms = -1) {
     std::vector<pollfd> polled;
     for (const auto& child : running_) polled.push_back({child.pipe, POLLIN, 0});
-    if (::poll(polled.data(), polled.size(), -1) < 0 && errno != EINTR)
-      throw Failure("cannot wait for child processes");
+    const int ready = ::poll(polled.data(), polled.size(), timeout_ms);
+    if (ready < 0 && errno != EINTR) throw Failure("cannot wait for child processes");
+    if (ready <= 0) return;
     for (std::size_t i = polled.size(); i-- > 0;) {
       if (polled[i].revents == 0) continue;
       const bool open = receive(running_[i]);
@@ -201,16 +209,17 @@ class Children {
   std::vector<int> free_;
   std::vector<Child> running_;
   const std::function<void(std::size_t)>* finished_ = nullptr;
-  const std::function<void(std::size_t, const ChildOutcome&)>* landed_ = nullptr;
+  const std::function<void(std::size_t, ChildOutcome&)>* landed_ = nullptr;
 };
 
 }  // namespace
 
 std::vector<ChildOutcome> run_children(std::size_t count, int jobs, const std::function<std::string(std::size_t)>& work,
                                        const std::function<void(std::size_t)>& finished, ChildUse use,
-                                       const std::function<void(std::size_t, const ChildOutcome&)>& landed) {
+                                       const std::function<void(std::size_t, ChildOutcome&)>& landed,
+                                       const std::function<bool()>& stopped) {
   assert(jobs >= 1);
-  return Children(count, jobs, work, use).run(finished, landed);
+  return Children(count, jobs, work, use).run(finished, landed, stopped);
 }
 
 std::string run_child(const std::function<std::string()>& work) {

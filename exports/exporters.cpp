@@ -14,6 +14,7 @@
   ROW(perfetto) \
   ROW(skypilot) \
   ROW(kubernetes) \
+  ROW(slurm) \
   ROW(mlflow)
 // clang-format on
 
@@ -55,6 +56,8 @@ const char* kind_name(report::DocumentKind kind) {
       return "plan";
     case report::DocumentKind::validation:
       return "validation";
+    case report::DocumentKind::study:
+      return "study";
   }
   return "";
 }
@@ -70,6 +73,8 @@ const char* writer_of(report::DocumentKind kind) {
       return "plan";
     case report::DocumentKind::validation:
       return "validate";
+    case report::DocumentKind::study:  // people write it
+      break;
   }
   return "";
 }
@@ -89,7 +94,11 @@ std::string kinds_text(std::span<const report::DocumentKind> kinds) {
 }
 
 std::string source_text(std::span<const report::DocumentKind> kinds) {
-  return fmt::format("what {} wrote with --format json", alternatives(kinds, writer_of));
+  std::vector<report::DocumentKind> written(kinds.begin(), kinds.end());
+  const bool study = std::erase(written, report::DocumentKind::study) > 0;
+  if (written.empty()) return "a ganymede.study/1 file";
+  return fmt::format("what {} wrote with --format json{}", alternatives(written, writer_of),
+                     study ? ", or a ganymede.study/1 file" : "");
 }
 
 void check_kind(const Exporter& exporter, const report::Document& document) {

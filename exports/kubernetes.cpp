@@ -8,6 +8,7 @@
 #include "exports/exporter.hpp"
 #include "exports/kubernetes_pod.hpp"
 #include "exports/launch_options.hpp"
+#include "exports/sweep_job.hpp"
 #include "exports/yaml.hpp"
 
 namespace ganymede::exports {
@@ -174,6 +175,26 @@ std::string kubernetes_manifests(const Launch& launch, const KubernetesOptions& 
   return out;
 }
 
+namespace {
+
+std::vector<ExportOption> kubernetes_options() {
+  std::vector<ExportOption> options = launch_options(
+      {{.name = "image", .summary = "container image; default: a placeholder"},
+       {.name = "kind",
+        .summary = "job, or jobset, which needs the JobSet controller",
+        .default_value = "job",
+        .choices = {"job", "jobset"}},
+       {.name = "dataset", .summary = "a folder in the claim, or builtin", .default_value = "builtin"},
+       {.name = "sweep",
+        .summary = "simulate a study in shards, instead of training",
+        .kind = ExportOption::Kind::flag},
+       {.name = "study", .summary = "of a study: its path in the pods; default: the manifests hold it"}});
+  for (ExportOption& option : sweep_job_options()) options.push_back(std::move(option));
+  return options;
+}
+
+}  // namespace
+
 Exporter kubernetes_exporter() {
   return {
       .name = "kubernetes",
@@ -182,21 +203,25 @@ Exporter kubernetes_exporter() {
           "  ganymede export kubernetes plan.json --image registry/ganymede -o manifests.yaml\n"
           "  kubectl apply -f manifests.yaml\n"
           "  ganymede export kubernetes result.json --kind jobset --command 'python train.py' --image "
-          "pytorch/pytorch\n",
+          "pytorch/pytorch\n"
+          "  ganymede export kubernetes study.json --sweep --shards 64 --cpus 4 --image registry/ganymede -o "
+          "sweep.yaml\n",
       .about =
           "Writes a claim for data and checkpoints, a Job with one pod for each node and its Service (or a JobSet),\n"
-          "and a Deployment that shows the checkpoint. Node selectors are those of EKS, GKE and AKS.",
-      .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan},
-      .options = launch_options(
-          {{.name = "image", .summary = "container image; default: a placeholder"},
-           {.name = "kind",
-            .summary = "job, or jobset, which needs the JobSet controller",
-            .default_value = "job",
-            .choices = {"job", "jobset"}},
-           {.name = "dataset", .summary = "a folder in the claim, or builtin", .default_value = "builtin"}}),
+          "and a Deployment that shows the checkpoint. Node selectors are those of EKS, GKE and AKS. With --sweep, it\n"
+          "writes an indexed Job with a pod for each shard of a study (docs/clusters.md).",
+      .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
+                report::DocumentKind::study},
+      .options = kubernetes_options(),
       .write = [](const report::Document& document, const ExportValues& values, const ExportConsole& console) {
-        const Launch launch = launch_of(document, values, console);
         const bool needs_image = values.text("image").empty();
+        const bool study = document.kind == report::DocumentKind::study;
+        if (study != values.flag("sweep"))
+          throw ConfigError(fmt::format(
+              "{}: {}", document.node.file(),
+              study ? "is a study; --sweep writes the Job of its shards" : "is no study, which --sweep needs"));
+        if (study) return kubernetes_sweep(document, values, needs_image ? kPlaceholderImage : values.text("image"));
+        const Launch launch = launch_of(document, values, console);
         return kubernetes_manifests(launch, {.name = values.text("name"),
                                              .jobset = values.text("kind") == "jobset",
                                              .image = needs_image ? kPlaceholderImage : values.text("image"),

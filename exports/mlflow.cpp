@@ -17,6 +17,7 @@
 #include "exports/mlflow_client.hpp"
 #include "exports/mlflow_requests.hpp"
 #include "exports/mlflow_runs.hpp"
+#include "exports/shell.hpp"
 
 namespace ganymede::exports {
 namespace {
@@ -43,13 +44,6 @@ struct MlflowSettings {
   bool all;
   int timeout_s;
 };
-
-/// The text as one word of a POSIX shell, in single quotes.
-std::string shell_word(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? "'\\''" : std::string(1, c);
-  return out + "'";
-}
 
 /// When the document was written, in seconds since 1970. It is the same in every export of the document, so that a
 /// repeated export makes the same requests.

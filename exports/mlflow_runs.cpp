@@ -174,7 +174,8 @@ std::vector<Run> runs_of(const report::Document& document, const MlflowOptions& 
       return runs;
     }
     case report::DocumentKind::plan:
-    case report::DocumentKind::validation:  // load_document() does not return this kind here
+    case report::DocumentKind::validation:  // load_document() returns neither of these here
+    case report::DocumentKind::study:
       break;
   }
   std::vector<Json> rows;

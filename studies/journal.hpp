@@ -6,16 +6,10 @@
 #include <map>
 #include <string>
 
-#include "studies/study.hpp"
-#include "studies/summary.hpp"
+#include "studies/run_study.hpp"
+#include "studies/sweep_rows.hpp"
 
 namespace ganymede::studies {
-
-/// A run that is done: its result as one line of JSON, and what the summary needs of it.
-struct FinishedRun {
-  std::string line;
-  RunFacts facts;
-};
 
 /// Returns the results in a journal by scenario hash; nothing if there is no such file. A line that is not a complete
 /// result is left out and reported to `check.report_dropped`, except for a last line that was cut short.

@@ -3,21 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <map>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <set>
-#include <sstream>
 
-#include "common/file.hpp"
-#include "common/process.hpp"
 #include "plan/cheapest.hpp"
 #include "platforms/catalog.hpp"
 #include "platforms/overlay.hpp"
-#include "sim/run/simulate.hpp"
-#include "studies/journal.hpp"
-#include "studies/summary.hpp"
 #include "traces/recorded.hpp"
 
 namespace ganymede::studies {
@@ -185,6 +176,8 @@ nlohmann::json read_common(JsonObject& in) {
 
 }  // namespace
 
+std::string StudyRun::label() const { return fmt::format("{}, seed {}", *part, seed); }
+
 Study load_study(const std::filesystem::path& file, const std::vector<JsonOverride>& overrides) {
   const JsonNode node = JsonNode::load(file, overrides);
   JsonObject in(node);
@@ -204,7 +197,8 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
   const std::vector<std::string> schemes = read_schemes(in.required("schemes"));
   std::vector<nlohmann::json> policies = {{{"name", "fixed"}}};
   if (auto list = in.optional("policies")) policies = read_policies(*list);
-  const std::vector<std::uint64_t> seeds = read_seeds(in.required("seeds"));
+  study.seeds = read_seeds(in.required("seeds"));
+  const std::vector<std::uint64_t>& seeds = study.seeds;
   in.finish();
 
   sim::ScenarioInputCache cache;
@@ -224,153 +218,10 @@ Study load_study(const std::filesystem::path& file, const std::vector<JsonOverri
             return std::make_shared<const sim::Scenario>(
                 sim::read_scenario(JsonNode::wrap(scenario, file.string(), ""), cache));
           });
-          for (const std::uint64_t seed : seeds)
-            study.runs.push_back({fmt::format("{}, seed {}", label, seed), base, seed});
+          const auto part = std::make_shared<const std::string>(std::move(label));
+          for (const std::uint64_t seed : seeds) study.runs.push_back({part, base, seed});
         }
   return study;
-}
-
-namespace {
-
-/// What a child process sends: the facts in one line, separated by tabs and with all digits, and the result in the
-/// next.
-std::string answer_of(const sim::Result& result) {
-  const std::string line = sim::result_line(result);
-  const RunFacts facts = facts_of(nlohmann::ordered_json::parse(line));
-  return fmt::format("{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n{}", facts.place, facts.policy,
-                     facts.seed, facts.time_s, facts.time_low_s, facts.time_high_s, facts.usd, facts.usd_low,
-                     facts.usd_high, facts.gpu_hours, facts.kg_co2e, facts.losses, facts.lost_training_s,
-                     facts.met ? 1 : 0, line);
-}
-
-/// Reads what answer_of() wrote.
-FinishedRun read_answer(const std::string& text) {
-  FinishedRun run;
-  const std::size_t end = text.find('\n');
-  std::istringstream cells(text.substr(0, end));
-  RunFacts& facts = run.facts;
-  std::getline(cells, facts.place, '\t');
-  std::getline(cells, facts.policy, '\t');
-  cells >> facts.seed >> facts.time_s >> facts.time_low_s >> facts.time_high_s >> facts.usd >> facts.usd_low >>
-      facts.usd_high >> facts.gpu_hours >> facts.kg_co2e >> facts.losses >> facts.lost_training_s >> facts.met;
-  run.line = text.substr(end + 1);
-  return run;
-}
-
-/// The `ganymede.sweep/1` of the runs whose indices are in `which`.
-std::string sweep_json(const Study& study, const std::vector<FinishedRun>& runs, const std::vector<std::size_t>& which,
-                       const nlohmann::ordered_json& failures, const Summary& summary) {
-  std::string out = fmt::format("{{\n  \"schema\": \"ganymede.sweep/1\",\n  \"study\": {},\n  \"runs\": [",
-                                nlohmann::json(study.name).dump());
-  std::size_t size = out.size();
-  for (const std::size_t i : which) size += runs[i].line.size() + 8;
-  out.reserve(size + 65536);
-  const char* before = "\n    ";
-  for (const std::size_t i : which) {
-    out.append(before).append(runs[i].line);
-    before = ",\n    ";
-  }
-  return out.append(fmt::format("],\n  \"failed\": {},\n  \"groups\": {},\n  \"rankings\": {}\n}}\n", failures.dump(2),
-                                summary.groups.dump(2), summary.rankings.dump(2)));
-}
-
-/// The runs of a study: which are done, with their results, and which are still to be simulated.
-struct StudyProgress {
-  std::vector<std::optional<FinishedRun>> results;  ///< one for each run; none: not done
-  std::vector<std::size_t> pending;                 ///< indices of the runs that the journal did not have
-  std::vector<ChildOutcome> failures;               ///< one for each pending run; `ok` unless it has no result
-};
-
-/// Takes the results that the journal has; all other runs are pending.
-StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun>& known) {
-  StudyProgress progress;
-  progress.results.resize(study.runs.size());
-  for (std::size_t i = 0; i < study.runs.size(); ++i) {
-    const auto earlier = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
-    if (earlier == known.end())
-      progress.pending.push_back(i);
-    else
-      progress.results[i] = earlier->second;
-  }
-  progress.failures.resize(progress.pending.size());
-  return progress;
-}
-
-/// Simulates the pending runs and appends each result to the journal as it comes.
-void simulate_pending(const Study& study, int jobs, const std::function<void(std::size_t)>& report_done,
-                      const std::filesystem::path& journal, StudyProgress& progress) {
-  std::ofstream kept;
-  if (!journal.empty()) kept.open(journal, std::ios::app);
-  const bool message = std::any_of(study.runs.begin(), study.runs.end(),
-                                   [](const StudyRun& run) { return run.base->fidelity == sim::Fidelity::message; });
-  sim::StepDistributionCache cache;  // each child process forks a copy
-  // A child process copies each scenario once, and then changes only its seed.
-  std::map<const sim::Scenario*, sim::Scenario> copies;
-  const auto work = [&](std::size_t i) {
-    const StudyRun& run = study.runs[progress.pending[i]];
-    sim::Scenario& scenario = copies.try_emplace(run.base.get(), *run.base).first->second;
-    sim::set_seed(scenario, run.seed);
-    return answer_of(sim::simulate(scenario, cache));
-  };
-  run_children(
-      progress.pending.size(), jobs, work,
-      [&](std::size_t done) {
-        if (report_done) report_done(done + study.runs.size() - progress.pending.size());
-      },
-      message ? ChildUse::once : ChildUse::reused,
-      [&](std::size_t i, const ChildOutcome& outcome) {
-        if (outcome.kind != ChildOutcome::Kind::ok) {
-          progress.failures[i] = outcome;
-          return;
-        }
-        FinishedRun run = read_answer(outcome.text);
-        if (kept.is_open()) kept << run.line + "\n" << std::flush;
-        progress.results[progress.pending[i]] = std::move(run);
-      });
-}
-
-/// The array "failed" of the sweep; counts the failures in `outcome`. Throws ConfigError if a run's input is wrong.
-nlohmann::ordered_json failures_json(const Study& study, const StudyProgress& progress, StudyOutcome& outcome) {
-  auto failures = nlohmann::ordered_json::array();
-  for (std::size_t i = 0; i < progress.failures.size(); ++i) {
-    const ChildOutcome& failure = progress.failures[i];
-    const StudyRun& run = study.runs[progress.pending[i]];
-    if (failure.kind == ChildOutcome::Kind::ok) continue;
-    if (failure.kind == ChildOutcome::Kind::config_error) rethrow(failure, run.label + ": ");
-    const bool endless = failure.kind == ChildOutcome::Kind::infeasible;
-    ++(endless ? outcome.endless : outcome.failed);
-    if (outcome.first_reason.empty()) outcome.first_reason = run.label + ": " + failure.text;
-    failures.push_back({{"run", run.label},
-                        {"policy", run.base->policy.policy->name},
-                        {"seed", run.seed},
-                        {"kind", endless ? "infeasible" : "failure"},
-                        {"reason", failure.text}});
-  }
-  return failures;
-}
-
-}  // namespace
-
-StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
-                       const std::filesystem::path& journal, const JournalCheck& check) {
-  StudyProgress state = resume(study, read_journal(journal, check));
-  simulate_pending(study, jobs, progress, journal, state);
-  StudyOutcome outcome;
-  const auto failures = failures_json(study, state, outcome);
-  std::vector<FinishedRun> finished;
-  std::vector<RunFacts> facts;
-  std::vector<std::size_t> all;
-  for (auto& run : state.results)
-    if (run) {
-      all.push_back(finished.size());
-      facts.push_back(run->facts);
-      finished.push_back(std::move(*run));
-    }
-  const Summary summary = summarize(facts);
-  outcome.json = sweep_json(study, finished, all, failures, summary);
-  const bool grouped = summary.groups.size() < finished.size() || !summary.rankings.empty();
-  outcome.brief = sweep_json(study, finished, grouped ? summary.firsts : all, failures, summary);
-  return outcome;
 }
 
 }  // namespace ganymede::studies

@@ -1,14 +1,19 @@
 #include "studies/summary.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "calibration/statistics.hpp"
+#include "common/errors.hpp"
 #include "common/random.hpp"
 
 namespace ganymede::studies {
@@ -28,11 +33,16 @@ constexpr Measure kMeasures[] = {{"time_s", &RunFacts::time_s, &RunFacts::time_l
                                  {"gpu_hours", &RunFacts::gpu_hours},
                                  {"kg_co2e", &RunFacts::kg_co2e}};
 
+/// The numbers of a run's facts in the order of facts_line().
+constexpr double RunFacts::*kNumbers[] = {
+    &RunFacts::time_s,   &RunFacts::time_low_s, &RunFacts::time_high_s, &RunFacts::usd,    &RunFacts::usd_low,
+    &RunFacts::usd_high, &RunFacts::gpu_hours,  &RunFacts::kg_co2e,     &RunFacts::losses, &RunFacts::lost_training_s};
+
 using Runs = std::vector<const RunFacts*>;
 
 OrderedJson group_json(const Runs& runs) {
-  OrderedJson group = OrderedJson::parse(runs.front()->place);
-  group["policy"] = runs.front()->policy;
+  OrderedJson group = OrderedJson::parse(runs.front()->group->place);
+  group["policy"] = runs.front()->group->policy;
   group["runs"] = runs.size();
   for (const Measure& measure : kMeasures) {
     std::vector<double> values, lows, highs;
@@ -118,13 +128,15 @@ OrderedJson compare(const Runs& runs, const Runs& base, const Measure& measure) 
 
 RunFacts facts_of(const OrderedJson& run) {
   RunFacts facts;
+  RunGroup group;
   OrderedJson place = run.at("run");
   for (const char* key : {"platform", "allocation", "scheme"}) (void)place.at(key).get_ref<const std::string&>();
-  facts.policy = place.at("policy").get<std::string>();
+  group.policy = place.at("policy").get<std::string>();
   place.erase("policy");
   place.erase("gpus");  // the most GPUs at once depend on the policy, while the GPUs per node do not
   if (run.contains("launch")) place["gpus_per_node"] = gpus_per_node(run.at("launch").at("pools"));
-  facts.place = place.dump();
+  group.place = place.dump();
+  facts.group = std::make_shared<const RunGroup>(std::move(group));
   facts.seed = run.at("provenance").at("seed").get<std::uint64_t>();
   facts.time_s = run.at("time").at("total_s").get<double>();
   facts.usd = std::strtod(run.at("cost").at("total_usd").get_ref<const std::string&>().c_str(), nullptr);
@@ -142,21 +154,52 @@ RunFacts facts_of(const OrderedJson& run) {
   return facts;
 }
 
+std::string facts_line(const RunFacts& facts) {
+  std::string line = fmt::format("{}\t{}\t{}", facts.group->place, facts.group->policy, facts.seed);
+  for (const auto number : kNumbers) fmt::format_to(std::back_inserter(line), "\t{}", facts.*number);
+  return line + (facts.met ? "\t1" : "\t0");
+}
+
+RunFacts read_facts(std::string_view& text) {
+  const auto cell = [&text] {
+    const std::size_t tab = std::min(text.find('\t'), text.size());
+    const std::string_view found = text.substr(0, tab);
+    text.remove_prefix(std::min(tab + 1, text.size()));
+    return found;
+  };
+  const auto read = [](std::string_view from, auto& value) {
+    if (std::from_chars(from.data(), from.data() + from.size(), value).ec != std::errc{})
+      throw ConfigError(fmt::format("found \"{}\", expected a number", from));
+  };
+  RunFacts facts;
+  RunGroup group;
+  group.place = cell();
+  group.policy = cell();
+  facts.group = std::make_shared<const RunGroup>(std::move(group));
+  read(cell(), facts.seed);
+  for (const auto number : kNumbers) read(cell(), facts.*number);
+  facts.met = cell() == "1";
+  return facts;
+}
+
 Summary summarize(const std::vector<RunFacts>& all) {
   Summary summary;
   summary.groups = OrderedJson::array();
   summary.rankings = OrderedJson::array();
   // Places, and policies within them, in the order of their first run.
   std::vector<std::pair<std::string, std::vector<std::pair<std::string, Runs>>>> places;
+  std::map<std::string_view, std::size_t> place_of;
+  std::map<RunGroup, std::pair<std::size_t, std::size_t>> known;  // indices into `places` and its policies
   for (const RunFacts& run : all) {
-    auto at = std::find_if(places.begin(), places.end(), [&](const auto& p) { return p.first == run.place; });
-    if (at == places.end()) at = places.insert(places.end(), {run.place, {}});
-    auto of = std::find_if(at->second.begin(), at->second.end(), [&](const auto& p) { return p.first == run.policy; });
-    if (of == at->second.end()) {
-      of = at->second.insert(at->second.end(), {run.policy, {}});
+    const auto [group, is_new] = known.try_emplace(*run.group);
+    if (is_new) {
+      const auto [place, other] = place_of.try_emplace(group->first.place, places.size());
+      if (other) places.push_back({run.group->place, {}});
+      group->second = {place->second, places[place->second].second.size()};
+      places[place->second].second.push_back({run.group->policy, {}});
       summary.firsts.push_back(static_cast<std::size_t>(&run - all.data()));
     }
-    of->second.push_back(&run);
+    places[group->second.first].second[group->second.second].second.push_back(&run);
   }
   for (const auto& [place, policies] : places) {
     std::vector<double> medians[std::size(kMeasures)];

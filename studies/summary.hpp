@@ -1,19 +1,28 @@
 #pragma once
 // Summaries of many runs: distributions over seeds, and which policy is better by more than chance.
 
+#include <compare>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace ganymede::studies {
 
-/// The facts about a run that a summary needs.
-struct RunFacts {
+/// What runs have in common that differ only in their seed.
+struct RunGroup {
   /// The result's "run" as JSON (platform, allocation, scheme, …), without the policy and the number of GPUs that it
   /// held, but with the GPUs per node that were asked for. Runs with the same place are compared.
   std::string place;
   std::string policy;
+  auto operator<=>(const RunGroup&) const = default;
+};
+
+/// The facts about a run that a summary needs.
+struct RunFacts {
+  std::shared_ptr<const RunGroup> group;  ///< one object may serve all runs of a group
   std::uint64_t seed = 0;
   double time_s = 0, time_low_s = 0, time_high_s = 0;  ///< time, and the ends of its interval
   double usd = 0, usd_low = 0, usd_high = 0;           ///< cost, and the ends of its interval
@@ -24,6 +33,11 @@ struct RunFacts {
 
 /// Reads the facts of a `ganymede.result/1`. Throws the JSON library's exception if one is missing or of another type.
 RunFacts facts_of(const nlohmann::ordered_json& run);
+
+/// The facts as one line of cells, separated by tabs, with all digits; JSON escapes tabs and line breaks.
+std::string facts_line(const RunFacts& facts);
+/// Reads what facts_line() wrote from the beginning of `text`, and moves `text` behind it and one more tab.
+RunFacts read_facts(std::string_view& text);
 
 struct Summary {
   /// One entry for the runs that differ only in their seed: their number; median, 5th and 95th percentile of time,

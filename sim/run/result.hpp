@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -147,7 +148,7 @@ struct Result {
 
 /// The text of `ganymede.result/1`: the same bytes for the same scenario and seed.
 std::string result_json(const Result& result);
-/// The same JSON in one line, without `provenance.scenario` and `provenance.files`: a sweep holds its study instead.
-std::string result_line(const Result& result);
+/// The same without `provenance.scenario` and `provenance.files`: a sweep holds its study instead.
+nlohmann::ordered_json result_row(const Result& result);
 
 }  // namespace ganymede::sim

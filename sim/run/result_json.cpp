@@ -225,6 +225,6 @@ std::string result_json(const Result& result) {
   add_inputs(result, out["provenance"]);
   return out.dump(2) + "\n";
 }
-std::string result_line(const Result& result) { return to_json(result).dump(); }
+nlohmann::ordered_json result_row(const Result& result) { return to_json(result); }
 
 }  // namespace ganymede::sim

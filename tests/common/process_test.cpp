@@ -143,6 +143,27 @@ TEST(RunChildren, ReportsProgressInThisProcess) {
   EXPECT_THAT(seen, testing::ElementsAre(1, 2, 3, 4, 5));
 }
 
+// Pieces in work are waited for, and their answers count; no further piece is begun.
+TEST(RunChildren, StopWhenAsked) {
+  for (const ChildUse use : {ChildUse::once, ChildUse::reused}) {
+    std::vector<std::string> landed;
+    run_children(
+        1000, 2,
+        [](std::size_t i) {
+          ::usleep(1000);  // or a child has done all before this process asks
+          return std::to_string(i);
+        },
+        {}, use,
+        [&](std::size_t i, ChildOutcome& outcome) {
+          EXPECT_EQ(outcome.text, std::to_string(i));
+          landed.push_back(std::move(outcome.text));
+        },
+        [&] { return landed.size() >= 3; });
+    EXPECT_GE(landed.size(), 3U);
+    EXPECT_LT(landed.size(), 1000U);
+  }
+}
+
 TEST(RunChild, ThrowsWhatWasThrown) {
   EXPECT_EQ(message_of<ConfigError>([] { run_child([]() -> std::string { throw ConfigError("x"); }); }), "x");
   EXPECT_EQ(message_of<Infeasible>([] { run_child([]() -> std::string { throw Infeasible("y"); }); }), "y");

@@ -62,6 +62,9 @@ TEST(Exporters, SayWhichCommandsWriteTheirDocuments) {
   EXPECT_EQ(
       source_text(std::vector{report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan}),
       "what simulate, sweep or plan wrote with --format json");
+  EXPECT_EQ(source_text(std::vector{report::DocumentKind::study}), "a ganymede.study/1 file");
+  EXPECT_EQ(source_text(std::vector{report::DocumentKind::plan, report::DocumentKind::study}),
+            "what plan wrote with --format json, or a ganymede.study/1 file");
 }
 
 TEST(Exporters, ValuesAreDefaultsUntilGiven) {

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "policies/policy.hpp"
+#include "studies/run_study.hpp"
 #include "studies/study.hpp"
 
 namespace ganymede::studies {

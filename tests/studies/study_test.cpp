@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/errors.hpp"
+#include "studies/run_study.hpp"
 #include "study_files.hpp"
 #include "support/errors.hpp"
 
@@ -15,7 +16,7 @@ using Json = nlohmann::json;
 
 std::vector<std::string> labels(const Study& study) {
   std::vector<std::string> found;
-  for (const auto& run : study.runs) found.push_back(run.label);
+  for (const auto& run : study.runs) found.push_back(run.label());
   return found;
 }
 
@@ -69,7 +70,7 @@ TEST(Study, TakesAnInstanceByName) {
   const Study study = StudyFiles().load(
       StudyFiles::with("/platforms/0", {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", "four"}}));
   EXPECT_EQ(place(study.runs[0]), "1 x four, 1 each");
-  EXPECT_EQ(study.runs[0].label, "lab room-1, 1 x GPU, seed 1");
+  EXPECT_EQ(study.runs[0].label(), "lab room-1, 1 x GPU, seed 1");
   EXPECT_EQ(place(study.runs[3]), "1 x four, 4 each");
 }
 

@@ -1,0 +1,127 @@
+#include "studies/run_study.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <optional>
+
+#include "common/errors.hpp"
+#include "common/process.hpp"
+#include "studies/journal.hpp"
+#include "studies/sweep_rows.hpp"
+
+namespace ganymede::studies {
+namespace {
+
+/// The runs of a study: which are done, with their results, and which are still to be simulated.
+struct StudyProgress {
+  std::vector<std::optional<FinishedRun>> results;  ///< one for each run; none: not done
+  std::vector<std::size_t> pending;                 ///< indices of the runs that the journal did not have
+  std::vector<ChildOutcome> failures;               ///< one for each pending run; `ok` unless it has no result
+};
+
+/// Takes the results that the journal has; all other runs are pending.
+StudyProgress resume(const Study& study, const std::map<std::string, FinishedRun>& known) {
+  StudyProgress progress;
+  progress.results.resize(study.runs.size());
+  for (std::size_t i = 0; i < study.runs.size(); ++i) {
+    const auto earlier = known.empty() ? known.end() : known.find(study.runs[i].scenario().hash);
+    if (earlier == known.end())
+      progress.pending.push_back(i);
+    else
+      progress.results[i] = earlier->second;
+  }
+  progress.failures.resize(progress.pending.size());
+  return progress;
+}
+
+/// Simulates the pending runs and appends each result to the journal as it comes.
+void simulate_pending(const Study& study, int jobs, const std::function<void(std::size_t)>& report_done,
+                      const std::filesystem::path& journal, StudyProgress& progress) {
+  std::ofstream kept;
+  if (!journal.empty()) kept.open(journal, std::ios::app);
+  StudySimulator simulator(study);
+  run_children(
+      progress.pending.size(), jobs, [&](std::size_t i) { return simulator.row(progress.pending[i]); },
+      [&](std::size_t done) {
+        if (report_done) report_done(done + study.runs.size() - progress.pending.size());
+      },
+      simulator.use(),
+      [&](std::size_t i, ChildOutcome& outcome) {
+        if (outcome.kind != ChildOutcome::Kind::ok) {
+          progress.failures[i] = outcome;
+          return;
+        }
+        FinishedRun run = read_row(outcome.text);
+        outcome.text.clear();
+        if (kept.is_open()) kept << run.line + "\n" << std::flush;
+        progress.results[progress.pending[i]] = std::move(run);
+      });
+}
+
+/// The rows of the runs that have no result; counts them in `outcome`. Throws ConfigError if a run's input is wrong.
+std::vector<std::string> failed_rows(const Study& study, const StudyProgress& progress, StudyOutcome& outcome) {
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < progress.failures.size(); ++i) {
+    const ChildOutcome& failure = progress.failures[i];
+    const StudyRun& run = study.runs[progress.pending[i]];
+    if (failure.kind == ChildOutcome::Kind::ok) continue;
+    if (failure.kind == ChildOutcome::Kind::config_error) rethrow(failure, run.label() + ": ");
+    ++(failure.kind == ChildOutcome::Kind::infeasible ? outcome.endless : outcome.failed);
+    if (outcome.first_reason.empty()) outcome.first_reason = run.label() + ": " + failure.text;
+    rows.push_back(failed_row(run, failure));
+  }
+  return rows;
+}
+
+/// The `ganymede.sweep/1` of the runs whose indices are in `which`.
+std::string sweep_json(const Study& study, const std::vector<FinishedRun>& runs, const std::vector<std::size_t>& which,
+                       const std::vector<std::string>& failed, const Summary& summary) {
+  std::string out;
+  std::size_t size = 65536;
+  for (const std::size_t i : which) size += runs[i].line.size() + 8;
+  out.reserve(size);
+  const ContentSink sink = [&out](std::string_view piece) { out.append(piece); };
+  SweepWriter writer(sink, study.name);
+  for (const std::size_t i : which) writer.add_result(runs[i].line);
+  for (const std::string& row : failed) writer.add_failed(row);
+  writer.finish(summary);
+  return out;
+}
+
+}  // namespace
+
+void require_some_result(const StudyOutcome& outcome, std::size_t runs) {
+  if (outcome.failed + outcome.endless < runs) return;
+  if (outcome.failed > 0) throw Failure("every run failed; the first: " + outcome.first_reason);
+  throw Infeasible("no run ever finishes; the first: " + outcome.first_reason);
+}
+
+void require_no_failure(const StudyOutcome& outcome, std::size_t runs) {
+  if (outcome.failed > 0)
+    throw Failure(fmt::format("{} of {} runs failed; the first: {}", outcome.failed, runs, outcome.first_reason));
+}
+
+StudyOutcome run_study(const Study& study, int jobs, const std::function<void(std::size_t)>& progress,
+                       const std::filesystem::path& journal, const JournalCheck& check) {
+  StudyProgress state = resume(study, read_journal(journal, check));
+  simulate_pending(study, jobs, progress, journal, state);
+  StudyOutcome outcome;
+  const auto failed = failed_rows(study, state, outcome);
+  std::vector<FinishedRun> finished;
+  std::vector<RunFacts> facts;
+  std::vector<std::size_t> all;
+  for (auto& run : state.results)
+    if (run) {
+      all.push_back(finished.size());
+      facts.push_back(run->facts);
+      finished.push_back(std::move(*run));
+    }
+  const Summary summary = summarize(facts);
+  outcome.json = sweep_json(study, finished, all, failed, summary);
+  const bool grouped = summary.groups.size() < finished.size() || !summary.rankings.empty();
+  outcome.brief = sweep_json(study, finished, grouped ? summary.firsts : all, failed, summary);
+  return outcome;
+}
+
+}  // namespace ganymede::studies

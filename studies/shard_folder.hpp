@@ -1,0 +1,100 @@
+#pragma once
+// The folder of shards: its parts, as run_shard() writes them, and a reader for all runs that it holds.
+//
+//   shards.json             what the work is (`ganymede.shards/1`)
+//   shard-3-of-64.rows      finished runs of one shard (common/row_file.hpp): the hash of shards.json, the run's key,
+//   what
+//                           became of it and its text, separated by tabs; the first row says what the work is
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "studies/shards.hpp"
+
+namespace ganymede::studies {
+
+/// The commands whose shards `ganymede merge` puts together.
+inline constexpr const char* kSweepShards = "sweep";
+inline constexpr const char* kValidateShards = "validate";
+
+/// The text of `shards.json`.
+std::string work_text(const ShardedWork& work);
+/// Reads `shards.json` of a folder. Throws ConfigError if there is none or if it is no such file.
+ShardedWork read_work(const std::filesystem::path& folder);
+/// Throws ConfigError, which says what differs, unless both are the same work. `where` names what holds `other`.
+void require_same_work(const ShardedWork& work, const ShardedWork& other, const std::string& where);
+
+/// A file of rows.
+struct ShardFile {
+  Shard shard;
+  std::filesystem::path path;
+};
+std::filesystem::path shard_path(const std::filesystem::path& folder, const Shard& shard);
+/// The files of rows in a folder, by count of shards, then by index.
+std::vector<ShardFile> shard_files(const std::filesystem::path& folder);
+
+/// A row of a shard's file, apart from the first.
+struct ShardRow {
+  std::uint64_t key = 0;
+  RowKind kind = RowKind::result;
+  std::string_view text;
+};
+std::string row_text(std::uint64_t work, const ShardRow& row);
+/// The first row of a file.
+std::string head_text(std::uint64_t work, const ShardedWork& of);
+
+/// Reads a file's rows. Throws ConfigError if a row is of other work than `work`, whose hash is `hash`. `remark` gets
+/// the places of damaged rows. Returns where the last whole line ends, in bytes.
+std::uint64_t read_shard_file(const std::filesystem::path& file, const ShardedWork& work, std::uint64_t hash,
+                              const std::function<void(const ShardRow& row, std::uint64_t offset)>& take,
+                              const std::function<void(const std::string& what)>& remark);
+
+/// Finished runs of a folder.
+class ShardFolder {
+ public:
+  /// Reads the folder's `shards.json`. Throws ConfigError if it has none.
+  explicit ShardFolder(std::filesystem::path folder);
+  ~ShardFolder();
+  ShardFolder(const ShardFolder&) = delete;
+  ShardFolder& operator=(const ShardFolder&) = delete;
+
+  const ShardedWork& work() const { return work_; }
+
+  using Take = std::function<void(std::size_t run, RowKind kind, std::string_view text)>;
+  using Remark = std::function<void(const std::string& what)>;
+  /// Reads every row once, in no particular order, and remembers where each run's is. `take` gets the text of each row
+  /// of a run that had none, or a worse one: a result replaces a failure; it may be empty. Rows that are damaged or of
+  /// no run are left out and reported. Throws ConfigError if a row is of other work.
+  void scan(const Take& take, const Remark& remark);
+
+  /// What became of a run, after scan(); nothing if it is missing.
+  std::optional<RowKind> kind(std::size_t run) const;
+  /// The text of a run's row.
+  std::string text(std::size_t run) const;
+  /// The files that hold rows, and the count of shards that most of them were made with (0 if there is none).
+  const std::vector<ShardFile>& files() const { return files_; }
+  std::uint64_t shards() const;
+
+ private:
+  struct Place {
+    std::uint64_t offset = 0;
+    std::uint32_t file = 0, size = 0;
+    std::uint8_t kind = 0;  ///< a RowKind; 0: missing
+  };
+  int open_file(std::size_t file) const;
+
+  std::filesystem::path folder_;
+  ShardedWork work_;
+  std::vector<ShardFile> files_;
+  std::vector<Place> places_;               ///< one for each run, after scan()
+  mutable std::vector<int> open_;           ///< a descriptor for each file; -1: not open
+  mutable std::deque<std::size_t> opened_;  ///< files that are open, the oldest first
+};
+
+}  // namespace ganymede::studies
