@@ -65,7 +65,8 @@ Command export_simgrid_command() {
               "  smpirun -np 64 -platform platform.xml ./a-program-of-mpi\n",
           .about =
               "Writes a host for each GPU, the links between them, a route for each pair, loopbacks, and power for\n"
-              "SimGrid's energy plugin. What the simulation knows and XML cannot say is named on stderr.",
+              "SimGrid's energy plugin. What the simulation knows and XML cannot say is named on stderr. Beside\n"
+              "--unit-factors, smpirun needs --cfg=network/model:CM02, since it names a network model itself.",
           .declare = declare_export_simgrid};
 }
 

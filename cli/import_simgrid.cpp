@@ -308,7 +308,7 @@ Command import_simgrid_command() {
           .summary = "a platform of SimGrid, as a platform file",
           .examples =
               "  ganymede import simgrid cluster.xml --gpu A100-40GB -o cluster.json\n"
-              "  ganymede import simgrid grid.xml --zone nancy --gpus-per-node 4 --gpu V100-SXM2-16GB -o nancy.json\n"
+              "  ganymede import simgrid grid.xml --zone nancy --gpus-per-node 4 --gpu V100 -o nancy.json\n"
               "  ganymede allreduce --catalog cluster.json --instance host --nodes 8 --scheme ring --bytes 64MiB\n",
           .about =
               "A host becomes a GPU with the host's speed. SimGrid itself finds the routes, so clusters, zones and\n"

@@ -219,6 +219,8 @@ class Writer {
     const platforms::Gpu& gpu = request_.platform.gpu_of(instance);
     if (fabric_.max_paths() > 1)
       warnings_.push_back("messages that are split over links of several kinds take the widest of them alone");
+    if (!fabric_.topology().rings.empty())
+      warnings_.push_back("the rings that use every link of a mesh are left out; ranks follow each other by number");
     if (fabric_.topology().node_switch || fabric_.topology().fabric_switch)
       warnings_.push_back("the switches that add and multicast only forward");
     if (limiters_.size() > 1 && limiters_.begin()->first.first != limiters_.rbegin()->first.first)

@@ -73,7 +73,7 @@ TEST_P(RoundTrip, KeepsTheTimesOfAllReduces) {
 
 INSTANTIATE_TEST_SUITE_P(
     Machines, RoundTrip,
-    testing::Values(Machine{"aws", "p4d.24xlarge", 2, ""}, Machine{"aws", "p3.16xlarge", 1, ""},
+    testing::Values(Machine{"aws", "p4d.24xlarge", 2, ""}, Machine{"aws", "g5.12xlarge", 2, ""},
                     Machine{"", "one", 6, R"(, "fabric": { "kind": "switch", "latency": "2us" })"},
                     Machine{"", "four", 4, R"(, "fabric": { "kind": "switch", "latency": "2us", "oversubscription": 3,
                       "zones": { "nodes": 2, "bandwidth": "9GB/s", "latency": "300us", "per_flow": "2GB/s" } })"},
@@ -125,7 +125,7 @@ TEST(ImportSimgrid, ReadsClusters) {
         platform_around("<cluster id='c' prefix='n' suffix='' radical='0-3,8' speed='5Gf' bw='125MBps' lat='50us' " +
                         backbone + "/>"));
     const std::string out = (scratch / "c.json").string();
-    expect_done("import simgrid " + xml + " --gpu V100-SXM2-16GB -o " + out);
+    expect_done("import simgrid " + xml + " --gpu V100 -o " + out);
     return out;
   };
   const std::string ring = " --instance host --nodes 5 --scheme ring --bytes 5MB --catalog ";
@@ -148,15 +148,15 @@ TEST(ImportSimgrid, ReadsZonesAndTakesOne) {
       <link id="wan" bandwidth="10MBps" latency="10ms"/>
       <zoneRoute src="c" dst="d" gw_src="rc" gw_dst="rd"><link_ctn id="wan"/></zoneRoute>
     </zone>)"));
-  const Outcome unlike = run_program("import simgrid " + xml + " --gpu V100-SXM2-16GB");
+  const Outcome unlike = run_program("import simgrid " + xml + " --gpu V100");
   EXPECT_EQ(unlike.code, 2);
   EXPECT_THAT(unlike.err, HasSubstr("n0 computes 1 GFLOP/s and m0 2 GFLOP/s"));
-  const Outcome one = expect_done("import simgrid " + xml + " --zone d --gpu V100-SXM2-16GB");
+  const Outcome one = expect_done("import simgrid " + xml + " --zone d --gpu V100");
   EXPECT_THAT(one.err, HasSubstr("<config> in line 4 was left out"));
   const json platform = json::parse(one.out);
   EXPECT_EQ(platform["instances"]["host"]["available"], 2);
-  EXPECT_EQ(platform["gpus"]["V100-SXM2-16GB"]["fp32"], "2000000000flop/s");
-  const Outcome none = run_program("import simgrid " + xml + " --zone e --gpu V100-SXM2-16GB");
+  EXPECT_EQ(platform["gpus"]["V100"]["fp32"], "2000000000flop/s");
+  const Outcome none = run_program("import simgrid " + xml + " --zone e --gpu V100");
   EXPECT_EQ(none.code, 2);
   EXPECT_THAT(none.err, HasSubstr("has no host in a zone or cluster \"e\""));
 }
@@ -192,7 +192,7 @@ TEST(ImportSimgrid, RefusesHostileAndUnfitFiles) {
            {platform_around("<zone id='z' routing='Star'>" + two + "</zone>"),
             "x.xml:4:1: found routing=\"Star\", expected Full"},
            {platform_around("<zone id='z' routing='Full'/>"), "has no host"}}) {
-    const Outcome outcome = run_program("import simgrid " + scratch.write("x.xml", content) + " --gpu V100-SXM2-16GB");
+    const Outcome outcome = run_program("import simgrid " + scratch.write("x.xml", content) + " --gpu V100");
     EXPECT_EQ(outcome.code, 2) << content.substr(0, 200);
     EXPECT_THAT(outcome.err, HasSubstr(expected));
   }
@@ -200,7 +200,7 @@ TEST(ImportSimgrid, RefusesHostileAndUnfitFiles) {
       "x.xml",
       platform_around("<cluster id='c' prefix='n' suffix='' radical='0-2' speed='1Gf' bw='1MBps' lat='1us'/>"));
   EXPECT_THAT(run_program("import simgrid " + good).err, HasSubstr("says nothing of a host's memory; name the GPU"));
-  EXPECT_THAT(run_program("import simgrid " + good + " --gpu V100-SXM2-16GB --gpus-per-node 2").err,
+  EXPECT_THAT(run_program("import simgrid " + good + " --gpu V100 --gpus-per-node 2").err,
               HasSubstr("3 hosts are no nodes of 2 GPUs each"));
 }
 

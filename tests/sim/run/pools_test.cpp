@@ -111,8 +111,8 @@ TEST_F(Pools, InSeveralPlacesAreSimulatedMessageByMessage) {
     // The formula gives every link the lowest bandwidth and the highest latency of all, which are those of two links.
     EXPECT_DOUBLE_EQ(step(places({{"1Gbit/s", "30ms"}, far, far}), "sampled"), sampled);
     EXPECT_LT(message, 0.99 * sampled);
-    EXPECT_GT(message, step(places({far, far, far}), "message"));
-    EXPECT_GT(message, step(places({slow, slow, slow}), "message"));
+    // The slowest link of the ring sets the pace of all, so that it is at least that of each.
+    for (const auto& link : {slow, far}) EXPECT_GE(message, step(places({link, link, link}), "message") * (1 - 1e-9));
   }
 }
 
