@@ -190,7 +190,7 @@ TEST(ImportSimgrid, RefusesHostileAndUnfitFiles) {
                             "<route src='a' dst='b'><link_ctn id='l'/></route></zone>"),
             "x.xml"},
            {platform_around("<zone id='z' routing='Star'>" + two + "</zone>"),
-            "x.xml:4:1: found routing=\"Star\", expected Full"},
+            "x.xml:4:1: found routing=\"Star\", expected \"Full\""},
            {platform_around("<zone id='z' routing='Full'/>"), "has no host"}}) {
     const Outcome outcome = run_program("import simgrid " + scratch.write("x.xml", content) + " --gpu V100");
     EXPECT_EQ(outcome.code, 2) << content.substr(0, 200);
