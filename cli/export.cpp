@@ -12,6 +12,9 @@
 #include "exports/exporter.hpp"
 
 namespace ganymede::cli {
+
+Command export_simgrid_command();  // export_simgrid.cpp
+
 namespace {
 
 /// Empty if the text is an index of a list, else why not. The parser alone would accept "1.5".
@@ -73,19 +76,21 @@ Command exporter_command(const exports::Exporter& exporter) {
 
 Command export_command() {
   return {.name = "export",
-          .summary = "results in the forms that other tools read",
+          .summary = "results in the forms that other tools read, and machines for SimGrid",
           .examples =
               "  ganymede simulate scenario.json --format json -o result.json\n"
               "  ganymede export focus result.json --start 2026-12-01T09:00:00Z -o bill.csv\n"
               "  ganymede export csv result.json\n"
               "  ganymede export skypilot plan.json -o task.yaml\n"
               "  ganymede export kubernetes plan.json --image registry/ganymede -o job.yaml\n"
-              "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n",
+              "  ganymede export mlflow result.json --tracking-uri http://localhost:5000\n"
+              "  ganymede export simgrid --catalog aws --instance p4d.24xlarge --nodes 8 -o platform.xml\n",
           .about = "Results in the forms that other tools read. docs/exports.md has more.",
           .declare = [](CLI::App& command, Shared& shared) {
             command.require_subcommand(1);
             for (const exports::Exporter& exporter : exports::exporters())
               add_command(command, exporter_command(exporter), shared);
+            add_command(command, export_simgrid_command(), shared);
           }};
 }
 

@@ -8,12 +8,14 @@ namespace ganymede::cli {
 Command import_layers_command();
 Command import_profiler_command();
 Command import_nccl_tests_command();
+Command import_simgrid_command();
 
 namespace {
 
 void declare_import(CLI::App& command, Shared& shared) {
   command.require_subcommand(1);
-  for (const Command& importer : {import_layers_command(), import_profiler_command(), import_nccl_tests_command()})
+  for (const Command& importer :
+       {import_layers_command(), import_profiler_command(), import_nccl_tests_command(), import_simgrid_command()})
     add_command(command, importer, shared);
 }
 
@@ -28,10 +30,12 @@ Command import_command() {
               "  ganymede allreduce --catalog aws --overlay measured.json --instance p4d.24xlarge --nodes 8 --scheme "
               "nccl,ring --bytes 64MiB\n"
               "  ganymede import profiler rank0.json.gz --batch 64 --gpu A100-40GB -o trace.json\n"
-              "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n",
+              "  ganymede import layers stylegan2 --batch 4,8 -o stylegan2.json\n"
+              "  ganymede import simgrid cluster.xml --gpu A100-40GB -o cluster.json\n",
           .about =
               "Turns measurements of other programs into files that simulations use: a log of nccl-tests into a link\n"
-              "of a platform, a PyTorch profiler trace or a list of layers into a step trace.",
+              "of a platform, a PyTorch profiler trace or a list of layers into a step trace, and a platform of\n"
+              "SimGrid into one of its own.",
           .declare = declare_import};
 }
 

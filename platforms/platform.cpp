@@ -180,7 +180,7 @@ std::string Platform::fabric_label(const Instance& instance, int nodes, int gpus
   }
   if (nodes > 1) {
     labels.push_back(fabric.label);
-    if (instance.nic && fabric.kind != Fabric::Kind::torus) labels.push_back(instance.nic->label);
+    if (instance.nic && !fabric.joins_gpus()) labels.push_back(instance.nic->label);
   }
   if (labels.empty()) return "not used";
   for (const char* label : {"assumed", "datasheet"})

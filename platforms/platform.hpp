@@ -165,19 +165,38 @@ struct Zones {
   std::optional<BytesPerSecond> per_flow;
 };
 
+/// A link that routes name: one direction, or what both directions share.
+struct RoutedLink {
+  std::string name;
+  BytesPerSecond bandwidth;
+};
+
+/// The way of messages from one GPU to another; GPUs are numbered from 0, node by node.
+struct FabricRoute {
+  int from = 0, to = 0;
+  std::vector<int> links;  ///< indices into Fabric::links
+  Seconds latency;
+  std::optional<BytesPerSecond> per_flow;  ///< largest bandwidth of one message
+};
+
 /// The network between the nodes' NICs. The default is an ideal switch.
 struct Fabric {
-  enum class Kind { switched, fat_tree, torus };
-  Kind kind = Kind::switched;   ///< "switch", "fat-tree" or "torus" in the file
+  enum class Kind { switched, fat_tree, torus, routed };
+  Kind kind = Kind::switched;   ///< "switch", "fat-tree", "torus" or "routes" in the file
   Seconds latency{0};           ///< added once to a message between nodes; torus: of one hop
   double oversubscription = 1;  ///< switch: all nodes together get 1/k of the bandwidth of their NICs; 1: non-blocking
   std::vector<FabricLevel> levels;  ///< fat tree; group sizes ascend, each a multiple of the one before
   std::vector<int> dimensions;      ///< torus: GPUs in each dimension; neighbours are joined directly, without NICs
   BytesPerSecond bandwidth{0};      ///< torus: of one link, each way
+  std::vector<RoutedLink> links;    ///< routes: what they cross
+  std::vector<FabricRoute> routes;  ///< routes: at most one for each pair of GPUs
   bool reduces = false;             ///< switch: adds and multicasts messages
   std::optional<Zones> zones;
   std::string label = "datasheet";  ///< how sure it is: "measured", "datasheet" or "assumed"
   Origin origin;
+
+  /// True if the fabric joins GPUs rather than NICs, also those of one node: a torus, or routes.
+  bool joins_gpus() const { return kind == Kind::torus || kind == Kind::routed; }
 };
 
 /// Prices of storage; a month has 730 h.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "platforms/platform_readers.hpp"
@@ -103,6 +104,36 @@ void read_torus(JsonObject& in, Fabric& fabric) {
   fabric.bandwidth = in.required("bandwidth").as_positive<BytesPerSecond>();
 }
 
+void read_routes(JsonObject& in, Fabric& fabric) {
+  std::map<std::string, int, std::less<>> numbers;
+  for (const auto& [name, bandwidth] : in.required("links").as_map()) {
+    numbers.emplace(name, static_cast<int>(fabric.links.size()));
+    fabric.links.push_back({name, bandwidth.as_positive<BytesPerSecond>()});
+  }
+  std::set<std::pair<int, int>> seen;
+  for (const JsonNode& row : in.required("routes").as_array()) {
+    JsonObject members(row);
+    FabricRoute route;
+    route.from = static_cast<int>(members.required("from").as_integer(0, kMaxNodes - 1));
+    route.to = static_cast<int>(members.required("to").as_integer(0, kMaxNodes - 1));
+    if (route.from == route.to) row.fail(fmt::format("leads from GPU {} to itself", route.from));
+    if (!seen.emplace(route.from, route.to).second)
+      row.fail(fmt::format("is a second route from GPU {} to GPU {}", route.from, route.to));
+    for (const JsonNode& link : members.required("links").as_array()) {
+      const auto found = numbers.find(link.as_string());
+      if (found == numbers.end()) link.fail(fmt::format("found \"{}\", expected a name in links", link.as_string()));
+      if (std::find(route.links.begin(), route.links.end(), found->second) != route.links.end())
+        link.fail(fmt::format("crosses \"{}\" a second time", found->first));
+      route.links.push_back(found->second);
+    }
+    if (route.links.empty()) row.fail("crosses no link, expected at least one");
+    route.latency = members.required("latency").as_quantity<Seconds>();
+    route.per_flow = optional_positive<BytesPerSecond>(members, "per_flow");
+    members.finish();
+    fabric.routes.push_back(std::move(route));
+  }
+}
+
 Zones read_zones(const JsonNode& node) {
   JsonObject in(node);
   Zones zones;
@@ -186,10 +217,13 @@ Nic read_nic(const JsonNode& node) {
 Fabric read_fabric(const JsonNode& node) {
   JsonObject in(node);
   Fabric fabric;
-  const std::vector<std::string> kinds = {"switch", "fat-tree", "torus"};
+  const std::vector<std::string> kinds = {"switch", "fat-tree", "torus", "routes"};
   const std::string kind = in.required("kind").as_choice(kinds);
   fabric.kind = static_cast<Fabric::Kind>(std::find(kinds.begin(), kinds.end(), kind) - kinds.begin());
-  fabric.latency = seconds_or(in, "latency", Seconds{0});
+  if (fabric.kind == Fabric::Kind::routed)
+    read_routes(in, fabric);
+  else
+    fabric.latency = seconds_or(in, "latency", Seconds{0});
   if (fabric.kind == Fabric::Kind::switched) {
     if (const auto ratio = in.optional("oversubscription"))
       fabric.oversubscription = ratio->as_number(1, kMaxOversubscription);
@@ -198,8 +232,8 @@ Fabric read_fabric(const JsonNode& node) {
   if (fabric.kind == Fabric::Kind::fat_tree) read_levels(in.required("levels"), fabric);
   if (fabric.kind == Fabric::Kind::torus)
     read_torus(in, fabric);
-  else if (const auto zones = in.optional("zones"))
-    fabric.zones = read_zones(*zones);
+  else if (fabric.kind != Fabric::Kind::routed)
+    if (const auto zones = in.optional("zones")) fabric.zones = read_zones(*zones);
   fabric.label = read_label(in);
   fabric.origin = read_origin(in);
   in.finish();

@@ -10,7 +10,7 @@ set -euo pipefail
 declare -A groups=(
   # This includes the libraries of the tests, so that a later ./test rebuilds nothing.
   [build]="g++ cmake ninja-build pkg-config libsimgrid-dev libboost-dev libeigen3-dev nlohmann-json3-dev libcli11-dev libfmt-dev
-           libpng-dev libturbojpeg0-dev zlib1g-dev libssl-dev libcpp-httplib-dev libyaml-cpp-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
+           libpng-dev libturbojpeg0-dev zlib1g-dev libssl-dev libcpp-httplib-dev libyaml-cpp-dev libexpat1-dev libgtest-dev libgmock-dev librapidcheck-dev libvalijson-dev
            libopenmpi-dev openmpi-bin"
   [test]="python3"
   [format]="clang-format"

@@ -24,7 +24,7 @@ Seconds now() { return Seconds{s4u::Engine::get_clock()}; }
 /// enters it and dropped when the last one has left it.
 class CommunicationEngine::Implementation {
  public:
-  explicit Implementation(const FabricGraph& fabric) : fabric_(fabric) {}
+  explicit Implementation(const Network& fabric) : fabric_(fabric) {}
 
   JobTimes run(std::span<const Job> jobs, const RecordTransfer& record) {
     record_ = record ? &record : nullptr;
@@ -277,7 +277,7 @@ class CommunicationEngine::Implementation {
     enter(group_index, index, finished + 1);
   }
 
-  const FabricGraph& fabric_;
+  const Network& fabric_;
   std::unique_ptr<SimGridFlows> flows_;
   std::vector<Group> groups_;
   std::vector<Round> reusable_;  // rounds whose memory is used again
@@ -287,7 +287,7 @@ class CommunicationEngine::Implementation {
   Seconds start_;  // SimGrid's clock at the start of this run: the clock never goes back
 };
 
-CommunicationEngine::CommunicationEngine(const FabricGraph& fabric)
+CommunicationEngine::CommunicationEngine(const Network& fabric)
     : implementation_(std::make_unique<Implementation>(fabric)) {}
 CommunicationEngine::~CommunicationEngine() = default;
 

@@ -16,14 +16,14 @@
 #include <span>
 
 #include "sim/engine/collective_jobs.hpp"
-#include "sim/engine/fabric_graph.hpp"
+#include "sim/engine/network.hpp"
 
 namespace ganymede::sim {
 
 class CommunicationEngine {
  public:
   /// A process may construct only one engine in its lifetime. A second one throws Failure.
-  explicit CommunicationEngine(const FabricGraph& fabric);
+  explicit CommunicationEngine(const Network& fabric);
   ~CommunicationEngine();
   CommunicationEngine(const CommunicationEngine&) = delete;
   CommunicationEngine& operator=(const CommunicationEngine&) = delete;

@@ -30,7 +30,7 @@ class FabricGraph::Builder {
   }
 
  private:
-  bool is_torus() const { return platform_.fabric.kind == platforms::Fabric::Kind::torus; }
+  bool joins_gpus() const { return platform_.fabric.joins_gpus(); }
 
   const Wiring& wiring_of_rank(int rank) const {
     const auto node = static_cast<std::size_t>(graph_.node_of_[static_cast<std::size_t>(rank)]);
@@ -55,7 +55,7 @@ class FabricGraph::Builder {
 
   void add_group(const NodeGroup& group) {
     const platforms::Instance& instance = *group.instance;
-    const bool over_nics = total_nodes_ > 1 && !is_torus();
+    const bool over_nics = total_nodes_ > 1 && !joins_gpus();
     if (over_nics && !instance.nic)
       throw ConfigError(fmt::format("{}: /instances/{}: {} nodes need a \"nic\", which is missing", platform_.file,
                                     instance.name, total_nodes_));
@@ -78,7 +78,7 @@ class FabricGraph::Builder {
     node.first_link = static_cast<int>(graph_.links_.size());
     for (const DirectedLink& link : graph_.wirings_.back().links)
       graph_.links_.push_back({fmt::format("{}@{}", link.name, number), link.bandwidth});
-    if (total_nodes_ > 1 && !is_torus()) {
+    if (total_nodes_ > 1 && !joins_gpus()) {
       const platforms::Nic& nic = *group.instance->nic;
       if (index % nic.shared_by != 0) {
         node.first_nic = graph_.nodes_.back().first_nic;
@@ -109,7 +109,8 @@ class FabricGraph::Builder {
   void lay_out_fabric() {
     const platforms::Fabric& fabric = platform_.fabric;
     const int ranks = static_cast<int>(graph_.node_of_.size());
-    if (is_torus()) return lay_out_torus(ranks);
+    if (fabric.kind == platforms::Fabric::Kind::torus) return lay_out_torus(ranks);
+    if (fabric.kind == platforms::Fabric::Kind::routed) return lay_out_routes(ranks);
     if (total_nodes_ == 1) return;
     const auto nodes = static_cast<std::size_t>(total_nodes_);
     if (fabric.oversubscription > 1) {
@@ -144,6 +145,22 @@ class FabricGraph::Builder {
     }
   }
 
+  void lay_out_routes(int ranks) {
+    const platforms::Fabric& fabric = platform_.fabric;
+    const auto count = static_cast<std::size_t>(ranks);
+    for (const platforms::RoutedLink& link : fabric.links) graph_.links_.push_back({link.name, link.bandwidth});
+    graph_.route_of_.assign(count * count, -1);
+    for (std::size_t i = 0; i < fabric.routes.size(); ++i) {
+      const platforms::FabricRoute& route = fabric.routes[i];
+      if (route.from < ranks && route.to < ranks) graph_.route_of_[graph_.pair(route.from, route.to)] = int(i);
+    }
+    for (int from = 0; from < ranks; ++from)
+      for (int to = 0; to < ranks; ++to)
+        if (from != to && graph_.route_of_[graph_.pair(from, to)] < 0)
+          throw ConfigError(fmt::format("{}: /fabric/routes: no route from GPU {} to GPU {}, and {} GPUs are asked for",
+                                        platform_.file, from, to, ranks));
+  }
+
   // ---- the topology, which plans may use ----
 
   void describe_topology() {
@@ -159,9 +176,9 @@ class FabricGraph::Builder {
         topology.node_sizes.insert(topology.node_sizes.end(), static_cast<std::size_t>(group.nodes),
                                    group.gpus_per_node);
     const auto& nic = groups_[0].instance->nic;
-    if (total_nodes_ > 1 && nic && !is_torus()) topology.rails = std::min(nic->count, topology.gpus_per_node);
-    if (is_torus()) topology.torus = platform_.fabric.dimensions;
-    topology.node_switch = !is_torus() && std::all_of(groups_.begin(), groups_.end(), [](const NodeGroup& group) {
+    if (total_nodes_ > 1 && nic && !joins_gpus()) topology.rails = std::min(nic->count, topology.gpus_per_node);
+    topology.torus = platform_.fabric.dimensions;
+    topology.node_switch = !joins_gpus() && std::all_of(groups_.begin(), groups_.end(), [](const NodeGroup& group) {
       return group.instance->gpu_links && group.instance->gpu_links->reduces && group.gpus_per_node > 1;
     });
     topology.fabric_switch = platform_.fabric.reduces && total_nodes_ > 1;

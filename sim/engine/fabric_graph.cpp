@@ -109,6 +109,15 @@ void FabricGraph::append_torus(int source, int destination, Path& path) const {
   path.latency = hops * fabric_.latency;
 }
 
+void FabricGraph::append_route(int source, int destination, Path& path) const {
+  const auto index = static_cast<std::size_t>(route_of_[pair(source, destination)]);
+  const platforms::FabricRoute& route = fabric_.routes[index];
+  path.links = route.links;
+  path.latency = route.latency;
+  path.flow_limit = narrower(path.flow_limit, route.per_flow);
+  path.between_nodes = node_of_[static_cast<std::size_t>(source)] != node_of_[static_cast<std::size_t>(destination)];
+}
+
 void FabricGraph::switch_paths(int source, int destination, std::vector<Path>& paths) const {
   const bool upward = source < destination;
   const int lower = std::min(source, destination), upper = std::max(source, destination);
@@ -146,6 +155,10 @@ void FabricGraph::paths(int source, int destination, std::vector<Path>& paths) c
   std::size_t count = 0;
   if (fabric_.kind == platforms::Fabric::Kind::torus) {
     append_torus(source, destination, next_path(paths, count));
+    return paths.resize(count);
+  }
+  if (fabric_.kind == platforms::Fabric::Kind::routed) {
+    append_route(source, destination, next_path(paths, count));
     return paths.resize(count);
   }
   const int from_node = node_of_[static_cast<std::size_t>(source)];

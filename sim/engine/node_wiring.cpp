@@ -23,8 +23,8 @@ class NodeBuilder {
   }
 
   Wiring run(bool leaves_node) {
-    const bool torus = platform_.fabric.kind == platforms::Fabric::Kind::torus;
-    if (wiring_.gpus > 1 && !torus) {
+    const bool joined = platform_.fabric.joins_gpus();
+    if (wiring_.gpus > 1 && !joined) {
       assert(instance_.gpu_links || instance_.host_link);  // read_platform() requires one of them
       const auto kind = instance_.gpu_links ? instance_.gpu_links->kind : platforms::GpuLinks::Kind::nvlink;
       if (kind == platforms::GpuLinks::Kind::mesh)
@@ -34,7 +34,7 @@ class NodeBuilder {
       else
         wire_ports();
     }
-    const bool over_host = leaves_node && !torus && instance_.nic && !instance_.nic->gpu_direct;
+    const bool over_host = leaves_node && !joined && instance_.nic && !instance_.nic->gpu_direct;
     if (over_host) add_hosts();
     if (!over_host) wiring_.host_up.clear(), wiring_.host_down.clear();
     return std::move(wiring_);

@@ -33,7 +33,7 @@ constexpr double kUnitsPerByte = 1024;
 
 }  // namespace
 
-SimGridFlows::SimGridFlows(const FabricGraph& fabric, int limits)
+SimGridFlows::SimGridFlows(const Network& fabric, int limits)
     : fabric_(fabric), paths_per_pair_(fabric.max_paths()), limits_(limits) {
   static bool exists = false;
   if (exists) throw Failure("a second SimGrid engine in one process; run each simulation in a child process");

@@ -9,14 +9,14 @@
 #include <unordered_set>
 #include <vector>
 
-#include "sim/engine/fabric_graph.hpp"
+#include "sim/engine/network.hpp"
 
 namespace ganymede::sim {
 
 /// The part of a message that takes one path.
 struct SimGridFlow {
   int source, destination;  ///< endpoints
-  int path_index;           ///< in FabricGraph::paths()
+  int path_index;           ///< in Network::paths()
   double bytes;
   double limit;  ///< bytes per second; infinite: no limit
 };
@@ -30,7 +30,7 @@ class SimGridFlows {
  public:
   /// `limits` is the largest number of different limits of flows, infinity included. A process may construct only one
   /// object; a second one throws Failure.
-  SimGridFlows(const FabricGraph& fabric, int limits);
+  SimGridFlows(const Network& fabric, int limits);
 
   /// Starts a flow now; `done` runs when its last byte has arrived.
   void start(const SimGridFlow& flow, std::function<void()> done);
@@ -47,7 +47,7 @@ class SimGridFlows {
   simgrid::s4u::Link* limiter(double limit);
   void finish(const simgrid::s4u::Activity& activity);
 
-  const FabricGraph& fabric_;
+  const Network& fabric_;
   int paths_per_pair_;
   int limits_;
   std::vector<double> limit_values_;                // in the order of their first use

@@ -6,12 +6,29 @@
 namespace ganymede::sim {
 
 Communication::Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets,
-                             bool message, bool jitter, bool pairs, const std::optional<platforms::Link>& between)
-    : sites_(std::move(sites)), buckets_(std::move(buckets)), between_(between) {
-  assert(!message || sites_.size() == 1);
-  assert(sites_.size() == 1 || between);
+                             bool message, bool jitter, bool pairs, const std::vector<SiteLink>& between)
+    : sites_(std::move(sites)), buckets_(std::move(buckets)) {
+  assert(sites_.size() == 1 || !between.empty());
+  for (const SiteLink& link : between) {
+    if (!between_) between_ = link;
+    between_->bandwidth = std::min(between_->bandwidth, link.bandwidth);
+    between_->latency = std::max(between_->latency, link.latency);
+  }
   for (const Site& site : sites_)
     inside_.push_back(std::make_unique<SiteCommunication>(site, scheme, buckets_, message, jitter, pairs));
+  if (message && sites_.size() > 1) join(between);
+}
+
+/// Puts all sites on one SimGrid engine.
+void Communication::join(const std::vector<SiteLink>& between) {
+  std::vector<const Network*> places;
+  for (const auto& site : inside_) places.push_back(&site->network());
+  network_ = std::make_unique<JoinedNetwork>(std::move(places), between);
+  engine_ = std::make_shared<CommunicationEngine>(*network_);
+  for (std::size_t s = 0; s < sites_.size(); ++s) inside_[s]->share_engine(engine_, network_->first_endpoint(s));
+  const Scheme ring = parse_scheme("ring");
+  for (const std::int64_t bytes : buckets_)
+    exchanges_.push_back(ring.plan({flat(static_cast<int>(sites_.size())), bytes, Collective::all_reduce, ""}));
 }
 
 Seconds Communication::exchange(std::int64_t bytes) const {
@@ -20,10 +37,23 @@ Seconds Communication::exchange(std::int64_t bytes) const {
   return 2 * (count - 1) * (Bytes{static_cast<double>(bytes) / count} / between_->bandwidth + between_->latency);
 }
 
+/// When each site has the sums of all, by reduction and site; `last` tells when its own workers were done.
+std::vector<std::vector<Seconds>> Communication::exchange_messages(std::span<const Reduction> reductions,
+                                                                   const std::vector<std::vector<Seconds>>& last) {
+  Job job{{Communicator{}}};
+  for (std::size_t s = 0; s < sites_.size(); ++s) job.communicators[0].members.push_back(network_->gateway(s));
+  for (std::size_t i = 0; i < reductions.size(); ++i)
+    job.communicators[0].calls.push_back({&exchanges_[reductions[i].bucket], last[i]});
+  JobTimes times = engine_->run({&job, 1});
+  std::vector<std::vector<Seconds>> done;
+  for (auto& call : times[0][0]) done.push_back(std::move(call.done));
+  return done;
+}
+
 std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reduction> reductions, bool remember) {
   if (sites_.size() == 1) return inside_.front()->reduce(reductions, remember);
-  std::vector<std::vector<Seconds>> done(reductions.size());
-  std::vector<Seconds> last(reductions.size());
+  // By reduction and site: when the site's last worker is done.
+  std::vector<std::vector<Seconds>> last(reductions.size(), std::vector<Seconds>(sites_.size()));
   for (std::size_t s = 0; s < sites_.size(); ++s) {
     const auto first = static_cast<std::ptrdiff_t>(sites_[s].first_worker);
     const auto end = first + static_cast<std::ptrdiff_t>(sites_[s].workers);
@@ -33,13 +63,16 @@ std::vector<std::vector<Seconds>> Communication::reduce(std::span<const Reductio
     const auto ends = sites_[s].workers > 1 ? inside_[s]->reduce(own, remember) : std::vector<std::vector<Seconds>>{};
     for (std::size_t i = 0; i < own.size(); ++i) {
       const auto& times = ends.empty() ? own[i].arrivals : ends[i];
-      last[i] = std::max(last[i], *std::max_element(times.begin(), times.end()));
+      last[i][s] = *std::max_element(times.begin(), times.end());
     }
   }
+  if (engine_) last = exchange_messages(reductions, last);
+  std::vector<std::vector<Seconds>> done(reductions.size());
   Seconds free{0};
   for (std::size_t i = 0; i < reductions.size(); ++i) {
-    free = std::max(free, last[i]) + exchange(buckets_[reductions[i].bucket]);
-    done[i].assign(reductions[i].arrivals.size(), free);
+    free = std::max(free, *std::max_element(last[i].begin(), last[i].end())) + exchange(buckets_[reductions[i].bucket]);
+    for (std::size_t s = 0; s < sites_.size(); ++s)
+      done[i].insert(done[i].end(), sites_[s].workers, engine_ ? last[i][s] : free);
   }
   return done;
 }
@@ -79,7 +112,8 @@ bool Communication::starts_late() const {
 double Communication::messages_per_step() const {
   double sum = 0;
   for (const auto& site : inside_) sum += site->messages_per_step();
-  return sum;
+  const auto count = static_cast<double>(sites_.size());
+  return sum + static_cast<double>(exchanges_.size()) * 2 * (count - 1) * count;
 }
 
 double Communication::simulated_messages_per_step() const {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/engine/joined_network.hpp"
 #include "sim/steps/site_communication.hpp"
 
 namespace ganymede::sim {
@@ -21,12 +22,13 @@ struct ServerRoutes {
 
 /// Communication over one or more sites. With several, each site reduces among its own workers; when the last one is
 /// done the sites exchange their sums on a ring over the links that join them; the slowest of these links sets the
-/// pace. This is how frameworks' hierarchical all-reduce works across regions.
+/// pace. This is how frameworks' hierarchical all-reduce works across regions. At message fidelity a site joins the
+/// ring when its own workers are done, and each link of the ring has its own pace.
 class Communication {
  public:
-  /// `between`: the link that joins the sites, needed if there are several. Message fidelity needs a single site.
+  /// `between`: the links that join each pair of sites.
   Communication(std::vector<Site> sites, const Scheme& scheme, std::vector<std::int64_t> buckets, bool message,
-                bool jitter, bool pairs, const std::optional<platforms::Link>& between);
+                bool jitter, bool pairs, const std::vector<SiteLink>& between);
 
   // The same functions as in SiteCommunication, over all sites.
   std::vector<std::vector<Seconds>> reduce(std::span<const Reduction> reductions, bool remember);
@@ -46,11 +48,18 @@ class Communication {
 
  private:
   Seconds exchange(std::int64_t bytes) const;
+  void join(const std::vector<SiteLink>& between);
+  std::vector<std::vector<Seconds>> exchange_messages(std::span<const Reduction> reductions,
+                                                      const std::vector<std::vector<Seconds>>& last);
 
   std::vector<Site> sites_;
   std::vector<std::int64_t> buckets_;
   std::vector<std::unique_ptr<SiteCommunication>> inside_;  // by site
-  std::optional<platforms::Link> between_;                  // set if there are several sites
+  std::optional<SiteLink> between_;  // with several sites: the lowest bandwidth and the highest latency between two
+  // With several sites at message fidelity:
+  std::unique_ptr<JoinedNetwork> network_;
+  std::shared_ptr<CommunicationEngine> engine_;
+  std::vector<Schedule> exchanges_;  // by bucket: among the sites' gateways
 };
 
 }  // namespace ganymede::sim

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "sim/engine/folded_engine.hpp"
 #include "sim/steps/interference.hpp"
@@ -61,7 +62,7 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     return;
   }
   if (message) {
-    engine_ = std::make_unique<CommunicationEngine>(fabric_);
+    engine_ = std::make_shared<CommunicationEngine>(fabric_);
     return;
   }
   const Seconds launch = site.platform->gpu_of(*site.groups.front().instance).launch;
@@ -79,6 +80,12 @@ SiteCommunication::SiteCommunication(const Site& site, const Scheme& scheme, std
     late_ = true;
     for (const Schedule& schedule : schedules_) after_last_.push_back(time_of(fabric_, schedule, members_));
   }
+}
+
+void SiteCommunication::share_engine(std::shared_ptr<CommunicationEngine> engine, int first_endpoint) {
+  engine_ = std::move(engine);
+  in_engine_.resize(fabric_.endpoints().size());
+  std::iota(in_engine_.begin(), in_engine_.end(), first_endpoint);
 }
 
 double SiteCommunication::compute_share_lost(const platforms::Gpu& gpu) const {
@@ -143,7 +150,7 @@ std::vector<std::vector<Seconds>> SiteCommunication::reduce(std::span<const Redu
 }
 
 std::vector<std::vector<Seconds>> SiteCommunication::simulate(std::span<const Reduction> reductions) {
-  Job job{{Communicator{}}};
+  Job job{{Communicator{in_engine_, {}}}};
   for (const auto& reduction : reductions)
     job.communicators[0].calls.push_back({&schedules_[reduction.bucket], reduction.arrivals});
   JobTimes times = engine_ ? engine_->run({&job, 1}) : run_folded(fabric_, {&job, 1}).times;

@@ -10,6 +10,7 @@
 
 #include "sim/collectives/allreduce.hpp"
 #include "sim/engine/communication_engine.hpp"
+#include "sim/engine/fabric_graph.hpp"
 #include "sim/steps/asynchronous_steps.hpp"
 #include "sim/steps/synchronous_step.hpp"
 
@@ -27,8 +28,8 @@ struct Site {
   std::size_t first_worker = 0, workers = 0;
 };
 
-/// The gradients of a model as schedules on the fabric of one site. At message fidelity a process can have one only,
-/// because SimGrid allows one engine.
+/// The gradients of a model as schedules on the fabric of one site. At message fidelity the sites of a process share an
+/// engine, because SimGrid allows one.
 class SiteCommunication {
  public:
   /// `buckets`: bytes of each bucket of gradients. `message`: every message is simulated. `jitter`: workers arrive at
@@ -37,6 +38,10 @@ class SiteCommunication {
   /// kind.
   SiteCommunication(const Site& site, const Scheme& scheme, std::span<const std::int64_t> buckets, bool message,
                     bool jitter, bool pairs);
+
+  /// Simulates messages with this engine, whose network has the site's endpoints from `first_endpoint` on.
+  void share_engine(std::shared_ptr<CommunicationEngine> engine, int first_endpoint);
+  const Network& network() const { return fabric_; }
 
   /// Runs reductions in order, as Reduce does. With `remember` each pattern of arrivals is simulated only once: without
   /// jitter every step has the same pattern.
@@ -74,7 +79,8 @@ class SiteCommunication {
   FabricGraph fabric_;
   const AllReduceScheme* scheme_;
   std::vector<int> members_;                     // the fabric's endpoint of each rank of the schedules; empty: the same
-  std::unique_ptr<CommunicationEngine> engine_;  // at message fidelity only
+  std::shared_ptr<CommunicationEngine> engine_;  // at message fidelity only
+  std::vector<int> in_engine_;                   // the engine's endpoint of each endpoint; empty: the same
   std::vector<Schedule> schedules_;              // by bucket
   std::vector<Seconds> after_last_;  // by bucket: time from the last arrival; empty: arrivals enter the schedule
   bool late_ = false;

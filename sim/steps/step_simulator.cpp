@@ -64,17 +64,12 @@ void StepSimulator::connect(const calibration::StepModel& model) {
   else if (sync.mode != Mode::all_reduce)
     buckets = {static_cast<std::int64_t>(std::llround(static_cast<double>(weights) * sync.secure_bytes))};
   auto sites = layout_.sites;
-  if (sites.size() > 1 && message_)
-    throw ConfigError(
-        fmt::format("{}: /fidelity/mode: pools in several places cannot be simulated message by message; "
-                    "expected \"sampled\"",
-                    scenario_.file));
   Scheme scheme = sync.scheme;
   scheme.variables = shares_of(sync.variables, Bytes{static_cast<double>(weights)});
   try {
     communication_ = std::make_unique<Communication>(std::move(sites), scheme, std::move(buckets), message_, jitter_,
                                                      sync.placement == Placement::component_split,
-                                                     narrowest_link(scenario_, configuration_));
+                                                     site_links(scenario_, configuration_, layout_));
   } catch (const SchemeRefused& refused) {
     throw ConfigError(fmt::format("{}: /synchronization/scheme: {}", scenario_.file, refused.what()));
   }

@@ -1,6 +1,8 @@
 #include "sim/steps/worker_layout.hpp"
 
 #include <algorithm>
+#include <map>
+#include <optional>
 
 namespace ganymede::sim {
 namespace {
@@ -22,6 +24,7 @@ std::shared_ptr<const platforms::Platform> with_slower_network(
       if (instance.nic->tcp && instance.nic->tcp->per_flow) *instance.nic->tcp->per_flow *= share;
     }
   copy->fabric.bandwidth *= share;
+  for (auto& link : copy->fabric.links) link.bandwidth *= share;
   return copy;
 }
 
@@ -66,20 +69,38 @@ WorkerLayout layout_workers(const Scenario& scenario, const Configuration& confi
   return layout;
 }
 
-std::optional<platforms::Link> narrowest_link(const Scenario& scenario, const Configuration& configuration) {
-  std::optional<platforms::Link> narrowest;
+std::vector<SiteLink> site_links(const Scenario& scenario, const Configuration& configuration,
+                                 const WorkerLayout& layout) {
+  const auto site_of = [&](std::size_t pool) {
+    std::size_t site = layout.sites.size() - 1;
+    const auto worker = std::find(layout.pool_of.begin(), layout.pool_of.end(), pool) - layout.pool_of.begin();
+    while (layout.sites[site].first_worker > static_cast<std::size_t>(worker)) --site;
+    return site;
+  };
+  const auto narrow = [](std::optional<SiteLink>& narrowest, const SiteLink& link) {
+    if (!narrowest) narrowest = link;
+    narrowest->bandwidth = std::min(narrowest->bandwidth, link.bandwidth);
+    narrowest->latency = std::max(narrowest->latency, link.latency);
+  };
+  std::map<std::pair<std::size_t, std::size_t>, std::optional<SiteLink>> links;
+  std::optional<SiteLink> narrowest;
   for (const PoolLink& link : scenario.links) {
     if (configuration.nodes[link.a] == 0 || configuration.nodes[link.b] == 0) continue;
     const bool stated = link.bandwidth.si > 0;
-    platforms::Link known;
-    known.bandwidth = stated ? link.bandwidth : kAssumedRegionBandwidth;
-    known.bandwidth *= configuration.network;
-    known.latency = stated ? link.latency : kAssumedRegionLatency;
-    if (!narrowest) narrowest = known;
-    narrowest->bandwidth = std::min(narrowest->bandwidth, known.bandwidth);
-    narrowest->latency = std::max(narrowest->latency, known.latency);
+    const auto [low, high] = std::minmax({site_of(link.a), site_of(link.b)});
+    const SiteLink known{low, high, configuration.network * (stated ? link.bandwidth : kAssumedRegionBandwidth),
+                         stated ? link.latency : kAssumedRegionLatency};
+    narrow(narrowest, known);
+    if (low != high) narrow(links[{low, high}], known);
   }
-  return narrowest;
+  std::vector<SiteLink> out;
+  for (std::size_t a = 0; a < layout.sites.size(); ++a)
+    for (std::size_t b = a + 1; b < layout.sites.size(); ++b) {
+      const auto found = links.find({a, b});
+      const SiteLink& link = found == links.end() ? *narrowest : *found->second;
+      out.push_back({a, b, link.bandwidth, link.latency});
+    }
+  return out;
 }
 
 }  // namespace ganymede::sim

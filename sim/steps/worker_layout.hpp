@@ -2,7 +2,6 @@
 // Where the workers of a configuration are: on which sites and nodes, in the order in which the fabric counts them.
 
 #include <cstddef>
-#include <optional>
 #include <vector>
 
 #include "sim/scenario/scenario.hpp"
@@ -21,8 +20,9 @@ struct WorkerLayout {
 /// Puts the pools of one place on one site; a network slowdown of the configuration is applied to the sites' platforms.
 WorkerLayout layout_workers(const Scenario& scenario, const Configuration& configuration);
 
-/// The lowest bandwidth and the highest latency of the links that join the configuration's places; nullopt if all nodes
-/// are in one place.
-std::optional<platforms::Link> narrowest_link(const Scenario& scenario, const Configuration& configuration);
+/// A link for each pair of the layout's sites: the lowest bandwidth and the highest latency of the links that join
+/// their pools. Empty if all nodes are in one place.
+std::vector<SiteLink> site_links(const Scenario& scenario, const Configuration& configuration,
+                                 const WorkerLayout& layout);
 
 }  // namespace ganymede::sim

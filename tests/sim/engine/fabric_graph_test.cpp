@@ -220,6 +220,33 @@ TEST(FabricGraph, ATorusRoutesTheShorterWayRound) {
               HasSubstr("/fabric/dimensions"));
 }
 
+TEST(FabricGraph, RoutesAreTakenAsTheyStand) {
+  const auto routed = [](const std::string& routes) {
+    return platform_of(R"("gpus": 2, "gpu_links": {"kind": "nvlink", "bandwidth": "1GB/s", "latency": "1s"})",
+                       R"({"kind": "routes", "links": {"a": "2GB/s", "b": "3GB/s"}, "routes": [)" + routes + "]}");
+  };
+  const std::string there = R"({"from": 0, "to": 1, "links": ["a", "b"], "latency": "7us", "per_flow": "1GB/s"})";
+  const std::string back = R"({"from": 1, "to": 0, "links": ["b"], "latency": "9us"})";
+  const platforms::Platform platform = routed(there + "," + back);
+  const FabricGraph graph(platform, platform.instance("node"), 1, 2);
+  EXPECT_EQ(names(graph, 0, 1), (Names{"a", "b"}));
+  EXPECT_EQ(path(graph, 0, 1).latency, 7_us);
+  EXPECT_EQ(path(graph, 0, 1).flow_limit.si, 1e9);
+  EXPECT_FALSE(path(graph, 0, 1).between_nodes);
+  EXPECT_EQ(names(graph, 1, 0), (Names{"b"}));
+  EXPECT_TRUE(path(FabricGraph(platform, platform.instance("node"), 2, 1), 0, 1).between_nodes);
+  EXPECT_THAT(message_of<ConfigError>([&] { FabricGraph(platform, platform.instance("node"), 2, 2); }),
+              HasSubstr("/fabric/routes: no route from GPU 0 to GPU 2, and 4 GPUs are asked for"));
+  for (const auto& [routes, expected] : std::vector<std::pair<std::string, std::string>>{
+           {there + "," + there, "/fabric/routes/1: is a second route from GPU 0 to GPU 1"},
+           {R"({"from": 0, "to": 0, "links": ["a"], "latency": "1us"})", "leads from GPU 0 to itself"},
+           {R"({"from": 0, "to": 1, "links": ["c"], "latency": "1us"})",
+            "/links/0: found \"c\", expected a name in links"},
+           {R"({"from": 0, "to": 1, "links": ["a", "a"], "latency": "1us"})", "crosses \"a\" a second time"},
+           {R"({"from": 0, "to": 1, "links": [], "latency": "1us"})", "crosses no link"}})
+    EXPECT_THAT(message_of<ConfigError>([&, &what = routes] { routed(what); }), HasSubstr(expected));
+}
+
 TEST(FabricGraph, SwitchesThatReduceAreEndpoints) {
   const platforms::Platform platform = platform_of(std::string(R"("gpus": 2, "gpu_links": {"kind": "nvswitch",
       "bandwidth": "100GB/s", "latency": "2us", "reduces": true}, )") +

@@ -20,6 +20,27 @@ class Pools : public testing::Test {
   static Json pool(const char* instance, int nodes, const char* name) {
     return {{"catalog", "lab.json"}, {"region", "room-1"}, {"instance", instance}, {"nodes", nodes}, {"name", name}};
   }
+  /// Two nodes in each of two or three places, joined by links of these bandwidths and latencies: a-b, a-c and b-c.
+  static Json places(const std::vector<std::pair<const char*, const char*>>& joined_by) {
+    Json content = ScenarioFiles::with("/workload/steps", 20);
+    Json pools = Json::array(), links = Json::array();
+    const std::vector<std::string> names = {"a", "b", "c"};
+    const std::size_t count = joined_by.size() == 1 ? 2 : 3;
+    for (std::size_t i = 0; i < count; ++i) {
+      pools.push_back(pool("one", 2, names[i].c_str()));
+      pools.back()["zone"] = names[i];
+    }
+    std::size_t link = 0;
+    for (std::size_t a = 0; a < count; ++a)
+      for (std::size_t b = a + 1; b < count; ++b)
+        links.push_back({{"between", {names[a], names[b]}},
+                         {"bandwidth", joined_by[link].first},
+                         {"latency", joined_by[link].second},
+                         {"usd_per_gb", 0}}),
+            ++link;
+    content["platform"] = {{"pools", pools}, {"links", links}};
+    return content;
+  }
   Json run(const Json& content) const { return Json::parse(result_json(simulate(files_.load(content)))); }
   ScenarioFiles files_;
 };
@@ -70,6 +91,29 @@ TEST_F(Pools, InTwoPlacesNeedALinkAndPayForIt) {
   EXPECT_NEAR(number(federated, "/time/step_mean_s"), 10e-3 + (16e6 / 1.25e8 + 2 * 30e-3) / 100, 1e-4);
   content["synchronization"]["secure_aggregation"] = {{"bytes_factor", 2}, {"cpu_per_gb", "10s"}};
   EXPECT_NEAR(number(run(content), "/time/step_mean_s"), 10e-3 + (2 * 16e6 / 1.25e8 + 2 * 30e-3 + 0.16) / 100, 1e-4);
+}
+
+// Three buckets, each reduced on two nodes in every place and then among the places.
+TEST_F(Pools, InSeveralPlacesAreSimulatedMessageByMessage) {
+  const auto step = [&](Json content, const char* mode) {
+    content["fidelity"]["mode"] = mode;
+    return number(simulate_json(files_.load(content)), "/time/step_mean_s");
+  };
+  using Links = std::vector<std::pair<const char*, const char*>>;
+  const std::pair slow("1Gbit/s", "3ms"), far("4Gbit/s", "30ms");
+  for (const Links& like : {Links{slow}, Links{slow, slow, slow}, Links{slow, far, far}}) {
+    const double sampled = step(places(like), "sampled"), message = step(places(like), "message");
+    EXPECT_GT(sampled, 0.1);
+    if (like.back() == slow) {
+      EXPECT_NEAR(message / sampled, 1, 1e-6) << like.size();
+      continue;
+    }
+    // The formula gives every link the lowest bandwidth and the highest latency of all, which are those of two links.
+    EXPECT_DOUBLE_EQ(step(places({{"1Gbit/s", "30ms"}, far, far}), "sampled"), sampled);
+    EXPECT_LT(message, 0.99 * sampled);
+    // The slowest link of the ring sets the pace of all, so that it is at least that of each.
+    for (const auto& link : {slow, far}) EXPECT_GE(message, step(places({link, link, link}), "message") * (1 - 1e-9));
+  }
 }
 
 TEST_F(Pools, StayInTheAllowedRegions) {
