@@ -55,6 +55,8 @@ const char* kind_name(report::DocumentKind kind) {
       return "plan";
     case report::DocumentKind::validation:
       return "validation";
+    case report::DocumentKind::cluster:
+      return "cluster's result";
   }
   return "";
 }
@@ -70,6 +72,8 @@ const char* writer_of(report::DocumentKind kind) {
       return "plan";
     case report::DocumentKind::validation:
       return "validate";
+    case report::DocumentKind::cluster:
+      return "simulate of a cluster";
   }
   return "";
 }

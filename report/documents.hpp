@@ -8,7 +8,7 @@
 
 namespace ganymede::report {
 
-enum class DocumentKind { result, sweep, plan, validation };
+enum class DocumentKind { result, sweep, plan, validation, cluster };
 
 struct Document {
   JsonNode node;

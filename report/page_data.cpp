@@ -245,7 +245,7 @@ nlohmann::ordered_json capped_spans(const Json& spans, std::vector<std::string>&
 
 nlohmann::ordered_json page_data(const PageInput& page) {
   Out out = {{"kind", page.kind}};
-  if (page.kind == "validation") {
+  if (page.kind == "validation" || page.kind == "cluster") {
     out["cells"] = cells_of(page.document);
     return out;
   }
