@@ -28,14 +28,14 @@ def platform(gpus, levels=None):
     """A private platform with these GPUs, by name: GPUs of a node."""
     fabric = {"kind": "switch", "latency": "1us"}
     if levels:
-        fabric["levels"] = levels
+        fabric = {"kind": "fat-tree", "latency": "1us", "levels": levels}
     return {
         "schema": "ganymede.platform/1", "provider": "private", "name": "bench",
         "gpus": {name: {"family": name, "memory": "32GiB", "fp32": "15Tflop/s", "memory_bandwidth": "900GB/s",
                         "power": {"idle": "50W", "peak": "300W"}} for name in gpus},
         "instances": {name.lower(): {
             "gpu": name, "gpus": count, "vcpus": 64, "gpu_links": {"kind": "nvlink", "bandwidth": "150GB/s", "latency": "1us"},
-            "nic": {"bandwidth": "10Gbit/s", "latency": "5us"},
+            "nic": {"bandwidth": "50Gbit/s", "latency": "5us"},
             "prices": [{"region": "room", "market": "on-demand", "per_hour": "%.2fUSD/h" % (price * count), "as_of": "undated"}]}
             for (name, count), price in zip(gpus.items(), (2.48, 1.46, 0.45))},
         "regions": {"room": {"carbon": "400g/kWh", "pue": 1.2}}, "fabric": fabric}

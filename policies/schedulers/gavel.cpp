@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
@@ -113,8 +111,12 @@ class FairShares {
   TimeShares speeds_;
 };
 
-std::string share_key(const JobView& job, std::size_t pool) { return fmt::format("share/{}/{}", job.job, pool); }
-std::string time_key(const JobView& job, std::size_t pool) { return fmt::format("time/{}/{}", job.job, pool); }
+/// "share/JOB/POOL".
+std::string pool_key(const char* what, const JobView& job, std::size_t pool) {
+  return std::string(what) + "/" + std::to_string(job.job) + "/" + std::to_string(pool);
+}
+std::string share_key(const JobView& job, std::size_t pool) { return pool_key("share", job, pool); }
+std::string time_key(const JobView& job, std::size_t pool) { return pool_key("time", job, pool); }
 
 /// Shares are computed anew only when jobs have come or gone; they are kept in memory until then, and with them the
 /// time that each job has had in each pool since.

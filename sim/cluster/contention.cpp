@@ -12,6 +12,7 @@ constexpr double kNoEnd = std::numeric_limits<double>::infinity();
 constexpr std::size_t kFoldedSteps = 48;     // of each job, so that phases meet in many ways
 constexpr std::size_t kFoldedEvents = 2000;  // at which folding ends whatever the steps
 constexpr int kFixedPointSteps = 60;
+constexpr double kFixed = 1e-12;            // relative change of steps at which a fixed point is found
 constexpr std::size_t kMostKnown = 50'000;  // groups that are remembered
 constexpr double kFull = 1 + 1e-9;          // loads up to this share of a bandwidth do not contend
 
@@ -72,11 +73,11 @@ class PhaseFold {
 };
 
 /// Sum over jobs of a link's load, by link, if all communicate.
-std::map<int, double> peaks_of(const std::vector<const TalkingJob*>& jobs) {
-  std::map<int, double> sum;
+std::vector<double> peaks_of(const std::vector<const TalkingJob*>& jobs, std::size_t links) {
+  std::vector<double> sum(links, 0);
   for (const TalkingJob* job : jobs)
     if (job != nullptr)
-      for (const LinkUse& use : job->uses) sum[use.link] += job->peak * use.weight;
+      for (const LinkUse& use : job->uses) sum[static_cast<std::size_t>(use.link)] += job->peak * use.weight;
   return sum;
 }
 
@@ -119,10 +120,11 @@ std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const
     double weights = 0;  // of the flows that are under way, on average
   };
   for (int step = 0; step < kFixedPointSteps; ++step) {
-    std::map<int, Load> loads;
+    std::vector<Load> loads(bandwidths.size());
+    double change = 0;  // the largest of a step in this round, relative to it
     for (std::size_t i = 0; i < jobs.size(); ++i)
       for (const LinkUse& use : jobs[i].uses) {
-        Load& load = loads[use.link];
+        Load& load = loads[static_cast<std::size_t>(use.link)];
         load.demand += use.weight * jobs[i].peak * jobs[i].alone_s / step_s[i];
         load.weights += use.weight * std::min(1.0, talk_s[i] / step_s[i]);
       }
@@ -130,7 +132,7 @@ std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const
       const TalkingJob& job = jobs[i];
       double rate = job.peak;
       for (const LinkUse& use : job.uses) {
-        const Load& load = loads[use.link];
+        const Load& load = loads[static_cast<std::size_t>(use.link)];
         const double bandwidth = bandwidths[static_cast<std::size_t>(use.link)];
         const double left = bandwidth - (load.demand - use.weight * job.peak * job.alone_s / step_s[i]);
         const double others = load.weights - use.weight * std::min(1.0, talk_s[i] / step_s[i]);
@@ -141,8 +143,10 @@ std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const
       // Half of the way, so that jobs of like steps do not swing.
       talk_s[i] += (job.alone_s + longer_s - talk_s[i]) / 2;
       const double wanted = std::max(job.step_s + job.exposed * longer_s, job.alone_s + longer_s);
+      change = std::max(change, std::abs(wanted - step_s[i]) / wanted);
       step_s[i] += (wanted - step_s[i]) / 2;
     }
+    if (change < kFixed) break;
   }
   return step_s;
 }
@@ -185,8 +189,11 @@ std::vector<double> Contention::group_steps(const std::vector<const TalkingJob*>
 std::vector<double> Contention::steps(const std::vector<const TalkingJob*>& jobs) {
   std::vector<double> out;
   for (const TalkingJob* job : jobs) out.push_back(job == nullptr ? 0 : job->step_s);
-  const auto peaks = peaks_of(jobs);
-  const auto is_full = [&](int link) { return peaks.at(link) > kFull * bandwidths_[static_cast<std::size_t>(link)]; };
+  const std::vector<double> peaks = peaks_of(jobs, bandwidths_.size());
+  const auto is_full = [&](int link) {
+    const auto index = static_cast<std::size_t>(link);
+    return peaks[index] > kFull * bandwidths_[index];
+  };
   std::vector<std::size_t> parent(jobs.size());
   std::iota(parent.begin(), parent.end(), 0);
   std::vector<bool> contends(jobs.size(), false);

@@ -64,7 +64,8 @@ TEST_F(ClusterExample, HasAReportAndATimeline) {
   const Json events = Json::parse(trace.out);
   for (const Json& event : events["traceEvents"])
     if (event["ph"] == "X") names.insert(event["name"].get<std::string>());
-  for (const char* job : {"baseline", "wide", "elastic", "urgent", "evaluation"}) EXPECT_TRUE(names.contains(job)) << job;
+  for (const char* job : {"baseline", "wide", "elastic", "urgent", "evaluation"})
+    EXPECT_TRUE(names.contains(job)) << job;
 }
 
 TEST_F(ClusterExample, SaysWhatCannotBe) {
@@ -77,9 +78,9 @@ TEST_F(ClusterExample, SaysWhatCannotBe) {
   const Outcome order = run_program("simulate " + file + " --set /jobs/1/arrival=2h");
   EXPECT_EQ(order.code, 2);
   EXPECT_THAT(order.err, HasSubstr("in the order of their arrival"));
-  const Outcome starved = run_program(
-      "simulate " + file +
-      " --set '/scheduler={\"name\":\"external\",\"command\":\"while read line; do echo {\\\\\\\"run\\\\\\\":[]}; done\"}'");
+  const Outcome starved = run_program("simulate " + file +
+                                      " --set '/scheduler={\"name\":\"external\",\"command\":\"while read line; do "
+                                      "echo {\\\\\\\"run\\\\\\\":[]}; done\"}'");
   EXPECT_EQ(starved.code, 3) << starved.err;
   EXPECT_THAT(starved.err, HasSubstr("starves the job baseline for ever"));
 }
@@ -94,8 +95,7 @@ TEST(ImportJobs, MakesATraceThatAClusterTakes) {
   const Outcome import = run_program("import jobs " + sacct + " -o " + jobs);
   ASSERT_EQ(import.code, 0) << import.err;
   const std::string file = scratch.write("cluster.json", run_program("example cluster").out);
-  const Outcome run =
-      run_program("simulate " + file + " --format json --set '/jobs={\"trace\":\"" + jobs + "\"}'");
+  const Outcome run = run_program("simulate " + file + " --format json --set '/jobs={\"trace\":\"" + jobs + "\"}'");
   ASSERT_EQ(run.code, 0) << run.err;
   const Json result = Json::parse(run.out);
   EXPECT_EQ(result["jobs"][1]["wait_s"], 300);
