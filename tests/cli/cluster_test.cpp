@@ -78,9 +78,9 @@ TEST_F(ClusterExample, SaysWhatCannotBe) {
   const Outcome order = run_program("simulate " + file + " --set /jobs/1/arrival=2h");
   EXPECT_EQ(order.code, 2);
   EXPECT_THAT(order.err, HasSubstr("in the order of their arrival"));
-  const Outcome starved = run_program("simulate " + file +
-                                      " --set '/scheduler={\"name\":\"external\",\"command\":\"while read line; do "
-                                      "echo {\\\\\\\"run\\\\\\\":[]}; done\"}'");
+  const std::string idle = scratch.write("idle.sh", "sed -u 's/.*/{\"run\": []}/'");
+  const Outcome starved =
+      run_program("simulate " + file + " --set /scheduler/name=external --set '/scheduler/command=sh " + idle + "'");
   EXPECT_EQ(starved.code, 3) << starved.err;
   EXPECT_THAT(starved.err, HasSubstr("starves the job baseline for ever"));
 }

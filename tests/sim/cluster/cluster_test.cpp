@@ -189,21 +189,18 @@ TEST(Cluster, RefusesWhatCannotBeRun) {
 }
 
 TEST(Cluster, SaysWhomASchedulerStarves) {
-  const json idle = {{"name", "external"}, {"command", "while read line; do echo '{\"run\": []}'; done"}};
+  const json idle = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": []}/'"}};
   EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), idle)); }),
               HasSubstr("the scheduler external starves the job a for ever"));
-  const json busy = {{"name", "external"},
-                     {"command", "while read line; do echo '{\"run\": [], \"again_in_s\": 1}'; done"}};
+  const json busy = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [], \"again_in_s\": 1}/'"}};
   EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), busy)); }),
               HasSubstr("no job gets on"));
 }
 
 TEST(Cluster, AsksAProgramOfTheUser) {
-  const json external = {{"name", "external"},
-                         {"command", "while read line; do echo '{\"run\": [{\"job\": \"a\"}]}'; done"}};
+  const json external = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"a\"}]}/'"}};
   EXPECT_EQ(end_of(result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), external)), 0), 10);
-  const json wrong = {{"name", "external"},
-                      {"command", "while read line; do echo '{\"run\": [{\"job\": \"z\"}]}'; done"}};
+  const json wrong = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"z\"}]}/'"}};
   EXPECT_THAT(message_of<Failure>([&] { result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), wrong)); }),
               HasSubstr("a job that is there"));
 }
