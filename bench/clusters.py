@@ -5,9 +5,9 @@
   python3 bench/clusters.py --trace gavel_msr_traces_seed0.csv --virtual-cluster 0e4a51 [--gpus 12]
 
 The first draws jobs of a GAN on 1,024 GPUs (128 nodes of eight, 16 nodes below a switch whose uplink is four times
-oversubscribed): Poisson arrivals, 1 to 64 GPUs, log-normal lengths, so that 80 % of the GPUs are asked for; 1,000 jobs are
-a month. It prints processor seconds, the peak of memory and what was simulated. The second runs a trace in Gavel's columns
-on equal numbers of V100, P100 and K80, under each scheduler.
+oversubscribed): Poisson arrivals, 1 to 64 GPUs, log-normal lengths, so that about half of the GPUs are held and jobs of
+several nodes share uplinks; 1,000 jobs are a month. It prints processor seconds, the peak of memory and what was simulated.
+The second runs a trace in Gavel's columns on equal numbers of V100, P100 and K80, under each scheduler.
 """
 import argparse
 import json
@@ -35,7 +35,7 @@ def platform(gpus, levels=None):
                         "power": {"idle": "50W", "peak": "300W"}} for name in gpus},
         "instances": {name.lower(): {
             "gpu": name, "gpus": count, "vcpus": 64, "gpu_links": {"kind": "nvlink", "bandwidth": "150GB/s", "latency": "1us"},
-            "nic": {"bandwidth": "50Gbit/s", "latency": "5us"},
+            "nic": {"bandwidth": "10Gbit/s", "latency": "5us"},
             "prices": [{"region": "room", "market": "on-demand", "per_hour": "%.2fUSD/h" % (price * count), "as_of": "undated"}]}
             for (name, count), price in zip(gpus.items(), (2.48, 1.46, 0.45))},
         "regions": {"room": {"carbon": "400g/kWh", "pue": 1.2}}, "fabric": fabric}
@@ -61,7 +61,7 @@ def drawn_cluster(count, scheduler, seconds_a_step, switches):
     gpus = [draw.choice([1, 1, 2, 4, 4, 8, 8, 16, 32, 64]) for _ in range(count)]
     lengths = [draw.lognormvariate(0, 1.2) for _ in range(count)]
     asked = sum(g * length for g, length in zip(gpus, lengths))
-    unit = 0.8 * 1024 * MONTH_S * count / 1000 / asked
+    unit = 0.25 * 1024 * MONTH_S * count / 1000 / asked
     now, jobs = 0.0, []
     for i, (size, length) in enumerate(zip(gpus, lengths)):
         now += draw.expovariate(1000 / MONTH_S)
