@@ -232,7 +232,8 @@ std::string answer_of_validation(const Json& document) {
 std::string answer_of_cluster(const Json& document) {
   const Json& all = document.at("summary");
   return fmt::format(
-      "<p class=answer>{} jobs on {} GPUs take {:.2f} times as long as alone on average, {} of it waiting; the last ends "
+      "<p class=answer>{} jobs on {} GPUs take {:.2f} times as long as alone on average, {} of it waiting; the last "
+      "ends "
       "after {}, for {} USD.</p>\n",
       all.at("jobs").dump(), all.at("gpus").dump(), all.at("slowdown").at("mean").get<double>(),
       clock(all.at("wait_s").at("mean").get<double>()), clock(all.at("total_s").get<double>()),
