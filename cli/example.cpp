@@ -53,6 +53,42 @@ constexpr const char* kScenario = R"({
 }
 )";
 
+constexpr const char* kCluster = R"({
+  // ganymede simulate cluster.json
+  "schema": "ganymede.cluster/1",
+
+  // The nodes, rented from the first arrival to the last end. "pools": [ ... ] holds several instance types.
+  "platform": { "catalog": "aws", "region": "us-east-1", "instance": "p3.8xlarge", "nodes": 4 },
+
+  // What jobs do: a scenario's "workload" and "synchronization", or { "scenario": "scenario.json" }.
+  "workloads": {
+    "dcgan": {
+      "workload": {
+        "trace": "recorded:dcgan-64-cpu", "batch_per_gpu": 64, "steps": 200000,
+        "dataset": { "name": "celeba", "images": 202599, "bytes_per_image": 12288 }
+      },
+      "synchronization": { "scheme": "ring" }
+    }
+  },
+
+  // In the order of arrival. Or a recorded trace: { "trace": "jobs.csv" } (`ganymede import jobs` writes one).
+  "jobs": [
+    { "name": "baseline", "gpus": 4, "workload": "dcgan", "owner": "vision" },
+    { "name": "wide", "arrival": "10min", "gpus": 8, "workload": "dcgan", "owner": "vision" },
+    { "name": "elastic", "arrival": "15min", "gpus": { "min": 2, "ask": 4, "max": 8 }, "workload": "dcgan", "owner": "audio" },
+    { "name": "urgent", "arrival": "20min", "gpus": 8, "workload": "dcgan", "steps": 50000, "priority": 10,
+      "deadline": "2h", "owner": "audio" },
+    { "name": "evaluation", "arrival": "20min", "gpus": 1, "duration": "30min", "after": ["urgent"], "owner": "audio" }
+  ],
+
+  "owners": { "vision": { "quota": 8 }, "audio": { "quota": 8 } }, // GPUs; kueue and slurm-multifactor use them
+  "scheduler": { "name": "kueue" }, // or another of `ganymede list schedulers`
+  "placement": "consolidate", // or "spread", "topology"
+  "preemption": { "save": "10s", "restore": "30s" }, // what a stop, a move or a change of size costs
+  "seed": 1
+}
+)";
+
 constexpr const char* kStudy = R"({
   // ganymede sweep study.json: every platform with every count of GPUs and every scheme.
   "schema": "ganymede.study/1",
@@ -241,9 +277,9 @@ void declare_example(CLI::App& command, Shared& shared) {
   auto what = std::make_shared<std::string>(), like = std::make_shared<std::string>();
   command
       .add_option("what", *what,
-                  "scenario, study, request, platform, layers or policy (a program for the policy external)")
+                  "scenario, study, request, platform, layers, cluster or policy (a program for the policy external)")
       ->required()
-      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "layers", "policy"}));
+      ->check(CLI::IsMember({"scenario", "study", "request", "platform", "layers", "cluster", "policy"}));
   command
       .add_option("--like", *like,
                   "platform: machines of your own that are built like this instance type of the catalogs")
@@ -259,6 +295,7 @@ void declare_example(CLI::App& command, Shared& shared) {
                  : *what == "study"    ? kStudy
                  : *what == "platform" ? kPlatform
                  : *what == "layers"   ? kLayers
+                 : *what == "cluster"  ? kCluster
                                        : kExamplePolicy);
   });
 }
@@ -274,6 +311,7 @@ Command example_command() {
               "  ganymede example platform -o lab.json\n"
               "  ganymede example platform --like p4d.24xlarge > own.json && ganymede compare-own own.json request.json\n"
               "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
+              "  ganymede example cluster -o cluster.json && ganymede simulate cluster.json\n"
               "  ganymede example policy -o policy.py\n",
           .about = "Print a commented, valid file to start from.",
           .declare = declare_example};

@@ -18,6 +18,8 @@
 #include "kernel/models/models.hpp"
 #include "platforms/catalog.hpp"
 #include "policies/policy.hpp"
+#include "policies/schedulers/placement.hpp"
+#include "policies/schedulers/scheduler.hpp"
 #include "report/table.hpp"
 #include "sim/collectives/allreduce.hpp"
 
@@ -43,6 +45,8 @@ Rows schemes() {
 }
 Rows models() { return rows_of(kernel::models()); }
 Rows policy_rows() { return rows_of(policies::policies()); }
+Rows scheduler_rows() { return rows_of(policies::schedulers()); }
+Rows placement_rows() { return rows_of(policies::placements()); }
 
 Rows modes() {
   return {
@@ -187,8 +191,17 @@ struct Topic {
 };
 
 constexpr Topic kTopics[] = {
-    {"schemes", schemes}, {"modes", modes}, {"policies", policy_rows}, {"models", models},   {"providers", providers},
-    {"markets", markets}, {"gpus", gpus},   {"instances", instances},  {"regions", regions},
+    {"schemes", schemes},
+    {"modes", modes},
+    {"policies", policy_rows},
+    {"schedulers", scheduler_rows},
+    {"placements", placement_rows},
+    {"models", models},
+    {"providers", providers},
+    {"markets", markets},
+    {"gpus", gpus},
+    {"instances", instances},
+    {"regions", regions},
 };
 
 const Topic& find_topic(const std::string& name) {
@@ -259,16 +272,17 @@ void declare_list(CLI::App& command, Shared& shared) {
 }  // namespace
 
 Command list_command() {
-  return {.name = "list",
-          .summary = "the identifiers that work",
-          .examples =
-              "  ganymede list schemes\n"
-              "  ganymede list instances\n"
-              "  ganymede list providers --format json\n",
-          .about =
-              "Topics: schemes, modes, policies, models, providers, markets, regions, instances, gpus (with the\n"
-              "providers that have them). `ganymede catalog` shows every price.",
-          .declare = declare_list};
+  return {
+      .name = "list",
+      .summary = "the identifiers that work",
+      .examples =
+          "  ganymede list schemes\n"
+          "  ganymede list instances\n"
+          "  ganymede list providers --format json\n",
+      .about =
+          "Topics: schemes, modes, policies, schedulers, placements, models, providers, markets, regions, instances,\n"
+          "gpus (with the providers that have them). `ganymede catalog` shows every price.",
+      .declare = declare_list};
 }
 
 }  // namespace ganymede::cli

@@ -16,7 +16,7 @@ void run_report(const std::string& file, const Shared& shared) {
   const std::size_t bytes = export_document(
       file, shared, [](const report::Document& document) { return report::report_page(document.json()); },
       {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
-       report::DocumentKind::validation});
+       report::DocumentKind::validation, report::DocumentKind::cluster});
   if (!shared.output.empty())
     remark(shared, fmt::format("{}: {:.1f} MB; open it in a browser", shared.output, static_cast<double>(bytes) / 1e6));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "cli/command.hpp"
@@ -17,6 +18,7 @@ namespace {
 void declare_schema(CLI::App& command, Shared& shared) {
   std::vector<std::string> names;
   for (const EmbeddedText& schema : embedded_schemas()) names.emplace_back(schema.name);
+  std::sort(names.begin(), names.end());  // files are sorted with their extensions
   auto what = std::make_shared<std::string>();
   command.add_option("format", *what, fmt::format("{}", fmt::join(names, ", ")))
       ->required()

@@ -9,11 +9,13 @@
 #include "cli/member_flags.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
+#include "cli/simulate_cluster.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/process.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "report/runs.hpp"
+#include "sim/cluster/cluster.hpp"
 #include "sim/run/seeds.hpp"
 
 namespace ganymede::cli {
@@ -79,6 +81,10 @@ sim::Scenario changed_scenario(const SimulateOptions& options) {
 void run_simulate(const SimulateOptions& options, Shared& shared) {
   check_output(shared);
   keep_input(shared, options.scenario);
+  if (const nlohmann::json document = unchanged_scenario(options.scenario); sim::is_cluster(document)) {
+    const auto changes = changes_of(options, document);
+    return options.members.locate([&] { return simulate_cluster_file(options.scenario, changes, shared); });
+  }
   sim::Scenario scenario = changed_scenario(options);
   if (shared.format == "json") scenario.shown_steps = options.shown_steps;
   auto waiting = show_elapsed(shared, "simulating");
@@ -111,7 +117,8 @@ void add_changes(CLI::App& command, MemberFlags& members) {
 
 void declare_simulate(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<SimulateOptions>();
-  command.add_option("scenario", options->scenario, "a ganymede.scenario/1 file, or a plan")->required();
+  command.add_option("scenario", options->scenario, "a ganymede.scenario/1 or ganymede.cluster/1 file, or a plan")
+      ->required();
   add_changes(command, options->members);
   command
       .add_option("--fidelity", options->fidelity,
@@ -140,17 +147,20 @@ void declare_simulate(CLI::App& command, Shared& shared) {
 
 Command simulate_command() {
   return {.name = "simulate",
-          .summary = "one training run: how long, how busy, how much",
+          .summary = "one training run, or many jobs on one cluster: how long, how busy, how much",
           .examples =
               "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
               "  ganymede simulate scenario.json --nodes 2 --scheme reduce-to-one\n"
               "  ganymede simulate scenario.json --catalog gcp --instance a2-highgpu-2g --region us-central1\n"
               "  ganymede simulate scenario.json --market spot --set /policy/name=spot-first\n"
-              "  ganymede simulate scenario.json --format json -o result.json\n",
+              "  ganymede simulate scenario.json --format json -o result.json\n"
+              "  ganymede example cluster > cluster.json && ganymede simulate cluster.json\n",
           .about =
               "Simulates one training run and prints how long it takes, how busy the hardware is, what it costs,\n"
               "what happened when, and where each GPU-second went. If nodes are lost at random, the distribution\n"
               "over 20 seeds comes first, starting with the scenario's seed.\n"
+              "Of a cluster it prints what each job waited and ran, and the bill by owner; of the flags above --set,\n"
+              "--seed, --format and -o apply.\n"
               "Exit code 4: the run with the scenario's own seed misses its deadline or budget.",
           .declare = declare_simulate};
 }

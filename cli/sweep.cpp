@@ -96,7 +96,7 @@ Command sweep_command() {
               "  ganymede sweep studies/first-look.json\n"
               "  ganymede sweep studies/first-look.json --set /workload/trace=trace.json --format csv -o runs.csv\n"
               "  ganymede example study > study.json && ganymede sweep study.json --jobs 2\n"
-              "  ganymede sweep study.json --shard auto -o shards        in each job of an array (docs/clusters.md)\n",
+              "  ganymede sweep study.json --shard auto -o shards        in each job of an array (docs/shards.md)\n",
           .about =
               "Simulates a study: platforms x GPU counts x schemes x policies x seeds. For several seeds it prints\n"
               "the distribution of time and cost, for several policies their ranking and whether it exceeds the\n"

@@ -58,6 +58,8 @@ const char* kind_name(report::DocumentKind kind) {
       return "validation";
     case report::DocumentKind::study:
       return "study";
+    case report::DocumentKind::cluster:
+      return "cluster's result";
   }
   return "";
 }
@@ -75,6 +77,8 @@ const char* writer_of(report::DocumentKind kind) {
       return "validate";
     case report::DocumentKind::study:  // people write it
       break;
+    case report::DocumentKind::cluster:
+      return "simulate of a cluster";
   }
   return "";
 }

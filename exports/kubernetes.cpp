@@ -209,7 +209,7 @@ Exporter kubernetes_exporter() {
       .about =
           "Writes a claim for data and checkpoints, a Job with one pod for each node and its Service (or a JobSet),\n"
           "and a Deployment that shows the checkpoint. Node selectors are those of EKS, GKE and AKS. With --sweep, it\n"
-          "writes an indexed Job with a pod for each shard of a study (docs/clusters.md).",
+          "writes an indexed Job with a pod for each shard of a study (docs/shards.md).",
       .reads = {report::DocumentKind::result, report::DocumentKind::sweep, report::DocumentKind::plan,
                 report::DocumentKind::study},
       .options = kubernetes_options(),

@@ -174,6 +174,7 @@ std::vector<Run> runs_of(const report::Document& document, const MlflowOptions& 
       return runs;
     }
     case report::DocumentKind::plan:
+    case report::DocumentKind::cluster:
     case report::DocumentKind::validation:  // load_document() returns neither of these here
     case report::DocumentKind::study:
       break;

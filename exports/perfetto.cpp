@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "exports/chrome_trace.hpp"
+#include "exports/cluster_trace.hpp"
 #include "exports/exporter.hpp"
 #include "exports/run_trace.hpp"
 #include "report/holdings.hpp"
@@ -63,19 +64,22 @@ std::string run_trace(const Json& run) {
 }
 
 Exporter perfetto_exporter() {
-  return {.name = "perfetto",
-          .summary = "a run's cluster and steps as a Chrome trace, for ui.perfetto.dev",
-          .examples =
-              "  ganymede simulate scenario.json --format json -o result.json\n"
-              "  ganymede export perfetto result.json -o timeline.json\n",
-          .about =
-              "Shows the nodes of each pool that were asked for and held, what happened to them, and what each\n"
-              "worker does in the steps that the result keeps (simulate --show-steps), from where training\n"
-              "begins.",
-          .reads = {report::DocumentKind::result},
-          .refusal = "a trace is of one run, as simulate --format json writes it",
-          .write = [](const report::Document& document, const ExportValues& /*values*/,
-                      const ExportConsole& /*console*/) { return run_trace(document.json()); }};
+  return {
+      .name = "perfetto",
+      .summary = "a run's nodes and steps, or the jobs of a cluster, as a Chrome trace, for ui.perfetto.dev",
+      .examples =
+          "  ganymede simulate scenario.json --format json -o result.json\n"
+          "  ganymede export perfetto result.json -o timeline.json\n",
+      .about =
+          "Shows the nodes of each pool that were asked for and held, what happened to them, and what each\n"
+          "worker does in the steps that the result keeps (simulate --show-steps), from where training\n"
+          "begins. Of a cluster it shows which job was on which node when, and the queue.",
+      .reads = {report::DocumentKind::result, report::DocumentKind::cluster},
+      .refusal = "a trace is of one run or one cluster, as simulate --format json writes it",
+      .write = [](const report::Document& document, const ExportValues& /*values*/, const ExportConsole& /*console*/) {
+        return document.kind == report::DocumentKind::cluster ? cluster_trace(document.json())
+                                                              : run_trace(document.json());
+      }};
 }
 
 }  // namespace ganymede::exports

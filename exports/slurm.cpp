@@ -68,7 +68,7 @@ Exporter slurm_exporter() {
               "  sbatch sweep.sbatch\n"
               "  ganymede merge STUDY-NAME-shards -o result.json\n",
           .about =
-              "Each job of the array does one shard (docs/clusters.md). Paths start where sbatch is called; the\n"
+              "Each job of the array does one shard (docs/shards.md). Paths start where sbatch is called; the\n"
               "variable GANYMEDE names the program if it is not in PATH.",
           .reads = {report::DocumentKind::study},
           .options = options,

@@ -26,7 +26,8 @@ void expect_run(const JsonNode& run) {
 
 /// The schemas in the order of DocumentKind.
 constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1",
-                                    "ganymede.validation-result/1", "ganymede.study/1"};
+                                    "ganymede.validation-result/1", "ganymede.study/1",
+                                    "ganymede.cluster-result/1"};
 
 DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
   std::vector<std::string> names;
@@ -66,6 +67,9 @@ Document load_document(const std::filesystem::path& file, std::initializer_list<
       expect_members(node, {"studies", "summary"});
       break;
     case DocumentKind::study:  // the command that simulates it reads its members
+      break;
+    case DocumentKind::cluster:
+      expect_members(node, {"summary", "jobs", "owners", "queue", "cost", "energy", "provenance"});
       break;
   }
   return {node, kind};

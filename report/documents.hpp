@@ -9,7 +9,7 @@
 
 namespace ganymede::report {
 
-enum class DocumentKind { result, sweep, plan, validation, study };
+enum class DocumentKind { result, sweep, plan, validation, study, cluster };
 
 struct Document {
   JsonNode node;

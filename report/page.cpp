@@ -72,16 +72,20 @@ std::vector<std::size_t> detailed(const std::vector<ReportCandidate>& candidates
 
 std::string document_kind(const Json& document) {
   const auto schema = document.at("schema").get<std::string>();
-  return schema == "ganymede.result/1"  ? "result"
-         : schema == "ganymede.sweep/1" ? "sweep"
-         : schema == "ganymede.plan/1"  ? "plan"
-                                        : "validation";
+  return schema == "ganymede.result/1"           ? "result"
+         : schema == "ganymede.sweep/1"          ? "sweep"
+         : schema == "ganymede.plan/1"           ? "plan"
+         : schema == "ganymede.cluster-result/1" ? "cluster"
+                                                 : "validation";
 }
 
 std::string title_of(const PageInput& page) {
   const Json& document = page.document;
   if (page.kind == "sweep") return document.at("study").get<std::string>();
   if (page.kind == "validation") return "Predicted against published measurements";
+  if (page.kind == "cluster")
+    return fmt::format("{} jobs on {} GPUs, {}", document.at("summary").at("jobs").dump(),
+                       document.at("summary").at("gpus").dump(), document.at("scheduler").get<std::string>());
   if (page.kind == "plan")
     return fmt::format("What to rent: {}, {} images", document.at("request").at("model").get<std::string>(),
                        with_thousands(document.at("request").at("images").get<std::int64_t>()));
@@ -90,7 +94,8 @@ std::string title_of(const PageInput& page) {
 }
 
 std::string tool_of(const Json& document, const std::string& kind) {
-  if (kind == "result" || kind == "plan") return document.at("provenance").at("tool").get<std::string>();
+  if (kind == "result" || kind == "plan" || kind == "cluster")
+    return document.at("provenance").at("tool").get<std::string>();
   if (kind == "sweep" && !document.at("runs").empty())
     return document.at("runs").at(0).at("provenance").at("tool").get<std::string>();
   return "ganymede " GANYMEDE_VERSION;
@@ -118,7 +123,7 @@ std::string html_of(const Table& table, const std::string& caption, const std::s
 
 std::string report_page(const Json& document) {
   PageInput page{document, document_kind(document), {}, {}, {}};
-  if (page.kind != "validation") {
+  if (page.kind != "validation" && page.kind != "cluster") {
     page.candidates = candidates_of(document);
     page.pareto = pareto_of(page.candidates);
     page.detailed = detailed(page.candidates, page.pareto);

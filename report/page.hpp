@@ -6,7 +6,8 @@
 
 namespace ganymede::report {
 
-/// Returns the page of a `ganymede.result/1`, `ganymede.sweep/1`, `ganymede.plan/1` or `ganymede.validation-result/1`.
+/// Returns the page of a `ganymede.result/1`, `ganymede.sweep/1`, `ganymede.plan/1`, `ganymede.validation-result/1` or
+/// `ganymede.cluster-result/1`.
 /// Its content security policy allows only the page's own scripts, by their SHA-256, and no request to any server; text
 /// of the document is always shown as text. At most kMaxCandidates are shown, and the page says if there are more.
 /// Throws nlohmann::json::exception if `document` lacks members that its schema demands.

@@ -266,13 +266,25 @@ std::string answer_of_validation(const Json& document) {
       percent(all.at("held_by_interval").get<double>()));
 }
 
+std::string answer_of_cluster(const Json& document) {
+  const Json& all = document.at("summary");
+  return fmt::format(
+      "<p class=answer>{} jobs on {} GPUs take {:.2f} times as long as alone on average, {} of it waiting; the last "
+      "ends "
+      "after {}, for {} USD.</p>\n",
+      all.at("jobs").dump(), all.at("gpus").dump(), all.at("slowdown").at("mean").get<double>(),
+      clock(all.at("wait_s").at("mean").get<double>()), clock(all.at("total_s").get<double>()),
+      escaped(document.at("cost").at("total_usd").get<std::string>()));
+}
+
 }  // namespace
 
 std::string answer_html(const PageInput& page) {
-  return page.kind == "plan"     ? answer_of_plan(page.document)
-         : page.kind == "sweep"  ? answer_of_sweep(page)
-         : page.kind == "result" ? answer_of_run(page)
-                                 : answer_of_validation(page.document);
+  return page.kind == "plan"      ? answer_of_plan(page.document)
+         : page.kind == "sweep"   ? answer_of_sweep(page)
+         : page.kind == "result"  ? answer_of_run(page)
+         : page.kind == "cluster" ? answer_of_cluster(page.document)
+                                  : answer_of_validation(page.document);
 }
 
 }  // namespace ganymede::report

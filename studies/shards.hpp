@@ -1,7 +1,7 @@
 #pragma once
 // Work that is split among processes which share nothing but a folder: shards. Each run of the work belongs to one
 // shard by a hash of its content, and each shard appends finished runs to a file of its own, so that shards may be
-// lost, repeated and added in any number. docs/clusters.md describes the folder.
+// lost, repeated and added in any number. docs/shards.md describes the folder.
 
 #include <algorithm>
 #include <cstdint>

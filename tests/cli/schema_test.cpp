@@ -57,7 +57,7 @@ TEST(Schema, EveryFileOfTheFolderIsOne) {
 }
 
 TEST(Schema, TakesTheExamples) {
-  for (const char* format : {"scenario", "study", "request", "platform"})
+  for (const char* format : {"scenario", "study", "request", "platform", "cluster"})
     EXPECT_EQ(faults(format, parse(run_program(std::string("example ") + format).out)), "") << format;
 }
 
@@ -89,6 +89,8 @@ TEST(Schema, TakesWhatTheProgramWrites) {
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(faults("result", Json::parse(outcome.out)), "") << options;
   }
+  const std::string cluster = scratch.write("c.json", run_program("example cluster").out);
+  EXPECT_EQ(faults("cluster-result", Json::parse(run_program("simulate " + cluster + " --format json").out)), "");
   const Outcome trace = run_program("import layers vae");
   EXPECT_EQ(faults("step-trace", Json::parse(trace.out)), "");
 }

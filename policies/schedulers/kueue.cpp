@@ -1,0 +1,103 @@
+#include <algorithm>
+
+#include "policies/schedulers/scheduler_helpers.hpp"
+
+namespace ganymede::policies {
+namespace {
+
+/// What the owners' jobs hold. All owners are one cohort: what one does not use of its quota, others may borrow. GPUs
+/// beyond all quotas belong to nobody and may be borrowed too.
+class Cohort {
+ public:
+  explicit Cohort(const ClusterView& view) : view_(view), used_(view.owners.size()), free_(view) {
+    for (const JobView& job : view.jobs) {
+      if (job.pool < 0) continue;
+      running_.push_back(&job);
+      take(job.owner, static_cast<std::size_t>(job.pool), job.held);
+    }
+  }
+
+  bool is_within_quota(const JobView& job, double also = 0) const {
+    const double quota = view_.owners[job.owner].quota_gpus;
+    return quota < 0 || used_[job.owner] + also <= quota;
+  }
+
+  bool admit(const JobView& job) {
+    const int pool = fastest_pool(view_, job, job.gpus, free_);
+    if (pool < 0) return false;
+    take(job.owner, static_cast<std::size_t>(pool), job.gpus);
+    admitted_.push_back({job.job, static_cast<std::size_t>(pool), job.gpus});
+    return true;
+  }
+
+  /// Takes back what other owners have borrowed until the job fits, from the lowest priority and the latest start on.
+  /// Returns false, and changes nothing, if all of it would not be enough.
+  bool reclaim(const JobView& job) {
+    std::vector<const JobView*> victims;
+    for (const JobView* row : running_)
+      if (row->owner != job.owner && !is_within_quota(*row)) victims.push_back(row);
+    std::stable_sort(victims.begin(), victims.end(), [](const JobView* a, const JobView* b) {
+      return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
+    });
+    std::vector<const JobView*> taken;
+    for (const JobView* victim : victims) {
+      if (fastest_pool(view_, job, job.gpus, free_) >= 0) break;
+      if (is_within_quota(*victim)) continue;  // its owner borrows no more
+      take(victim->owner, static_cast<std::size_t>(victim->pool), -victim->held);
+      taken.push_back(victim);
+    }
+    if (admit(job)) {
+      for (const JobView* victim : taken) std::erase(running_, victim);
+      return true;
+    }
+    for (const JobView* victim : taken) take(victim->owner, static_cast<std::size_t>(victim->pool), victim->held);
+    return false;
+  }
+
+  std::vector<Grant> grants() const {
+    std::vector<Grant> out;
+    for (const JobView* job : running_) out.push_back({job->job, static_cast<std::size_t>(job->pool), job->held});
+    out.insert(out.end(), admitted_.begin(), admitted_.end());
+    return out;
+  }
+
+ private:
+  void take(std::size_t owner, std::size_t pool, int gpus) {
+    used_[owner] += gpus;
+    free_.take(pool, gpus);
+  }
+
+  const ClusterView& view_;
+  std::vector<double> used_;  // GPUs by owner
+  FreeGpus free_;
+  std::vector<const JobView*> running_;
+  std::vector<Grant> admitted_;
+};
+
+JobSchedule decide_kueue(const SchedulerCall& call) {
+  std::vector<const JobView*> waiting = waiting_jobs(call.view);
+  std::stable_sort(waiting.begin(), waiting.end(),
+                   [](const JobView* a, const JobView* b) { return a->priority > b->priority; });
+  Cohort cohort(call.view);
+  std::vector<const JobView*> borrowers;
+  // Jobs that stay within their quota are admitted before any that borrows.
+  for (const JobView* job : waiting) {
+    if (!cohort.is_within_quota(*job, job->gpus))
+      borrowers.push_back(job);
+    else if (!cohort.admit(*job) && !cohort.reclaim(*job))
+      continue;
+  }
+  for (const JobView* job : borrowers) cohort.admit(*job);
+  return {.run = cohort.grants()};
+}
+
+}  // namespace
+
+Scheduler kueue_scheduler() {
+  return {.name = "kueue",
+          .summary = "gangs within each owner's quota; unused quota is lent, and taken back by preemption",
+          .source = "Kubernetes Kueue: ClusterQueue, cohort, borrowing and reclaimWithinCohort, kueue.sigs.k8s.io/docs",
+          .decide = decide_kueue};
+}
+
+}  // namespace ganymede::policies

@@ -1,0 +1,96 @@
+#pragma once
+// Schedulers of many jobs on one cluster: which jobs run now, on how many GPUs of which pool. A scheduler is a pure
+// function of what it sees, its settings and its memory; it reads no clock and knows nothing of the simulator.
+
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "policies/policy.hpp"
+
+namespace ganymede::policies {
+
+inline constexpr double kNeverAgain = std::numeric_limits<double>::infinity();
+
+/// Nodes of one instance type.
+struct PoolState {
+  std::string name;
+  int nodes = 0, gpus_per_node = 1;
+  int total() const { return nodes * gpus_per_node; }
+};
+
+/// Who jobs belong to: a user, a team, a queue.
+struct OwnerState {
+  std::string name;
+  double quota_gpus = -1;  ///< GPUs that are the owner's own; below 0: no quota is set
+  double used_gpu_s = 0;   ///< GPU-seconds that the owner's jobs have held so far
+};
+
+/// A job that has arrived, whose predecessors have finished, and that has not finished itself.
+struct JobView {
+  std::size_t job = 0;  ///< its number, in the order of arrival
+  std::string_view name;
+  double arrival_s = 0;     ///< when it could first have run
+  int gpus = 1;             ///< GPUs asked for
+  int least = 1, most = 1;  ///< the range within which it can run
+  int priority = 0;         ///< larger: more urgent
+  std::optional<double> deadline_s;
+  std::size_t owner = 0;      ///< index into ClusterView::owners
+  int pool = -1;              ///< where it runs; -1: it waits
+  int held = 0;               ///< GPUs that it holds
+  double since_s = 0;         ///< since when it has run or waited
+  double attained_gpu_s = 0;  ///< GPU-seconds held so far
+  double left = 1;            ///< share of its work that is left
+};
+
+/// What a scheduler may observe.
+struct ClusterView {
+  double now_s = 0;
+  std::span<const PoolState> pools;
+  std::span<const OwnerState> owners;
+  std::span<const JobView> jobs;  ///< in the order of arrival
+  /// Seconds that the whole job takes alone on so many GPUs of a pool, placed on as few nodes as possible; infinity if
+  /// it cannot run there.
+  std::function<double(const JobView& job, std::size_t pool, int gpus)> alone_s;
+};
+
+/// So many GPUs of a pool for a job.
+struct Grant {
+  std::size_t job = 0;
+  std::size_t pool = 0;
+  int gpus = 0;
+};
+
+/// The jobs that run from now on. A running job that is not listed is preempted; one that is listed as it runs goes on
+/// undisturbed.
+struct JobSchedule {
+  std::vector<Grant> run;
+  double again_s = kNeverAgain;  ///< when to ask again at the latest; jobs that arrive or finish come before
+};
+
+struct SchedulerCall {
+  const ClusterView& view;
+  std::span<const double> settings;  ///< in the order of Scheduler::settings
+  PolicyMemory& memory;
+};
+
+/// A scheduler as it describes itself; lists, schemas and documentation read it from here.
+struct Scheduler {
+  std::string_view name, summary;
+  std::string_view source;  ///< who proposed it, and where it is described
+  std::span<const PolicySetting> settings = {};
+  JobSchedule (*decide)(const SchedulerCall& call) = nullptr;  ///< null: a program of the user decides
+};
+
+/// The register, in the order in which schedulers are listed; the first is the default.
+std::span<const Scheduler> schedulers();
+/// The scheduler of that name; nullptr if there is none.
+const Scheduler* find_scheduler(std::string_view name);
+std::vector<std::string> scheduler_names();
+
+}  // namespace ganymede::policies

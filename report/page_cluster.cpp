@@ -1,0 +1,113 @@
+// The sections of the page of a cluster: summary, Gantt chart, queue, jobs, owners.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "report/clusters.hpp"
+#include "report/numbers.hpp"
+#include "report/page_sections.hpp"
+
+namespace ganymede::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostGanttRows = 400;
+constexpr double kGanttWidth = 1000, kGanttRow = 8, kQueueHeight = 160;
+constexpr std::array kOwnerColors = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"};  // Okabe, Ito
+
+std::string gantt_svg(const Json& result) {
+  const Json& jobs = result.at("jobs");
+  const double total_s = std::max(1e-9, result.at("summary").at("total_s").get<double>());
+  const std::size_t rows = std::min(jobs.size(), kMostGanttRows);
+  const auto x = [&](const Json& seconds) { return kGanttWidth * seconds.get<double>() / total_s; };
+  std::map<std::string, std::size_t> owners;
+  std::string bars;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const Json& job = jobs[i];
+    const double y = kGanttRow * static_cast<double>(i);
+    const std::size_t owner = owners.try_emplace(job.at("owner").get<std::string>(), owners.size()).first->second;
+    bars += fmt::format("<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"1\" fill=\"#888888\"/>\n",
+                        x(job.at("ready_s")), y + kGanttRow / 2, x(job.at("end_s")) - x(job.at("ready_s")));
+    for (const Json& stay : job.at("stays"))
+      bars += fmt::format(
+          "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}: {} GPUs of {} on "
+          "{}, {} to {}</title></rect>\n",
+          x(stay.at("from_s")), y + 1, std::max(0.5, x(stay.at("to_s")) - x(stay.at("from_s"))), kGanttRow - 2,
+          kOwnerColors[owner % kOwnerColors.size()], escaped(job.at("job").get<std::string>()), stay.at("gpus").dump(),
+          escaped(stay.at("pool").get<std::string>()), escaped(stay.at("on").get<std::string>()),
+          clock(stay.at("from_s").get<double>()), clock(stay.at("to_s").get<double>()));
+  }
+  return fmt::format(
+      "<div class=scroll><svg viewBox=\"0 0 {0} {1}\" width=\"100%\" role=img aria-label=\"Gantt chart\">\n"
+      "{2}</svg></div>\n",
+      kGanttWidth, kGanttRow * static_cast<double>(rows), bars);
+}
+
+/// The line of one column of the queue over time, as steps.
+std::string queue_line(const Json& result, std::size_t column, double most, const char* color) {
+  const double total_s = std::max(1e-9, result.at("summary").at("total_s").get<double>());
+  std::string points;
+  double last = 0;
+  for (const Json& row : result.at("queue").at("rows")) {
+    const double x = kGanttWidth * row.at(0).get<double>() / total_s;
+    const double y = kQueueHeight * (1 - row.at(column).get<double>() / most);
+    if (!points.empty()) points += fmt::format("{:.1f},{:.1f} ", x, last);
+    points += fmt::format("{:.1f},{:.1f} ", x, y);
+    last = y;
+  }
+  return fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", points, color);
+}
+
+std::string queue_svg(const Json& result, std::size_t first, std::size_t second) {
+  double most = 1;
+  for (const Json& row : result.at("queue").at("rows"))
+    most = std::max({most, row.at(first).get<double>(), row.at(second).get<double>()});
+  return fmt::format(
+      "<svg viewBox=\"0 0 {0} {1}\" width=\"100%\" role=img aria-label=\"Queue over time, at most {2:g}\">\n"
+      "{3}{4}</svg>\n",
+      kGanttWidth, kQueueHeight, most, queue_line(result, first, most, kOwnerColors[1]),
+      queue_line(result, second, most, kOwnerColors[0]));
+}
+
+}  // namespace
+
+std::vector<Section> cluster_sections(const Json& result) {
+  std::vector<Section> out;
+  out.push_back({"summary", "Summary", "", {}, "<pre>" + escaped(cluster_text(result, 100)) + "</pre>\n"});
+  const std::size_t jobs = result.at("jobs").size();
+  out.push_back({"gantt",
+                 "What ran when",
+                 jobs > kMostGanttRows
+                     ? fmt::format("A row for each of the first {} of {} jobs; colours are owners, thin "
+                                   "lines are waiting.",
+                                   kMostGanttRows, jobs)
+                     : "A row for each job; colours are owners, thin lines are waiting.",
+                 {},
+                 gantt_svg(result)});
+  out.push_back(
+      {"queue",
+       "Queue",
+       "Above, jobs that wait (orange) and run (blue); below, GPUs that are waited for (orange) and held (blue).",
+       {},
+       queue_svg(result, 1, 2) + queue_svg(result, 3, 4)});
+  const Table rows = cluster_jobs(result, 2000);
+  out.push_back(
+      {"jobs",
+       "Jobs",
+       rows.size() < jobs ? fmt::format("The {} jobs of {} that were slowed down most.", rows.size(), jobs) : "",
+       {},
+       html_of(rows, "Jobs")});
+  out.push_back({"owners",
+                 "Money by owner",
+                 "What the GPUs that each held cost; the rest of the bill is nobody's.",
+                 {},
+                 html_of(cluster_owners(result), "Owners")});
+  return out;
+}
+
+}  // namespace ganymede::report

@@ -1,0 +1,72 @@
+#pragma once
+// What the life of a cluster leaves, and what follows from it: times, utilization, fairness, energy and bill.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/cluster/free_nodes.hpp"
+#include "sim/ledger/bill.hpp"
+#include "sim/ledger/energy.hpp"
+
+namespace ganymede::sim {
+
+/// A time in which a job held the same GPUs.
+struct Stay {
+  double from_s = 0, to_s = 0;
+  std::size_t pool = 0;
+  std::vector<GpuSlot> slots;
+  bool packed = false;  ///< a second job was on the GPU when it began
+};
+
+struct JobRecord {
+  double ready_s = 0;   ///< when it could first have run: its arrival, or the end of what it waited for
+  double start_s = -1;  ///< when it first ran; below 0: never
+  double end_s = -1;
+  double held_gpu_s = 0;
+  double busy_gpu_s = 0;  ///< GPU-seconds in which kernels ran
+  double restart_s = 0;   ///< seconds spent on saving, starting again and loading
+  int preemptions = 0;    ///< stops, moves and changes of size
+  double alone_s = 0;     ///< the run alone on the GPUs asked for, on its fastest pool
+  double work = 0;
+  std::vector<Stay> stays;
+};
+
+/// The state of the queue from a moment on.
+struct QueuePoint {
+  double at_s = 0;
+  int waiting = 0, running = 0;
+  int waiting_gpus = 0, held_gpus = 0;
+};
+
+struct ClusterRecord {
+  std::vector<JobRecord> jobs;
+  std::vector<QueuePoint> queue;
+  double end_s = 0;
+  std::vector<double> held_gpu_s, busy_gpu_s;  ///< by pool
+  std::int64_t events = 0, decisions = 0;
+  std::size_t contending_groups = 0, approximate_groups = 0;
+  std::vector<std::string> warnings;
+};
+
+/// Jain's index of fairness: (sum x)² / (n sum x²), 1 if all are equal, 1/n if one has all (Jain, Chiu, Hawe,
+/// DEC-TR-301, 1984). 1 for no values.
+double jain_index(const std::vector<double>& values);
+
+/// Dollars for what each owner's jobs held, and for what nobody held; they sum to the bill's total.
+struct OwnerCosts {
+  std::vector<MicroUsd> owners;
+  MicroUsd idle;
+};
+
+Bill cluster_bill(const Cluster& cluster, const ClusterRecord& record);
+OwnerCosts owner_costs(const Cluster& cluster, const ClusterRecord& record, MicroUsd total);
+/// None if the platform does not state the power of all GPUs and the carbon of the regions.
+std::optional<Energy> cluster_energy(const Cluster& cluster, const ClusterRecord& record);
+
+/// The result, `ganymede.cluster-result/1`.
+std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& record);
+
+}  // namespace ganymede::sim

@@ -1,0 +1,356 @@
+#include "sim/cluster/cluster_simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "common/errors.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+constexpr double kNotYet = std::numeric_limits<double>::infinity();
+constexpr double kShortestRound = 1e-3;            // seconds; a scheduler is not asked more often
+constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arrives, ends or gets on
+constexpr std::size_t kMostPackable = 64;          // waiting jobs that are tried as a second job of a GPU
+
+int group_of(const ScenarioPool& pool) {
+  const auto& levels = pool.platform->fabric.levels;
+  return levels.empty() ? 0 : levels.front().nodes;
+}
+
+}  // namespace
+
+ClusterSimulation::ClusterSimulation(const Cluster& cluster)
+    : cluster_(cluster),
+      speeds_(cluster),
+      states_(cluster.jobs.size()),
+      unlocks_(cluster.jobs.size()),
+      owners_(cluster.owners) {
+  record_.jobs.resize(cluster.jobs.size());
+  record_.held_gpu_s.assign(cluster.pools.size(), 0);
+  record_.busy_gpu_s.assign(cluster.pools.size(), 0);
+  for (std::size_t i = 0; i < cluster.jobs.size(); ++i) {
+    states_[i].blocked_by = static_cast<int>(cluster.jobs[i].after.size());
+    for (const std::size_t before : cluster.jobs[i].after) unlocks_[before].push_back(i);
+  }
+  bool talks = false;
+  for (const ClusterWorkload& workload : cluster.workloads) talks = talks || workload.scenario != nullptr;
+  std::vector<double> bandwidths;
+  for (const ScenarioPool& pool : cluster.pools) {
+    nodes_.emplace_back(pool.pool.nodes, pool.pool.gpus_per_node, group_of(pool));
+    pool_states_.push_back({pool.name, pool.pool.nodes, pool.pool.gpus_per_node});
+    first_link_.push_back(static_cast<int>(bandwidths.size()));
+    fabrics_.emplace_back();
+    if (!talks || !cluster.contention) continue;
+    fabrics_.back() =
+        std::make_unique<FabricGraph>(*pool.platform, pool.instance(), pool.pool.nodes, pool.pool.gpus_per_node);
+    for (const DirectedLink& link : fabrics_.back()->links()) bandwidths.push_back(link.bandwidth.si);
+  }
+  contention_ = std::make_unique<Contention>(std::move(bandwidths));
+  if (cluster.scheduler.row->decide == nullptr) external_ = std::make_unique<ExternalScheduler>(cluster.scheduler);
+}
+
+ClusterRecord ClusterSimulation::run() {
+  double again_s = kNotYet;
+  for (;;) {
+    const double arrival_s = next_arrival_ < cluster_.jobs.size() ? cluster_.jobs[next_arrival_].arrival_s : kNotYet;
+    const double next_s = std::min({arrival_s, next_end(), again_s});
+    if (next_s == kNotYet && active_.empty()) break;
+    if (next_s == kNotYet) fail_starved();
+    now_ = std::max(now_, next_s);
+    ++record_.events;
+    finish_due(now_);
+    arrive(now_);
+    if (active_.empty()) {
+      again_s = kNotYet;
+      note_queue();
+      continue;
+    }
+    const policies::JobSchedule schedule = ask();
+    again_s = std::max(schedule.again_s, now_ + kShortestRound);
+    apply(schedule);
+    if (cluster_.packing > 0) pack();
+    update_rates();
+    note_queue();
+    const double worked = std::accumulate(record_.busy_gpu_s.begin(), record_.busy_gpu_s.end(), 0.0);
+    if (worked > worked_gpu_s_) idle_decisions_ = 0;
+    worked_gpu_s_ = worked;
+    if (++idle_decisions_ > kMostIdleDecisions) fail_starved();
+  }
+  record_.end_s = now_;
+  record_.contending_groups = contention_->groups();
+  record_.approximate_groups = contention_->approximate_groups();
+  record_.warnings = speeds_.warnings();
+  return std::move(record_);
+}
+
+/// Throws Infeasible: nothing will happen that could make the scheduler start the jobs that wait, or it has had so many
+/// chances that it never will.
+void ClusterSimulation::fail_starved() const {
+  const auto runs = [&](std::size_t job) {
+    return std::any_of(running_.begin(), running_.end(), [&](const RunningJob& row) { return row.job == job; });
+  };
+  const auto waits = std::find_if_not(active_.begin(), active_.end(), runs);
+  const std::size_t starved = waits == active_.end() ? active_.front() : *waits;
+  throw Infeasible(fmt::format(
+      "{}: the scheduler {} starves the job {} for ever: it waits since {} for {} GPUs, {} GPUs are free, and {}",
+      cluster_.file, cluster_.scheduler.row->name, cluster_.jobs[starved].name,
+      to_string(Seconds{states_[starved].since_s}), cluster_.jobs[starved].gpus,
+      std::accumulate(nodes_.begin(), nodes_.end(), 0,
+                      [](int sum, const FreeNodes& pool) { return sum + pool.free(); }),
+      idle_decisions_ > kMostIdleDecisions ? fmt::format("no job gets on in {} decisions", idle_decisions_)
+                                           : "nothing else will happen"));
+}
+
+double ClusterSimulation::next_end() const {
+  double end_s = kNotYet;
+  for (const RunningJob& running : running_) end_s = std::min(end_s, running.end_s);
+  return end_s;
+}
+
+void ClusterSimulation::arrive(double now) {
+  while (next_arrival_ < cluster_.jobs.size() && cluster_.jobs[next_arrival_].arrival_s <= now) {
+    const std::size_t job = next_arrival_++;
+    if (states_[job].blocked_by == 0) make_ready(job, now);
+  }
+}
+
+void ClusterSimulation::make_ready(std::size_t job, double now) {
+  const ClusterJob& of = cluster_.jobs[job];
+  JobState& state = states_[job];
+  if (state.ready || of.arrival_s > now) return;
+  state.ready = true;
+  state.since_s = now;
+  idle_decisions_ = 0;
+  JobRecord& record = record_.jobs[job];
+  record.ready_s = now;
+  record.work = state.left = speeds_.work_of(of);
+  record.alone_s = kNotYet;
+  for (std::size_t pool = 0; pool < cluster_.pools.size(); ++pool)
+    record.alone_s = std::min(record.alone_s, speeds_.alone_s(of, pool, of.gpus));
+  if (record.alone_s == kNotYet)
+    throw Infeasible(fmt::format("{}: the job {} can run on {} GPUs of no pool: {} is not known there", cluster_.file,
+                                 of.name, of.gpus, cluster_.workloads[of.workload].name));
+  active_.insert(std::lower_bound(active_.begin(), active_.end(), job), job);
+}
+
+void ClusterSimulation::finish_due(double now) {
+  for (std::size_t i = 0; i < running_.size();)
+    if (running_[i].end_s <= now)
+      finish(i, now);
+    else
+      ++i;
+}
+
+void ClusterSimulation::finish(std::size_t index, double now) {
+  const std::size_t job = running_[index].job;
+  stop(index, true);
+  states_[job].done = true;
+  states_[job].left = 0;
+  record_.jobs[job].end_s = now;
+  active_.erase(std::lower_bound(active_.begin(), active_.end(), job));
+  idle_decisions_ = 0;
+  for (const std::size_t next : unlocks_[job])
+    if (--states_[next].blocked_by == 0) make_ready(next, now);
+}
+
+RunningJob* ClusterSimulation::find_running(std::size_t job) {
+  for (RunningJob& running : running_)
+    if (running.job == job) return &running;
+  return nullptr;
+}
+
+MeasuredModel ClusterSimulation::model_of(std::size_t job) const {
+  const ClusterWorkload& workload = cluster_.workloads[cluster_.jobs[job].workload];
+  return {workload.model, workload.batch};
+}
+
+/// Counts what the job has done and held until now.
+void ClusterSimulation::account(RunningJob& running) {
+  JobState& state = states_[running.job];
+  JobRecord& record = record_.jobs[running.job];
+  const double share = running.partner ? 0.5 : 1;  // of its GPUs, if two jobs hold one
+  const double held = (now_ - running.accounted_s) * static_cast<double>(running.slots.size()) * share;
+  const double worked_s = std::max(0.0, now_ - std::max(running.accounted_s, running.progress_s));
+  state.attained_gpu_s += held;
+  owners_[cluster_.jobs[running.job].owner].used_gpu_s += held;
+  record.held_gpu_s += held;
+  record_.held_gpu_s[running.pool] += held;
+  // While its collectives take longer, its GPUs wait. A GPU with two jobs is taken to be busy all the time.
+  const double busy =
+      running.partner ? 1 : running.speed->busy * running.rate / (running.speed->work_per_s * running.efficiency);
+  const double busy_gpu_s = worked_s * std::min(1.0, busy) * static_cast<double>(running.slots.size()) * share;
+  record.busy_gpu_s += busy_gpu_s;
+  record_.busy_gpu_s[running.pool] += busy_gpu_s;
+  running.accounted_s = now_;
+  if (now_ > running.progress_s) {
+    state.left = std::max(0.0, state.left - running.rate * (now_ - running.progress_s));
+    running.progress_s = now_;
+  }
+}
+
+void ClusterSimulation::open_stay(const RunningJob& running) {
+  record_.jobs[running.job].stays.push_back({now_, now_, running.pool, running.slots, running.partner.has_value()});
+}
+
+void ClusterSimulation::close_stay(const RunningJob& running) {
+  auto& stays = record_.jobs[running.job].stays;
+  stays.back().to_s = now_;
+  if (stays.back().from_s == now_) stays.pop_back();
+}
+
+void ClusterSimulation::stop(std::size_t index, bool done) {
+  account(running_[index]);
+  close_stay(running_[index]);
+  const RunningJob gone = running_[index];
+  running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
+  states_[gone.job].since_s = now_;
+  if (!done) ++record_.jobs[gone.job].preemptions;
+  record_.jobs[gone.job].restart_s -= std::max(0.0, gone.progress_s - now_);  // what is left of a restart is not done
+  if (!gone.partner) {
+    nodes_[gone.pool].give(gone.slots);
+    return;
+  }
+  // The other job keeps the GPU, which it does not share any more.
+  RunningJob& other = *find_running(*gone.partner);
+  account(other);
+  close_stay(other);
+  other.partner.reset();
+  other.guest = false;
+  open_stay(other);
+}
+
+void ClusterSimulation::start(const policies::Grant& grant) {
+  const ClusterJob& job = cluster_.jobs[grant.job];
+  RunningJob running;
+  running.job = grant.job;
+  running.pool = grant.pool;
+  running.slots = nodes_[grant.pool].take(*cluster_.placement, grant.gpus);
+  running.speed = speeds_.speed(job, grant.pool, shape_of(running.slots));
+  if (running.speed == nullptr)
+    throw Infeasible(fmt::format("{}: the job {} cannot run on {} GPUs of {} as they were placed", cluster_.file,
+                                 job.name, grant.gpus, pool_states_[grant.pool].name));
+  running.efficiency = speeds_.efficiency(job, grant.gpus);
+  running.accounted_s = running.progress_s = now_;
+  JobRecord& record = record_.jobs[grant.job];
+  if (record.start_s >= 0) {
+    const double restart_s = speeds_.save_s(job) + speeds_.restore_s(job);
+    running.progress_s += restart_s;
+    record.restart_s += restart_s;
+  } else {
+    record.start_s = now_;
+  }
+  states_[grant.job].since_s = now_;
+  running.talk = talk_of(running);
+  running.end_s = kNotYet;
+  open_stay(running);
+  running_.push_back(std::move(running));
+}
+
+TalkingJob ClusterSimulation::talk_of(const RunningJob& running) {
+  if (!running.speed->traffic) return {};
+  const CollectiveTraffic& traffic = *running.speed->traffic;
+  // Ranks are numbered node by node, larger shares first, as in the job's shape.
+  std::map<int, int> of_node;
+  for (const GpuSlot& slot : running.slots) ++of_node[slot.node];
+  std::vector<GpuSlot> order = running.slots;
+  std::stable_sort(order.begin(), order.end(), [&](const GpuSlot& a, const GpuSlot& b) {
+    return of_node[a.node] != of_node[b.node] ? of_node[a.node] > of_node[b.node] : a < b;
+  });
+  std::vector<int> members;
+  for (const GpuSlot& slot : order) members.push_back(slot.node * pool_states_[running.pool].gpus_per_node + slot.gpu);
+  return talking_job(*fabrics_[running.pool], traffic, running.speed->step_s, members, first_link_[running.pool]);
+}
+
+double ClusterSimulation::packed_factor(const RunningJob& running) {
+  if (!running.partner) return 1;
+  const auto& family = cluster_.pools[running.pool].gpu().family;
+  return cluster_.throughputs->together(family, model_of(running.job), model_of(*running.partner))->first;
+}
+
+void ClusterSimulation::update_rates() {
+  std::vector<const TalkingJob*> talking;
+  for (const RunningJob& running : running_) talking.push_back(running.talk.uses.empty() ? nullptr : &running.talk);
+  const std::vector<double> steps = contention_->steps(talking);
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    RunningJob& running = running_[i];
+    double rate = running.speed->work_per_s * running.efficiency * packed_factor(running);
+    if (talking[i] != nullptr) rate *= running.talk.step_s / std::max(steps[i], running.talk.step_s);
+    if (rate == running.rate) continue;  // then its end stays the same to the last bit
+    account(running);
+    running.rate = rate;
+    running.end_s = running.progress_s + states_[running.job].left / rate;
+  }
+}
+
+void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {
+  account(host);
+  close_stay(host);
+  RunningJob running = host;
+  host.partner = guest;
+  open_stay(host);
+  running.job = guest;
+  running.partner = host.job;
+  running.guest = true;
+  running.rate = 0;
+  running.end_s = kNotYet;
+  running.accounted_s = running.progress_s = now_;
+  running.speed = speeds_.speed(cluster_.jobs[guest], running.pool, shape_of(running.slots));
+  JobRecord& record = record_.jobs[guest];
+  if (record.start_s >= 0) {
+    const double restart_s = speeds_.save_s(cluster_.jobs[guest]) + speeds_.restore_s(cluster_.jobs[guest]);
+    running.progress_s += restart_s;
+    record.restart_s += restart_s;
+  } else {
+    record.start_s = now_;
+  }
+  open_stay(running);
+  running_.push_back(std::move(running));
+}
+
+/// Puts waiting jobs of one GPU beside running ones, each where the two are fastest together.
+void ClusterSimulation::pack() {
+  std::size_t tried = 0;
+  for (const std::size_t job : active_) {
+    if (cluster_.jobs[job].gpus != 1 || model_of(job).first.empty() || find_running(job) != nullptr) continue;
+    if (++tried > kMostPackable) break;
+    double best = cluster_.packing;
+    RunningJob* host = nullptr;
+    for (RunningJob& running : running_) {
+      if (running.partner || running.slots.size() != 1 || model_of(running.job).first.empty()) continue;
+      const auto both = cluster_.throughputs->together(cluster_.pools[running.pool].gpu().family, model_of(running.job),
+                                                       model_of(job));
+      if (!both || both->first + both->second < best || (host != nullptr && both->first + both->second == best))
+        continue;
+      best = both->first + both->second;
+      host = &running;
+    }
+    if (host != nullptr) pair_up(*host, job);
+  }
+}
+
+void ClusterSimulation::note_queue() {
+  QueuePoint point{now_, 0, static_cast<int>(running_.size()), 0, 0};
+  for (std::size_t pool = 0; pool < nodes_.size(); ++pool)
+    point.held_gpus += pool_states_[pool].total() - nodes_[pool].free();
+  point.waiting = static_cast<int>(active_.size() - running_.size());
+  for (const std::size_t job : active_) point.waiting_gpus += cluster_.jobs[job].gpus;
+  for (const RunningJob& running : running_) point.waiting_gpus -= cluster_.jobs[running.job].gpus;
+  if (!record_.queue.empty()) {
+    const QueuePoint& last = record_.queue.back();
+    if (last.waiting == point.waiting && last.running == point.running && last.waiting_gpus == point.waiting_gpus &&
+        last.held_gpus == point.held_gpus)
+      return;
+    if (last.at_s == now_) record_.queue.pop_back();
+  }
+  record_.queue.push_back(point);
+}
+
+ClusterRecord simulate_cluster(const Cluster& cluster) { return ClusterSimulation(cluster).run(); }
+
+}  // namespace ganymede::sim

@@ -1,0 +1,99 @@
+#pragma once
+// The life of a cluster: a loop over arrivals, ends and the scheduler's rounds. Between two events every job goes on at
+// one speed, so that the cost grows with events, not with steps.
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "sim/cluster/cluster_record.hpp"
+#include "sim/cluster/contention.hpp"
+#include "sim/cluster/external_scheduler.hpp"
+#include "sim/cluster/job_speeds.hpp"
+
+namespace ganymede::sim {
+
+/// Simulates the cluster until its last job has ended. Throws Infeasible if a job can run nowhere or is starved for
+/// ever, and Failure if an external scheduler fails.
+ClusterRecord simulate_cluster(const Cluster& cluster);
+
+/// A job that runs.
+struct RunningJob {
+  std::size_t job = 0;
+  std::size_t pool = 0;
+  std::vector<GpuSlot> slots;
+  const JobSpeed* speed = nullptr;
+  double efficiency = 1;
+  TalkingJob talk;                     ///< what its collectives put on links; no uses: nothing
+  double rate = 0;                     ///< work for each second, once it progresses
+  double progress_s = 0;               ///< until when its progress is counted, or when its restart is over
+  double accounted_s = 0;              ///< until when the GPUs that it holds are counted
+  double end_s = 0;                    ///< when it ends at this rate
+  std::optional<std::size_t> partner;  ///< a job on the same GPU
+  bool guest = false;                  ///< it came to another job's GPU; the scheduler counts it as waiting
+};
+
+class ClusterSimulation {
+ public:
+  /// `cluster` must outlive this.
+  explicit ClusterSimulation(const Cluster& cluster);
+  ClusterRecord run();
+
+ private:
+  struct JobState {
+    int blocked_by = 0;  // jobs that it still waits for
+    double left = 0;     // of its work
+    double attained_gpu_s = 0;
+    double since_s = 0;  // since when it has run or waited
+    bool ready = false, done = false;
+  };
+
+  void arrive(double now);
+  void make_ready(std::size_t job, double now);
+  void finish_due(double now);
+  void finish(std::size_t index, double now);
+  double next_end() const;
+  [[noreturn]] void fail_starved() const;
+
+  policies::JobSchedule ask();
+  void fill_views();
+  void apply(const policies::JobSchedule& schedule);
+  void check(const policies::JobSchedule& schedule) const;
+  void start(const policies::Grant& grant);
+  void stop(std::size_t index, bool done);
+  void pack();
+  void pair_up(RunningJob& host, std::size_t guest);
+
+  void account(RunningJob& running);
+  void open_stay(const RunningJob& running);
+  void close_stay(const RunningJob& running);
+  TalkingJob talk_of(const RunningJob& running);
+  void update_rates();
+  double packed_factor(const RunningJob& running);
+  void note_queue();
+  RunningJob* find_running(std::size_t job);
+  MeasuredModel model_of(std::size_t job) const;
+
+  const Cluster& cluster_;
+  JobSpeeds speeds_;
+  ClusterRecord record_;
+  std::vector<JobState> states_;
+  std::vector<std::vector<std::size_t>> unlocks_;  // by job: those that wait for it
+  std::vector<FreeNodes> nodes_;                   // by pool
+  std::vector<std::unique_ptr<FabricGraph>> fabrics_;
+  std::vector<int> first_link_;  // by pool, in the links of the whole cluster
+  std::unique_ptr<Contention> contention_;
+  std::vector<RunningJob> running_;
+  std::vector<std::size_t> active_;  // jobs that are ready and not done, sorted
+  std::size_t next_arrival_ = 0;
+  std::vector<policies::PoolState> pool_states_;
+  std::vector<policies::OwnerState> owners_;
+  std::vector<policies::JobView> views_;
+  policies::PolicyMemory memory_;
+  std::unique_ptr<ExternalScheduler> external_;
+  double now_ = 0;
+  std::int64_t idle_decisions_ = 0;  // since a job last arrived, ended or got on
+  double worked_gpu_s_ = 0;          // busy GPU-seconds until the last decision
+};
+
+}  // namespace ganymede::sim

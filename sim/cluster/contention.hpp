@@ -1,0 +1,63 @@
+#pragma once
+// How much longer steps become if jobs share links: each job alternates between computing and collectives, and the
+// collectives that are under way at the same time share links max-min fairly.
+
+#include <map>
+#include <span>
+#include <vector>
+
+#include "sim/cluster/collective_traffic.hpp"
+#include "sim/engine/max_min_solver.hpp"
+
+namespace ganymede::sim {
+
+/// A job whose collectives cross links.
+struct TalkingJob {
+  double step_s = 0;          ///< mean step alone
+  double alone_s = 0;         ///< time of a step's collectives alone
+  double exposed = 1;         ///< seconds by which a step grows for each second by which its collectives do
+  double peak = 0;            ///< bytes per second on its busiest link while its collectives run alone
+  std::vector<LinkUse> uses;  ///< links; the weight is the load relative to the busiest link
+};
+
+/// What a job with this traffic puts on the links of `fabric`, whose first link has the number `first_link`, if its
+/// rank i is the fabric's endpoint members[i]. Without uses if nothing crosses a link.
+TalkingJob talking_job(const FabricGraph& fabric, const CollectiveTraffic& traffic, double step_s,
+                       std::span<const int> members, int first_link);
+
+/// When each job ends its first steps, if all begin a step at time 0. A step computes for step_s - alone_s seconds, of
+/// which collectives that take longer than alone may hide `1 - exposed` of the excess, and then communicates. Exact if
+/// a collective sends at one rate from its start to its end, as a ring does whose latencies are small. Stops when each
+/// job has done `steps` steps, or after `max_events` starts and ends of collectives.
+std::vector<std::vector<double>> step_ends(std::span<const TalkingJob> jobs, const std::vector<double>& bandwidths,
+                                           std::size_t steps, std::size_t max_events);
+
+/// The mean step of each job beside the others by a fixed point: a job that communicates meets each other job as often
+/// as that one communicates, and gets at least its fair share of what these leave. Without interleaving it would be
+/// slower, with perfect interleaving faster: the truth lies between the step alone and the step with all others
+/// communicating always.
+std::vector<double> steps_by_fixed_point(std::span<const TalkingJob> jobs, const std::vector<double>& bandwidths);
+
+/// The mean step of each job. Jobs that share no link whose bandwidth they could exceed together keep their step alone;
+/// groups of up to kFoldedJobs jobs are folded over their phases, larger ones take the fixed point.
+class Contention {
+ public:
+  static constexpr std::size_t kFoldedJobs = 3;
+  /// Bandwidths of the cluster's links in bytes per second.
+  explicit Contention(std::vector<double> bandwidths) : bandwidths_(std::move(bandwidths)) {}
+  /// `jobs` are those that run now.
+  std::vector<double> steps(const std::vector<const TalkingJob*>& jobs);
+
+  /// Groups of jobs that were computed anew, and those of them that took the fixed point.
+  std::size_t groups() const { return groups_; }
+  std::size_t approximate_groups() const { return approximate_; }
+
+ private:
+  std::vector<double> group_steps(const std::vector<const TalkingJob*>& jobs, const std::vector<std::size_t>& members);
+
+  std::vector<double> bandwidths_;
+  std::map<std::vector<double>, std::vector<double>> known_;  // by everything that a group's steps depend on
+  std::size_t groups_ = 0, approximate_ = 0;
+};
+
+}  // namespace ganymede::sim

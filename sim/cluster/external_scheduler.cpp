@@ -1,0 +1,91 @@
+#include "sim/cluster/external_scheduler.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+#include "common/json.hpp"
+
+namespace ganymede::sim {
+
+ExternalScheduler::ExternalScheduler(const ClusterScheduler& scheduler) : scheduler_(scheduler) {
+  try {
+    process_ = std::make_unique<PolicyProcess>(scheduler.command);
+  } catch (const PolicyFault& fault) {
+    throw Failure(fmt::format("the scheduler {}", fault.what()));
+  }
+}
+
+policies::JobSchedule ExternalScheduler::decide(const policies::ClusterView& view) {
+  try {
+    return parse_schedule(process_->exchange(view_json(view), scheduler_.limit), view);
+  } catch (const PolicyFault& fault) {
+    throw Failure(fmt::format("at {}: the scheduler {}", to_string(Seconds{view.now_s}), fault.what()));
+  } catch (const ConfigError& error) {
+    throw Failure(fmt::format("at {}: {}", to_string(Seconds{view.now_s}), error.what()));
+  }
+}
+
+std::string view_json(const policies::ClusterView& view) {
+  nlohmann::ordered_json out = {{"now_s", view.now_s}};
+  out["pools"] = nlohmann::ordered_json::array();
+  for (const policies::PoolState& pool : view.pools)
+    out["pools"].push_back({{"name", pool.name}, {"nodes", pool.nodes}, {"gpus_per_node", pool.gpus_per_node}});
+  out["owners"] = nlohmann::ordered_json::array();
+  for (const policies::OwnerState& owner : view.owners) {
+    nlohmann::ordered_json row = {{"name", owner.name}, {"used_gpu_s", owner.used_gpu_s}};
+    if (owner.quota_gpus >= 0) row["quota"] = owner.quota_gpus;
+    out["owners"].push_back(std::move(row));
+  }
+  out["jobs"] = nlohmann::ordered_json::array();
+  for (const policies::JobView& job : view.jobs) {
+    nlohmann::ordered_json row = {{"job", job.name},
+                                  {"owner", view.owners[job.owner].name},
+                                  {"arrival_s", job.arrival_s},
+                                  {"gpus", job.gpus},
+                                  {"min_gpus", job.least},
+                                  {"max_gpus", job.most},
+                                  {"priority", job.priority},
+                                  {"pool", job.pool < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(job.pool)},
+                                  {"held_gpus", job.held},
+                                  {"attained_gpu_s", job.attained_gpu_s},
+                                  {"left", job.left}};
+    if (job.deadline_s) row["deadline_s"] = *job.deadline_s;
+    row["alone_s"] = nlohmann::ordered_json::array();
+    for (std::size_t pool = 0; pool < view.pools.size(); ++pool) {
+      const double seconds = view.alone_s(job, pool, job.gpus);
+      row["alone_s"].push_back(std::isfinite(seconds) ? nlohmann::ordered_json(seconds) : nlohmann::ordered_json());
+    }
+    out["jobs"].push_back(std::move(row));
+  }
+  return out.dump();
+}
+
+policies::JobSchedule parse_schedule(const std::string& line, const policies::ClusterView& view) {
+  JsonObject in(JsonNode::parse(line, "the scheduler's answer"));
+  policies::JobSchedule schedule;
+  for (const JsonNode& row : in.required("run").as_array()) {
+    JsonObject entry(row);
+    const JsonNode name_at = entry.required("job");
+    const std::string name = name_at.as_string();
+    const policies::JobView* job = nullptr;
+    for (const policies::JobView& candidate : view.jobs)
+      if (candidate.name == name) job = &candidate;
+    if (job == nullptr) name_at.expected("a job that is there");
+    auto pool = entry.optional("pool");
+    auto gpus = entry.optional("gpus");
+    policies::Grant grant{job->job, 0, job->gpus};
+    if (pool)
+      grant.pool = static_cast<std::size_t>(pool->as_integer(0, static_cast<std::int64_t>(view.pools.size()) - 1));
+    if (gpus) grant.gpus = static_cast<int>(gpus->as_integer(job->least, job->most));
+    entry.finish();
+    schedule.run.push_back(grant);
+  }
+  if (auto again = in.optional("again_in_s")) schedule.again_s = view.now_s + again->as_number(1e-3, 1e12);
+  in.finish();
+  return schedule;
+}
+
+}  // namespace ganymede::sim

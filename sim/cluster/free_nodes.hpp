@@ -1,0 +1,38 @@
+#pragma once
+// Which GPUs of a pool are taken, and by whom.
+
+#include <vector>
+
+#include "policies/schedulers/placement.hpp"
+
+namespace ganymede::sim {
+
+/// A GPU of a pool's node.
+struct GpuSlot {
+  int node = 0, gpu = 0;
+  auto operator<=>(const GpuSlot&) const = default;
+};
+
+class FreeNodes {
+ public:
+  FreeNodes(int nodes, int gpus_per_node, int group)
+      : free_(static_cast<std::size_t>(nodes), gpus_per_node),
+        taken_(static_cast<std::size_t>(nodes), std::vector<bool>(static_cast<std::size_t>(gpus_per_node), false)),
+        gpus_per_node_(gpus_per_node),
+        group_(group) {}
+
+  int free() const;
+  /// Takes so many GPUs by the rule; on each node those with the lowest numbers. Precondition: they are free.
+  std::vector<GpuSlot> take(const policies::PlacementRule& rule, int gpus);
+  void give(const std::vector<GpuSlot>& slots);
+
+ private:
+  std::vector<int> free_;  // by node
+  std::vector<std::vector<bool>> taken_;
+  int gpus_per_node_, group_;
+};
+
+/// GPUs by node, largest first.
+std::vector<int> shape_of(const std::vector<GpuSlot>& slots);
+
+}  // namespace ganymede::sim

@@ -1,0 +1,216 @@
+#include "sim/cluster/job_speeds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "calibration/workload_model.hpp"
+#include "common/errors.hpp"
+#include "sim/steps/gradient_passes.hpp"
+#include "sim/steps/site_communication.hpp"
+#include "sim/steps/worker_layout.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+constexpr double kNoTime = std::numeric_limits<double>::infinity();
+
+PlaceShape tight_shape(const ScenarioPool& pool, int gpus) {
+  PlaceShape shape(static_cast<std::size_t>(gpus / pool.pool.gpus_per_node), pool.pool.gpus_per_node);
+  if (gpus % pool.pool.gpus_per_node > 0) shape.push_back(gpus % pool.pool.gpus_per_node);
+  return shape;
+}
+
+/// The part of "platform" that places a job on nodes of this shape.
+nlohmann::json platform_of(const nlohmann::json& pool, const PlaceShape& shape) {
+  nlohmann::json pools = nlohmann::json::array();
+  for (std::size_t i = 0; i < shape.size();) {
+    const auto last = static_cast<std::size_t>(std::find_if(shape.begin() + static_cast<std::ptrdiff_t>(i), shape.end(),
+                                                            [&](int gpus) { return gpus != shape[i]; }) -
+                                               shape.begin());
+    nlohmann::json part = pool;
+    part["nodes"] = last - i;
+    part["gpus_per_node"] = shape[i];
+    part["name"] = fmt::format("nodes with {} GPUs", shape[i]);
+    pools.push_back(std::move(part));
+    i = last;
+  }
+  return {{"pools", std::move(pools)}};
+}
+
+Configuration whole(const Scenario& scenario, double network) {
+  Configuration configuration;
+  for (const ScenarioPool& pool : scenario.pools) configuration.nodes.push_back(pool.pool.nodes);
+  configuration.stage = scenario.stages.size() - 1;
+  configuration.network = network;
+  return configuration;
+}
+
+/// The sizes of the gradients' buckets of a step.
+std::vector<std::int64_t> buckets_of(const Scenario& scenario) {
+  const ScenarioPool& pool = scenario.pools.front();
+  const platforms::Instance& instance = pool.instance();
+  const calibration::WorkloadModel model =
+      in_passes(calibration::workload_on(scenario.trace, scenario.batch(), pool.gpu(),
+                                         instance.host_link ? &*instance.host_link : nullptr),
+                scenario);
+  std::vector<std::int64_t> buckets;
+  for (const calibration::StepBucket& bucket : model.central.buckets) buckets.push_back(bucket.bytes);
+  return buckets;
+}
+
+std::shared_ptr<const CollectiveTraffic> traffic_of(const Scenario& scenario, ScenarioSteps& steps, double step_s) {
+  const WorkerLayout layout = layout_workers(scenario, whole(scenario, 1));
+  const auto buckets = buckets_of(scenario);
+  const Scheme& scheme = scenario.synchronization.scheme;
+  const SiteCommunication communication(layout.sites.front(), scheme, buckets, false, false, false);
+  auto traffic = std::make_shared<CollectiveTraffic>();
+  for (std::size_t i = 0; i < buckets.size(); ++i) traffic->alone_s += communication.time(i).si;
+  if (traffic->alone_s <= 0) return nullptr;
+  std::vector<NodeGroup> groups;
+  for (const auto& group : layout.sites.front().groups)
+    groups.push_back({group.instance, group.nodes, group.gpus_per_node});
+  const FabricGraph fabric(*layout.sites.front().platform, groups);
+  traffic->between = rank_traffic(scheme, fabric.topology(), buckets);
+  if (scenario.synchronization.overlap && !scenario.synchronization.flat_reduction &&
+      scenario.pools.front().pool.nodes + scenario.pools.size() > 2) {
+    // With half of the network the collectives that cross it take up to twice as long.
+    Site slower = layout_workers(scenario, whole(scenario, 0.5)).sites.front();
+    const SiteCommunication slow(slower, scheme, buckets, false, false, false);
+    double slow_s = 0;
+    for (std::size_t i = 0; i < buckets.size(); ++i) slow_s += slow.time(i).si;
+    const double longer_s = slow_s - traffic->alone_s;
+    if (longer_s > 1e-9 * slow_s)
+      traffic->exposed = std::clamp((steps.distribution(whole(scenario, 0.5)).mean.si - step_s) / longer_s, 0.0, 1.0);
+  }
+  return traffic;
+}
+
+}  // namespace
+
+Scenario JobSpeeds::scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
+  nlohmann::json json = workload.scenario->value();
+  json["platform"] = platform_of(cluster_.pool_json[pool], shape);
+  for (const char* key : {"policy", "faults", "deadline", "budget", "billing", "power_cap", "evaluation"})
+    json.erase(key);
+  json["fidelity"] = {{"mode", "sampled"}, {"precision", cluster_.precision}};
+  return read_scenario(JsonNode::wrap(std::move(json), workload.scenario->file(), workload.scenario->directory()),
+                       inputs_);
+}
+
+void JobSpeeds::warn(const std::string& text) {
+  if (std::find(warnings_.begin(), warnings_.end(), text) == warnings_.end()) warnings_.push_back(text);
+}
+
+JobSpeeds::Entry JobSpeeds::simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) {
+  std::optional<Scenario> here;
+  try {
+    here = scenario(workload, pool, shape);
+  } catch (const Infeasible& error) {
+    warn(error.what());
+    return {};
+  }
+  ScenarioSteps steps(*here, steps_);
+  const StepDistribution& alone = steps.distribution(whole(*here, 1));
+  Entry entry{true, {}};
+  entry.speed.step_s = alone.mean.si;
+  double device_s = 0;
+  for (const PoolStep& part : alone.pools) device_s += part.device.si;
+  entry.speed.busy = std::min(1.0, device_s / (alone.workers * alone.mean.si));
+  // Images for each second; speed() turns them into steps of the GPUs asked for.
+  entry.speed.work_per_s = static_cast<double>(here->images_a_step(here->workers())) / alone.mean.si;
+  const Synchronization& sync = here->synchronization;
+  if (!cluster_.contention || here->workers() == 1) return entry;
+  if (sync.mode == Mode::all_reduce && sync.placement == Placement::data_parallel)
+    entry.speed.traffic = traffic_of(*here, steps, entry.speed.step_s);
+  else
+    warn(fmt::format("jobs of the workload {} do not share links with others: only all-reduce of whole replicas does",
+                     workload.name));
+  return entry;
+}
+
+JobSpeeds::Entry JobSpeeds::measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const {
+  int gpus = 0;
+  for (const int part : shape) gpus += part;
+  const ScenarioPool& where = cluster_.pools[pool];
+  const bool spread = shape.size() > tight_shape(where, gpus).size();
+  const auto rate = cluster_.throughputs->alone(where.gpu().family, {workload.model, workload.batch}, gpus, spread);
+  if (!rate) return {};
+  return {true, {gpus / *rate, *rate, 1, nullptr}};
+}
+
+const JobSpeed* JobSpeeds::speed(const ClusterJob& job, std::size_t pool, const PlaceShape& shape) {
+  const ClusterWorkload& workload = cluster_.workloads[job.workload];
+  const bool timed = !workload.scenario && workload.model.empty();
+  const auto [known, is_new] = entries_.try_emplace({job.workload, pool, shape});
+  Entry& entry = known->second;
+  if (is_new && timed) entry = {true, {1, 1, 1, nullptr}};
+  if (is_new && !timed) entry = workload.scenario ? simulated(workload, pool, shape) : measured(workload, pool, shape);
+  return entry.possible ? &entry.speed : nullptr;
+}
+
+const Scenario& JobSpeeds::asked(const ClusterJob& job) {
+  const auto [known, is_new] = asked_.try_emplace({job.workload, job.gpus});
+  if (!is_new) return known->second;
+  std::string why;
+  for (std::size_t pool = 0; pool < cluster_.pools.size(); ++pool) {
+    const ScenarioPool& where = cluster_.pools[pool];
+    if (job.gpus > where.pool.nodes * where.pool.gpus_per_node) continue;
+    try {
+      known->second = scenario(cluster_.workloads[job.workload], pool, tight_shape(where, job.gpus));
+      return known->second;
+    } catch (const Infeasible& error) {
+      why = error.what();
+    }
+  }
+  throw Infeasible(fmt::format("{}: the job {} can run in no pool: {}", cluster_.file, job.name, why));
+}
+
+double JobSpeeds::work_of(const ClusterJob& job) {
+  const ClusterWorkload& workload = cluster_.workloads[job.workload];
+  if (!workload.model.empty()) return job.steps;
+  if (!workload.scenario) return job.duration_s;
+  const Scenario& scenario = asked(job);
+  const double steps = job.steps > 0 ? job.steps : static_cast<double>(scenario.steps);
+  return steps * static_cast<double>(scenario.images_a_step(job.gpus));
+}
+
+double JobSpeeds::save_s(const ClusterJob& job) {
+  if (cluster_.preemption.save) return cluster_.preemption.save->si;
+  if (!cluster_.workloads[job.workload].scenario) return 0;
+  const Checkpoints& checkpoints = asked(job).checkpoints;
+  return checkpoints.storage ? (checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->write).si : 0;
+}
+
+double JobSpeeds::restore_s(const ClusterJob& job) {
+  if (cluster_.preemption.restore) return cluster_.preemption.restore->si;
+  if (!cluster_.workloads[job.workload].scenario) return 0;
+  const Checkpoints& checkpoints = asked(job).checkpoints;
+  return checkpoints.storage ? (checkpoints.storage->latency + checkpoints.bytes / checkpoints.storage->read).si : 0;
+}
+
+double JobSpeeds::alone_s(const ClusterJob& job, std::size_t pool, int gpus) {
+  const ScenarioPool& where = cluster_.pools[pool];
+  if (gpus > where.pool.nodes * where.pool.gpus_per_node) return kNoTime;
+  const ClusterWorkload& workload = cluster_.workloads[job.workload];
+  const bool timed = !workload.scenario && workload.model.empty();
+  if (timed && gpus != job.gpus) return kNoTime;
+  const auto [known, is_new] = tight_.try_emplace({job.workload, pool, gpus}, nullptr);
+  if (is_new) known->second = speed(job, pool, tight_shape(where, gpus));
+  const JobSpeed* speed = known->second;
+  if (speed == nullptr) return kNoTime;
+  return work_of(job) / speed->work_per_s / efficiency(job, gpus);
+}
+
+double JobSpeeds::efficiency(const ClusterJob& job, int gpus) {
+  const ClusterWorkload& workload = cluster_.workloads[job.workload];
+  if (workload.noise_images <= 0 || gpus == job.gpus || !workload.scenario) return 1;
+  const Scenario& scenario = asked(job);
+  const double asked_images = static_cast<double>(scenario.images_a_step(job.gpus));
+  const double images = static_cast<double>(scenario.images_a_step(gpus));
+  return (workload.noise_images + asked_images) / (workload.noise_images + images);
+}
+
+}  // namespace ganymede::sim

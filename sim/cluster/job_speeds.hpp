@@ -1,0 +1,68 @@
+#pragma once
+// How fast a job runs alone, by the shape of its place: how many GPUs on how many nodes of which pool.
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "sim/cluster/cluster.hpp"
+#include "sim/cluster/collective_traffic.hpp"
+#include "sim/scenario/input_cache.hpp"
+#include "sim/steps/step_distribution_cache.hpp"
+
+namespace ganymede::sim {
+
+/// GPUs of each node that a job has, largest first.
+using PlaceShape = std::vector<int>;
+
+struct JobSpeed {
+  double step_s = 0;      ///< mean step alone
+  double work_per_s = 0;  ///< progress alone, in the unit of work_of()
+  double busy = 1;        ///< share of the time in which its GPUs compute
+  /// What its collectives put on links; null: the job has none that cross links.
+  std::shared_ptr<const CollectiveTraffic> traffic;
+};
+
+class JobSpeeds {
+ public:
+  /// `cluster` must outlive this.
+  explicit JobSpeeds(const Cluster& cluster) : cluster_(cluster) {}
+
+  /// The speed on that shape; null if the job cannot run there. Simulated once for each workload, pool and shape.
+  const JobSpeed* speed(const ClusterJob& job, std::size_t pool, const PlaceShape& shape);
+  /// Seconds of the whole job alone on as few nodes as possible; infinity if it cannot run there.
+  double alone_s(const ClusterJob& job, std::size_t pool, int gpus);
+  /// The job's whole work: images, steps of all workers together for measured throughputs, seconds for stated
+  /// durations.
+  double work_of(const ClusterJob& job);
+  /// What an image is worth on so many GPUs, relative to the GPUs that the job asks for: with a larger batch B, more
+  /// images are needed for the same progress, in proportion to the noise scale + B (McCandlish et al., "An empirical
+  /// model of large-batch training", 2018, which Pollux uses).
+  double efficiency(const ClusterJob& job, int gpus);
+  /// Seconds to write a checkpoint and to start again from it.
+  double save_s(const ClusterJob& job);
+  double restore_s(const ClusterJob& job);
+  const std::vector<std::string>& warnings() const { return warnings_; }
+
+ private:
+  struct Entry {
+    bool possible = false;
+    JobSpeed speed;
+  };
+  Entry simulated(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
+  Entry measured(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape) const;
+  Scenario scenario(const ClusterWorkload& workload, std::size_t pool, const PlaceShape& shape);
+  const Scenario& asked(const ClusterJob& job);
+  void warn(const std::string& text);
+
+  const Cluster& cluster_;
+  ScenarioInputCache inputs_;
+  StepDistributionCache steps_;
+  std::map<std::tuple<std::size_t, std::size_t, PlaceShape>, Entry> entries_;   // by workload, pool and shape
+  std::map<std::tuple<std::size_t, std::size_t, int>, const JobSpeed*> tight_;  // by workload, pool and GPUs, packed
+  std::map<std::pair<std::size_t, int>, Scenario> asked_;                       // by workload and GPUs
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace ganymede::sim

@@ -1,0 +1,106 @@
+// `ganymede simulate` of a cluster as a user runs it: table, CSV, JSON, report, timeline, and exit codes.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "run_program.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using testing::HasSubstr;
+using Json = nlohmann::json;
+
+/// The example of a cluster, written to a file.
+class ClusterExample : public testing::Test {
+ protected:
+  Scratch scratch;
+  std::string file = scratch.write("cluster.json", run_program("example cluster").out);
+
+  std::string result() const {
+    const Outcome outcome = run_program("simulate " + file + " --format json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return scratch.write("result.json", outcome.out);
+  }
+};
+
+TEST_F(ClusterExample, PrintsARowForEachJobAndTheBillByOwner) {
+  const Outcome table = run_program("simulate " + file);
+  EXPECT_EQ(table.code, 0) << table.err;
+  for (const char* words : {"5 jobs on 16 GPUs", "scheduler kueue", "elastic", "(nobody)", "Jain's fairness"})
+    EXPECT_THAT(table.out, HasSubstr(words));
+  const Outcome csv = run_program("simulate " + file + " --format csv");
+  EXPECT_THAT(csv.out, testing::StartsWith("job,owner,workload,gpus,arrival_s"));
+  EXPECT_EQ(std::count(csv.out.begin(), csv.out.end(), '\n'), 6);
+  EXPECT_EQ(run_program("export csv " + result()).out, csv.out);
+}
+
+TEST_F(ClusterExample, TakesEachListedSchedulerAndPlacement) {
+  for (const char* topic : {"schedulers", "placements"})
+    for (const Json& row : Json::parse(run_program(std::string("list ") + topic + " --format json").out)) {
+      const auto name = row["name"].get<std::string>();
+      if (name == "external") continue;
+      const std::string member = topic == std::string("schedulers") ? "scheduler/name" : "placement";
+      const Outcome outcome = run_program("simulate " + file + " --format json --set /" + member + "=" + name);
+      EXPECT_EQ(outcome.code, 0) << name << ": " << outcome.err;
+      EXPECT_EQ(Json::parse(outcome.out)["jobs"].size(), 5U) << name;
+    }
+}
+
+TEST_F(ClusterExample, HasAReportAndATimeline) {
+  const std::string json = result();
+  const Outcome page = run_program("report " + json);
+  EXPECT_EQ(page.code, 0) << page.err;
+  EXPECT_THAT(page.out, HasSubstr("What ran when"));
+  EXPECT_THAT(page.out, HasSubstr("<title>urgent: 8 GPUs of"));
+  const Outcome trace = run_program("export perfetto " + json);
+  ASSERT_EQ(trace.code, 0) << trace.err;
+  std::set<std::string> names;
+  const Json events = Json::parse(trace.out);
+  for (const Json& event : events["traceEvents"])
+    if (event["ph"] == "X") names.insert(event["name"].get<std::string>());
+  for (const char* job : {"baseline", "wide", "elastic", "urgent", "evaluation"})
+    EXPECT_TRUE(names.contains(job)) << job;
+}
+
+TEST_F(ClusterExample, SaysWhatCannotBe) {
+  const Outcome large = run_program("simulate " + file + " --set /jobs/0/gpus=17");
+  EXPECT_EQ(large.code, 3);
+  EXPECT_THAT(large.err, HasSubstr("asks for 17 GPUs; the largest pool has 16"));
+  const Outcome circle = run_program("simulate " + file + " --set '/jobs/3/after=[\"evaluation\"]'");
+  EXPECT_EQ(circle.code, 2);
+  EXPECT_THAT(circle.err, HasSubstr("in a circle"));
+  const Outcome order = run_program("simulate " + file + " --set /jobs/1/arrival=2h");
+  EXPECT_EQ(order.code, 2);
+  EXPECT_THAT(order.err, HasSubstr("in the order of their arrival"));
+  const std::string idle = scratch.write("idle.sh", "sed -u 's/.*/{\"run\": []}/'");
+  const Outcome starved =
+      run_program("simulate " + file + " --set /scheduler/name=external --set '/scheduler/command=sh " + idle + "'");
+  EXPECT_EQ(starved.code, 3) << starved.err;
+  EXPECT_THAT(starved.err, HasSubstr("starves the job baseline for ever"));
+}
+
+TEST(ImportJobs, MakesATraceThatAClusterTakes) {
+  const Scratch scratch;
+  const std::string sacct = scratch.write("sacct.txt",
+                                          "JobID|User|Submit|ElapsedRaw|AllocTRES\n"
+                                          "1|ann|2026-11-03T08:00:00|600|gres/gpu=4\n"
+                                          "2|bob|2026-11-03T08:05:00|300|gres/gpu=16\n");
+  const std::string jobs = (scratch / "jobs.csv").string();
+  const Outcome import = run_program("import jobs " + sacct + " -o " + jobs);
+  ASSERT_EQ(import.code, 0) << import.err;
+  const std::string file = scratch.write("cluster.json", run_program("example cluster").out);
+  const Outcome run = run_program("simulate " + file + " --format json --set '/jobs={\"trace\":\"" + jobs + "\"}'");
+  ASSERT_EQ(run.code, 0) << run.err;
+  const Json result = Json::parse(run.out);
+  EXPECT_EQ(result["jobs"][1]["wait_s"], 300);
+  EXPECT_EQ(result["jobs"][1]["owner"], "bob");
+}
+
+}  // namespace
+}  // namespace ganymede::cli

@@ -1,0 +1,205 @@
+// What each scheduler decides on literals.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <map>
+
+#include "policies/schedulers/placement.hpp"
+#include "policies/schedulers/scheduler.hpp"
+
+namespace ganymede::policies {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+/// A cluster of literals. The whole of a job takes its seconds[pool] on the GPUs that it asks for, and scales ideally.
+struct View {
+  double now_s = 0;
+  std::vector<PoolState> pools = {{"p", 1, 8}};
+  std::vector<OwnerState> owners = {{"all"}};
+  std::vector<JobView> jobs;
+  std::vector<std::vector<double>> seconds;
+  PolicyMemory memory;
+
+  JobView& add(int gpus, std::vector<double> takes) {
+    JobView job;
+    job.job = jobs.size();
+    job.gpus = job.least = job.most = gpus;
+    jobs.push_back(job);
+    seconds.push_back(std::move(takes));
+    return jobs.back();
+  }
+  JobView& add_running(int gpus, std::vector<double> takes, int pool = 0) {
+    JobView& job = add(gpus, std::move(takes));
+    job.pool = pool;
+    job.held = gpus;
+    return job;
+  }
+
+  JobSchedule decide(const char* name, const std::map<std::string, double>& set = {}) {
+    const Scheduler& scheduler = *find_scheduler(name);
+    std::vector<double> settings;
+    for (const PolicySetting& setting : scheduler.settings) {
+      const auto given = set.find(std::string(setting.name));
+      settings.push_back(given == set.end() ? setting.default_value : given->second);
+    }
+    const ClusterView view{now_s, pools, owners, jobs, [this](const JobView& job, std::size_t pool, int gpus) {
+                             return gpus > pools[pool].total() ? kNeverAgain : seconds[job.job][pool] * job.gpus / gpus;
+                           }};
+    return scheduler.decide({view, settings, memory});
+  }
+  /// The jobs that run.
+  std::vector<std::size_t> run(const char* name, const std::map<std::string, double>& set = {}) {
+    std::vector<std::size_t> out;
+    for (const Grant& grant : decide(name, set).run) out.push_back(grant.job);
+    return out;
+  }
+};
+
+TEST(FifoBackfill, FillsAGapWithoutDelayingTheFirst) {
+  View view;
+  view.add_running(6, {100});
+  view.add(4, {50});  // can start at 100
+  view.add(2, {100});
+  view.add(1, {10});
+  EXPECT_THAT(view.run("fifo-backfill"), UnorderedElementsAre(0, 2));
+  EXPECT_THAT(view.run("fifo-backfill", {{"depth", 0}}), ElementsAre(0)) << "strictly in order";
+  view.seconds[2] = {101};
+  EXPECT_THAT(view.run("fifo-backfill"), UnorderedElementsAre(0, 2)) << "at 100 four GPUs are to spare";
+  view.jobs[3].priority = 1;
+  EXPECT_THAT(view.run("fifo-backfill"), UnorderedElementsAre(0, 3));
+}
+
+TEST(ShortestRemaining, PreemptsForAShorterJob) {
+  View view;
+  view.add_running(8, {100}).left = 0.5;
+  view.add(8, {60});
+  EXPECT_THAT(view.run("shortest-remaining"), ElementsAre(0));
+  view.seconds[1] = {40};
+  EXPECT_THAT(view.run("shortest-remaining"), ElementsAre(1));
+}
+
+TEST(Tiresias, PrefersJobsThatHaveHadLittle) {
+  View view;
+  view.add_running(8, {1e6}).attained_gpu_s = 11'000;
+  view.add(8, {1e6});
+  EXPECT_THAT(view.run("tiresias"), ElementsAre(0)) << "both are in the first queue: by arrival";
+  view.jobs[0].attained_gpu_s = 13'000;
+  EXPECT_THAT(view.run("tiresias"), ElementsAre(1));
+  view.jobs[1].attained_gpu_s = 20'000;
+  EXPECT_THAT(view.run("tiresias"), ElementsAre(0)) << "both are in the second queue: by arrival";
+}
+
+TEST(Kueue, LendsQuotaAndTakesItBack) {
+  View view;
+  view.owners = {{"x", 4}, {"y", 4}};
+  view.add(4, {10});
+  view.add(4, {10});
+  EXPECT_THAT(view.run("kueue"), ElementsAre(0, 1)) << "y asks for nothing: x borrows";
+  view.jobs[0].pool = view.jobs[1].pool = 0;
+  view.jobs[0].held = view.jobs[1].held = 4;
+  view.jobs[1].since_s = 5;
+  view.add(4, {10}).owner = 1;
+  EXPECT_THAT(view.run("kueue"), UnorderedElementsAre(0, 2)) << "the later job of the borrower leaves";
+  view.owners[1].quota_gpus = 2;
+  EXPECT_THAT(view.run("kueue"), UnorderedElementsAre(0, 1)) << "beyond its own quota y cannot take back";
+}
+
+TEST(SlurmMultifactor, WeighsFairShareAgeAndPriority) {
+  View view;
+  view.owners = {{"much", -1, 9000}, {"little", -1, 1000}};
+  view.add(8, {10});
+  view.add(8, {10}).owner = 1;
+  EXPECT_THAT(view.run("slurm-multifactor"), ElementsAre(1));
+  view.memory.clear();
+  EXPECT_THAT(view.run("slurm-multifactor", {{"fair_share", 0}}), ElementsAre(0)) << "else by age";
+  view.memory.clear();
+  view.jobs[1].priority = 100;
+  EXPECT_THAT(view.run("slurm-multifactor", {{"fair_share", 0}}), ElementsAre(1));
+}
+
+TEST(Gavel, GivesEachJobTheGpusThatSuitItBest) {
+  View view;
+  view.pools = {{"fast", 1, 4}, {"slow", 1, 4}};
+  view.add(4, {100, 110});   // hardly faster on the fast GPUs
+  view.add(4, {100, 1000});  // ten times as fast there
+  const JobSchedule schedule = view.decide("gavel");
+  ASSERT_EQ(schedule.run.size(), 2U);
+  for (const Grant& grant : schedule.run) EXPECT_EQ(grant.pool, grant.job == 1 ? 0U : 1U) << grant.job;
+  EXPECT_EQ(schedule.again_s, 360);
+}
+
+TEST(Gavel, SharesTimeAmongEqualJobs) {
+  View view;
+  view.add(8, {1e6});
+  view.add(8, {1e6});
+  std::map<std::size_t, int> rounds;
+  for (int round = 0; round < 20; ++round) {
+    const JobSchedule schedule = view.decide("gavel");
+    ASSERT_EQ(schedule.run.size(), 1U);
+    for (JobView& job : view.jobs) {
+      job.pool = job.job == schedule.run[0].job ? 0 : -1;
+      job.held = job.pool == 0 ? 8 : 0;
+    }
+    ++rounds[schedule.run[0].job];
+    view.now_s = schedule.again_s;
+  }
+  EXPECT_EQ(rounds[0], 10);
+  EXPECT_EQ(rounds[1], 10);
+}
+
+TEST(Pollux, GrowsJobsIntoFreeGpusAndShrinksThemForNewOnes) {
+  View view;
+  JobView& first = view.add(2, {100});
+  first.least = 1;
+  first.most = 8;
+  EXPECT_EQ(view.decide("pollux").run[0].gpus, 8);
+  view.jobs[0].pool = 0;
+  view.jobs[0].held = 8;
+  JobView& second = view.add(2, {100});
+  second.least = 1;
+  second.most = 8;
+  const JobSchedule both = view.decide("pollux");
+  ASSERT_EQ(both.run.size(), 2U);
+  EXPECT_EQ(both.run[0].gpus + both.run[1].gpus, 8);
+  EXPECT_EQ(both.run[0].gpus, 4);
+}
+
+TEST(Schedulers, StandInTheDocumentationWithTheirSettings) {
+  std::ifstream file(GANYMEDE_SOURCE_DIR "/docs/cluster.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  for (const Scheduler& scheduler : schedulers()) {
+    const std::size_t row = text.find(fmt::format("\n| `{}` |", scheduler.name));
+    ASSERT_NE(row, std::string::npos) << scheduler.name;
+    const std::string line = text.substr(row + 1, text.find('\n', row + 1) - row);
+    for (const PolicySetting& setting : scheduler.settings)
+      EXPECT_THAT(line, testing::HasSubstr(fmt::format("`{}`", setting.name))) << scheduler.name;
+  }
+  for (const PlacementRule& placement : placements())
+    EXPECT_THAT(text, testing::HasSubstr(fmt::format("\n| `{}` |", placement.name)));
+}
+
+TEST(Schedulers, GrantNothingThatIsNotThere) {
+  for (const Scheduler& scheduler : schedulers()) {
+    EXPECT_FALSE(scheduler.source.empty()) << scheduler.name;
+    if (scheduler.decide == nullptr) continue;
+    const std::string name(scheduler.name);
+    View view;
+    EXPECT_THAT(view.run(name.c_str()), IsEmpty());
+    for (const int gpus : {3, 5, 8, 1, 2, 7}) view.add(gpus, {100});
+    int granted = 0;
+    for (const Grant& grant : view.decide(name.c_str()).run) granted += grant.gpus;
+    EXPECT_LE(granted, 8) << name;
+    EXPECT_GT(granted, 0) << name;
+  }
+}
+
+}  // namespace
+}  // namespace ganymede::policies

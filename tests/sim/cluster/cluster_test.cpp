@@ -1,0 +1,255 @@
+// The life of a cluster: by hand on small ones, bad input, and what holds for all.
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "sim/cluster/cluster_simulation.hpp"
+#include "support/errors.hpp"
+#include "support/made_up.hpp"
+#include "support/temporary_folder.hpp"
+#include "traces/step_trace.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+/// Two nodes of four GPUs for 10.80 USD/h each.
+json cluster_of(const json& jobs, const json& scheduler = {{"name", "fifo-backfill"}}) {
+  return {{"schema", "ganymede.cluster/1"},
+          {"platform", {{"catalog", json::parse(made_up_platform())}, {"instance", "four"}, {"nodes", 2}}},
+          {"jobs", jobs},
+          {"scheduler", scheduler},
+          {"preemption", {{"save", "10s"}, {"restore", "30s"}}},
+          {"seed", 1U}};
+}
+
+/// A job that runs for so many seconds on the GPUs that it asks for.
+json timed(const char* name, double arrival_s, int gpus, double seconds) {
+  return {{"name", name},
+          {"arrival", fmt::format("{}s", arrival_s)},
+          {"gpus", gpus},
+          {"duration", fmt::format("{}s", seconds)}};
+}
+
+Cluster read(const json& document, const std::filesystem::path& folder = ".") {
+  return read_cluster(JsonNode::wrap(document, "cluster.json", folder));
+}
+json result_of(const json& document) {
+  const Cluster cluster = read(document);
+  return json::parse(cluster_result_json(cluster, simulate_cluster(cluster)));
+}
+double start_of(const json& result, std::size_t job) { return result["jobs"][job]["start_s"]; }
+double end_of(const json& result, std::size_t job) { return result["jobs"][job]["end_s"]; }
+
+TEST(Cluster, AJobWaitsForTheOneBeforeIt) {
+  const json result = result_of(cluster_of({timed("a", 0, 8, 100), timed("b", 10, 8, 50)}));
+  EXPECT_EQ(start_of(result, 1), 100);
+  EXPECT_EQ(result["jobs"][1]["wait_s"], 90);
+  EXPECT_EQ(result["jobs"][1]["run_s"], 50);
+  EXPECT_DOUBLE_EQ(result["jobs"][1]["slowdown"], 140.0 / 50);
+  EXPECT_EQ(result["summary"]["total_s"], 150);
+  EXPECT_EQ(result["summary"]["held"], 1);
+  EXPECT_EQ(result["queue"]["rows"], json::parse("[[0.0,0,1,0,8],[10.0,1,1,8,8],[100.0,0,1,0,8],[150.0,0,0,0,0]]"));
+}
+
+TEST(Cluster, ALaterJobFillsAGapOnlyIfItDelaysNothing) {
+  const auto with_third = [](double seconds) {
+    return result_of(cluster_of({timed("a", 0, 4, 100), timed("b", 10, 8, 50), timed("c", 20, 4, seconds)}));
+  };
+  EXPECT_EQ(start_of(with_third(80), 2), 20) << "it ends at 100, when a does";
+  EXPECT_EQ(start_of(with_third(81), 2), 150) << "it would delay b";
+  EXPECT_EQ(start_of(with_third(81), 1), 100);
+}
+
+TEST(Cluster, APreemptionCostsACheckpointAndARestart) {
+  const json result =
+      result_of(cluster_of({timed("long", 0, 8, 100), timed("short", 10, 8, 20)}, {{"name", "shortest-remaining"}}));
+  EXPECT_EQ(start_of(result, 1), 10);
+  EXPECT_EQ(end_of(result, 1), 30);
+  EXPECT_EQ(end_of(result, 0), 30 + 10 + 30 + 90) << "saving, restoring, and what was left";
+  EXPECT_EQ(result["jobs"][0]["preemptions"], 1);
+  EXPECT_EQ(result["jobs"][0]["restart_s"], 40);
+  EXPECT_EQ(result["jobs"][0]["stays"].size(), 2U);
+}
+
+TEST(Cluster, AJobWaitsForThoseThatItNames) {
+  json second = timed("second", 0, 1, 10);
+  second["after"] = {"first"};
+  const json result = result_of(cluster_of({timed("first", 0, 1, 60), second}));
+  EXPECT_EQ(start_of(result, 1), 60);
+  EXPECT_EQ(result["jobs"][1]["slowdown"], 1) << "it could not have run before";
+}
+
+TEST(Cluster, OwnersAndIdleTimeSumToTheBill) {
+  json a = timed("a", 0, 4, 3600), b = timed("b", 0, 8, 1800);
+  a["owner"] = "x";
+  b["owner"] = "y";
+  const json result = result_of(cluster_of({a, b}));
+  // Two nodes for 5400 s: 2 x 1.5 h x 10.80 USD. Owner x holds a node's GPUs for an hour, y both for half an hour.
+  EXPECT_EQ(result["cost"]["total_usd"], "32.40");
+  EXPECT_EQ(result["owners"][0]["usd"], "10.80");
+  EXPECT_EQ(result["owners"][1]["usd"], "10.80");
+  EXPECT_EQ(result["owners"][2]["usd"], "10.80") << "nobody's";
+}
+
+TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
+  json document = cluster_of(
+      {{{"gpus", 1}, {"workload", "a"}, {"steps", 10000}}, {{"gpus", 1}, {"workload", "b"}, {"steps", 3000}}});
+  document["workloads"] = {{"a", {{"model", "A3C"}}}, {"b", {{"model", "ResNet-50"}, {"batch_per_gpu", 64}}}};
+  json platform = json::parse(made_up_platform());
+  platform["gpus"]["GPU-X"]["family"] = "K80";
+  document["platform"] = {{"catalog", platform}, {"instance", "one"}, {"region", "room-1"}, {"nodes", 1}};
+  // Rows of gavel_solo.csv and gavel_colocated_pairs.csv for the K80.
+  EXPECT_NEAR(end_of(result_of(document), 1), 10000 / 3.4388 + 3000 / 0.6190, 1e-3) << "one after the other";
+  document["packing"] = 1.0;
+  const json packed = result_of(document);
+  const double first_s = 10000 / 1.8687;
+  EXPECT_NEAR(end_of(packed, 0), first_s, 1e-3);
+  EXPECT_NEAR(end_of(packed, 1), first_s + (3000 - 0.3092 * first_s) / 0.6190, 1e-3);
+  EXPECT_NEAR(packed["summary"]["held"].get<double>(), 1, 1e-9) << "half of the GPU each";
+  document["packing"] = 1.1;  // their speeds sum to 1.04
+  EXPECT_EQ(start_of(result_of(document), 1), end_of(result_of(document), 0));
+}
+
+TEST(Cluster, TheSameInputGivesTheSameBytes) {
+  const json document =
+      cluster_of({timed("a", 0, 3, 100), timed("b", 1, 4, 70), timed("c", 2, 5, 30)}, {{"name", "gavel"}});
+  EXPECT_EQ(result_of(document).dump(), result_of(document).dump());
+}
+
+/// Two jobs of one GPU on each of two nodes, which share NICs, and a scenario's steps.
+json trained(const TemporaryFolder& folder) {
+  folder.add("trace.json", traces::write_step_trace(constant_trace(1)));
+  json document = cluster_of(
+      {{{"name", "a"}, {"gpus", 2}, {"workload", "gan"}}, {{"name", "b"}, {"gpus", 2}, {"workload", "gan"}}});
+  document["workloads"] = {{"gan",
+                            {{"workload",
+                              {{"trace", (folder / "trace.json").string()},
+                               {"dataset", {{"name", "x"}, {"images", 1000}}},
+                               {"batch_per_gpu", 64},
+                               {"steps", 1000}}},
+                             {"synchronization", {{"scheme", "ring"}, {"overlap", false}}}}}};
+  document["placement"] = "spread";
+  return document;
+}
+
+TEST(Cluster, JobsThatShareNicsSlowEachOtherDown) {
+  const TemporaryFolder folder;
+  json document = trained(folder);
+  const json together = result_of(document);
+  EXPECT_GT(together["provenance"]["contending_groups"], 0);
+  document["contention"] = false;
+  const json apart = result_of(document);
+  EXPECT_GT(end_of(together, 0), 1.05 * end_of(apart, 0));
+  document["jobs"].erase(1);
+  document["contention"] = true;
+  EXPECT_NEAR(end_of(result_of(document), 0), end_of(apart, 0), 1e-9 * end_of(apart, 0)) << "alone, today's formula";
+}
+
+TEST(Cluster, ASpreadJobIsSlowerThanOneOnANode) {
+  const TemporaryFolder folder;
+  json document = trained(folder);
+  const double spread_s = end_of(result_of(document), 0);
+  document["placement"] = "consolidate";
+  EXPECT_LT(end_of(result_of(document), 0), spread_s);
+}
+
+TEST(Cluster, ElasticJobsGrowIntoFreeGpus) {
+  const TemporaryFolder folder;
+  json document = trained(folder);
+  document["jobs"] = json::array({{{"gpus", {{"min", 1}, {"ask", 2}, {"max", 4}}}, {"workload", "gan"}}});
+  document["scheduler"] = {{"name", "pollux"}};
+  EXPECT_EQ(result_of(document)["jobs"][0]["stays"][0]["gpus"], 4);
+}
+
+// ---- bad input ----
+
+TEST(Cluster, RefusesWhatCannotBeRun) {
+  EXPECT_THAT(message_of<Infeasible>([] { read(cluster_of(json::array({timed("big", 0, 9, 1)}))); }),
+              HasSubstr("the job big asks for 9 GPUs; the largest pool has 8"));
+  EXPECT_THAT(message_of<ConfigError>([] {
+                read(cluster_of({timed("a", 5, 1, 1), timed("b", 4, 1, 1)}));
+              }),
+              HasSubstr("cluster.json: /jobs/1: b arrives at 4 s after a"));
+  json a = timed("a", 0, 1, 1), b = timed("b", 0, 1, 1);
+  a["after"] = {"b"};
+  b["after"] = {"a"};
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of({a, b})); }), HasSubstr("in a circle"));
+  a["after"] = {"c"};
+  EXPECT_THAT(message_of<ConfigError>([&] { read(cluster_of(json::array({a}))); }), HasSubstr("the name of 0 jobs"));
+  EXPECT_THAT(message_of<ConfigError>([] {
+                read(cluster_of(json::array({timed("a", 0, 1, 1)}), {{"name", "fifo-backfil"}}));
+              }),
+              HasSubstr("did you mean \"fifo-backfill\"?"));
+}
+
+TEST(Cluster, SaysWhomASchedulerStarves) {
+  const json idle = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": []}/'"}};
+  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), idle)); }),
+              HasSubstr("the scheduler external starves the job a for ever"));
+  const json busy = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [], \"again_in_s\": 1}/'"}};
+  EXPECT_THAT(message_of<Infeasible>([&] { result_of(cluster_of(json::array({timed("a", 0, 1, 1)}), busy)); }),
+              HasSubstr("no job gets on"));
+}
+
+TEST(Cluster, AsksAProgramOfTheUser) {
+  const json external = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"a\"}]}/'"}};
+  EXPECT_EQ(end_of(result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), external)), 0), 10);
+  const json wrong = {{"name", "external"}, {"command", "sed -u 's/.*/{\"run\": [{\"job\": \"z\"}]}/'"}};
+  EXPECT_THAT(message_of<Failure>([&] { result_of(cluster_of(json::array({timed("a", 0, 4, 10)}), wrong)); }),
+              HasSubstr("a job that is there"));
+}
+
+TEST(Jain, IsOneIfAllAreEqualAndOneNthIfOneHasAll) {
+  EXPECT_DOUBLE_EQ(jain_index({2, 2, 2}), 1);
+  EXPECT_DOUBLE_EQ(jain_index({5, 0, 0, 0}), 0.25);
+}
+
+// ---- what holds for every scheduler and placement ----
+
+TEST(Cluster, EverySchedulerFinishesEveryJobOnGpusThatNobodyElseHolds) {
+  json jobs = json::array();
+  for (int i = 0; i < 40; ++i) {
+    json job = timed("", 7.0 * i, 1 + i * 5 % 8, 20 + i * 37 % 90);
+    job["name"] = fmt::format("job-{}", i);
+    job["owner"] = i % 3 == 0 ? "x" : "y";
+    job["priority"] = i % 4;
+    jobs.push_back(job);
+  }
+  for (const policies::Scheduler& scheduler : policies::schedulers()) {
+    if (scheduler.decide == nullptr) continue;
+    for (const std::string& placement : policies::placement_names()) {
+      json document = cluster_of(jobs, {{"name", scheduler.name}});
+      document["placement"] = placement;
+      document["owners"] = {{"x", {{"quota", 3}}}, {"y", {{"quota", 5}}}};
+      const Cluster cluster = read(document);
+      const ClusterRecord record = simulate_cluster(cluster);
+      for (const JobRecord& job : record.jobs) {
+        EXPECT_GE(job.end_s, job.ready_s + job.alone_s * (1 - 1e-9)) << scheduler.name;
+        double worked_s = -job.restart_s;
+        for (const Stay& stay : job.stays) worked_s += stay.to_s - stay.from_s;
+        EXPECT_GE(worked_s, job.alone_s * (1 - 1e-9)) << scheduler.name;
+        if (job.preemptions == 0) {
+          EXPECT_NEAR(worked_s, job.alone_s, 1e-6) << scheduler.name;
+        }
+      }
+      for (std::size_t a = 0; a < record.jobs.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b)
+          for (const Stay& one : record.jobs[a].stays)
+            for (const Stay& other : record.jobs[b].stays)
+              if (one.from_s < other.to_s && other.from_s < one.to_s) {
+                for (const GpuSlot& slot : one.slots) {
+                  EXPECT_EQ(std::count(other.slots.begin(), other.slots.end(), slot), 0) << scheduler.name;
+                }
+              }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ganymede::sim

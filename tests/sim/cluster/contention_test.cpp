@@ -1,0 +1,156 @@
+// Steps of jobs that share links: by hand, against every message, and the bounds of the approximation.
+
+#include "sim/cluster/contention.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "common/process.hpp"
+#include "platforms/platform.hpp"
+#include "sim/engine/communication_engine.hpp"
+
+namespace ganymede::sim {
+namespace {
+
+/// Two nodes of four GPUs with one NIC of 1 GB/s each. Nothing has a latency, and adding takes no time.
+platforms::Platform bare_platform() {
+  return platforms::read_platform(JsonNode::parse(R"({
+    "schema": "ganymede.platform/1", "provider": "private", "name": "bare",
+    "gpus": { "G": { "memory": "16GiB", "fp32": "10Tflop/s", "memory_bandwidth": "1000000000GB/s" } },
+    "instances": { "node": { "gpu": "G", "gpus": 4,
+      "gpu_links": { "kind": "nvlink", "bandwidth": "1000GB/s", "latency": "0us" },
+      "nic": { "bandwidth": "1GB/s", "latency": "0us" },
+      "prices": [ { "region": "r", "market": "on-demand", "per_hour": "1USD/h", "as_of": "undated" } ] } },
+    "regions": { "r": {} }, "fabric": { "kind": "switch", "latency": "0us" } })",
+                                                  "bare.json"));
+}
+
+/// A job of one GPU on each of the two nodes.
+struct PairJob {
+  int gpu;             ///< of both nodes
+  std::int64_t bytes;  ///< that a step reduces
+  double compute_s;    ///< of a step
+  std::vector<int> members() const { return {gpu, 4 + gpu}; }
+  Schedule schedule() const { return parse_scheme("ring").plan({flat(2), bytes, Collective::all_reduce, ""}); }
+};
+
+/// When each job ends each step, every message simulated. A step begins when the one before has ended, which is only
+/// known afterwards: the simulation is repeated until no arrival changes.
+std::vector<std::vector<double>> message_ends(const FabricGraph& fabric, const std::vector<PairJob>& jobs,
+                                              std::size_t steps) {
+  std::vector<std::vector<double>> arrivals, ends(jobs.size());
+  for (const PairJob& job : jobs) arrivals.emplace_back(steps, job.compute_s);
+  for (std::size_t round = 0; round <= 2 * steps * jobs.size(); ++round) {
+    const std::string text = run_child([&] {
+      std::vector<Schedule> schedules;
+      for (const PairJob& job : jobs) schedules.push_back(job.schedule());
+      std::vector<Job> all;
+      for (std::size_t j = 0; j < jobs.size(); ++j) {
+        Communicator communicator{jobs[j].members(), {}};
+        for (const double at : arrivals[j]) communicator.calls.push_back({&schedules[j], {Seconds{at}, Seconds{at}}});
+        all.push_back({{communicator}});
+      }
+      std::ostringstream out;
+      out.precision(17);
+      for (const auto& job : CommunicationEngine(fabric).run(all))
+        for (const CollectiveTimes& call : job[0]) out << std::max(call.done[0].si, call.done[1].si) << ' ';
+      return out.str();
+    });
+    std::istringstream in(text);
+    auto next = arrivals;
+    for (std::size_t j = 0; j < jobs.size(); ++j) {
+      ends[j].resize(steps);
+      for (std::size_t i = 0; i < steps; ++i) {
+        in >> ends[j][i];
+        if (i + 1 < steps) next[j][i + 1] = ends[j][i] + jobs[j].compute_s;
+      }
+    }
+    if (next == arrivals) break;
+    arrivals = next;
+  }
+  return ends;
+}
+
+void expect_as_messages(const std::vector<PairJob>& jobs, std::size_t steps) {
+  const platforms::Platform platform = bare_platform();
+  const FabricGraph fabric(platform, platform.instance("node"), 2, 4);
+  std::vector<TalkingJob> talking;
+  std::vector<double> bandwidths;
+  for (const DirectedLink& link : fabric.links()) bandwidths.push_back(link.bandwidth.si);
+  for (const PairJob& job : jobs) {
+    CollectiveTraffic traffic;
+    const std::int64_t sizes[] = {job.bytes};
+    traffic.between = rank_traffic(parse_scheme("ring"), flat(2), sizes);
+    traffic.alone_s = static_cast<double>(job.bytes) / 1e9;  // 2 (n - 1) / n of the bytes over the NIC, n = 2
+    talking.push_back(talking_job(fabric, traffic, job.compute_s + traffic.alone_s, job.members(), 0));
+  }
+  const auto folded = step_ends(talking, bandwidths, steps, 100'000);
+  const auto messages = message_ends(fabric, jobs, steps);
+  // Folded jobs go on until the last one has done its steps, so that only the time in which all run is compared.
+  double all_run_s = messages[0].back();
+  for (const auto& ends : messages) all_run_s = std::min(all_run_s, ends.back());
+  for (std::size_t j = 0; j < jobs.size(); ++j)
+    for (std::size_t i = 0; i < steps && messages[j][i] <= all_run_s; ++i)
+      EXPECT_NEAR(folded[j][i], messages[j][i], 1e-6 * messages[j][i]) << "job " << j << ", step " << i;
+}
+
+TEST(Contention, TwoJobsAreAsWithEveryMessage) {
+  expect_as_messages({{0, 400'000'000, 0.3}, {1, 400'000'000, 0.3}}, 6);
+  expect_as_messages({{0, 400'000'000, 0.3}, {1, 1'000'000'000, 0.11}}, 6);
+}
+
+TEST(Contention, ThreeJobsAreAsWithEveryMessage) {
+  expect_as_messages({{0, 400'000'000, 0.3}, {1, 600'000'000, 0.17}, {3, 1'000'000'000, 0.71}}, 5);
+}
+
+/// A job that sends over link 0 alone at 1 byte a second.
+TalkingJob on_link(double compute_s, double alone_s, double exposed = 1, int link = 0) {
+  return {compute_s + alone_s, alone_s, exposed, 1, {{link, 1}}};
+}
+
+TEST(Contention, EqualJobsShareALinkFairly) {
+  const std::vector<TalkingJob> jobs(2, on_link(1, 1));
+  const auto ends = step_ends(jobs, {1}, 3, 100);
+  // Both compute for 1 s, then need 2 s for what takes 1 s alone.
+  EXPECT_EQ(ends[0], (std::vector<double>{3, 6, 9}));
+  EXPECT_EQ(ends[1], ends[0]);
+}
+
+TEST(Contention, WhatIsHiddenAloneHidesMoreOfTheExcess) {
+  const std::vector<TalkingJob> jobs(2, on_link(1, 1, 0.25));
+  const auto ends = step_ends(jobs, {1}, 2, 100);
+  // The second step begins to communicate 0.75 s earlier: a quarter of the excess of 1 s is exposed.
+  EXPECT_DOUBLE_EQ(ends[0][0], 3);
+  EXPECT_DOUBLE_EQ(ends[0][1], 3 + 0.25 + 2);
+}
+
+TEST(Contention, JobsThatShareNothingKeepTheirSteps) {
+  const TalkingJob a = on_link(1, 1, 1, 0), b = on_link(2, 1, 1, 1);
+  Contention contention({1, 1});
+  EXPECT_EQ(contention.steps({&a, nullptr, &b}), (std::vector<double>{2, 0, 3}));
+  EXPECT_EQ(contention.groups(), 0U);
+  Contention wide({2, 2});
+  EXPECT_EQ(wide.steps({&a, &a}), (std::vector<double>{2, 2})) << "a link that holds both";
+}
+
+TEST(Contention, AFixedPointLiesBetweenAloneAndAlwaysTogether) {
+  for (const double compute_s : {0.0, 0.5, 2.0, 10.0}) {
+    const std::vector<TalkingJob> jobs(5, on_link(compute_s, 1));
+    for (const double step_s : steps_by_fixed_point(jobs, {1})) {
+      EXPECT_GE(step_s, compute_s + 1);
+      EXPECT_LE(step_s, compute_s + 5 + 1e-9);
+      // A link cannot carry more than its bandwidth: five collectives of 1 s in a step.
+      EXPECT_GE(step_s, 5 - 1e-6);
+    }
+  }
+}
+
+TEST(Contention, AJobAloneIsSlowedByALinkThatIsTooNarrowForIt) {
+  const TalkingJob job = on_link(1, 1);
+  EXPECT_DOUBLE_EQ(Contention({0.5}).steps({&job})[0], 3);
+}
+
+}  // namespace
+}  // namespace ganymede::sim
