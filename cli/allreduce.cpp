@@ -76,8 +76,8 @@ int nodes_of(const std::string& text, const char* option) {
 void set_transport(platforms::Platform& platform, const AllReduceOptions& options) {
   if (options.transport.empty()) return;
   const auto& names = platforms::transport_names();
-  const auto transport = static_cast<platforms::Nic::Transport>(
-      std::find(names.begin(), names.end(), options.transport) - names.begin());
+  const auto transport =
+      static_cast<platforms::Nic::Transport>(std::find(names.begin(), names.end(), options.transport) - names.begin());
   for (const std::string& name : split(options.instances, "--instance")) {
     platform.instance(name);  // refuses an unknown name
     for (platforms::Instance& instance : platform.instances) {
@@ -98,8 +98,8 @@ void set_transport(platforms::Platform& platform, const AllReduceOptions& option
 std::string nics_of(const platforms::Instance& instance) {
   if (!instance.nic) return "";
   const platforms::Nic& nic = *instance.nic;
-  return fmt::format("{}{:g} Gbit/s {}", nic.count > 1 ? fmt::format("{} x ", nic.count) : "",
-                     nic.bandwidth.si * 8e-9, platforms::transport_names()[static_cast<std::size_t>(nic.transport)]);
+  return fmt::format("{}{:g} Gbit/s {}", nic.count > 1 ? fmt::format("{} x ", nic.count) : "", nic.bandwidth.si * 8e-9,
+                     platforms::transport_names()[static_cast<std::size_t>(nic.transport)]);
 }
 
 /// The nodes that --instance A,B --nodes 2,1 ask for: two of A and one of B.

@@ -65,20 +65,21 @@ void declare_compare_own(CLI::App& command, Shared& shared) {
 }  // namespace
 
 Command compare_own_command() {
-  return {.name = "compare-own",
-          .summary = "own or rent: from how many hours of use a year on buying is cheaper",
-          .examples =
-              "  ganymede example platform --like p4d.24xlarge > lab.json      what one would buy; state its price there\n"
-              "  ganymede compare-own lab.json --model dcgan-64 --images 50M --min-gpus 8\n"
-              "  ganymede example request > request.json\n"
-              "  ganymede compare-own lab.json request.json --instance node --plot own.svg --format json\n",
-          .about =
-              "Compares machines that one would buy with the best ones to rent on demand, on spot and reserved,\n"
-              "for the training that the request asks for. Prints from how many hours of use a year on owning is\n"
-              "cheaper, and after how many months of use the price is earned back. The platform states the price\n"
-              "(capital), its life, space and people a year; its region the price of electricity and the PUE.\n"
-              "Flags replace what the request says. Exit code 3: the machines cannot serve the request.",
-          .declare = declare_compare_own};
+  return {
+      .name = "compare-own",
+      .summary = "own or rent: from how many hours of use a year on buying is cheaper",
+      .examples =
+          "  ganymede example platform --like p4d.24xlarge > lab.json      what one would buy; state its price there\n"
+          "  ganymede compare-own lab.json --model dcgan-64 --images 50M --min-gpus 8\n"
+          "  ganymede example request > request.json\n"
+          "  ganymede compare-own lab.json request.json --instance node --plot own.svg --format json\n",
+      .about =
+          "Compares machines that one would buy with the best ones to rent on demand, on spot and reserved,\n"
+          "for the training that the request asks for. Prints from how many hours of use a year on owning is\n"
+          "cheaper, and after how many months of use the price is earned back. The platform states the price\n"
+          "(capital), its life, space and people a year; its region the price of electricity and the PUE.\n"
+          "Flags replace what the request says. Exit code 3: the machines cannot serve the request.",
+      .declare = declare_compare_own};
 }
 
 }  // namespace ganymede::cli

@@ -303,18 +303,19 @@ void declare_example(CLI::App& command, Shared& shared) {
 }  // namespace
 
 Command example_command() {
-  return {.name = "example",
-          .summary = "print a commented, valid file to start from",
-          .examples =
-              "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
-              "  ganymede example study -o study.json\n"
-              "  ganymede example platform -o lab.json\n"
-              "  ganymede example platform --like p4d.24xlarge > own.json && ganymede compare-own own.json request.json\n"
-              "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
-              "  ganymede example cluster -o cluster.json && ganymede simulate cluster.json\n"
-              "  ganymede example policy -o policy.py\n",
-          .about = "Print a commented, valid file to start from.",
-          .declare = declare_example};
+  return {
+      .name = "example",
+      .summary = "print a commented, valid file to start from",
+      .examples =
+          "  ganymede example scenario > scenario.json && ganymede simulate scenario.json\n"
+          "  ganymede example study -o study.json\n"
+          "  ganymede example platform -o lab.json\n"
+          "  ganymede example platform --like p4d.24xlarge > own.json && ganymede compare-own own.json request.json\n"
+          "  ganymede example layers -o model.json && ganymede import layers model.json --batch 64 -o trace.json\n"
+          "  ganymede example cluster -o cluster.json && ganymede simulate cluster.json\n"
+          "  ganymede example policy -o policy.py\n",
+      .about = "Print a commented, valid file to start from.",
+      .declare = declare_example};
 }
 
 }  // namespace ganymede::cli

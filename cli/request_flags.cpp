@@ -18,8 +18,7 @@ constexpr const char* kBatchHelp =
 
 std::vector<JsonOverride> overrides_of(const RequestFlags& flags) {
   std::vector<JsonOverride> overrides = flags.members.overrides();
-  if (flags.members.has("/workload/dataset/images"))
-    overrides.push_back({"/workload/dataset/name", "\"the dataset\""});
+  if (flags.members.has("/workload/dataset/images")) overrides.push_back({"/workload/dataset/name", "\"the dataset\""});
   if (!flags.batches.empty()) overrides.push_back({"/workload/batch_per_gpu", Json(flags.batches).dump()});
   MeasuredOptions measured = flags.measured;
   if (flags.batches.size() == 1) measured.batch = flags.batches.front();

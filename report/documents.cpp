@@ -25,9 +25,9 @@ void expect_run(const JsonNode& run) {
 }
 
 /// The schemas in the order of DocumentKind.
-constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1", "ganymede.plan/1",
-                                    "ganymede.validation-result/1", "ganymede.study/1",
-                                    "ganymede.cluster-result/1"};
+constexpr const char* kSchemas[] = {"ganymede.result/1", "ganymede.sweep/1",
+                                    "ganymede.plan/1",   "ganymede.validation-result/1",
+                                    "ganymede.study/1",  "ganymede.cluster-result/1"};
 
 DocumentKind kind_of(const JsonNode& schema, std::initializer_list<DocumentKind> kinds) {
   std::vector<std::string> names;

@@ -193,16 +193,15 @@ void add_ledger(const PageInput& page, std::vector<Section>& sections) {
     table.add(cells);
   }
   if (table.size() == 0) return;
-  sections.push_back(
-      {"ledger",
-       "Where GPU time went",
-       std::string() +
-           "Every GPU-second that was paid for, by what it went into." +
-           (page.kind == "result" ? ""
-                                  : " The chart shows the candidates that the filters leave, the cheapest 25 of them.") +
-           listing(page),
-       {{"ledger", "GPU time of each candidate by use, stacked"}},
-       html_of(table, "Shares of GPU time", "ledger-table")});
+  sections.push_back({"ledger",
+                      "Where GPU time went",
+                      std::string() + "Every GPU-second that was paid for, by what it went into." +
+                          (page.kind == "result"
+                               ? ""
+                               : " The chart shows the candidates that the filters leave, the cheapest 25 of them.") +
+                          listing(page),
+                      {{"ledger", "GPU time of each candidate by use, stacked"}},
+                      html_of(table, "Shares of GPU time", "ledger-table")});
 }
 
 void add_energy(const PageInput& page, std::vector<Section>& sections) {
@@ -222,8 +221,7 @@ void add_energy(const PageInput& page, std::vector<Section>& sections) {
        std::string() +
            "Of GPUs and, where their power is known, hosts, with the region's grid and the data center's "
            "overhead (PUE)." +
-           (page.kind == "result" ? "" : " The chart shows the 25 with least that the filters leave.") +
-           listing(page),
+           (page.kind == "result" ? "" : " The chart shows the 25 with least that the filters leave.") + listing(page),
        {{"energy", "Carbon of each candidate"}},
        html_of(table, "Energy and carbon")});
 }

@@ -71,9 +71,9 @@ std::string doubts(const Json& row) {
 /// What a row of "more_money" gives for its price, beside the chosen one.
 std::string for_more_money(const Json& row, const Json& chosen, const Json& request) {
   const double more = median_of(row, "usd") - median_of(chosen, "usd");
-  std::string out = more >= 0.005
-                        ? fmt::format(" For {} USD more ({:+.1f} %)", spoken_usd(more), 100 * more / median_of(chosen, "usd"))
-                        : " For the same money";
+  std::string out = more >= 0.005 ? fmt::format(" For {} USD more ({:+.1f} %)", spoken_usd(more),
+                                                100 * more / median_of(chosen, "usd"))
+                                  : " For the same money";
   out += fmt::format(", {} at {} takes {} instead of {}", rented_with_gpus(row, request), plan_place(row),
                      clock(median_of(row, "time_s")), clock(median_of(chosen, "time_s")));
   if (!goals_in_words(request).empty())
@@ -146,9 +146,12 @@ std::vector<PlanCard> plan_cards(const Json& plan) {
   std::vector<std::pair<std::string, const Json*>> named;
   for (const char* name : {"cheapest", "balanced", "safest"}) named.emplace_back(name, &plan.at("cards").at(name));
   // The choice is none of them if something else than money was asked for.
-  if (const auto objective = plan.at("request").at("objective").get<std::string>(); objective != "cost" && plan.at("chosen").is_object())
+  if (const auto objective = plan.at("request").at("objective").get<std::string>();
+      objective != "cost" && plan.at("chosen").is_object())
     named.emplace(named.begin(),
-                  objective == "time" ? "fastest" : objective == "carbon" ? "least carbon" : "best by " + objective,
+                  objective == "time"     ? "fastest"
+                  : objective == "carbon" ? "least carbon"
+                                          : "best by " + objective,
                   &plan.at("chosen"));
   for (const auto& [name, shown] : named) {
     const Json& row = *shown;

@@ -193,7 +193,8 @@ std::string steps_of(const Json& plan, std::size_t width) {
       return std::any_of(rows.begin(), rows.end(), [&](const Json& row) { return trains_with(row, step); });
     };
     const bool is_chosen = trains_with(plan.at("chosen"), step);
-    if (step.at("inputs") == "measured" || (!is_chosen && !any_of(plan.at("best_of_each")) && !any_of(plan.at("pareto"))))
+    if (step.at("inputs") == "measured" ||
+        (!is_chosen && !any_of(plan.at("best_of_each")) && !any_of(plan.at("pareto"))))
       continue;
     const auto time = [](const Json& seconds) { return to_string(Seconds{seconds.get<double>()}); };
     table.add({step.at("gpu").get<std::string>(), step.at("batch_per_gpu").dump(), time(step.at("seconds")),

@@ -50,9 +50,10 @@ TEST_F(CompareOwn, TakesMachinesLikeThoseOfACloudAndFlags) {
   ASSERT_EQ(example.code, 0) << example.err;
   EXPECT_THAT(example.out, AllOf(HasSubstr("\"capital\" is a placeholder"), HasSubstr("built like p3.8xlarge of aws")));
   const std::string like = scratch_.write("like.json", example.out);
-  const Outcome outcome = run_program("compare-own " + like +
-                                      " --model dcgan-64 --images 20M --batch 64 --min-gpus 8 --max-gpus 8 --catalog "
-                                      "aws --gpu V100 --region us-east-1 --market on-demand --scheme ring --format json");
+  const Outcome outcome =
+      run_program("compare-own " + like +
+                  " --model dcgan-64 --images 20M --batch 64 --min-gpus 8 --max-gpus 8 --catalog "
+                  "aws --gpu V100 --region us-east-1 --market on-demand --scheme ring --format json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const Json answer = Json::parse(outcome.out);
   EXPECT_EQ(answer["own"]["instance"], "p3.8xlarge");
