@@ -10,6 +10,7 @@
 #include <set>
 
 #include "common/embedded.hpp"
+#include "report/numbers.hpp"
 #include "report/page_sections.hpp"
 
 namespace ganymede::report {

@@ -134,8 +134,7 @@ TEST(PlanReport, EndsInASentenceAndCards) {
   EXPECT_EQ(plan_answer(plan), "Nothing that was searched meets the goals.");
 }
 
-// Of all steps that were predicted for the search, those of the candidates in the tables are printed, and how the
-// choice's was found.
+// A search predicts many steps. Those of the candidates in the tables are printed, and how the choice's was found.
 TEST(PlanReport, ListsTheStepsOfWhatItShows) {
   Json plan = a_searched_plan();
   plan["steps"] = Json::array();
