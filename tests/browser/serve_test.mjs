@@ -53,12 +53,12 @@ const ended = (page) => page.locator("#detail .state:is(.done, .failed)").waitFo
 await test("a bad deadline is said at its field, before there is a job", async (look) => {
   const { page, panel, done } = await open("plan", look);
   const jobs = await page.locator("#jobs li").count();
-  await panel.getByLabel("Deadline").fill("soon");
+  await panel.getByLabel("Deadline", { exact: true }).fill("soon");
   const problem = panel.locator(".field:has(label:text-is('Deadline')) .problem");
   await problem.waitFor();
-  assert.equal(await panel.getByLabel("Deadline").getAttribute("aria-invalid"), "true");
+  assert.equal(await panel.getByLabel("Deadline", { exact: true }).getAttribute("aria-invalid"), "true");
   assert.equal(await page.locator("#jobs li").count(), jobs);
-  await panel.getByLabel("Deadline").fill("20h");
+  await panel.getByLabel("Deadline", { exact: true }).fill("20h");
   await problem.waitFor({ state: "detached" });
   await done("deadline");
 });
@@ -79,7 +79,10 @@ await test("a comparison is run, named, compared with another and forgotten", as
   const { page, panel, done } = await open("compare", look);
   for (const epochs of ["1", "2"]) {
     await panel.getByLabel("Train for").fill(epochs);
+    // The title has the number of the job that is shown; on a fresh page none is.
+    const before = await page.evaluate(() => document.querySelector("#detail-title")?.textContent);
     await panel.getByRole("button", { name: "Compare", exact: true }).click();
+    await page.waitForFunction((title) => document.querySelector("#detail-title") && document.querySelector("#detail-title").textContent !== title, before);
     await ended(page);
     await page.getByLabel("Name of this job").fill(`${look} </script> ${epochs}`);
     await page.getByRole("button", { name: "Name", exact: true }).click();
