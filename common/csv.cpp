@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/file.hpp"
@@ -42,6 +43,16 @@ std::vector<std::string> read_record(std::string_view text, std::size_t& at, std
   return cells;
 }
 
+/// Results and messages are UTF-8, so that their tables must be.
+bool is_utf8(const std::string& text) {
+  if (std::none_of(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; })) return true;
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error&) {
+    return false;
+  }
+}
+
 }  // namespace
 
 CsvTable CsvTable::load(const std::filesystem::path& file) { return parse(read_file(file), file.string()); }
@@ -55,6 +66,8 @@ CsvTable CsvTable::parse(std::string_view text, std::string name) {
     const std::size_t start = line;
     std::vector<std::string> cells = read_record(text, at, line, table.file_);
     if (cells.size() == 1 && cells.front().empty()) continue;
+    for (const std::string& cell : cells)
+      if (!is_utf8(cell)) throw ConfigError(fmt::format("{}: line {}: a cell is not UTF-8", table.file_, start));
     if (table.names_.empty()) {
       table.names_ = std::move(cells);
       for (std::size_t i = 1; i < table.names_.size(); ++i)

@@ -16,8 +16,8 @@ class CsvTable {
   };
 
   /// Reads a table whose first line names the columns. Every other line must have as many cells; empty lines are
-  /// skipped. Throws ConfigError with file and line for a row with fewer or more cells, a quote that is not closed, an
-  /// empty file, or two columns of the same name.
+  /// skipped. Throws ConfigError with file and line for a row with fewer or more cells, a quote that is not closed, a
+  /// cell that is not UTF-8, an empty file, or two columns of the same name.
   static CsvTable load(const std::filesystem::path& file);
   /// The same for text in memory; messages call it `name`.
   static CsvTable parse(std::string_view text, std::string name);

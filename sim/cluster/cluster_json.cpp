@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/cluster_record.hpp"
@@ -68,9 +69,11 @@ Json job_json(const Cluster& cluster, const ClusterRecord& record, std::size_t i
   return row;
 }
 
-/// The value below which a share of the sorted values lies.
+/// The least of the sorted values that a share of them does not exceed (nearest rank).
 double quantile(const std::vector<double>& sorted, double share) {
-  return sorted.empty() ? 0 : sorted[static_cast<std::size_t>(share * static_cast<double>(sorted.size() - 1))];
+  if (sorted.empty()) return 0;
+  const double rank = std::ceil(share * static_cast<double>(sorted.size()));
+  return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
 Json spread_json(std::vector<double> values) {

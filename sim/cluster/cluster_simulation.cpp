@@ -13,6 +13,7 @@
 namespace ganymede::sim {
 namespace {
 
+constexpr double kLongestSimulated = 4e9;  // seconds, 126 years: what bills count in
 constexpr double kNotYet = std::numeric_limits<double>::infinity();
 constexpr double kShortestRound = 1e-3;            // seconds; a scheduler is not asked more often
 constexpr std::int64_t kMostIdleDecisions = 1000;  // between which no job arrives, ends or gets on
@@ -63,6 +64,9 @@ ClusterRecord ClusterSimulation::run() {
     if (next_s == kNotYet && active_.empty()) break;
     if (next_s == kNotYet) fail_starved();
     now_ = std::max(now_, next_s);
+    if (now_ > kLongestSimulated)
+      throw Infeasible(fmt::format("the jobs take more than {:g} s, 126 years: nothing longer is simulated",
+                                   kLongestSimulated));
     ++record_.events;
     finish_due(now_);
     arrive(now_);

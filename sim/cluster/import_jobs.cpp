@@ -78,7 +78,7 @@ std::optional<std::int64_t> elapsed(std::string_view text) {
 }
 
 /// The GPUs of "billing=8,cpu=8,gres/gpu:a100=4,gres/gpu=4,node=1"; a count without a type is that of all types.
-int gpus_of(const std::string& tres) {
+std::int64_t gpus_of(const std::string& tres) {
   std::int64_t typed = 0;
   for (std::size_t at = 0; at < tres.size();) {
     const std::size_t end = std::min(tres.find(',', at), tres.size());
@@ -86,18 +86,19 @@ int gpus_of(const std::string& tres) {
     const std::size_t equals = part.find('=');
     if (equals != std::string_view::npos) {
       const auto count = integer(part.substr(equals + 1)).value_or(0);
-      if (part.substr(0, equals) == "gres/gpu") return static_cast<int>(count);
+      if (part.substr(0, equals) == "gres/gpu") return count;
       if (part.starts_with("gres/gpu:")) typed += count;
     }
     at = end + 1;
   }
-  return static_cast<int>(typed);
+  return typed;
 }
+
+constexpr std::int64_t kMostImportedGpus = 65536;  // that a job of a cluster may ask for
 
 struct SlurmJob {
   std::string name, owner, priority;
-  std::int64_t submitted = 0, seconds = 0;
-  int gpus = 0;
+  std::int64_t submitted = 0, seconds = 0, gpus = 0;
 };
 
 /// The first of these columns that the table has; throws if it has none.
@@ -108,7 +109,10 @@ std::string column_of(const CsvTable& table, std::initializer_list<const char*> 
 }
 
 std::string quoted(const std::string& cell) {
-  return cell.find_first_of(",\"\n") == std::string::npos ? cell : "\"" + cell + "\"";
+  if (cell.find_first_of(",\"\n") == std::string::npos) return cell;
+  std::string out = "\"";
+  for (const char c : cell) out += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return out + "\"";
 }
 
 ImportedJobs import_slurm(const CsvTable& table) {
@@ -131,6 +135,8 @@ ImportedJobs import_slurm(const CsvTable& table) {
     job.submitted = *submitted;
     job.seconds = *seconds;
     job.gpus = gpus_of(table.at(row, tres));
+    if (job.gpus > kMostImportedGpus)
+      table.fail(row, tres, fmt::format("found {} GPUs, expected at most {}", job.gpus, kMostImportedGpus));
     job.owner = table.has("User") ? table.at(row, "User") : table.has("Account") ? table.at(row, "Account") : "all";
     if (table.has("Priority")) job.priority = table.at(row, "Priority");
     if (job.gpus <= 0)

@@ -13,7 +13,7 @@ namespace ganymede::sim {
 namespace {
 
 constexpr double kMostGpus = 65536;
-constexpr double kLongest = 1e12;  // seconds, and GPU-steps
+constexpr double kLongest = 1e9;  // seconds: 31 years
 
 /// One row of a trace, whose cells are read as numbers within bounds.
 class TraceRow {

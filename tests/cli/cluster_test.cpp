@@ -85,6 +85,35 @@ TEST_F(ClusterExample, SaysWhatCannotBe) {
   EXPECT_THAT(starved.err, HasSubstr("starves the job baseline for ever"));
 }
 
+// Bills count in nanoseconds, so that no job and no cluster may last for centuries.
+TEST_F(ClusterExample, RefusesTracesOfCenturies) {
+  const auto of = [&](const std::string& rows) {
+    const std::string trace = scratch.write("long.csv", "arrival_s,gpus,duration_s\n" + rows);
+    return run_program("simulate " + file + " --set '/jobs={\"trace\":\"" + trace + "\"}'");
+  };
+  const Outcome row = of("0,2,100\n10000000000,2,100\n");
+  EXPECT_EQ(row.code, 2);
+  EXPECT_THAT(row.err, HasSubstr("long.csv: line 3: arrival_s"));
+  const Outcome sum = of("0,16,1e9\n1,16,1e9\n2,16,1e9\n3,16,1e9\n4,16,1e9\n");
+  EXPECT_EQ(sum.code, 3);
+  EXPECT_THAT(sum.err, HasSubstr("126 years"));
+}
+
+TEST(ImportJobs, RefusesImpossibleCountsAndKeepsQuotes) {
+  const Scratch scratch;
+  const auto import = [&](const std::string& user, const std::string& gpus) {
+    return run_program("import jobs " +
+                       scratch.write("sacct.txt", "JobID|User|Submit|ElapsedRaw|AllocTRES\n1|" + user +
+                                                      "|2026-11-03T08:00:00|600|gres/gpu=" + gpus + "\n") +
+                       " -o " + (scratch / "jobs.csv").string());
+  };
+  const Outcome many = import("ann", "4294967298");
+  EXPECT_EQ(many.code, 2);
+  EXPECT_THAT(many.err, HasSubstr("line 2: AllocTRES: found 4294967298 GPUs, expected at most 65536"));
+  EXPECT_EQ(import("b\"o", "4").code, 0);
+  EXPECT_THAT(content_of((scratch / "jobs.csv").string()), HasSubstr("\"b\"\"o\""));
+}
+
 TEST(ImportJobs, MakesATraceThatAClusterTakes) {
   const Scratch scratch;
   const std::string sacct = scratch.write("sacct.txt",

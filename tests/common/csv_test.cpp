@@ -29,6 +29,7 @@ TEST(Csv, NamesTheLineOfAFault) {
   EXPECT_THAT(error("a,b\n1,\"2\n"), HasSubstr("t.csv: line 2: a quote is not closed"));
   EXPECT_THAT(error("a,a\n"), HasSubstr("line 1: two columns are called \"a\""));
   EXPECT_THAT(error("\n\n"), HasSubstr("is empty"));
+  EXPECT_THAT(error("a\nok\n\xFF\xFE\n"), HasSubstr("t.csv: line 3: a cell is not UTF-8"));
 }
 
 TEST(Dates, AreDaysOfTheCalendar) {
