@@ -65,8 +65,8 @@ ClusterRecord ClusterSimulation::run() {
     if (next_s == kNotYet) fail_starved();
     now_ = std::max(now_, next_s);
     if (now_ > kLongestSimulated)
-      throw Infeasible(fmt::format("the jobs take more than {:g} s, 126 years: nothing longer is simulated",
-                                   kLongestSimulated));
+      throw Infeasible(
+          fmt::format("the jobs take more than {:g} s, 126 years: nothing longer is simulated", kLongestSimulated));
     ++record_.events;
     finish_due(now_);
     arrive(now_);
