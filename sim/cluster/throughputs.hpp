@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,9 +17,6 @@ class Throughputs {
  public:
   /// The tables that are built into the program.
   Throughputs();
-  /// Tables in the same format. Messages call them by these names.
-  Throughputs(std::string_view solo, const std::string& solo_name, std::string_view pairs,
-              const std::string& pairs_name);
 
   bool has(const MeasuredModel& model) const;
   std::vector<std::string> models() const;

@@ -52,7 +52,7 @@ std::size_t launches();
 std::size_t launches_together();
 /// How many of the launches were convolutions on tensor cores and have run.
 std::size_t tensor_core_convolutions();
-/// Those of them that were graphs of a convolution and what follows and have run.
+/// How many graphs of a convolution and what follows have run.
 std::size_t fused_convolutions();
 /// Plans for graphs that cuDNN has compiled; those it has read from texts are not among them.
 std::size_t compiled_plans();

@@ -104,7 +104,7 @@ TEST(Cluster, PackedJobsShareAGpuAtTheirMeasuredSpeeds) {
   json platform = json::parse(made_up_platform());
   platform["gpus"]["GPU-X"]["family"] = "K80";
   document["platform"] = {{"catalog", platform}, {"instance", "one"}, {"region", "room-1"}, {"nodes", 1}};
-  // Rows of gavel_solo.csv and gavel_colocated_pairs.csv for the K80.
+  // Gavel measured these steps per second on the K80: alone 3.4388 and 0.6190, together 1.8687 and 0.3092.
   EXPECT_NEAR(end_of(result_of(document), 1), 10000 / 3.4388 + 3000 / 0.6190, 1e-3) << "one after the other";
   document["packing"] = 1.0;
   const json packed = result_of(document);
