@@ -290,9 +290,15 @@ await test("a plan of 17,000 candidates holds them all: no filter leaves a deare
   const size = fs.statSync(at("whole.html")).size;
   console.log(`      ${(size / 1e6).toFixed(2)} MB, opened in ${milliseconds} ms`);
   assert.ok(size < 3e6, `${size} bytes`);
+  let slowest = 0;
   for (const filter of ["market", "provider", "gpu", "region"])
     for (const value of (await values(page, filter)).slice(0, 4)) {
-      await page.selectOption(`#filter-${filter}`, value);
+      slowest = Math.max(slowest, await page.evaluate(([id, wanted]) => {
+        const select = document.getElementById(id), start = performance.now();
+        select.value = wanted;
+        select.dispatchEvent(new Event("change", { bubbles: true }));
+        return performance.now() - start;
+      }, [`filter-${filter}`, value]));
       const left = simulated.filter((one) => one[filter] === value);
       const said = await page.textContent("#filter-said");
       assert.ok(said.startsWith(`${left.length} of 17000;`), said);
@@ -302,6 +308,7 @@ await test("a plan of 17,000 candidates holds them all: no filter leaves a deare
       }
       await page.click("#filter-reset");
     }
+  console.log(`      the slowest filter took ${slowest.toFixed(0)} ms`);
   await done();
 });
 
