@@ -17,7 +17,7 @@ namespace {
 constexpr int kMaxSimGridGpus = 512;
 
 /// The settings by which SimGrid's network models neither scale bandwidths and latencies nor cap or steal from a flow.
-/// smpi/os, or and ois are times per message and byte by which SMPI stands for an MPI library.
+/// smpi/os, smpi/or and smpi/ois are the times for a message and for a byte by which SMPI stands for an MPI library.
 constexpr std::pair<const char*, const char*> kUnitFactors[] = {{"network/model", "CM02"},
                                                                 {"network/bandwidth-factor", "1"},
                                                                 {"network/latency-factor", "1"},
