@@ -278,10 +278,10 @@ void import_simgrid(const SimGridImport& options, const Shared& shared) {
   for (const std::string& part : made.left_out)
     remark(shared, fmt::format("note: {} was left out: it is no part of the network", part));
   const Json platform = Json::parse(made.text);
-  const auto& [name, instance] = *platform["instances"].items().begin();
-  if (!instance.contains("prices"))
-    remark(shared,
-           fmt::format("note: no price: for `simulate`, add one to /instances/{} (ganymede example platform)", name));
+  const auto instance = platform["instances"].begin();
+  if (!instance->contains("prices"))
+    remark(shared, fmt::format("note: no price: for `simulate`, add one to /instances/{} (ganymede example platform)",
+                               instance.key()));
 }
 
 void declare_import_simgrid(CLI::App& command, Shared& shared) {
