@@ -15,6 +15,7 @@
   ROW(validate) \
   ROW(plan) \
   ROW(why) \
+  ROW(watch) \
   ROW(compare_own) \
   ROW(learn) \
   ROW(allreduce) \

@@ -15,6 +15,7 @@
 #include "cli/command.hpp"
 #include "cli/device_options.hpp"
 #include "cli/layer_lists.hpp"
+#include "cli/metrics_log.hpp"
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/train_checkpoint.hpp"
@@ -83,8 +84,8 @@ void check_arguments(const Arguments& arguments, const Shared& shared) {
     throw ConfigError(fmt::format("--steps: found {}, expected 1 to {}{}", arguments.steps, max_steps,
                                   arguments.trace.empty() ? "" : " with --trace, which keeps every step"));
   std::set<std::string> outputs;
-  for (const auto& file :
-       {arguments.samples, arguments.weights, arguments.trace, arguments.quality_curve, shared.output}) {
+  for (const auto& file : {arguments.samples, arguments.weights, arguments.trace, arguments.quality_curve,
+                           arguments.metrics, shared.output}) {
     if (file.empty()) continue;
     if (!outputs.insert(file).second)
       throw ConfigError(fmt::format("{}: found twice as an output, expected once", file));
@@ -107,6 +108,19 @@ void write_samples(Trainer& trainer, const Arguments& arguments, const std::stri
 std::string name_at_step(const std::filesystem::path& file, std::int64_t step) {
   return (file.parent_path() / fmt::format("{}-{:06}{}", file.stem().string(), step, file.extension().string()))
       .string();
+}
+
+/// The log of the first replica; the others write none.
+MetricsLog open_log(const Trainer& trainer, const Arguments& arguments) {
+  if (trainer.shard().rank > 0) return {"", {}, false};
+  return {arguments.metrics,
+          {.model = arguments.options.model,
+           .device = trainer.backend().info.device,
+           .gpus = trainer.shard().ranks,
+           .batch = trainer.global_batch(),
+           .steps = arguments.steps,
+           .first_step = trainer.steps_done()},
+          arguments.resume};
 }
 
 Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& shared) {
@@ -140,19 +154,28 @@ Report run_training(Trainer& trainer, const Arguments& arguments, const Shared& 
     return checkpoints(step) || is_multiple(step, arguments.samples_every) ||
            is_multiple(step, arguments.quality_every);
   };
+  MetricsLog log = open_log(trainer, arguments);
   const auto after_step = [&](const Progress& progress) {
     line.show(progress);
+    log.step(progress);
     if ((progress.step - first) % interval == 0 || progress.step == arguments.steps) report.history.push_back(progress);
     if (stop_asked != 0) trainer.stop();
-    if (trainer.stopping()) throw Stopped{};
+    if (trainer.stopping()) {
+      log.end("stopped", progress.step);
+      throw Stopped{};
+    }
     if (progress.step == arguments.steps || trainer.shard().rank > 0) return;
-    if (checkpoints(progress.step)) save_checkpoint(trainer, arguments);
+    const auto pause = [&](const char* what, const std::function<void()>& work) {
+      log.pause(what, progress.step, work);
+    };
+    if (checkpoints(progress.step)) pause("checkpoint", [&] { save_checkpoint(trainer, arguments); });
     if (is_multiple(progress.step, arguments.samples_every))
-      write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step));
-    if (is_multiple(progress.step, arguments.quality_every)) measure();
+      pause("samples", [&] { write_samples(trainer, arguments, name_at_step(arguments.samples, progress.step)); });
+    if (is_multiple(progress.step, arguments.quality_every)) pause("evaluation", measure);
   };
   report.result = trainer.run(steps, after_step, pauses);
-  if (meter) measure();
+  if (meter) log.pause("evaluation", trainer.steps_done(), measure);
+  log.end("finished", trainer.steps_done());
   report.allocated_peak_bytes = static_cast<double>(trainer.ops().peak_allocated_bytes());
   report.resident_peak_bytes = peak_resident_bytes();
   return report;
@@ -295,6 +318,8 @@ void add_output_options(CLI::App& command, Arguments& arguments) {
   command.add_option("--init", arguments.init, "start from these weights: a safetensors file, as --weights writes it");
   command.add_option("--weights", arguments.weights, "write both networks' weights as safetensors");
   command.add_option("--trace", arguments.trace, "record the phases of every step and write the step trace");
+  command.add_option("--metrics", arguments.metrics,
+                     "log steps, losses and pauses as they happen into this file, which ganymede watch follows");
 }
 
 void declare_train(CLI::App& command, Shared& shared) {

@@ -19,6 +19,7 @@ struct TrainArguments {
   int quality = 0;                 ///< images with which quality is measured; 0: it is not measured
   std::int64_t quality_every = 0;  ///< steps between two measurements; 0: one at the end only
   std::string quality_curve;       ///< file to which the measurements are added; empty: none
+  std::string metrics;             ///< file to which the training logs its steps; empty: none
   std::string features;            ///< file of the feature network; empty: the kernel's own network
   std::string checkpoint;          ///< directory of checkpoints; empty: none are kept
   std::int64_t checkpoint_every = 1000;

@@ -1,0 +1,67 @@
+#include "cli/metrics_log.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "common/errors.hpp"
+
+namespace ganymede::cli {
+namespace {
+
+using Line = nlohmann::ordered_json;
+using Steady = std::chrono::steady_clock;
+
+/// Unix time in seconds, to the millisecond.
+double unix_s() {
+  const auto since = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<double>(std::chrono::duration_cast<std::chrono::milliseconds>(since).count()) / 1000;
+}
+
+}  // namespace
+
+MetricsLog::MetricsLog(const std::string& file, const Run& run, bool append) : name_(file) {
+  if (file.empty()) return;
+  file_.reset(std::fopen(file.c_str(), append ? "ae" : "we"));
+  if (!file_) throw ConfigError(fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
+  write(Line{{"schema", "ganymede.run-log/1"},
+             {"model", run.model},
+             {"device", run.device},
+             {"gpus", run.gpus},
+             {"batch", run.batch},
+             {"steps", run.steps},
+             {"first_step", run.first_step},
+             {"unix_s", unix_s()}}
+            .dump());
+}
+
+void MetricsLog::step(const kernel::Progress& progress) {
+  const auto now = Steady::now();
+  if (!file_ || now < next_) return;
+  next_ = now + std::chrono::seconds(1);
+  write(Line{{"step", progress.step},
+             {"unix_s", unix_s()},
+             {"losses", {{"discriminator", progress.losses.discriminator}, {"generator", progress.losses.generator}}}}
+            .dump());
+}
+
+void MetricsLog::pause(const char* what, std::int64_t step, const std::function<void()>& work) {
+  const auto begin = Steady::now();
+  work();
+  if (!file_) return;
+  const double seconds = std::chrono::duration<double>(Steady::now() - begin).count();
+  write(Line{{"pause", what}, {"seconds", seconds}, {"step", step}, {"unix_s", unix_s()}}.dump());
+}
+
+void MetricsLog::end(const char* how, std::int64_t step) {
+  if (file_) write(Line{{"end", how}, {"step", step}, {"unix_s", unix_s()}}.dump());
+}
+
+void MetricsLog::write(const std::string& line) {
+  if (std::fputs((line + "\n").c_str(), file_.get()) < 0 || std::fflush(file_.get()) != 0)
+    throw Failure(fmt::format("{}: cannot be written: {}", name_, std::strerror(errno)));
+}
+
+}  // namespace ganymede::cli

@@ -1,0 +1,45 @@
+#pragma once
+// The log of a training under way, a `ganymede.run-log/1`, which `watch` reads.
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "kernel/train.hpp"
+
+namespace ganymede::cli {
+
+/// Writes each line at once, so that a reader sees it and a kill loses nothing. Steps are logged once a second.
+class MetricsLog {
+ public:
+  struct Run {
+    std::string model, device;
+    int gpus = 1;
+    std::int64_t batch = 0;  ///< images of one step over all GPUs
+    std::int64_t steps = 0, first_step = 0;
+  };
+  /// Without a file name, nothing is written. `append`: the training goes on, and so does its log. Throws ConfigError
+  /// if the file cannot be opened.
+  MetricsLog(const std::string& file, const Run& run, bool append);
+
+  void step(const kernel::Progress& progress);
+  /// Calls `work` and logs how long it took.
+  void pause(const char* what, std::int64_t step, const std::function<void()>& work);
+  /// `how` is "finished" or "stopped".
+  void end(const char* how, std::int64_t step);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  void write(const std::string& line);
+
+  std::string name_;
+  std::unique_ptr<std::FILE, Close> file_;
+  std::chrono::steady_clock::time_point next_{};  ///< before which no step is logged
+};
+
+}  // namespace ganymede::cli

@@ -1,0 +1,36 @@
+#pragma once
+// When a training under way will end, from what its log says so far and from what was planned.
+
+#include <optional>
+
+#include "plan/planner.hpp"
+#include "plan/run_log.hpp"
+
+namespace ganymede::plan {
+
+/// What was known before the run: seconds a step, pauses included, as a median with an interval of 90 %.
+struct StepPrior {
+  PlanMeasure seconds;
+};
+
+/// Times in seconds since the log began.
+struct RunForecast {
+  double done_share = 0;     ///< of the planned steps
+  double elapsed_s = 0;      ///< until the log's last line
+  double paused_s = 0;       ///< of these, in pauses and interruptions
+  double step_s = 0;         ///< seconds a step while training: observed, before the second line the prior's
+  bool observed = false;     ///< false: nothing but the prior is known yet
+  PlanMeasure total_s;       ///< from the log's begin to the run's end; the interval holds in 90 % of runs
+  double pauses_left_s = 0;  ///< of the forecast, in pauses to come
+
+  /// Probability that the run ends within `seconds` of the log's begin.
+  double chance_within(double seconds) const;
+};
+
+/// Extrapolates the rest of a run: the steps left at the observed rate without pauses, and pauses that recur after the
+/// same number of steps. The rate is averaged with the prior's by their precisions, so that the prior counts for
+/// seconds of a log, not for hours. The interval does not come from the scatter of the steps, which says nothing about
+/// restarts and slow phases to come, but from how far 32 recorded trainings were off (forecast.cpp).
+RunForecast forecast(const RunLog& log, const std::optional<StepPrior>& prior);
+
+}  // namespace ganymede::plan

@@ -1,0 +1,126 @@
+#include "plan/run_log.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <optional>
+
+#include "common/json.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+constexpr std::int64_t kMostLoggedSteps = std::int64_t{1} << 53;
+/// Seconds of the year 9999: a larger number is no Unix time in seconds, but perhaps one in milliseconds.
+constexpr double kLatestUnix = 253402300800.0;
+/// A line of a log has a few hundred bytes; a file of another kind may have no line breaks at all.
+constexpr std::size_t kLongestLine = 1 << 16;
+
+double read_time(JsonObject& in, const RunLog& log) {
+  const JsonNode time = in.required("unix_s");
+  const double unix_s = time.as_number(0, kLatestUnix);
+  if (unix_s < log.last_unix_s)
+    time.fail(fmt::format("the time goes backwards: found {:.3f}, expected {:.3f} or later", unix_s, log.last_unix_s));
+  return unix_s;
+}
+
+std::int64_t read_step(JsonObject& in, const RunLog& log) {
+  const JsonNode step = in.required("step");
+  const std::int64_t done = step.as_integer(0, kMostLoggedSteps);
+  if (done < log.done())
+    step.fail(fmt::format("the run goes backwards: found step {}, expected {} or more", done, log.done()));
+  return done;
+}
+
+/// The first line, or the line with which a run goes on after it was stopped.
+void read_header(JsonObject& in, RunLog& log) {
+  check_schema(in, "ganymede.run-log/1");
+  const auto text = [&](const char* key) {
+    const auto found = in.optional(key);
+    return found && !found->value().is_null() ? found->as_string() : std::string();
+  };
+  const std::string model = text("model");
+  const std::string device = text("device");
+  const JsonNode gpus = in.required("gpus"), batch = in.required("batch"), planned = in.required("steps");
+  const auto first = in.optional("first_step");
+  const std::int64_t first_step = first ? first->as_integer(0, kMostLoggedSteps) : 0;
+  const double unix_s = read_time(in, log);
+  if (log.batch > 0) {
+    if (model != log.model)
+      in.node().fail(
+          fmt::format("the run goes on as \"{}\", it began as \"{}\": expected a log of one run", model, log.model));
+    // Steps after the last checkpoint are done again.
+    while (!log.steps.empty() && log.steps.back().step > first_step) log.steps.pop_back();
+    log.pauses.push_back({"interruption", first_step, unix_s - log.last_unix_s, unix_s});
+    ++log.resumptions;
+    log.end.clear();
+  } else {
+    log.begin_unix_s = unix_s;
+    log.begin_step = first_step;
+  }
+  log.model = model;
+  log.device = device;
+  log.gpus = static_cast<int>(gpus.as_integer(1, 1 << 20));
+  log.batch = batch.as_integer(1, 1 << 30);
+  log.planned = planned.as_integer(1, kMostLoggedSteps);
+  if (first_step > log.planned)
+    planned.expected(fmt::format("at least the {} steps that are done already", first_step));
+  log.steps.push_back({first_step, unix_s});
+  log.last_unix_s = unix_s;
+}
+
+}  // namespace
+
+void RunLogReader::add(std::string_view line) {
+  const JsonNode node = JsonNode::parse(line, fmt::format("{}: line {}", file_.string(), number_));
+  JsonObject in(node);
+  if (in.optional("schema") || log_.batch == 0) return read_header(in, log_);
+  const double unix_s = read_time(in, log_);
+  const std::int64_t step = read_step(in, log_);
+  if (step > log_.planned)
+    in.node().fail(fmt::format("found step {}, expected at most the {} that the first line plans", step, log_.planned));
+  if (const auto pause = in.optional("pause")) {
+    const double seconds = in.required("seconds").as_number(0, kLatestUnix);
+    log_.pauses.push_back({pause->as_string(), step, seconds, unix_s});
+  } else if (const auto end = in.optional("end")) {
+    log_.end = end->as_choice({"finished", "stopped"});
+  } else {
+    in.optional("losses");  // for people and for other programs
+  }
+  in.finish();
+  log_.steps.push_back({step, unix_s});
+  log_.last_unix_s = unix_s;
+}
+
+int RunLogReader::read() {
+  std::ifstream in(file_, std::ios::binary);
+  if (!in) throw ConfigError(fmt::format("{}: cannot be read", file_.string()));
+  in.seekg(0, std::ios::end);
+  const auto size = static_cast<std::uint64_t>(in.tellg());
+  if (size < offset_)
+    throw ConfigError(
+        fmt::format("{}: has become shorter: found {} bytes, {} were read before; another run writes to it?",
+                    file_.string(), size, offset_));
+  in.seekg(static_cast<std::streamoff>(offset_));
+  int lines = 0;
+  std::string line;
+  for (char byte; in.get(byte);) {
+    if (byte != '\n') {
+      line += byte;
+      if (line.size() > kLongestLine)
+        throw ConfigError(fmt::format("{}: line {}: longer than {} bytes, expected lines of a ganymede.run-log/1",
+                                      file_.string(), number_ + 1, kLongestLine));
+      continue;
+    }
+    offset_ += line.size() + 1;
+    ++number_;
+    if (!line.empty()) {
+      add(line);
+      ++lines;
+    }
+    line.clear();
+  }
+  return lines;
+}
+
+}  // namespace ganymede::plan

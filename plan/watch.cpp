@@ -1,0 +1,211 @@
+#include "plan/watch.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/dates.hpp"
+#include "plan/chosen_scenario.hpp"
+#include "plan/forecast.hpp"
+#include "sim/run/controller.hpp"
+#include "sim/run/node_supply.hpp"
+#include "sim/run/run_clock.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+constexpr double kLargestWatched = 1e300;
+constexpr double kHour = 3600;
+/// How far a measured step may be from the planned one before a warning says so.
+constexpr double kSlower = 1.1;
+
+PlanMeasure read_measure(const JsonNode& node) {
+  JsonObject in(node);
+  const JsonNode interval = in.required("interval");
+  const std::vector<double> ends = interval.as_numbers(0, kLargestWatched);
+  if (ends.size() != 2) interval.expected("two numbers");
+  return {in.required("median").as_number(0, kLargestWatched), ends[0], ends[1]};
+}
+
+/// Dollars an hour, which a plan writes as a decimal text without its unit.
+double read_usd_per_hour(const JsonNode& node) {
+  try {
+    return static_cast<double>(parse_quantity<MicroUsdPerHour>(node.as_string() + "USD/h").value) * 1e-6;
+  } catch (const std::invalid_argument&) {
+    node.expected("dollars an hour, such as \"3.60\"");
+  }
+}
+
+/// The time from the request of nodes to the first step, when all goes as usual.
+double setup_s(const sim::Scenario& scenario) {
+  const platforms::Provisioning& times = scenario.provisioning;
+  const sim::ScenarioPool& first = scenario.pools[0];
+  const Seconds boot = scenario.boot_given ? times.boot.median : first.platform->boot(first.instance()).median;
+  return (times.queue.median + times.image_pull.median + boot + times.framework_start.median +
+          times.communicator_start.median)
+      .si;
+}
+
+OrderedJson measure(const PlanMeasure& of) { return {{"median", of.median}, {"interval", {of.low, of.high}}}; }
+
+/// What the plan's policy sees if all requested nodes are there.
+policies::Observation observation_of(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, double setup,
+                                     double spent_usd) {
+  const sim::Scenario& scenario = plan.scenario;
+  const bool images = scenario.target == sim::Target::images;
+  policies::Observation seen;
+  seen.now = Seconds{setup + now.elapsed_s};
+  seen.training = log.end.empty();
+  const double unit = images ? static_cast<double>(log.batch) : 1;
+  seen.done = static_cast<double>(log.done()) * unit;
+  seen.left = static_cast<double>(log.planned - log.done()) * unit;
+  seen.rate = now.step_s > 0 ? unit / now.step_s : 0;
+  seen.training_gpus = log.gpus;
+  seen.step_s = now.step_s;
+  seen.boot = Seconds{setup};
+  seen.restart = scenario.provisioning.framework_start.median + scenario.provisioning.communicator_start.median;
+  seen.spent_usd = spent_usd;
+  seen.deadline = scenario.deadline;
+  if (scenario.budget) seen.budget_usd = static_cast<double>(scenario.budget->value) * 1e-6;
+  for (const sim::ScenarioPool& pool : scenario.pools) {
+    policies::PoolView& view = seen.pools.emplace_back();
+    view.market = pool.pool.market;
+    view.gpus_per_node = pool.pool.gpus_per_node;
+    view.requested = view.ready = pool.pool.nodes;
+    view.most = pool.max_nodes;
+    view.usd_per_hour = sim::price_at(pool, sim::to_nanoseconds(seen.now));
+    if (pool.gpu().peak) view.gpu_watts = pool.gpu().peak->si * pool.instance().gpus;
+  }
+  return seen;
+}
+
+OrderedJson decision_json(const WatchedPlan& plan, const policies::Observation& seen) {
+  const policies::Decision decision = sim::make_controller(plan.scenario)->decide(seen);
+  OrderedJson out = {{"policy", plan.policy}, {"changes", false}, {"pause", decision.pause}};
+  out["pools"] = OrderedJson::array();
+  for (std::size_t p = 0; p < seen.pools.size(); ++p) {
+    if (decision.nodes[p] != seen.pools[p].ready) out["changes"] = true;
+    if (decision.nodes[p] == 0 && seen.pools[p].ready == 0) continue;
+    out["pools"].push_back(
+        {{"pool", plan.scenario.pools[p].name}, {"nodes", decision.nodes[p]}, {"nodes_now", seen.pools[p].ready}});
+  }
+  return out;
+}
+
+void check_same_run(const WatchedPlan& plan, const RunLog& log, const std::string& log_file) {
+  if (log.batch == 0)
+    throw ConfigError(fmt::format("{}: no line yet, expected the header of a ganymede.run-log/1", log_file));
+  if (!log.model.empty() && !plan.model.empty() && log.model != plan.model)
+    throw ConfigError(fmt::format("{}: a run of \"{}\", expected one of \"{}\", for which {} was made", log_file,
+                                  log.model, plan.model, plan.file));
+}
+
+void add_warnings(const WatchedPlan& plan, const RunLog& log, const RunForecast& now, double setup, OrderedJson& out) {
+  auto& warnings = out["warnings"] = OrderedJson::array();
+  if (log.gpus != plan.gpus)
+    warnings.push_back(fmt::format("the run has {} GPU(s), the plan rents {}: the bill is that of the plan's nodes",
+                                   log.gpus, plan.gpus));
+  const double planned_images =
+      static_cast<double>(plan.scenario.images > 0 ? plan.scenario.images : plan.scenario.steps * plan.batch);
+  const double images = static_cast<double>(log.planned * log.batch);
+  if (planned_images > 0 && std::abs(images / planned_images - 1) > 0.01)
+    warnings.push_back(
+        fmt::format("the run trains {:.0f} images, the plan was made for {:.0f}", images, planned_images));
+  if (now.observed && now.step_s > 0 && out["plan_step_s"].is_number()) {
+    const double factor = now.step_s / out["plan_step_s"].get<double>();
+    if (factor > kSlower) warnings.push_back(fmt::format("a step takes {:.2f} times what was planned", factor));
+  }
+  const auto& chance = out["deadline"]["probability"];
+  if (chance.is_number() && chance.get<double>() < plan.certainty)
+    warnings.push_back(fmt::format("the deadline is met with a probability of {:.0f} %, the plan asked for {:.0f} %",
+                                   100 * chance.get<double>(), 100 * plan.certainty));
+  if (log.end == "stopped") warnings.push_back("the run was stopped before its end");
+  if (setup > 0 && out["spent_usd"].is_null()) warnings.push_back("no price is known");
+}
+
+}  // namespace
+
+WatchedPlan load_watched_plan(const std::filesystem::path& file) {
+  const JsonNode node = JsonNode::load(file);
+  JsonObject in(node);
+  check_schema(in, "ganymede.plan/1");
+  WatchedPlan plan;
+  plan.file = file.string();
+  const JsonNode chosen = in.required("chosen");
+  if (chosen.value().is_null()) chosen.fail("this plan has chosen nothing, so that no run can follow it");
+  const JsonNode asked = in.required("request");
+  JsonObject request(asked), row(chosen);
+  constexpr std::int64_t kMost = 1 << 24;
+  if (const auto model = request.optional("model"); model && model->is_string()) plan.model = model->as_string();
+  plan.certainty = request.required("certainty").as_number(0, 1);
+  plan.instance = row.required("instance").as_string();
+  plan.gpu = row.required("gpu").as_string();
+  plan.policy = row.required("policy").as_string();
+  plan.nodes = static_cast<int>(row.required("nodes").as_integer(1, kMost));
+  plan.gpus = static_cast<int>(row.required("gpus").as_integer(1, kMost));
+  plan.batch = plan.gpus * row.required("batch_per_gpu").as_integer(1, kMost);
+  plan.usd_per_hour = read_usd_per_hour(row.required("usd_per_hour"));
+  plan.time_s = read_measure(row.required("time_s"));
+  plan.usd = read_measure(row.required("usd"));
+  JsonObject bounds(row.required("bounds"));
+  plan.least_s = bounds.required("time_s").as_number(0, kLargestWatched);
+  plan.scenario = load_scenario_or_plan(file);
+  return plan;
+}
+
+OrderedJson watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file) {
+  check_same_run(plan, log, log_file);
+  const double setup = setup_s(plan.scenario);
+  const double all = static_cast<double>(log.planned - log.begin_step);
+  std::optional<StepPrior> prior;
+  const double training = std::max(plan.time_s.median - setup, plan.least_s);
+  if (all > 0 && training > 0) {
+    const double step_s = training / static_cast<double>(log.planned);
+    prior = StepPrior{
+        {step_s, step_s * plan.time_s.low / plan.time_s.median, step_s * plan.time_s.high / plan.time_s.median}};
+  }
+  const RunForecast now = forecast(log, prior);
+  // Storage, network and other items that hours of nodes do not explain are billed as the plan had them.
+  const double other_usd = std::max(0.0, plan.usd.median - plan.usd_per_hour * plan.time_s.median / kHour);
+  const auto bill = [&](double run_s) { return plan.usd_per_hour * (setup + run_s) / kHour + other_usd; };
+  const double spent_usd = plan.usd_per_hour * (setup + now.elapsed_s) / kHour;
+
+  OrderedJson out = {{"schema", "ganymede.forecast/1"}, {"log", log_file}, {"plan", plan.file}};
+  out["model"] = log.model.empty() ? plan.model : log.model;
+  out["instance"] = plan.instance;
+  out["nodes"] = plan.nodes;
+  out["gpus"] = log.gpus;
+  out["state"] = log.end.empty() ? "running" : log.end;
+  out["resumptions"] = log.resumptions;
+  out["steps_done"] = log.done();
+  out["steps"] = log.planned;
+  out["done_share"] = now.done_share;
+  out["last_line_unix_s"] = log.last_unix_s;
+  out["setup_s"] = setup;
+  out["elapsed_s"] = setup + now.elapsed_s;
+  out["paused_s"] = now.paused_s;
+  out["step_s"] = now.step_s > 0 ? OrderedJson(now.step_s) : OrderedJson(nullptr);
+  out["step_is_measured"] = now.observed;
+  out["plan_step_s"] = prior ? OrderedJson(prior->seconds.median) : OrderedJson(nullptr);
+  out["time_s"] = measure({setup + now.total_s.median, setup + now.total_s.low, setup + now.total_s.high});
+  out["plan_time_s"] = measure(plan.time_s);
+  out["ends_at"] = format_time(static_cast<std::int64_t>(std::llround(log.begin_unix_s + now.total_s.median)));
+  out["usd_per_hour"] = plan.usd_per_hour;
+  out["spent_usd"] = spent_usd;
+  out["usd"] = measure({bill(now.total_s.median), bill(now.total_s.low), bill(now.total_s.high)});
+  out["plan_usd"] = measure(plan.usd);
+  out["deadline"] = {{"seconds", nullptr}, {"probability", nullptr}, {"certainty", plan.certainty}};
+  if (plan.scenario.deadline) {
+    out["deadline"]["seconds"] = plan.scenario.deadline->si;
+    out["deadline"]["probability"] = now.chance_within(plan.scenario.deadline->si - setup);
+  }
+  out["decision"] = log.end == "finished" ? OrderedJson(nullptr)
+                                          : decision_json(plan, observation_of(plan, log, now, setup, spent_usd));
+  add_warnings(plan, log, now, setup, out);
+  return out;
+}
+
+}  // namespace ganymede::plan

@@ -1,0 +1,31 @@
+#pragma once
+// A training under way beside the plan that it follows: time, bill, deadline, and what its policy would do now.
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "common/json.hpp"
+#include "plan/planner.hpp"
+#include "plan/run_log.hpp"
+#include "sim/scenario/scenario.hpp"
+
+namespace ganymede::plan {
+
+/// The chosen candidate of a plan, as far as a run is compared with it.
+struct WatchedPlan {
+  std::string file, model, instance, gpu, policy;
+  int nodes = 1, gpus = 1;
+  std::int64_t batch = 0;   ///< images of one step over all GPUs
+  double usd_per_hour = 0;  ///< of all nodes
+  PlanMeasure time_s, usd;  ///< from the request to the end
+  double least_s = 0;       ///< of training alone, if nothing goes wrong
+  double certainty = 0;     ///< share of runs that were to meet the goals
+  sim::Scenario scenario;   ///< of the chosen candidate
+};
+
+/// Throws ConfigError if the file is no plan, or one that has chosen nothing.
+WatchedPlan load_watched_plan(const std::filesystem::path& file);
+
+/// Returns a `ganymede.forecast/1`. Throws ConfigError if the log is of another model than the plan.
+nlohmann::ordered_json watch_json(const WatchedPlan& plan, const RunLog& log, const std::string& log_file);
+
+}  // namespace ganymede::plan

@@ -1,0 +1,148 @@
+#include "report/forecasts.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "common/dates.hpp"
+#include "report/numbers.hpp"
+
+namespace ganymede::report {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+double median_of(const OrderedJson& measure) { return measure.at("median").get<double>(); }
+
+std::string interval_of(const OrderedJson& measure, auto&& shown) {
+  return range(measure.at("interval").at(0).get<double>(), measure.at("interval").at(1).get<double>(), shown);
+}
+
+std::string speed_text(const OrderedJson& forecast) {
+  if (forecast.at("step_s").is_null()) return "not known yet";
+  const double step_s = forecast.at("step_s").get<double>();
+  if (!forecast.at("step_is_measured").get<bool>())
+    return fmt::format("{:.4g} s a step by the plan; the log times no step yet", step_s);
+  const double planned = forecast.at("plan_step_s").get<double>();
+  const double factor = step_s / planned;
+  if (std::abs(factor - 1) < 0.005) return fmt::format("{:.4g} s a step, as planned", step_s);
+  return fmt::format("{:.4g} s a step, {:.3g} times the planned {:.4g} s", step_s, factor, planned);
+}
+
+std::string decision_text(const OrderedJson& decision) {
+  std::string pools;
+  for (const OrderedJson& pool : decision.at("pools")) {
+    const int nodes = pool.at("nodes").get<int>(), now = pool.at("nodes_now").get<int>();
+    pools += fmt::format("{}{} x {}", pools.empty() ? "" : ", ", nodes, pool.at("pool").get<std::string>());
+    if (nodes != now) pools += fmt::format(" ({} now)", now);
+  }
+  const char* verb = decision.at("pause").get<bool>()     ? "would pause and hold"
+                     : decision.at("changes").get<bool>() ? "would change to"
+                                                          : "would keep";
+  return fmt::format("{} {} {}", decision.at("policy").get<std::string>(), verb, pools.empty() ? "nothing" : pools);
+}
+
+/// One metric: its name, help, type and samples, each with labels in braces or none.
+class Metrics {
+ public:
+  explicit Metrics(std::string labels) : labels_(std::move(labels)) {}
+
+  void add(const char* name, const char* help, const OrderedJson& value) {
+    if (!value.is_number()) return;
+    head(name, help);
+    text_ += fmt::format("ganymede_run_{}{{{}}} {}\n", name, labels_, value.get<double>());
+  }
+  void add_measure(const char* name, const char* help, const OrderedJson& measure) {
+    head(name, help);
+    const double values[] = {measure.at("interval").at(0).get<double>(), median_of(measure),
+                             measure.at("interval").at(1).get<double>()};
+    const char* quantiles[] = {"0.05", "0.5", "0.95"};
+    for (int i = 0; i < 3; ++i)
+      text_ += fmt::format("ganymede_run_{}{{{},quantile=\"{}\"}} {}\n", name, labels_, quantiles[i], values[i]);
+  }
+  std::string text() const { return text_; }
+
+ private:
+  void head(const char* name, const char* help) {
+    text_ += fmt::format("# HELP ganymede_run_{0} {1}\n# TYPE ganymede_run_{0} gauge\n", name, help);
+  }
+
+  std::string labels_, text_;
+};
+
+std::string label_value(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    if (c == '\\' || c == '"') {
+      out += '\\';
+      out += c;
+    } else {
+      out += c == '\n' ? ' ' : c;
+    }
+  return out;
+}
+
+}  // namespace
+
+std::string forecast_text(const OrderedJson& forecast, std::size_t width) {
+  const auto number = [&](const char* key) { return forecast.at(key).get<double>(); };
+  const OrderedJson& time = forecast.at("time_s");
+  std::string out = fmt::format("{} on {} x {}: step {} of {} ({}), {}{}\n\n", forecast.at("model").get<std::string>(),
+                                forecast.at("nodes").get<int>(), forecast.at("instance").get<std::string>(),
+                                with_thousands(forecast.at("steps_done").get<std::int64_t>()),
+                                with_thousands(forecast.at("steps").get<std::int64_t>()), percent(number("done_share")),
+                                forecast.at("state").get<std::string>(),
+                                forecast.at("resumptions").get<int>() > 0
+                                    ? fmt::format(", resumed {} time(s)", forecast.at("resumptions").get<int>())
+                                    : "");
+  const auto line = [&](const char* name, const std::string& text) {
+    out += hanging(fmt::format("{:<10}", name), text, width);
+  };
+  const auto shown_time = [&](double seconds) { return clock_like(seconds, median_of(time)); };
+  const bool over = forecast.at("state") == "finished";
+  line("time", fmt::format("{} so far, {} of it to set up and {} in pauses", shown_time(number("elapsed_s")),
+                           shown_time(number("setup_s")), shown_time(number("paused_s"))));
+  if (over)
+    line("end", fmt::format("{}; planned {} ({})", shown_time(median_of(time)),
+                            shown_time(median_of(forecast.at("plan_time_s"))),
+                            interval_of(forecast.at("plan_time_s"), shown_time)));
+  else
+    line("end", fmt::format("after {} ({}), about {}; planned {} ({})", shown_time(median_of(time)),
+                            interval_of(time, shown_time), forecast.at("ends_at").get<std::string>(),
+                            shown_time(median_of(forecast.at("plan_time_s"))),
+                            interval_of(forecast.at("plan_time_s"), shown_time)));
+  line("speed", speed_text(forecast));
+  line("bill", fmt::format("{} USD so far, {} USD at the end ({}); planned {} USD ({})", usd(number("spent_usd")),
+                           usd(median_of(forecast.at("usd"))), interval_of(forecast.at("usd"), usd),
+                           usd(median_of(forecast.at("plan_usd"))), interval_of(forecast.at("plan_usd"), usd)));
+  const OrderedJson& deadline = forecast.at("deadline");
+  if (!deadline.at("seconds").is_null())
+    line("deadline",
+         fmt::format("{}: met with a probability of {}; the plan asked for {}",
+                     clock(deadline.at("seconds").get<double>()), percent(deadline.at("probability").get<double>()),
+                     percent(deadline.at("certainty").get<double>())));
+  if (!forecast.at("decision").is_null()) line("policy", decision_text(forecast.at("decision")));
+  for (const OrderedJson& warning : forecast.at("warnings")) line("warning", warning.get<std::string>());
+  return out;
+}
+
+std::string forecast_metrics(const OrderedJson& forecast) {
+  Metrics metrics(fmt::format("model=\"{}\",instance=\"{}\"", label_value(forecast.at("model").get<std::string>()),
+                              label_value(forecast.at("instance").get<std::string>())));
+  metrics.add("steps_done", "Steps done.", forecast.at("steps_done"));
+  metrics.add("steps", "Steps of the whole run.", forecast.at("steps"));
+  metrics.add("running", "1 while the run goes on.", forecast.at("state") == "running" ? 1 : 0);
+  metrics.add("last_line_timestamp_seconds", "Unix time of the log's last line.", forecast.at("last_line_unix_s"));
+  metrics.add("elapsed_seconds", "Time since the nodes were asked for.", forecast.at("elapsed_s"));
+  metrics.add("paused_seconds", "Time in evaluations, checkpoints and interruptions.", forecast.at("paused_s"));
+  metrics.add("step_seconds", "Time of a step.", forecast.at("step_s"));
+  metrics.add_measure("forecast_seconds", "Time from the request of nodes to the run's end.", forecast.at("time_s"));
+  metrics.add("spent_usd", "Price of the nodes so far.", forecast.at("spent_usd"));
+  metrics.add_measure("forecast_usd", "Bill at the run's end.", forecast.at("usd"));
+  metrics.add("deadline_seconds", "Time from the request to the deadline.", forecast.at("deadline").at("seconds"));
+  metrics.add("deadline_probability", "Probability to meet the deadline.", forecast.at("deadline").at("probability"));
+  return metrics.text();
+}
+
+}  // namespace ganymede::report

@@ -1,0 +1,214 @@
+// A training under way: its log, the forecast of its end, and the comparison with a plan.
+
+#include "plan/forecast.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+
+#include "plan/watch.hpp"
+#include "plans.hpp"
+
+namespace ganymede::plan {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr const char* kHeader =
+    R"({"schema":"ganymede.run-log/1","model":"dcgan-64","device":"cpu","gpus":1,"batch":64,"steps":1000,"unix_s":1000})";
+
+class RunLogs : public testing::Test {
+ protected:
+  void append(const std::string& text) { std::ofstream(file_, std::ios::app) << text; }
+  std::string refused(const std::string& lines) {
+    std::ofstream(file_, std::ios::trunc) << kHeader << "\n" << lines << "\n";
+    return message_of<ConfigError>([&] { RunLogReader(file_).read(); });
+  }
+  RunLog read() {
+    RunLogReader reader(file_);
+    reader.read();
+    return reader.log();
+  }
+  TemporaryFolder folder_;
+  std::filesystem::path file_ = folder_.path() / "run.jsonl";
+};
+
+TEST_F(RunLogs, AreReadAsTheyGrow) {
+  append(std::string(kHeader) + "\n{\"step\":10,\"unix_s\":1001}\n{\"step\":20,\"un");
+  RunLogReader reader(file_);
+  EXPECT_EQ(reader.read(), 2);
+  EXPECT_EQ(reader.log().done(), 10);
+  EXPECT_EQ(reader.read(), 0);
+  append("ix_s\":1002}\n");
+  EXPECT_EQ(reader.read(), 1);
+  EXPECT_EQ(reader.log().done(), 20);
+  EXPECT_EQ(reader.log().last_unix_s, 1002);
+  std::ofstream(file_, std::ios::trunc) << kHeader;
+  EXPECT_THAT(message_of<ConfigError>([&] { reader.read(); }), HasSubstr("has become shorter"));
+}
+
+TEST_F(RunLogs, ErrorsNameTheLine) {
+  EXPECT_THAT(refused(R"({"step":10,"unix_s":999})"),
+              AllOf(HasSubstr("run.jsonl: line 2: /unix_s"), HasSubstr("backwards")));
+  EXPECT_THAT(refused("{\"step\":10,\"unix_s\":1001}\n{\"step\":9,\"unix_s\":1002}"),
+              AllOf(HasSubstr("line 3: /step"), HasSubstr("goes backwards")));
+  EXPECT_THAT(refused(R"({"step":1001,"unix_s":1001})"), HasSubstr("at most the 1000"));
+  EXPECT_THAT(refused(R"({"stepp":1,"unix_s":1001})"), HasSubstr("line 2"));
+  EXPECT_THAT(refused("step 1 of 1000"), HasSubstr("line 2"));
+  EXPECT_THAT(refused(R"({"step":1,"unix_s":1760000000000})"), HasSubstr("/unix_s"));
+  EXPECT_THAT(refused(R"({"end":"perhaps","step":1,"unix_s":1001})"), HasSubstr("finished"));
+  EXPECT_THAT(
+      refused(R"({"schema":"ganymede.run-log/1","model":"other","gpus":1,"batch":64,"steps":1000,"unix_s":1001})"),
+      HasSubstr("began as \"dcgan-64\""));
+  EXPECT_THAT(refused(std::string(100000, 'x')), HasSubstr("longer than"));
+  EXPECT_THAT(message_of<ConfigError>([&] { RunLogReader(folder_.path() / "none").read(); }),
+              HasSubstr("cannot be read"));
+}
+
+TEST_F(RunLogs, GoOnAfterAnInterruption) {
+  append(std::string(kHeader) + "\n{\"step\":100,\"unix_s\":1100}\n{\"step\":150,\"unix_s\":1150}\n");
+  append(
+      R"({"schema":"ganymede.run-log/1","model":"dcgan-64","gpus":1,"batch":64,"steps":1000,"first_step":100,"unix_s":1500})"
+      "\n{\"step\":200,\"unix_s\":1600}\n");
+  const RunLog log = read();
+  EXPECT_EQ(log.resumptions, 1);
+  ASSERT_EQ(log.pauses.size(), 1U);
+  EXPECT_EQ(log.pauses[0].seconds, 350);
+  const RunForecast now = forecast(log, {});
+  // The rate is one step a second in both parts; neither the gap nor the lost steps slow it.
+  EXPECT_NEAR(now.step_s, 1, 1e-12);
+  EXPECT_NEAR(now.total_s.median, 600 + 800, 1e-9);
+  EXPECT_EQ(now.paused_s, 350);
+}
+
+/// A run of `steps` steps of 64 images, of which `done` are logged, 10 in a line, at `step_s` each; it evaluates for
+/// 30 s after each 50, the last ones too.
+RunLog steady(double step_s, int done, int steps = 1000) {
+  RunLog log;
+  log.model = "dcgan-64";
+  log.batch = 64;
+  log.planned = steps;
+  log.begin_unix_s = log.last_unix_s = 1000;
+  log.steps.push_back({0, 1000});
+  double now = 1000;
+  for (int step = 10; step <= done; step += 10) {
+    log.steps.push_back({step, now += 10 * step_s});
+    if (step % 50 == 0) {
+      now += 30;
+      log.pauses.push_back({"evaluation", step, 30, now});
+      log.steps.push_back({step, now});
+    }
+  }
+  log.last_unix_s = now;
+  return log;
+}
+
+TEST(Forecast, CountsThePausesToCome) {
+  for (const int done : {100, 130, 500, 990}) {
+    const RunForecast now = forecast(steady(0.5, done), {});
+    EXPECT_NEAR(now.step_s, 0.5, 1e-9) << done;
+    EXPECT_NEAR(now.total_s.median, 1000 * 0.5 + 20 * 30, 1e-6) << done;
+  }
+  EXPECT_EQ(forecast(steady(0.5, 1000), {}).total_s.low, 1000 * 0.5 + 20 * 30);
+}
+
+TEST(Forecast, NarrowsAsTheRunGoesOn) {
+  double before = INFINITY;
+  for (const int done : {100, 300, 500, 700, 900, 1000}) {
+    const RunForecast now = forecast(steady(0.5, done), {});
+    const double width = now.total_s.high - now.total_s.low;
+    EXPECT_LT(width, before) << done;
+    before = width;
+  }
+  EXPECT_EQ(before, 0);
+}
+
+TEST(Forecast, BeginsWithThePlanAndForgetsIt) {
+  const StepPrior prior{{1.0, 0.5, 2.0}};
+  RunLog log = steady(0.5, 0);
+  EXPECT_FALSE(forecast(log, prior).observed);
+  EXPECT_EQ(forecast(log, prior).total_s.median, 1000);
+  EXPECT_EQ(forecast(log, prior).total_s.high, 2000);
+  // A single line of the log counts as much as the plan; many equal ones outweigh it.
+  EXPECT_NEAR(forecast(steady(0.5, 10), prior).step_s, std::sqrt(0.5 * 1.0), 1e-9);
+  EXPECT_NEAR(forecast(steady(0.5, 300), prior).step_s, 0.5, 1e-6);
+}
+
+TEST(Forecast, ChanceRisesWithTheTime) {
+  const RunForecast now = forecast(steady(0.5, 300), {});
+  EXPECT_EQ(now.chance_within(now.elapsed_s), 0);
+  EXPECT_NEAR(now.chance_within(now.total_s.median), 0.5, 1e-9);
+  EXPECT_NEAR(now.chance_within(now.total_s.high), 0.95, 1e-9);
+  double before = 0;
+  for (double seconds = now.elapsed_s + 1; seconds < 2 * now.total_s.high; seconds += 20) {
+    EXPECT_GE(now.chance_within(seconds), before);
+    before = now.chance_within(seconds);
+  }
+  const RunForecast over = forecast(steady(0.5, 1000), {});
+  EXPECT_EQ(over.chance_within(over.elapsed_s), 1);
+  EXPECT_EQ(over.chance_within(over.elapsed_s - 1), 0);
+}
+
+TEST(Forecast, IsNoNumberBeforeAnythingIsKnown) {
+  const RunForecast now = forecast(steady(0.5, 0), {});
+  EXPECT_FALSE(now.observed);
+  EXPECT_EQ(now.step_s, 0);
+  RunLog still = steady(0, 100);  // a clock that stands still
+  still.pauses.clear();
+  EXPECT_FALSE(forecast(still, {}).observed);
+}
+
+/// A plan on one node, and a log of a run that follows it.
+class Watched : public Plans {
+ protected:
+  Watched() {
+    content["search"]["max_gpus"] = 1;
+    content["search"]["markets"] = {"on-demand"};
+    content["search"]["instances"] = {"one"};
+    content["search"]["policies"] = {"fixed"};
+  }
+  Json watched(const RunLog& log) {
+    folder_.add("lab.json", made_up_platform());
+    const auto file = folder_.add("plan.json", json().dump());
+    return Json::parse(watch_json(load_watched_plan(file), log, "run.jsonl").dump());
+  }
+};
+
+TEST_F(Watched, ARunAsPlannedCostsWhatWasPlanned) {
+  RunLog log = steady(0, 0);
+  log.model.clear();
+  const Json before = watched(log);
+  const double planned_s = before["plan_time_s"]["median"], setup_s = before["setup_s"];
+  EXPECT_NEAR(before["time_s"]["median"].get<double>(), planned_s, 0.2 * setup_s);
+  RunLog on_time = steady((planned_s - setup_s - 20 * 30) / 1000, 500);
+  on_time.model.clear();
+  const Json now = watched(on_time);
+  EXPECT_NEAR(now["time_s"]["median"].get<double>(), planned_s, 1);
+  EXPECT_NEAR(now["usd"]["median"].get<double>(), now["plan_usd"]["median"].get<double>(), 0.01);
+  EXPECT_NEAR(now["spent_usd"].get<double>(), now["usd_per_hour"].get<double>() * now["elapsed_s"].get<double>() / 3600,
+              1e-9);
+  EXPECT_FALSE(now["decision"]["changes"].get<bool>());
+  EXPECT_EQ(now["decision"]["pools"].size(), 1U);
+}
+
+TEST_F(Watched, ASlowRunEndangersTheDeadline) {
+  content["deadline"] = "2h";
+  RunLog log = steady(20, 200);
+  log.model.clear();
+  const Json now = watched(log);
+  EXPECT_LT(now["deadline"]["probability"].get<double>(), 0.1);
+  EXPECT_THAT(now["warnings"].dump(), AllOf(HasSubstr("a step takes"), HasSubstr("the deadline is met")));
+}
+
+TEST_F(Watched, AnotherModelIsRefused) {
+  RunLog log = steady(1, 100);
+  log.model = "another";
+  EXPECT_THAT(message_of<ConfigError>([&] { watched(log); }), HasSubstr("a run of \"another\""));
+  EXPECT_THAT(message_of<ConfigError>([&] { watched(RunLog{}); }), HasSubstr("no line yet"));
+}
+
+}  // namespace
+}  // namespace ganymede::plan
