@@ -11,6 +11,7 @@
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
 #include "common/file.hpp"
+#include "common/printable.hpp"
 #include "common/process.hpp"
 #include "common/written.hpp"
 
@@ -86,6 +87,8 @@ void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& descrip
   command.add_option("--seed", seed, description)->check(exact)->capture_default_str();
 }
 
+std::string not_empty(const std::string& text) { return text.empty() ? "found nothing, expected a value" : ""; }
+
 CLI::Validator positive_integer() {
   const auto check = [](const std::string& text) {
     std::int64_t value = 0;
@@ -149,7 +152,7 @@ void emit(const Shared& shared, const std::string& text) {
 }
 
 void remark(const Shared& shared, const std::string& text) {
-  if (!shared.quiet) say(report::wrap_prose(text + "\n", remark_width()));
+  if (!shared.quiet) say(report::wrap_prose(printable(text, "\n") + "\n", remark_width()));
 }
 
 }  // namespace ganymede::cli

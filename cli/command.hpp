@@ -53,6 +53,8 @@ void add_output(CLI::App& command, Shared& shared);
 void add_jobs(CLI::App& command, Shared& shared);
 /// Declares --seed, an integer from 0 to 2^64 - 1. The parser alone would accept a negative number and wrap it.
 void add_seed(CLI::App& command, std::uint64_t& seed, const std::string& description);
+/// For an option's check(): refuses the empty text, as of a shell's variable that is not set.
+std::string not_empty(const std::string& text);
 /// A validator for an option's check(). It accepts integers from 1 on.
 CLI::Validator positive_integer();
 /// A validator for an option's transform(): it accepts integers from 1 on, also as 50M, 50k or 5e7.

@@ -283,7 +283,8 @@ void declare_example(CLI::App& command, Shared& shared) {
   command
       .add_option("--like", *like,
                   "platform: machines of your own that are built like this instance type of the catalogs")
-      ->check(suggest("@instances"));
+      ->check(suggest("@instances"))
+      ->check(not_empty);
   add_output(command, shared);
   command.callback([what, like, &shared] {
     if (!like->empty()) {

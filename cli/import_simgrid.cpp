@@ -287,13 +287,15 @@ void import_simgrid(const SimGridImport& options, const Shared& shared) {
 void declare_import_simgrid(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<SimGridImport>();
   command.add_option("platform", options->file, "a platform file of SimGrid 3.32 (XML, version 4.1)")->required();
-  command.add_option("--zone", options->zone, "take the hosts of this zone or cluster alone; default: all hosts");
+  command.add_option("--zone", options->zone, "take the hosts of this zone or cluster alone; default: all hosts")
+      ->check(not_empty);
   command
       .add_option("--gpus-per-node", options->gpus_per_node,
                   "so many hosts in a row are the GPUs of a node; default: as the file says, else 1")
       ->check(CLI::Range(1, 1024));
   command.add_option("--gpu", options->gpu, "GPU that a host stands for; default: as the file says")
-      ->check(suggest("@rented-gpus"));
+      ->check(suggest("@rented-gpus"))
+      ->check(not_empty);
   command.add_option("--catalog", options->catalog, "catalog whose data sheet --gpu names")
       ->check(suggest("@providers @files"))
       ->capture_default_str();

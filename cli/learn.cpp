@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/command.hpp"
+#include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "plan/chosen_scenario.hpp"
 #include "report/table.hpp"
@@ -75,6 +76,7 @@ void declare_learn(CLI::App& command, Shared& shared) {
                   "runs on other seeds, on which the table is judged beside the other policies")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  refuse_shard(command, "each episode starts from the table that the one before has left, so that none can run apart");
   add_set(command, options->assignments);
   add_output(command, shared);
   command.callback([options, &shared] { run_learn(*options, shared); });

@@ -15,14 +15,15 @@
 #include "cli/command.hpp"
 #include "cli/terminal.hpp"
 #include "common/errors.hpp"
+#include "common/printable.hpp"
 
 namespace {
 
 using ganymede::cli::ExitCode;
 
 int print_error(ExitCode code, const char* message) {
-  ganymede::cli::say(
-      ganymede::report::wrap_prose(fmt::format("ganymede: {}\n", message), ganymede::cli::remark_width()));
+  ganymede::cli::say(ganymede::report::wrap_prose(fmt::format("ganymede: {}\n", ganymede::printable(message, "\n")),
+                                                  ganymede::cli::remark_width()));
   return static_cast<int>(code);
 }
 

@@ -128,7 +128,7 @@ void keep_shards(const Shared& shared, const studies::ShardFolder& folder, const
 bool may_merge(const studies::ShardFolder& folder, const MergeOptions& options, const Shared& shared) {
   const Missing missing = missing_of(folder);
   if (options.status) {
-    emit(shared, status_text(folder, missing));
+    emit(shared, highlighted(shared, status_text(folder, missing)));
     return false;
   }
   if (missing.runs == folder.work().size()) throw Infeasible(options.folder + ": no run is done yet");

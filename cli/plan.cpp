@@ -10,6 +10,7 @@
 #include "cli/names.hpp"
 #include "cli/progress.hpp"
 #include "cli/request_flags.hpp"
+#include "cli/shard_options.hpp"
 #include "cli/terminal.hpp"
 #include "common/dates.hpp"
 #include "plan/planner.hpp"
@@ -78,6 +79,10 @@ void declare_plan(CLI::App& command, Shared& shared) {
   command.add_option("--save", flags->plan_file, "also write the plan as JSON, for simulate and why");
   command.add_flag("--exhaustive", flags->exhaustive,
                    "also simulate candidates that bounds show to be beaten: slower, the same answer");
+  refuse_shard(
+      command,
+      "a plan decides what to simulate by the best that it has simulated so far, so that shards would simulate "
+      "more than one process does; --jobs uses all cores of a machine");
   add_jobs(command, shared);
   add_format(command, shared, {"table", "json", "csv"});
   add_output(command, shared);

@@ -137,7 +137,14 @@ void add_shard(CLI::App& command, std::string& shard) {
       .add_option("--shard", shard,
                   "do only shard I of N, and keep its rows in the folder that -o names; auto: as Slurm, mpirun or "
                   "Kubernetes says (auto/N: the count is N); `ganymede merge` puts them together")
+      ->check(not_empty)
       ->type_name("auto|I/N");
+}
+
+void refuse_shard(CLI::App& command, const std::string& why) {
+  command
+      .add_option_function<std::string>("--shard", [why](const std::string&) { throw ConfigError("--shard: " + why); })
+      ->group("");
 }
 
 studies::ShardOptions shard_options(const Shared& shared, const std::string& what) {

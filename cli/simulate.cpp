@@ -124,7 +124,7 @@ void declare_simulate(CLI::App& command, Shared& shared) {
       .add_option("--fidelity", options->fidelity,
                   "sampled: simulate enough steps to know the mean; message: every step")
       ->check(CLI::IsMember({"sampled", "message"}));
-  command.add_option("--seed", options->seed, "use this seed instead of the scenario's");
+  command.add_option("--seed", options->seed, "use this seed instead of the scenario's")->check(not_empty);
   command
       .add_option("--seeds", options->seeds,
                   "number of seeds, counted up from the scenario's; default: 20 if nodes are lost at random, else 1")
@@ -161,7 +161,7 @@ Command simulate_command() {
               "over 20 seeds comes first, starting with the scenario's seed.\n"
               "Of a cluster it prints what each job waited and ran, and the bill by owner; of the flags above --set,\n"
               "--seed, --format and -o apply.\n"
-              "Exit code 4: the run with the scenario's own seed misses its deadline or budget.",
+              "Exit code 4: the run with the scenario's own seed misses its deadline or budget, or a job its deadline.",
           .declare = declare_simulate};
 }
 

@@ -71,7 +71,7 @@ void run_sweep(const SweepOptions& options, const Shared& shared) {
 void declare_sweep(CLI::App& command, Shared& shared) {
   auto options = std::make_shared<SweepOptions>();
   command.add_option("study", options->study, "a ganymede.study/1 file")->required();
-  command.add_option("--seed", options->seed, "use this seed instead of the study's");
+  command.add_option("--seed", options->seed, "use this seed instead of the study's")->check(not_empty);
   add_measured(command, options->measured);
   add_measured_batch(command, options->measured);
   add_set(command, options->assignments);

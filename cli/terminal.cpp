@@ -9,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "common/printable.hpp"
+
 namespace ganymede::cli {
 namespace {
 
@@ -27,8 +29,9 @@ std::string_view color_of(std::string_view line) {
 }  // namespace
 
 std::string highlighted(const Shared& shared, const std::string& text) {
-  if (!shared.color || !shared.output.empty()) return text;
-  std::istringstream lines(text);
+  const std::string safe = printable(text, "\n");
+  if (!shared.color || !shared.output.empty()) return safe;
+  std::istringstream lines(safe);
   std::string out;
   for (std::string line; std::getline(lines, line);) {
     const std::string_view color = color_of(line);

@@ -16,8 +16,9 @@ std::optional<std::size_t> terminal_columns(int descriptor);
 std::size_t result_width(const Shared& shared);
 /// The width to which text on stderr is fitted: kAnyWidth unless stderr is a terminal.
 std::size_t remark_width();
-/// The text with its marked lines coloured, if it goes to a terminal that shows colours: those that begin with "-> " or
-/// hold "<- ", which are chosen, in green, and "-> MISSED" in red.
+/// The text without characters that could steer a terminal, which may stand in files that somebody else wrote, and with
+/// its marked lines coloured, if it goes to a terminal that shows colours: those that begin with "-> " or hold "<- ",
+/// which are chosen, in green, and "-> MISSED" in red.
 std::string highlighted(const Shared& shared, const std::string& text);
 /// True if stdout is a terminal that supports colours and NO_COLOR (no-color.org) is not set.
 bool may_color();

@@ -18,7 +18,9 @@ void run_why(const std::string& file, const Shared& shared) {
   const auto bar = progress_bar(shared, std::size(plan::kKnobs), "questions");
   const auto answers = plan::why(known, jobs(shared), bar);
   const std::string json = plan::why_json(known, answers, document.value());
-  emit(shared, shared.format == "json" ? json : report::why_text(nlohmann::json::parse(json), result_width(shared)));
+  emit(shared, shared.format == "json"
+                   ? json
+                   : highlighted(shared, report::why_text(nlohmann::json::parse(json), result_width(shared))));
 }
 
 void declare_why(CLI::App& command, Shared& shared) {

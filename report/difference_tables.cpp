@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/printable.hpp"
 #include "report/differences.hpp"
 #include "report/numbers.hpp"
 #include "report/table.hpp"
@@ -58,20 +59,13 @@ std::string shown_error(const DiffJson& row) {
   return row.at("within_error").get<bool>() ? "within" : "beyond";
 }
 
-/// The text without what controls a terminal or ends a line.
-std::string without_controls(std::string text) {
-  for (char& c : text)
-    if (static_cast<unsigned char>(c) < ' ' || c == 127) c = ' ';
-  return text;
-}
-
 std::string shown_input(const DiffJson& value) {
-  return without_controls(value.is_null() ? "not there" : value.is_string() ? value.get<std::string>() : value.dump());
+  return printable(value.is_null() ? "not there" : value.is_string() ? value.get<std::string>() : value.dump());
 }
 
 /// "scenario /platform/nodes", "content of trace.json at /workload/trace", "price: instance-hours p3.8xlarge ...".
 std::string input_name(const DiffJson& input) {
-  const auto text = [&](const char* key) { return without_controls(input.at(key).get<std::string>()); };
+  const auto text = [&](const char* key) { return printable(input.at(key).get<std::string>()); };
   const std::string kind = text("kind"), name = text("name"), pointer = text("pointer");
   if (kind == "field") return name + " " + pointer;
   if (kind == "file") return fmt::format("content of {} ({})", name, pointer);
@@ -164,8 +158,7 @@ std::string plain_table(const std::vector<std::string>& columns, const Rows& row
 }
 
 std::string side_line(const DiffJson& diff, const char* side) {
-  return without_controls(diff.at(side).at("file").get<std::string>() + ": " +
-                          diff.at(side).at("subject").get<std::string>());
+  return printable(diff.at(side).at("file").get<std::string>() + ": " + diff.at(side).at("subject").get<std::string>());
 }
 
 }  // namespace

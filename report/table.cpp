@@ -5,6 +5,8 @@
 #include <functional>
 #include <numeric>
 
+#include "common/printable.hpp"
+
 namespace ganymede::report {
 namespace {
 
@@ -163,6 +165,13 @@ std::string Table::row_text(const std::vector<std::string>& cells, const Layout&
 }
 
 std::string Table::text(std::size_t width) const {
+  Table shown = *this;
+  for (auto& row : shown.rows_)
+    for (std::string& cell : row) cell = printable(cell);
+  return shown.printable_text(width);
+}
+
+std::string Table::printable_text(std::size_t width) const {
   const Layout layout = this->layout(width);
   std::string rule;
   if (layout.lines.size() == 1) {

@@ -28,7 +28,8 @@ class Table {
 
   /// Returns the table as text. If it is wider than `width` columns, headings and then words take several lines, in the
   /// widest columns first; numbers and names are never cut. If that is not enough, rows are folded: their last columns
-  /// are shown below the first ones, indented. If a single column is too wide, the table is left as it is.
+  /// are shown below the first ones, indented. If a single column is too wide, the table is left as it is. Characters
+  /// that could steer a terminal are shown as their numbers.
   std::string text(std::size_t width = kAnyWidth) const;
   /// The table below a line with what take_constant_columns() says.
   std::string text_below_constants(std::size_t width);
@@ -45,6 +46,7 @@ class Table {
     std::vector<std::vector<std::size_t>> lines;  ///< the columns of each line of a folded row
     std::vector<std::size_t> widths;
   };
+  std::string printable_text(std::size_t width) const;
   Layout layout(std::size_t width) const;
   static std::optional<Layout> fold(const std::vector<std::size_t>& wanted, const std::vector<std::size_t>& least,
                                     std::size_t width);

@@ -201,6 +201,7 @@ void ShardFolder::scan(const Take& take, const Remark& remark) {
   std::vector<std::pair<std::uint64_t, std::uint32_t>> runs(work_.size());  // by key
   for (std::size_t run = 0; run < runs.size(); ++run) runs[run] = {work_.key(run), static_cast<std::uint32_t>(run)};
   std::sort(runs.begin(), runs.end());
+  std::vector<std::pair<std::size_t, std::string>> damage;  // by file
   for (std::size_t f = 0; f < files_.size(); ++f)
     read_shard_file(
         files_[f].path, work_, hash,
@@ -218,7 +219,22 @@ void ShardFolder::scan(const Take& take, const Remark& remark) {
             if (take) take(of->second, row.kind, row.text);
           }
         },
-        remark);
+        [&](const std::string& what) { damage.emplace_back(f, what); });
+  if (remark) report_damage(damage, remark);
+}
+
+/// Reports the damaged rows of files whose shard lacks runs; elsewhere the run was done again.
+void ShardFolder::report_damage(const std::vector<std::pair<std::size_t, std::string>>& damage,
+                                const Remark& remark) const {
+  std::map<std::size_t, bool> lacks;  // by file
+  for (const auto& [file, what] : damage) {
+    const auto [known, is_new] = lacks.try_emplace(file, false);
+    const Shard shard = files_[file].shard;
+    for (std::size_t run = 0; is_new && run < work_.size() && !known->second; ++run)
+      known->second = (places_[run].kind == 0 || kind(run) == RowKind::failure) &&
+                      work_.shard_of(run, shard.count).index == shard.index;
+    if (known->second) remark(what);
+  }
 }
 
 std::optional<RowKind> ShardFolder::kind(std::size_t run) const {

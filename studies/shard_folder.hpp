@@ -70,7 +70,8 @@ class ShardFolder {
   using Remark = std::function<void(const std::string& what)>;
   /// Reads every row once, in no particular order, and remembers where each run's is. `take` gets the text of each row
   /// of a run that had none, or a worse one: a result replaces a failure; it may be empty. Rows that are damaged or of
-  /// no run are left out and reported. Throws ConfigError if a row is of other work.
+  /// no run are left out and reported, damaged ones only while a run of their shard is missing. Throws ConfigError if a
+  /// row is of other work.
   void scan(const Take& take, const Remark& remark);
 
   /// What became of a run, after scan(); nothing if it is missing.
@@ -88,6 +89,7 @@ class ShardFolder {
     std::uint8_t kind = 0;  ///< a RowKind; 0: missing
   };
   int open_file(std::size_t file) const;
+  void report_damage(const std::vector<std::pair<std::size_t, std::string>>& damage, const Remark& remark) const;
 
   std::filesystem::path folder_;
   ShardedWork work_;

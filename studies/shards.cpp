@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <numeric>
 #include <system_error>
 
@@ -93,16 +94,20 @@ class ShardRun {
       if (of == own_.end() || of->first != row.key || row.kind == RowKind::failure) return;
       done[static_cast<std::size_t>(of - own_.begin())] = true;
     };
-    const std::uint64_t end = read_shard_file(shard_path(folder_, shard_), work_, hash_, take, options_.remark);
+    std::vector<std::string> damage;
+    const auto damaged = [&](const std::string& what) { damage.push_back(what); };
+    const std::uint64_t end = read_shard_file(shard_path(folder_, shard_), work_, hash_, take, damaged);
     writer_.cut(end);
     if (end == 0) writer_.append(head_text(hash_, work_));
     // Other shards of the same count have other runs, and need not be read.
     for (const ShardFile& file : shard_files(folder_))
       if (file.shard.count != shard_.count && overlap(file.shard, shard_))
-        (void)read_shard_file(file.path, work_, hash_, take, options_.remark);
+        (void)read_shard_file(file.path, work_, hash_, take, damaged);
     std::vector<std::pair<std::uint64_t, std::size_t>> left;
     for (std::size_t i = 0; i < own_.size(); ++i)
       if (!done[i]) left.push_back(own_[i]);
+    // If every run is there, what was damaged has been done again.
+    if (!left.empty() && options_.remark) std::for_each(damage.begin(), damage.end(), options_.remark);
     outcome_.earlier = own_.size() - left.size();
     std::sort(left.begin(), left.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
     own_ = std::move(left);

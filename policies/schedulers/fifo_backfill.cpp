@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::policies {
@@ -10,10 +8,7 @@ constexpr PolicySetting kFifoSettings[] = {
      "waiting jobs that are looked at behind the first that does not fit; 0: strictly in order"}};
 
 JobSchedule decide_fifo(const SchedulerCall& call) {
-  std::vector<const JobView*> waiting = waiting_jobs(call.view);
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](const JobView* a, const JobView* b) { return a->priority > b->priority; });
-  return {.run = backfill(call.view, waiting, static_cast<int>(call.settings[0]))};
+  return {.run = backfill(call.view, WaitingWalk(*call.view.waiting), static_cast<int>(call.settings[0]))};
 }
 
 }  // namespace
@@ -23,6 +18,7 @@ Scheduler fifo_backfill_scheduler() {
           .summary = "by priority, then arrival; later jobs fill gaps if they delay nothing; never preempts",
           .source = "EASY backfill: Lifka, \"The ANL/IBM SP scheduling system\", JSSPP 1995",
           .settings = kFifoSettings,
+          .rank = by_priority,
           .decide = decide_fifo};
 }
 

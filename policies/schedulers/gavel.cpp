@@ -22,10 +22,12 @@ using TimeShares = std::vector<std::vector<double>>;
 /// 1995).
 class FairShares {
  public:
-  explicit FairShares(const ClusterView& view) : view_(view), pools_(view.pools.size()) {
+  FairShares(const ClusterView& view, const std::vector<const JobView*>& jobs)
+      : view_(view), jobs_(jobs), pools_(view.pools.size()) {
     double all = 0;
     for (const PoolState& pool : view.pools) all += pool.total();
-    for (const JobView& job : view.jobs) {
+    for (const JobView* of : jobs) {
+      const JobView& job = *of;
       std::vector<double> speed(pools_, 0);
       double equal = 0;  // throughput if the job's time were spread over pools by their GPUs
       for (std::size_t p = 0; p < pools_; ++p) {
@@ -92,7 +94,7 @@ class FairShares {
         const auto shares = cheapest(job, level, prices);
         for (std::size_t p = 0; p < pools_; ++p) {
           sum[job][p] += shares[p] / kPriceSteps;
-          load[p] += shares[p] * view_.jobs[job].gpus / view_.pools[p].total();
+          load[p] += shares[p] * jobs_[job]->gpus / view_.pools[p].total();
         }
       }
       for (std::size_t p = 0; p < pools_; ++p)
@@ -100,13 +102,14 @@ class FairShares {
     }
     std::fill(load.begin(), load.end(), 0);
     for (std::size_t job = 0; job < speeds_.size(); ++job)
-      for (std::size_t p = 0; p < pools_; ++p) load[p] += sum[job][p] * view_.jobs[job].gpus / view_.pools[p].total();
+      for (std::size_t p = 0; p < pools_; ++p) load[p] += sum[job][p] * jobs_[job]->gpus / view_.pools[p].total();
     constexpr double kSlack = 1.02;  // rounds cannot follow shares more closely
     if (*std::max_element(load.begin(), load.end()) > kSlack) return std::nullopt;
     return sum;
   }
 
   const ClusterView& view_;
+  const std::vector<const JobView*>& jobs_;
   std::size_t pools_;
   TimeShares speeds_;
 };
@@ -120,23 +123,22 @@ std::string time_key(const JobView& job, std::size_t pool) { return pool_key("ti
 
 /// Shares are computed anew only when jobs have come or gone; they are kept in memory until then, and with them the
 /// time that each job has had in each pool since.
-void refresh(const SchedulerCall& call) {
+void refresh(const SchedulerCall& call, const std::vector<const JobView*>& jobs) {
   PolicyMemory& memory = call.memory;
   const ClusterView& view = call.view;
-  double jobs = 0;  // tells sets of jobs apart: numbers only grow, so that sum and count change together
-  for (const JobView& job : view.jobs) jobs += static_cast<double>(job.job) + 1;
+  double sum = 0;  // tells sets of jobs apart: numbers only grow, so that sum and count change together
+  for (const JobView* job : jobs) sum += static_cast<double>(job->job) + 1;
   const double passed_s = view.now_s - memory["at"];
-  const bool same = memory["jobs"] == jobs && memory["count"] == static_cast<double>(view.jobs.size());
+  const bool same = memory["jobs"] == sum && memory["count"] == static_cast<double>(jobs.size());
   if (same) {
-    for (const JobView& job : view.jobs)
-      if (job.pool >= 0) memory[time_key(job, static_cast<std::size_t>(job.pool))] += passed_s;
+    for (const JobView* job : view.running) memory[time_key(*job, static_cast<std::size_t>(job->pool))] += passed_s;
   } else {
-    const TimeShares shares = FairShares(view).solve();
+    const TimeShares shares = FairShares(view, jobs).solve();
     memory.clear();
     for (std::size_t i = 0; i < shares.size(); ++i)
-      for (std::size_t p = 0; p < shares[i].size(); ++p) memory[share_key(view.jobs[i], p)] = shares[i][p];
-    memory["jobs"] = jobs;
-    memory["count"] = static_cast<double>(view.jobs.size());
+      for (std::size_t p = 0; p < shares[i].size(); ++p) memory[share_key(*jobs[i], p)] = shares[i][p];
+    memory["jobs"] = sum;
+    memory["count"] = static_cast<double>(jobs.size());
     memory["since"] = view.now_s;
   }
   memory["at"] = view.now_s;
@@ -149,15 +151,16 @@ struct Candidate {
 };
 
 /// Priority of a job in a pool: its share of time there over the share that it has had so far.
-std::vector<Candidate> candidates(const SchedulerCall& call) {
+std::vector<Candidate> candidates(const SchedulerCall& call, const std::vector<const JobView*>& jobs) {
   const ClusterView& view = call.view;
   const double passed_s = view.now_s - call.memory["since"] + call.settings[0];
   std::vector<Candidate> out;
-  for (const JobView& job : view.jobs)
+  for (const JobView* of : jobs)
     for (std::size_t p = 0; p < view.pools.size(); ++p) {
+      const JobView& job = *of;
       if (job.gpus > view.pools[p].total() || !std::isfinite(view.alone_s(job, p, job.gpus))) continue;
       const double had = (call.memory[time_key(job, p)] + 0.01 * call.settings[0]) / passed_s;
-      out.push_back({call.memory[share_key(job, p)] / had, &job, p});
+      out.push_back({call.memory[share_key(job, p)] / had, of, p});
     }
   // Equal priorities, as of a new set of jobs, go first to those that run there already.
   std::stable_sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
@@ -168,19 +171,20 @@ std::vector<Candidate> candidates(const SchedulerCall& call) {
 }
 
 JobSchedule decide_gavel(const SchedulerCall& call) {
-  refresh(call);
   const ClusterView& view = call.view;
+  const std::vector<const JobView*> jobs = all_jobs(view);
+  refresh(call, jobs);
   FreeGpus free(view);
-  std::vector<bool> done(view.jobs.empty() ? 0 : view.jobs.back().job + 1, false);
+  std::vector<bool> done(jobs.empty() ? 0 : jobs.back()->job + 1, false);
   JobSchedule schedule;
-  for (const Candidate& candidate : candidates(call)) {
+  for (const Candidate& candidate : candidates(call, jobs)) {
     const JobView& job = *candidate.job;
     if (done[job.job] || free.free(candidate.pool) < job.gpus) continue;
     done[job.job] = true;
     free.take(candidate.pool, job.gpus);
     schedule.run.push_back({job.job, candidate.pool, job.gpus});
   }
-  if (!view.jobs.empty()) schedule.again_s = view.now_s + call.settings[0];
+  if (!jobs.empty()) schedule.again_s = view.now_s + call.settings[0];
   return schedule;
 }
 

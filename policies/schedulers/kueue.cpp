@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "policies/schedulers/scheduler_helpers.hpp"
 
@@ -10,23 +11,31 @@ namespace {
 class Cohort {
  public:
   explicit Cohort(const ClusterView& view) : view_(view), used_(view.owners.size()), free_(view) {
-    for (const JobView& job : view.jobs) {
-      if (job.pool < 0) continue;
-      running_.push_back(&job);
-      take(job.owner, static_cast<std::size_t>(job.pool), job.held);
+    for (const JobView* job : view.running) {
+      running_.push_back(job);
+      take(job->owner, static_cast<std::size_t>(job->pool), job->held);
     }
   }
 
-  bool is_within_quota(const JobView& job, double also = 0) const {
-    const double quota = view_.owners[job.owner].quota_gpus;
-    return quota < 0 || used_[job.owner] + also <= quota;
+  /// True if the owner would hold no more than its quota with `also` GPUs more.
+  bool is_within_quota(std::size_t owner, double also = 0) const {
+    const double quota = view_.owners[owner].quota_gpus;
+    return quota < 0 || used_[owner] + also <= quota;
   }
+
+  bool has_room(int gpus) const { return gpus <= free_.most(); }
+  /// False if there is no use in trying another job of that kind within its quota.
+  bool may_start(const JobKind& kind) const {
+    return is_within_quota(kind.owner, kind.gpus) && without_room_.count({kind.owner, kind.gpus}) == 0;
+  }
+  bool is_admitted(const JobView& job) const { return numbers_.count(job.job) > 0; }
 
   bool admit(const JobView& job) {
     const int pool = fastest_pool(view_, job, job.gpus, free_);
     if (pool < 0) return false;
     take(job.owner, static_cast<std::size_t>(pool), job.gpus);
     admitted_.push_back({job.job, static_cast<std::size_t>(pool), job.gpus});
+    numbers_.insert(job.job);
     return true;
   }
 
@@ -35,21 +44,23 @@ class Cohort {
   bool reclaim(const JobView& job) {
     std::vector<const JobView*> victims;
     for (const JobView* row : running_)
-      if (row->owner != job.owner && !is_within_quota(*row)) victims.push_back(row);
+      if (row->owner != job.owner && !is_within_quota(row->owner)) victims.push_back(row);
     std::stable_sort(victims.begin(), victims.end(), [](const JobView* a, const JobView* b) {
       return a->priority != b->priority ? a->priority < b->priority : a->since_s > b->since_s;
     });
     std::vector<const JobView*> taken;
     for (const JobView* victim : victims) {
       if (fastest_pool(view_, job, job.gpus, free_) >= 0) break;
-      if (is_within_quota(*victim)) continue;  // its owner borrows no more
+      if (is_within_quota(victim->owner)) continue;  // its owner borrows no more
       take(victim->owner, static_cast<std::size_t>(victim->pool), -victim->held);
       taken.push_back(victim);
     }
     if (admit(job)) {
       for (const JobView* victim : taken) std::erase(running_, victim);
+      without_room_.clear();  // what was taken back may be more than the job needed
       return true;
     }
+    if (!has_room(job.gpus)) without_room_.emplace(job.owner, job.gpus);
     for (const JobView* victim : taken) take(victim->owner, static_cast<std::size_t>(victim->pool), victim->held);
     return false;
   }
@@ -72,22 +83,19 @@ class Cohort {
   FreeGpus free_;
   std::vector<const JobView*> running_;
   std::vector<Grant> admitted_;
+  std::set<std::size_t> numbers_;                       // of admitted jobs
+  std::set<std::pair<std::size_t, int>> without_room_;  // owners and sizes for which taking back was not enough
 };
 
 JobSchedule decide_kueue(const SchedulerCall& call) {
-  std::vector<const JobView*> waiting = waiting_jobs(call.view);
-  std::stable_sort(waiting.begin(), waiting.end(),
-                   [](const JobView* a, const JobView* b) { return a->priority > b->priority; });
   Cohort cohort(call.view);
-  std::vector<const JobView*> borrowers;
   // Jobs that stay within their quota are admitted before any that borrows.
-  for (const JobView* job : waiting) {
-    if (!cohort.is_within_quota(*job, job->gpus))
-      borrowers.push_back(job);
-    else if (!cohort.admit(*job) && !cohort.reclaim(*job))
-      continue;
-  }
-  for (const JobView* job : borrowers) cohort.admit(*job);
+  WaitingWalk within(*call.view.waiting);
+  while (const JobView* job = within.next([&](const JobKind& kind) { return cohort.may_start(kind); }))
+    if (!cohort.admit(*job)) cohort.reclaim(*job);
+  WaitingWalk borrowers(*call.view.waiting);
+  while (const JobView* job = borrowers.next([&](const JobKind& kind) { return cohort.has_room(kind.gpus); }))
+    if (!cohort.is_admitted(*job)) cohort.admit(*job);
   return {.run = cohort.grants()};
 }
 
@@ -97,6 +105,8 @@ Scheduler kueue_scheduler() {
   return {.name = "kueue",
           .summary = "gangs within each owner's quota; unused quota is lent, and taken back by preemption",
           .source = "Kubernetes Kueue: ClusterQueue, cohort, borrowing and reclaimWithinCohort, kueue.sigs.k8s.io/docs",
+          .rank = by_priority,
+          .kinds = Kinds::owner,
           .decide = decide_kueue};
 }
 

@@ -62,16 +62,17 @@ JobSchedule decide_pollux(const SchedulerCall& call) {
   const ClusterView& view = call.view;
   FreeGpus free(view);
   std::vector<std::pair<const JobView*, Grant>> granted;
-  std::vector<const JobView*> order = all_jobs(view);
-  std::stable_partition(order.begin(), order.end(), [](const JobView* job) { return job->pool >= 0; });
-  for (const JobView* job : order) {
+  const auto admit = [&](const JobView* job) {
     const bool stays = job->pool >= 0 && free.free(static_cast<std::size_t>(job->pool)) >= job->least;
     const int pool = stays ? job->pool : fastest_pool(view, *job, job->least, free);
-    if (pool < 0) continue;
+    if (pool < 0) return;
     free.take(static_cast<std::size_t>(pool), job->least);
     granted.emplace_back(job, Grant{job->job, static_cast<std::size_t>(pool), job->least});
-  }
-  const bool all_run = granted.size() == view.jobs.size();
+  };
+  for (const JobView* job : view.running) admit(job);
+  WaitingWalk walk(*view.waiting);
+  while (const JobView* job = walk.next([&](const JobKind& kind) { return kind.least <= free.most(); })) admit(job);
+  const bool all_run = granted.size() == view.running.size() + view.waiting->size();
   grow(view, granted, free);
   keep_sizes(view, call.settings[1], granted, free);
   JobSchedule schedule;

@@ -3,6 +3,7 @@
 // function of what it sees, its settings and its memory; it reads no clock and knows nothing of the simulator.
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <limits>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "policies/policy.hpp"
+#include "policies/schedulers/waiting_jobs.hpp"
 
 namespace ganymede::policies {
 
@@ -35,10 +37,10 @@ struct OwnerState {
 struct JobView {
   std::size_t job = 0;  ///< its number, in the order of arrival
   std::string_view name;
-  double arrival_s = 0;     ///< when it could first have run
-  int gpus = 1;             ///< GPUs asked for
-  int least = 1, most = 1;  ///< the range within which it can run
-  int priority = 0;         ///< larger: more urgent
+  double arrival_s = 0;       ///< when it could first have run
+  int gpus = 1;               ///< GPUs asked for
+  int least = 1, most = 1;    ///< the range within which it can run
+  std::int64_t priority = 0;  ///< larger: more urgent
   std::optional<double> deadline_s;
   std::size_t owner = 0;      ///< index into ClusterView::owners
   int pool = -1;              ///< where it runs; -1: it waits
@@ -53,7 +55,8 @@ struct ClusterView {
   double now_s = 0;
   std::span<const PoolState> pools;
   std::span<const OwnerState> owners;
-  std::span<const JobView> jobs;  ///< in the order of arrival
+  std::span<const JobView* const> running;  ///< jobs that hold GPUs, in the order of arrival
+  const WaitingJobs* waiting = nullptr;
   /// Seconds that the whole job takes alone on so many GPUs of a pool, placed on as few nodes as possible; infinity if
   /// it cannot run there.
   std::function<double(const JobView& job, std::size_t pool, int gpus)> alone_s;
@@ -84,6 +87,10 @@ struct Scheduler {
   std::string_view name, summary;
   std::string_view source;  ///< who proposed it, and where it is described
   std::span<const PolicySetting> settings = {};
+  /// Where a job stands among those that wait: the smallest first, equal ones by arrival. It must stay the same as long
+  /// as the job waits; only `pools` and `alone_s` of the view are there. Null: all equal.
+  double (*rank)(const ClusterView& view, std::span<const double> settings, const JobView& job) = nullptr;
+  Kinds kinds = Kinds::size;
   JobSchedule (*decide)(const SchedulerCall& call) = nullptr;  ///< null: a program of the user decides
 };
 

@@ -14,17 +14,14 @@ struct Reservation {
 };
 
 Reservation reserve(const ClusterView& view, const JobView& job, const FreeGpus& free,
-                    const std::vector<Grant>& granted) {
+                    const std::vector<std::pair<const JobView*, Grant>>& granted) {
   Reservation best;
   for (std::size_t pool = 0; pool < view.pools.size(); ++pool) {
     if (job.gpus > view.pools[pool].total() || !std::isfinite(view.alone_s(job, pool, job.gpus))) continue;
     std::vector<std::pair<double, int>> ends;
-    for (const Grant& grant : granted) {
-      if (grant.pool != pool) continue;
-      const auto found = std::lower_bound(view.jobs.begin(), view.jobs.end(), grant.job,
-                                          [](const JobView& row, std::size_t number) { return row.job < number; });
-      ends.emplace_back(view.now_s + found->left * view.alone_s(*found, pool, grant.gpus), grant.gpus);
-    }
+    for (const auto& [running, grant] : granted)
+      if (grant.pool == pool)
+        ends.emplace_back(view.now_s + running->left * view.alone_s(*running, pool, grant.gpus), grant.gpus);
     std::sort(ends.begin(), ends.end());
     int room = free.free(pool);
     for (const auto& [end_s, gpus] : ends) {
@@ -48,6 +45,8 @@ int FreeGpus::sum() const {
   for (const int gpus : free_) sum += gpus;
   return sum;
 }
+
+int FreeGpus::most() const { return free_.empty() ? 0 : *std::max_element(free_.begin(), free_.end()); }
 
 int fastest_pool(const ClusterView& view, const JobView& job, int gpus, const FreeGpus& free) {
   int best = -1;
@@ -80,34 +79,47 @@ double remaining_s(const ClusterView& view, const JobView& job) {
   return job.left * least_s;
 }
 
-std::vector<Grant> grant_in_order(const ClusterView& view, std::span<const JobView* const> order,
+std::vector<Grant> grant_in_order(const ClusterView& view, const std::function<double(const JobView&)>& rank,
                                   int (*choose)(const ClusterView&, const JobView&, int, const FreeGpus&)) {
   FreeGpus free(view);
+  std::vector<std::pair<double, const JobView*>> running;
+  for (const JobView* job : view.running) running.emplace_back(rank(*job), job);
+  std::stable_sort(running.begin(), running.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  WaitingWalk walk(*view.waiting);
+  const auto fits = [&](const JobKind& kind) { return kind.gpus <= free.most(); };
+  const JobView* waiting = walk.next(fits);
   std::vector<Grant> granted;
-  for (const JobView* job : order) {
-    if (free.sum() == 0) break;
-    const int gpus = job->pool >= 0 ? job->held : job->gpus;
-    const int stays = job->pool >= 0 && free.free(static_cast<std::size_t>(job->pool)) >= gpus ? job->pool : -1;
+  for (auto next = running.begin(); free.sum() > 0 && (next != running.end() || waiting != nullptr);) {
+    const bool runs =
+        waiting == nullptr || (next != running.end() && std::pair(next->first, next->second->job) < walk.place());
+    const JobView* job = runs ? next->second : waiting;
+    const int gpus = runs ? job->held : job->gpus;
+    const int stays = runs && free.free(static_cast<std::size_t>(job->pool)) >= gpus ? job->pool : -1;
     const int pool = stays >= 0 ? stays : choose(view, *job, gpus, free);
-    if (pool < 0) continue;
-    free.take(static_cast<std::size_t>(pool), gpus);
-    granted.push_back({job->job, static_cast<std::size_t>(pool), gpus});
+    if (pool >= 0) {
+      free.take(static_cast<std::size_t>(pool), gpus);
+      granted.push_back({job->job, static_cast<std::size_t>(pool), gpus});
+    }
+    if (runs)
+      ++next;
+    else
+      waiting = walk.next(fits);
   }
   return granted;
 }
 
-std::vector<Grant> backfill(const ClusterView& view, std::span<const JobView* const> waiting, int depth) {
+std::vector<Grant> backfill(const ClusterView& view, WaitingWalk walk, int depth) {
   FreeGpus free(view);
-  std::vector<Grant> granted;
-  for (const JobView& job : view.jobs) {
-    if (job.pool < 0) continue;
-    granted.push_back({job.job, static_cast<std::size_t>(job.pool), job.held});
-    free.take(static_cast<std::size_t>(job.pool), job.held);
+  std::vector<std::pair<const JobView*, Grant>> granted;
+  for (const JobView* job : view.running) {
+    granted.emplace_back(job, Grant{job->job, static_cast<std::size_t>(job->pool), job->held});
+    free.take(static_cast<std::size_t>(job->pool), job->held);
   }
   std::optional<Reservation> reserved;
   int looked = 0;
-  for (const JobView* job : waiting) {
-    if (free.sum() == 0 || (reserved && ++looked > depth)) break;
+  while (free.sum() > 0 && !(reserved && ++looked > depth)) {
+    const JobView* job = walk.next([](const JobKind&) { return true; });
+    if (job == nullptr) break;
     const int pool = fastest_pool(view, *job, job->gpus, free);
     if (pool < 0) {
       if (!reserved) reserved = reserve(view, *job, free, granted);
@@ -120,21 +132,21 @@ std::vector<Grant> backfill(const ClusterView& view, std::span<const JobView* co
       reserved->spare -= job->gpus;
     }
     free.take(where, job->gpus);
-    granted.push_back({job->job, where, job->gpus});
+    granted.emplace_back(job, Grant{job->job, where, job->gpus});
   }
-  return granted;
-}
-
-std::vector<const JobView*> waiting_jobs(const ClusterView& view) {
-  std::vector<const JobView*> out;
-  for (const JobView& job : view.jobs)
-    if (job.pool < 0) out.push_back(&job);
+  std::vector<Grant> out;
+  for (const auto& [job, grant] : granted) out.push_back(grant);
   return out;
 }
 
+double by_priority(const ClusterView& /*view*/, std::span<const double> /*settings*/, const JobView& job) {
+  return -static_cast<double>(job.priority);
+}
+
 std::vector<const JobView*> all_jobs(const ClusterView& view) {
-  std::vector<const JobView*> out;
-  for (const JobView& job : view.jobs) out.push_back(&job);
+  std::vector<const JobView*> out(view.running.begin(), view.running.end()), waiting = view.waiting->all();
+  out.insert(out.end(), waiting.begin(), waiting.end());
+  std::sort(out.begin(), out.end(), [](const JobView* a, const JobView* b) { return a->job < b->job; });
   return out;
 }
 

@@ -14,6 +14,7 @@ class FreeGpus {
   explicit FreeGpus(const ClusterView& view);
   int free(std::size_t pool) const { return free_[pool]; }
   int sum() const;
+  int most() const;  ///< of one pool
   void take(std::size_t pool, int gpus) { free_[pool] -= gpus; }
   void give(std::size_t pool, int gpus) { free_[pool] += gpus; }
 
@@ -29,18 +30,20 @@ int emptiest_pool(const ClusterView& view, const JobView& job, int gpus, const F
 /// Seconds that the rest of the job takes where it runs, or on its fastest pool if it waits.
 double remaining_s(const ClusterView& view, const JobView& job);
 
-/// Grants jobs in this order as far as GPUs go. A running job stays in its pool if there is room; for others `pool`
-/// chooses. Jobs that do not fit are passed over.
-std::vector<Grant> grant_in_order(const ClusterView& view, std::span<const JobView* const> order,
+/// Grants jobs by `rank`, then by arrival, as far as GPUs go; waiting jobs have been ranked so already. A running job
+/// stays in its pool if there is room; for others `pool` chooses. Jobs that do not fit are passed over.
+std::vector<Grant> grant_in_order(const ClusterView& view, const std::function<double(const JobView&)>& rank,
                                   int (*pool)(const ClusterView&, const JobView&, int, const FreeGpus&));
 
-/// Keeps all running jobs and starts waiting ones in this order. The first that does not fit gets a reservation at the
-/// earliest time at which enough running jobs of a pool have ended; later ones start only if they do not delay it
-/// (EASY backfill: Lifka, "The ANL/IBM SP scheduling system", 1995). At most `depth` jobs are looked at after it.
-std::vector<Grant> backfill(const ClusterView& view, std::span<const JobView* const> waiting, int depth);
+/// Keeps all running jobs and starts waiting ones in the walk's order. The first that does not fit gets a reservation
+/// at the earliest time at which enough running jobs of a pool have ended; later ones start only if they do not delay
+/// it (EASY backfill: Lifka, "The ANL/IBM SP scheduling system", 1995). At most `depth` jobs are looked at after it.
+std::vector<Grant> backfill(const ClusterView& view, WaitingWalk walk, int depth);
 
-/// The jobs that wait, and those that run, in the order of arrival.
-std::vector<const JobView*> waiting_jobs(const ClusterView& view);
+/// The negative priority: a rank by which more urgent jobs come first.
+double by_priority(const ClusterView& view, std::span<const double> settings, const JobView& job);
+
+/// All jobs in the order of arrival.
 std::vector<const JobView*> all_jobs(const ClusterView& view);
 
 }  // namespace ganymede::policies

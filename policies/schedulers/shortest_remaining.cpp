@@ -1,17 +1,15 @@
-#include <algorithm>
-
 #include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::policies {
 namespace {
 
+double rank_by_rest(const ClusterView& view, std::span<const double> /*settings*/, const JobView& job) {
+  return remaining_s(view, job);
+}
+
 JobSchedule decide_shortest(const SchedulerCall& call) {
-  std::vector<std::pair<double, const JobView*>> by_time;
-  for (const JobView* job : all_jobs(call.view)) by_time.emplace_back(remaining_s(call.view, *job), job);
-  std::stable_sort(by_time.begin(), by_time.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<const JobView*> order;
-  for (const auto& [seconds, job] : by_time) order.push_back(job);
-  return {.run = grant_in_order(call.view, order, fastest_pool)};
+  const auto rank = [&](const JobView& job) { return remaining_s(call.view, job); };
+  return {.run = grant_in_order(call.view, rank, fastest_pool)};
 }
 
 }  // namespace
@@ -22,6 +20,7 @@ Scheduler shortest_remaining_scheduler() {
           .source =
               "Schrage, \"A proof of the optimality of the shortest remaining processing time discipline\", "
               "Operations Research 16(3), 1968",
+          .rank = rank_by_rest,
           .decide = decide_shortest};
 }
 

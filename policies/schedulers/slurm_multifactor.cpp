@@ -49,23 +49,24 @@ std::vector<double> fair_share_factors(const ClusterView& view, const std::vecto
   return factors;
 }
 
+/// Of one owner, size and priority, the job that has waited longest comes first.
+double rank_by_age(const ClusterView& /*view*/, std::span<const double> /*settings*/, const JobView& job) {
+  return job.arrival_s;
+}
+
 JobSchedule decide_multifactor(const SchedulerCall& call) {
   const ClusterView& view = call.view;
   const auto& set = call.settings;
   const std::vector<double> fair = fair_share_factors(view, decayed_use(call, set[5]));
   double gpus = 0;
-  int highest = 1;
   for (const PoolState& pool : view.pools) gpus += pool.total();
-  for (const JobView& job : view.jobs) highest = std::max(highest, job.priority);
-  std::vector<std::pair<double, const JobView*>> ranked;
-  for (const JobView* job : waiting_jobs(view))
-    ranked.emplace_back(set[0] * std::min(1.0, (view.now_s - job->arrival_s) / set[4]) + set[1] * fair[job->owner] +
-                            set[2] * job->gpus / gpus + set[3] * job->priority / highest,
-                        job);
-  std::stable_sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::vector<const JobView*> order;
-  for (const auto& [priority, job] : ranked) order.push_back(job);
-  return {.run = backfill(view, order, static_cast<int>(set[6]))};
+  std::int64_t highest = std::max<std::int64_t>(1, view.waiting->highest_priority());
+  for (const JobView* job : view.running) highest = std::max(highest, job->priority);
+  const auto rank = [&](const JobView& job) {
+    return -(set[0] * std::min(1.0, (view.now_s - job.arrival_s) / set[4]) + set[1] * fair[job.owner] +
+             set[2] * job.gpus / gpus + set[3] * static_cast<double>(job.priority) / static_cast<double>(highest));
+  };
+  return {.run = backfill(view, WaitingWalk(*view.waiting, rank), static_cast<int>(set[6]))};
 }
 
 }  // namespace
@@ -75,6 +76,8 @@ Scheduler slurm_multifactor_scheduler() {
           .summary = "priority of age, fair share, size and the user's own; with backfill; never preempts",
           .source = "Slurm's priority/multifactor and sched/backfill plugins, slurm.schedmd.com/priority_multifactor",
           .settings = kMultifactorSettings,
+          .rank = rank_by_age,
+          .kinds = Kinds::owner_and_priority,
           .decide = decide_multifactor};
 }
 

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::policies {
@@ -9,14 +7,18 @@ constexpr PolicySetting kTiresiasSettings[] = {
     {"queue_gpu_s", 12'000, 1, 1e12, "GPU-seconds after which a job falls into the second queue"},
     {"round_s", 360, 1, 1e6, "seconds between two looks at the attained service"}};
 
+/// The job's queue: 0 or 1. Within a queue jobs are served in the order of arrival.
+double queue_of(const ClusterView& /*view*/, std::span<const double> settings, const JobView& job) {
+  return job.attained_gpu_s < settings[0] ? 0 : 1;
+}
+
 JobSchedule decide_tiresias(const SchedulerCall& call) {
-  const double border = call.settings[0];
-  std::vector<const JobView*> order = all_jobs(call.view);
-  // Within a queue jobs are served in the order of arrival, which is that of the view.
-  std::stable_partition(order.begin(), order.end(), [&](const JobView* job) { return job->attained_gpu_s < border; });
-  JobSchedule schedule{.run = grant_in_order(call.view, order, emptiest_pool)};
+  const ClusterView& view = call.view;
+  const auto rank = [&](const JobView& job) { return queue_of(view, call.settings, job); };
+  JobSchedule schedule{.run = grant_in_order(view, rank, emptiest_pool)};
   // Only a job that waits can gain by another one's fall.
-  if (schedule.run.size() < order.size()) schedule.again_s = call.view.now_s + call.settings[1];
+  if (schedule.run.size() < view.running.size() + view.waiting->size())
+    schedule.again_s = view.now_s + call.settings[1];
   return schedule;
 }
 
@@ -29,6 +31,7 @@ Scheduler tiresias_scheduler() {
               "Gu et al., \"Tiresias: a GPU cluster manager for distributed deep learning\", NSDI 2019, "
               "discretized two-dimensional least attained service",
           .settings = kTiresiasSettings,
+          .rank = queue_of,
           .decide = decide_tiresias};
 }
 

@@ -4,57 +4,91 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "common/errors.hpp"
 #include "sim/cluster/cluster_simulation.hpp"
 
 namespace ganymede::sim {
 
-void ClusterSimulation::fill_views() {
-  std::map<std::size_t, RunningJob*> running_of;
-  for (RunningJob& running : running_) {
-    account(running);
-    running_of[running.job] = &running;
-  }
-  views_.clear();
-  for (const std::size_t job : active_) {
-    const ClusterJob& of = cluster_.jobs[job];
-    const JobState& state = states_[job];
-    policies::JobView view;
-    view.job = job;
+/// The view as the scheduler finds it for its whole life; ask() says what changes.
+void ClusterSimulation::begin_view() {
+  const policies::Scheduler& row = *cluster_.scheduler.row;
+  waiting_ = policies::WaitingJobs(row.kinds);
+  view_.pools = pool_states_;
+  view_.owners = owners_;
+  view_.waiting = &waiting_;
+  view_.alone_s = [this](const policies::JobView& job, std::size_t pool, int gpus) {
+    return speeds_.alone_s(cluster_.jobs[job.job], pool, gpus);
+  };
+  views_.resize(cluster_.jobs.size());
+  for (std::size_t i = 0; i < views_.size(); ++i) {
+    const ClusterJob& of = cluster_.jobs[i];
+    policies::JobView& view = views_[i];
+    view.job = i;
     view.name = of.name;
-    view.arrival_s = record_.jobs[job].ready_s;
     view.gpus = of.gpus;
     view.least = of.least;
     view.most = of.most;
     view.priority = of.priority;
     view.deadline_s = of.deadline_s;
     view.owner = of.owner;
-    view.since_s = state.since_s;
-    view.attained_gpu_s = state.attained_gpu_s;
-    view.left = record_.jobs[job].work > 0 ? state.left / record_.jobs[job].work : 0;
-    if (const auto found = running_of.find(job); found != running_of.end() && !found->second->guest) {
-      view.pool = static_cast<int>(found->second->pool);
-      view.held = static_cast<int>(found->second->slots.size());
-    }
-    views_.push_back(view);
   }
 }
 
+/// Writes into the job's view what it has had and has left.
+void ClusterSimulation::refresh_view(std::size_t job) {
+  const JobState& state = states_[job];
+  policies::JobView& view = views_[job];
+  view.arrival_s = record_.jobs[job].ready_s;
+  view.since_s = state.since_s;
+  view.attained_gpu_s = state.attained_gpu_s;
+  view.left = record_.jobs[job].work > 0 ? state.left / record_.jobs[job].work : 0;
+}
+
+/// Puts the job where it belongs among those that wait.
+void ClusterSimulation::enqueue(std::size_t job) {
+  dequeue(job);
+  refresh_view(job);
+  policies::JobView& view = views_[job];
+  view.pool = -1;
+  view.held = 0;
+  const policies::Scheduler& row = *cluster_.scheduler.row;
+  waiting_.add(view, row.rank ? row.rank(view_, cluster_.scheduler.settings, view) : 0);
+  states_[job].queued = true;
+}
+
+void ClusterSimulation::dequeue(std::size_t job) {
+  if (std::exchange(states_[job].queued, false)) waiting_.remove(views_[job]);
+}
+
+/// The views of the jobs that hold GPUs of their own, by number. A guest of another job's GPU counts as waiting.
+std::vector<const policies::JobView*> ClusterSimulation::refresh_running() {
+  std::vector<const policies::JobView*> out;
+  for (RunningJob& running : running_) {
+    account(running);
+    if (running.guest) {
+      enqueue(running.job);
+      continue;
+    }
+    refresh_view(running.job);
+    policies::JobView& view = views_[running.job];
+    view.pool = static_cast<int>(running.pool);
+    view.held = static_cast<int>(running.slots.size());
+    out.push_back(&view);
+  }
+  std::sort(out.begin(), out.end(), [](const auto* a, const auto* b) { return a->job < b->job; });
+  return out;
+}
+
 policies::JobSchedule ClusterSimulation::ask() {
-  fill_views();
-  policies::ClusterView view;
-  view.now_s = now_;
-  view.pools = pool_states_;
-  view.owners = owners_;
-  view.jobs = views_;
-  view.alone_s = [this](const policies::JobView& job, std::size_t pool, int gpus) {
-    return speeds_.alone_s(cluster_.jobs[job.job], pool, gpus);
-  };
+  const std::vector<const policies::JobView*> running = refresh_running();
+  view_.now_s = now_;
+  view_.running = running;
   ++record_.decisions;
   policies::JobSchedule schedule = external_
-                                       ? external_->decide(view)
-                                       : cluster_.scheduler.row->decide({view, cluster_.scheduler.settings, memory_});
+                                       ? external_->decide(view_)
+                                       : cluster_.scheduler.row->decide({view_, cluster_.scheduler.settings, memory_});
   check(schedule);
   return schedule;
 }
@@ -100,7 +134,7 @@ void ClusterSimulation::apply(const policies::JobSchedule& schedule) {
         ++i;
     }
   for (const policies::Grant& grant : schedule.run)
-    if (find_running(grant.job) == nullptr) start(grant);
+    if (!states_[grant.job].running) start(grant);
 }
 
 }  // namespace ganymede::sim

@@ -53,6 +53,7 @@ ClusterSimulation::ClusterSimulation(const Cluster& cluster)
     for (const DirectedLink& link : fabrics_.back()->links()) bandwidths.push_back(link.bandwidth.si);
   }
   contention_ = std::make_unique<Contention>(std::move(bandwidths));
+  begin_view();
   if (cluster.scheduler.row->decide == nullptr) external_ = std::make_unique<ExternalScheduler>(cluster.scheduler);
 }
 
@@ -96,11 +97,9 @@ ClusterRecord ClusterSimulation::run() {
 /// Throws Infeasible: nothing will happen that could make the scheduler start the jobs that wait, or it has had so many
 /// chances that it never will.
 void ClusterSimulation::fail_starved() const {
-  const auto runs = [&](std::size_t job) {
-    return std::any_of(running_.begin(), running_.end(), [&](const RunningJob& row) { return row.job == job; });
-  };
-  const auto waits = std::find_if_not(active_.begin(), active_.end(), runs);
-  const std::size_t starved = waits == active_.end() ? active_.front() : *waits;
+  const auto waits =
+      std::find_if_not(active_.begin(), active_.end(), [&](std::size_t job) { return states_[job].running; });
+  const std::size_t starved = waits == active_.end() ? *active_.begin() : *waits;
   throw Infeasible(fmt::format(
       "{}: the scheduler {} starves the job {} for ever: it waits since {} for {} GPUs, {} GPUs are free, and {}",
       cluster_.file, cluster_.scheduler.row->name, cluster_.jobs[starved].name,
@@ -140,7 +139,9 @@ void ClusterSimulation::make_ready(std::size_t job, double now) {
   if (record.alone_s == kNotYet)
     throw Infeasible(fmt::format("{}: the job {} can run on {} GPUs of no pool: {} is not known there", cluster_.file,
                                  of.name, of.gpus, cluster_.workloads[of.workload].name));
-  active_.insert(std::lower_bound(active_.begin(), active_.end(), job), job);
+  active_.insert(job);
+  active_gpus_ += of.gpus;
+  enqueue(job);
 }
 
 void ClusterSimulation::finish_due(double now) {
@@ -154,10 +155,12 @@ void ClusterSimulation::finish_due(double now) {
 void ClusterSimulation::finish(std::size_t index, double now) {
   const std::size_t job = running_[index].job;
   stop(index, true);
+  dequeue(job);
   states_[job].done = true;
   states_[job].left = 0;
   record_.jobs[job].end_s = now;
-  active_.erase(std::lower_bound(active_.begin(), active_.end(), job));
+  active_.erase(job);
+  active_gpus_ -= cluster_.jobs[job].gpus;
   idle_decisions_ = 0;
   for (const std::size_t next : unlocks_[job])
     if (--states_[next].blocked_by == 0) make_ready(next, now);
@@ -214,6 +217,8 @@ void ClusterSimulation::stop(std::size_t index, bool done) {
   const RunningJob gone = running_[index];
   running_.erase(running_.begin() + static_cast<std::ptrdiff_t>(index));
   states_[gone.job].since_s = now_;
+  states_[gone.job].running = false;
+  if (!done) enqueue(gone.job);
   if (!done) ++record_.jobs[gone.job].preemptions;
   record_.jobs[gone.job].restart_s -= std::max(0.0, gone.progress_s - now_);  // what is left of a restart is not done
   if (!gone.partner) {
@@ -226,6 +231,7 @@ void ClusterSimulation::stop(std::size_t index, bool done) {
   close_stay(other);
   other.partner.reset();
   other.guest = false;
+  dequeue(other.job);
   open_stay(other);
 }
 
@@ -250,6 +256,8 @@ void ClusterSimulation::start(const policies::Grant& grant) {
     record.start_s = now_;
   }
   states_[grant.job].since_s = now_;
+  states_[grant.job].running = true;
+  dequeue(grant.job);
   running.talk = talk_of(running);
   running.end_s = kNotYet;
   open_stay(running);
@@ -313,6 +321,7 @@ void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {
   } else {
     record.start_s = now_;
   }
+  states_[guest].running = true;
   open_stay(running);
   running_.push_back(std::move(running));
 }
@@ -321,7 +330,7 @@ void ClusterSimulation::pair_up(RunningJob& host, std::size_t guest) {
 void ClusterSimulation::pack() {
   std::size_t tried = 0;
   for (const std::size_t job : active_) {
-    if (cluster_.jobs[job].gpus != 1 || model_of(job).first.empty() || find_running(job) != nullptr) continue;
+    if (cluster_.jobs[job].gpus != 1 || model_of(job).first.empty() || states_[job].running) continue;
     if (++tried > kMostPackable) break;
     double best = cluster_.packing;
     RunningJob* host = nullptr;
@@ -339,11 +348,10 @@ void ClusterSimulation::pack() {
 }
 
 void ClusterSimulation::note_queue() {
-  QueuePoint point{now_, 0, static_cast<int>(running_.size()), 0, 0};
+  QueuePoint point{now_, 0, static_cast<int>(running_.size()), static_cast<int>(active_gpus_), 0};
   for (std::size_t pool = 0; pool < nodes_.size(); ++pool)
     point.held_gpus += pool_states_[pool].total() - nodes_[pool].free();
   point.waiting = static_cast<int>(active_.size() - running_.size());
-  for (const std::size_t job : active_) point.waiting_gpus += cluster_.jobs[job].gpus;
   for (const RunningJob& running : running_) point.waiting_gpus -= cluster_.jobs[running.job].gpus;
   if (!record_.queue.empty()) {
     const QueuePoint& last = record_.queue.back();

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "sim/cluster/cluster_record.hpp"
@@ -46,6 +47,8 @@ class ClusterSimulation {
     double attained_gpu_s = 0;
     double since_s = 0;  // since when it has run or waited
     bool ready = false, done = false;
+    bool running = false;  // on GPUs of its own or of another job
+    bool queued = false;   // among those that the scheduler sees wait
   };
 
   void arrive(double now);
@@ -56,7 +59,11 @@ class ClusterSimulation {
   [[noreturn]] void fail_starved() const;
 
   policies::JobSchedule ask();
-  void fill_views();
+  void begin_view();
+  void refresh_view(std::size_t job);
+  std::vector<const policies::JobView*> refresh_running();
+  void enqueue(std::size_t job);
+  void dequeue(std::size_t job);
   void apply(const policies::JobSchedule& schedule);
   void check(const policies::JobSchedule& schedule) const;
   void start(const policies::Grant& grant);
@@ -84,11 +91,14 @@ class ClusterSimulation {
   std::vector<int> first_link_;  // by pool, in the links of the whole cluster
   std::unique_ptr<Contention> contention_;
   std::vector<RunningJob> running_;
-  std::vector<std::size_t> active_;  // jobs that are ready and not done, sorted
+  std::set<std::size_t> active_;  // jobs that are ready and not done
+  std::int64_t active_gpus_ = 0;  // that these ask for together
   std::size_t next_arrival_ = 0;
   std::vector<policies::PoolState> pool_states_;
   std::vector<policies::OwnerState> owners_;
-  std::vector<policies::JobView> views_;
+  std::vector<policies::JobView> views_;  // by job
+  policies::WaitingJobs waiting_;
+  policies::ClusterView view_;
   policies::PolicyMemory memory_;
   std::unique_ptr<ExternalScheduler> external_;
   double now_ = 0;

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "common/errors.hpp"
 #include "common/json.hpp"
+#include "policies/schedulers/scheduler_helpers.hpp"
 
 namespace ganymede::sim {
 
@@ -40,7 +42,9 @@ std::string view_json(const policies::ClusterView& view) {
     out["owners"].push_back(std::move(row));
   }
   out["jobs"] = nlohmann::ordered_json::array();
-  for (const policies::JobView& job : view.jobs) {
+  const std::vector<const policies::JobView*> jobs = policies::all_jobs(view);
+  for (const policies::JobView* of : jobs) {
+    const policies::JobView& job = *of;
     nlohmann::ordered_json row = {{"job", job.name},
                                   {"owner", view.owners[job.owner].name},
                                   {"arrival_s", job.arrival_s},
@@ -66,14 +70,16 @@ std::string view_json(const policies::ClusterView& view) {
 policies::JobSchedule parse_schedule(const std::string& line, const policies::ClusterView& view) {
   JsonObject in(JsonNode::parse(line, "the scheduler's answer"));
   policies::JobSchedule schedule;
-  for (const JsonNode& row : in.required("run").as_array()) {
+  std::map<std::string_view, const policies::JobView*> jobs;
+  for (const policies::JobView* job : policies::all_jobs(view)) jobs[job->name] = job;
+  const std::vector<JsonNode> rows = in.required("run").as_array();
+  for (const JsonNode& row : rows) {
     JsonObject entry(row);
     const JsonNode name_at = entry.required("job");
     const std::string name = name_at.as_string();
-    const policies::JobView* job = nullptr;
-    for (const policies::JobView& candidate : view.jobs)
-      if (candidate.name == name) job = &candidate;
-    if (job == nullptr) name_at.expected("a job that is there");
+    const auto found = jobs.find(name);
+    if (found == jobs.end()) name_at.expected("a job that is there");
+    const policies::JobView* job = found->second;
     auto pool = entry.optional("pool");
     auto gpus = entry.optional("gpus");
     policies::Grant grant{job->job, 0, job->gpus};

@@ -4,9 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
+#include <cmath>
 #include <exception>
 #include <map>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -29,8 +32,7 @@ const std::map<std::string_view, std::set<std::string_view>>& known_elements() {
       {"host", {"id", "speed", "core", "coordinates", "pstate"}},
       {"cluster",
        {"id", "prefix", "suffix", "radical", "speed", "core", "bw", "lat", "sharing_policy", "topology",
-        "topo_parameters", "bb_bw", "bb_lat", "bb_sharing_policy", "router_id", "limiter_link", "loopback_bw",
-        "loopback_lat"}},
+        "topo_parameters", "bb_bw", "bb_lat", "bb_sharing_policy", "router_id", "loopback_bw", "loopback_lat"}},
       {"cabinet", {"id", "prefix", "suffix", "radical", "speed", "bw", "lat"}},
       {"link", {"id", "bandwidth", "latency", "sharing_policy"}},
       {"backbone", {"id", "bandwidth", "latency"}},
@@ -70,6 +72,61 @@ std::string escaped(std::string_view text) {
   return out;
 }
 
+/// A zone whose routes are in the file one by one, while it is read.
+struct ZoneRoutes {
+  std::string id, routing;
+  std::size_t level = 0;
+  XML_Size line = 0, column = 0;
+  bool has_hosts = false;                ///< also in zones inside
+  std::vector<std::string> places = {};  ///< hosts, and zones with hosts, directly inside
+  std::set<std::pair<std::string, std::string>> routes = {};
+};
+
+/// The places that routes lead to from the first of them, forwards or against their direction.
+std::set<std::string> reached(const ZoneRoutes& zone, bool forwards) {
+  std::map<std::string, std::vector<std::string>> next;
+  for (const auto& [from, to] : zone.routes) next[forwards ? from : to].push_back(forwards ? to : from);
+  std::set<std::string> seen = {zone.places.front()};
+  std::vector<std::string> open = {zone.places.front()};
+  while (!open.empty()) {
+    const std::string at = open.back();
+    open.pop_back();
+    for (const std::string& place : next[at])
+      if (seen.insert(place).second) open.push_back(place);
+  }
+  return seen;
+}
+
+/// Two places of the zone between which its routes do not lead; nothing if there are none.
+std::optional<std::pair<std::string, std::string>> unrouted(const ZoneRoutes& zone) {
+  if (zone.places.size() < 2) return std::nullopt;
+  if (zone.routing == "Full") {
+    for (const std::string& from : zone.places)
+      for (const std::string& to : zone.places)
+        if (from != to && zone.routes.count({from, to}) == 0) return std::pair(from, to);
+  } else if (zone.routing == "Floyd" || zone.routing.starts_with("Dijkstra")) {
+    const auto ahead = reached(zone, true), behind = reached(zone, false);
+    for (const std::string& place : zone.places) {
+      if (ahead.count(place) == 0) return std::pair(zone.places.front(), place);
+      if (behind.count(place) == 0) return std::pair(place, zone.places.front());
+    }
+  }
+  return std::nullopt;
+}
+
+/// True if the text is a number of at least `least` with a unit, or several that commas separate: "1Gf,0.5Gf".
+bool are_quantities(std::string_view text, double least) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const std::string_view part = text.substr(0, text.find(','));
+    double value = 0;
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc{} || !std::isfinite(value) || value < least) return false;
+    if (part.size() == text.size()) return true;
+    text.remove_prefix(part.size() + 1);
+  }
+}
+
 class Reader {
  public:
   explicit Reader(std::string file) : file_(std::move(file)), parser_(XML_ParserCreate(nullptr)) {
@@ -85,9 +142,14 @@ class Reader {
         });
     XML_SetDoctypeDeclHandler(
         parser_,
-        [](void* self, const XML_Char*, const XML_Char*, const XML_Char*, int internal) {
+        [](void* self, const XML_Char*, const XML_Char* system, const XML_Char*, int internal) {
           static_cast<Reader*>(self)->guard([&](Reader& reader) {
             if (internal != 0) reader.fail("the document type declares entities or elements, which are not read");
+            if (system != nullptr && !std::string_view(system).ends_with("simgrid.dtd"))
+              reader.fail(
+                  fmt::format("found the document type \"{}\", expected that of SimGrid 4.1, "
+                              "https://simgrid.org/simgrid.dtd; no other file is read",
+                              system));
           });
         },
         nullptr);
@@ -102,6 +164,7 @@ class Reader {
   PlatformXml read(const std::string& content) {
     out_.text =
         "<?xml version=\"1.0\"?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">";  // SimGrid wants it
+    content_ = content;
     const auto status = XML_Parse(parser_, content.data(), static_cast<int>(content.size()), 1);
     if (error_) std::rethrow_exception(error_);
     if (status != XML_STATUS_OK) fail(XML_ErrorString(XML_GetErrorCode(parser_)));
@@ -139,7 +202,10 @@ class Reader {
       out_.left_out.push_back(fmt::format("<{}> in line {}", name, XML_GetCurrentLineNumber(parser_)));
       return;
     }
+    refuse_entities();
     const Attributes values = known(name, attributes);
+    check_values(name, values);
+    note_place(name, values);
     if (name == "host") add_host(std::string(value_of(values, "id")));
     if (name == "cluster" || name == "cabinet") add_cluster(values);
     if (name == "prop" && open_.size() == 3 && open_[1] != "host")
@@ -154,6 +220,7 @@ class Reader {
   void close(const std::string& name) {
     const bool kept = left_out_below_ == 0;
     if (open_.size() == left_out_below_) left_out_below_ = 0;
+    if (!zones_.empty() && zones_.back().level == open_.size()) close_zone();
     open_.pop_back();
     if (kept) out_.text += fmt::format("</{}>", name);
   }
@@ -185,6 +252,73 @@ class Reader {
     return values;
   }
 
+  /// The parser drops entities that it does not know from values, because the document type might declare them.
+  void refuse_entities() const {
+    const auto start = static_cast<std::size_t>(std::max<XML_Index>(XML_GetCurrentByteIndex(parser_), 0));
+    const std::string_view tag =
+        content_.substr(std::min(start, content_.size()), static_cast<std::size_t>(XML_GetCurrentByteCount(parser_)));
+    for (std::size_t at = tag.find('&'); at != std::string_view::npos; at = tag.find('&', at + 1)) {
+      const std::string_view entity = tag.substr(at, tag.find(';', at) - at + 1);
+      static const std::set<std::string_view> predefined = {"&amp;", "&lt;", "&gt;", "&quot;", "&apos;"};
+      if (entity.size() > 1 && std::isalpha(static_cast<unsigned char>(entity[1])) != 0 &&
+          predefined.count(entity) == 0)
+        fail(fmt::format("unknown entity {}", entity));
+    }
+  }
+
+  void check_values(const std::string& name, const Attributes& values) const {
+    if (name == "platform") {
+      const std::string_view version = value_of(values, "version");
+      if (version != "4" && version != "4.0" && version != "4.1")
+        fail(
+            fmt::format("found version=\"{}\", expected \"4.1\"; SimGrid's program simgrid_update_xml converts files "
+                        "of older versions",
+                        version));
+    }
+    for (const char* key : {"speed", "bandwidth", "bw", "bb_bw", "loopback_bw"})
+      if (const auto at = values.find(key); at != values.end() && !are_quantities(at->second, 1e-300))
+        fail(fmt::format("found {}=\"{}\", expected a number above 0 with its unit", key, at->second));
+    for (const char* key : {"latency", "lat", "bb_lat", "loopback_lat"})
+      if (const auto at = values.find(key); at != values.end() && !are_quantities(at->second, 0))
+        fail(fmt::format("found {}=\"{}\", expected a number from 0 on with its unit", key, at->second));
+  }
+
+  /// Notes hosts, links, zones and routes, of which no two may have one name.
+  void note_place(const std::string& name, const Attributes& values) {
+    const std::string id(value_of(values, "id"));
+    const bool zone = name == "zone" || name == "AS";
+    if (name == "link" && !links_.insert(id).second) fail(fmt::format("a second link \"{}\"", id));
+    if (!zones_.empty() && (name == "host" || name == "cluster")) {
+      zones_.back().places.push_back(id);
+      zones_.back().has_hosts = true;
+    }
+    if (!zones_.empty() && name == "cabinet") zones_.back().has_hosts = true;
+    if (name == "host" && !zones_.empty() && zones_.back().routing == "Vivaldi" && values.count("coordinates") == 0)
+      fail(fmt::format("the host {} has no coordinates, which routing=\"Vivaldi\" needs", id));
+    if (name.starts_with("bypass")) bypassed_ = true;
+    if (!zones_.empty() && (name == "route" || name == "zoneRoute" || name == "ASroute")) {
+      const std::string from(value_of(values, "src")), to(value_of(values, "dst"));
+      zones_.back().routes.emplace(from, to);
+      if (value_of(values, "symmetrical") != "NO" && value_of(values, "symmetrical") != "no")
+        zones_.back().routes.emplace(to, from);
+    }
+    if (zone)
+      zones_.push_back({id, std::string(value_of(values, "routing")), open_.size(), XML_GetCurrentLineNumber(parser_),
+                        XML_GetCurrentColumnNumber(parser_) + 1});
+  }
+
+  /// Throws if the zone lacks a route, at which SimGrid ends the process.
+  void close_zone() {
+    const ZoneRoutes zone = std::move(zones_.back());
+    zones_.pop_back();
+    if (const auto pair = unrouted(zone); pair && !bypassed_)
+      throw ConfigError(fmt::format("{}:{}:{}: the zone {} has no route from {} to {}; expected one for each pair",
+                                    file_, zone.line, zone.column, zone.id, pair->first, pair->second));
+    if (zones_.empty() || !zone.has_hosts) return;
+    zones_.back().places.push_back(zone.id);
+    zones_.back().has_hosts = true;
+  }
+
   static std::string_view value_of(const Attributes& values, std::string_view key) {
     const auto found = values.find(key);
     return found == values.end() ? std::string_view{} : found->second;
@@ -192,6 +326,7 @@ class Reader {
 
   void add_host(std::string name) {
     if (out_.hosts.size() >= kMaxImportedHosts) fail(fmt::format("more than {} hosts", kMaxImportedHosts));
+    if (!names_.insert(name).second) fail(fmt::format("a second host \"{}\"", name));
     out_.hosts.push_back(std::move(name));
   }
 
@@ -220,10 +355,14 @@ class Reader {
   }
 
   std::string file_;
+  std::string_view content_;
   XML_Parser parser_;
   std::exception_ptr error_;
   PlatformXml out_;
-  std::vector<std::string> open_;   // the elements around the current place
+  std::vector<std::string> open_;  // the elements around the current place
+  std::vector<ZoneRoutes> zones_;  // the zones around the current place
+  std::set<std::string> names_, links_;
+  bool bypassed_ = false;           // routes may stand in other zones than their ends
   std::size_t left_out_below_ = 0;  // the level of the element that is left out; 0: none
   XML_Size line_ = 1;               // the line of the end of out_.text
 };

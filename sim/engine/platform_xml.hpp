@@ -20,8 +20,10 @@ struct PlatformXml {
 /// The highest number of hosts that a platform may have.
 inline constexpr int kMaxImportedHosts = 1024;
 
-/// Throws ConfigError "file:line:column: message" for text that is not XML, has entities or too many levels, or has an
-/// element or attribute that a platform file does not need: another program's files, traces of availability, actors.
+/// Throws ConfigError "file:line:column: message" for text that is not XML, has entities or too many levels, is of
+/// another version than 4, or has an element or attribute that a platform file does not need: another program's files,
+/// traces of availability, actors; and for what SimGrid ends the process at: two hosts or links of one name, speeds
+/// that are no positive numbers, hosts of one zone without a route.
 PlatformXml read_platform_xml(const std::string& file, const std::string& content);
 
 }  // namespace ganymede::sim

@@ -151,7 +151,7 @@ std::string complaint_of(const std::string& file, const WorkFolder& folder, cons
     if (const auto at = line.rfind(critical); at != std::string::npos)
       return fmt::format("{}: SimGrid says: {}", file, line.substr(at + critical.size()));
   }
-  return fmt::format("{}: SimGrid cannot load it ({}); is there a route for each pair of hosts?", file, exception);
+  return fmt::format("{}: SimGrid cannot load it: {}", file, exception);
 }
 
 SimGridPlatform load(const PlatformXml& xml, const WorkFolder& folder, const std::string& zone) {

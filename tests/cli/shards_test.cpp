@@ -155,12 +155,24 @@ TEST_F(Shards, DamagedRowsAreSaidAndDoneAgain) {
   const Outcome missing = merge();
   EXPECT_EQ(missing.code, 3);
   EXPECT_THAT(missing.err, AllOf(HasSubstr("shard-0-of-1.rows: line"), HasSubstr("2 of 20 runs are missing")));
-  EXPECT_THAT(shard("0/1").err, HasSubstr("2 were done now"));
-  EXPECT_EQ(merge("--quiet").out, all);
+  EXPECT_THAT(shard("0/1").err, AllOf(HasSubstr("is damaged"), HasSubstr("2 were done now")));
+  const Outcome mended = merge();
+  EXPECT_EQ(mended.out, all);
+  EXPECT_EQ(mended.err, "") << "the damaged row's run was done again";
+  EXPECT_THAT(shard("0/1").err, testing::Not(HasSubstr("is damaged")));
   // Nothing of the file is left but noise.
   put(std::string(5000, '\0') + "\nnoise\n");
   EXPECT_THAT(shard("0/1").err, HasSubstr("20 were done now"));
   EXPECT_EQ(merge("--quiet").out, all);
+}
+
+TEST(ShardsElsewhere, AreRefusedWithTheReason) {
+  const Outcome plan = run_program("plan --model dcgan-64 --images 1M --shard 0/2");
+  EXPECT_EQ(plan.code, 2);
+  EXPECT_THAT(plan.err, HasSubstr("--shard: a plan decides"));
+  const Outcome learn = run_program("learn scenario.json --shard auto");
+  EXPECT_EQ(learn.code, 2);
+  EXPECT_THAT(learn.err, HasSubstr("--shard: each episode"));
 }
 
 /// A shell that starts a shard, waits until its file has so many rows, sends it a signal and returns its exit code.

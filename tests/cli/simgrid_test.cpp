@@ -164,6 +164,7 @@ TEST(ImportSimgrid, ReadsZonesAndTakesOne) {
 TEST(ImportSimgrid, RefusesHostileAndUnfitFiles) {
   const Scratch scratch;
   const std::string two = "<host id='a' speed='1Gf'/><host id='b' speed='1Gf'/>";
+  const std::string link = "<link id='l' bandwidth='1MBps' latency='1us'/>";
   std::string deep = "<platform version='4.1'>";
   for (int i = 0; i < 100000; ++i) deep += "<zone id='z' routing='Full'>";
   for (const auto& [content, expected] : std::vector<std::pair<std::string, std::string>>{
@@ -185,7 +186,27 @@ TEST(ImportSimgrid, RefusesHostileAndUnfitFiles) {
                             "sharing_policy='WIFI'/></zone>"),
             "wireless"},
            {platform_around("<zone id='z' routing='Full'>" + two + "</zone>"),
-            "is there a route for each pair of hosts?"},
+            "x.xml:4:1: the zone z has no route from a to b"},
+           {platform_around("<zone id='z' routing='Floyd'>" + two + "<host id='c' speed='1Gf'/>" + link +
+                            "<route src='a' dst='b'><link_ctn id='l'/></route></zone>"),
+            "x.xml:4:1: the zone z has no route from a to c"},
+           {platform_around("<zone id='z' routing='Dijkstra'>" + two + link +
+                            "<route src='a' dst='b' symmetrical='NO'><link_ctn id='l'/></route></zone>"),
+            "x.xml:4:1: the zone z has no route from b to a"},
+           {platform_around("<zone id='z' routing='Full'><host id='a' speed='1Gf'/><host id='a' speed='1Gf'/></zone>"),
+            "x.xml:4:55: a second host \"a\""},
+           {platform_around("<zone id='z' routing='Full'>" + two + link + link + "</zone>"), "a second link \"l\""},
+           {platform_around("<zone id='z' routing='Full'><host id='a' speed='nanf'/></zone>"),
+            "x.xml:4:29: found speed=\"nanf\", expected a number above 0"},
+           {platform_around("<zone id='z' routing='Full'>" + two +
+                            "<link id='l' bandwidth='0MBps' latency='-1us'/></zone>"),
+            "found bandwidth=\"0MBps\", expected a number above 0"},
+           {platform_around("<zone id='z&foo;' routing='Full'>" + two + "</zone>"), "x.xml:4:1: unknown entity &foo;"},
+           {platform_around("&foo;<zone id='z' routing='Full'>" + two + "</zone>"), "unknown entity &foo;"},
+           {"<!DOCTYPE platform SYSTEM 'file:///etc/passwd'>\n<platform version='4.1'/>",
+            "found the document type \"file:///etc/passwd\""},
+           {"<platform version='3'><AS id='z' routing='Full'/></platform>",
+            "x.xml:1:1: found version=\"3\", expected \"4.1\""},
            {platform_around("<zone id='z' routing='Full'>" + two +
                             "<route src='a' dst='b'><link_ctn id='l'/></route></zone>"),
             "x.xml"},

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -50,9 +51,17 @@ struct View {
       const auto given = set.find(std::string(setting.name));
       settings.push_back(given == set.end() ? setting.default_value : given->second);
     }
-    const ClusterView view{now_s, pools, owners, jobs, [this](const JobView& job, std::size_t pool, int gpus) {
-                             return gpus > pools[pool].total() ? kNeverAgain : seconds[job.job][pool] * job.gpus / gpus;
-                           }};
+    WaitingJobs waiting(scheduler.kinds);
+    ClusterView view{now_s, pools, owners, {}, &waiting, [this](const JobView& job, std::size_t pool, int gpus) {
+                       return gpus > pools[pool].total() ? kNeverAgain : seconds[job.job][pool] * job.gpus / gpus;
+                     }};
+    std::vector<const JobView*> running;
+    for (const JobView& job : jobs)
+      if (job.pool >= 0)
+        running.push_back(&job);
+      else
+        waiting.add(job, scheduler.rank ? scheduler.rank(view, settings, job) : 0);
+    view.running = running;
     return scheduler.decide({view, settings, memory});
   }
   /// The jobs that run.
@@ -184,6 +193,37 @@ TEST(Schedulers, StandInTheDocumentationWithTheirSettings) {
   }
   for (const PlacementRule& placement : placements())
     EXPECT_THAT(text, testing::HasSubstr(fmt::format("\n| `{}` |", placement.name)));
+}
+
+// Kinds stand in for a sort of all jobs: any mixture of sizes, ranks and passed-over kinds comes in one order.
+TEST(WaitingJobs, AreWalkedByRankAndNumberPastThoseThatCannotStart) {
+  for (const Kinds kinds : {Kinds::size, Kinds::owner, Kinds::owner_and_priority}) {
+    std::vector<JobView> jobs(200);
+    WaitingJobs waiting(kinds);
+    std::vector<std::pair<double, std::size_t>> places;
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i].job = i;
+      jobs[i].gpus = 1 + static_cast<int>(i * 7 % 5);
+      jobs[i].owner = i % 3;
+      jobs[i].priority = static_cast<std::int64_t>(i * 11 % 4);
+      waiting.add(jobs[i], static_cast<double>(i * 13 % 10));
+    }
+    for (std::size_t i = 0; i < jobs.size(); i += 4) waiting.remove(jobs[i]);
+    for (const JobView& job : jobs)
+      if (job.job % 4 != 0) places.emplace_back(static_cast<double>(job.job * 13 % 10), job.job);
+    std::sort(places.begin(), places.end());
+    EXPECT_EQ(waiting.size(), places.size());
+    EXPECT_EQ(waiting.highest_priority(), 3);
+    // Jobs of five GPUs cannot start among the first 30, then they can, and those of one cannot.
+    std::vector<std::size_t> walked, expected;
+    WaitingWalk walk(waiting);
+    const auto may_start = [&](int size) { return walked.size() < 30 ? size != 5 : size != 1; };
+    while (const JobView* job = walk.next([&](const JobKind& kind) { return may_start(kind.gpus); }))
+      walked.push_back(job->job);
+    for (const auto& [rank, job] : places)
+      if (expected.size() < 30 ? jobs[job].gpus != 5 : jobs[job].gpus != 1) expected.push_back(job);
+    EXPECT_EQ(walked, expected);
+  }
 }
 
 TEST(Schedulers, GrantNothingThatIsNotThere) {
