@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Tuple
 
-from ._tables import Row, first_screen, frame, html_table
+from ._tables import Row, first_screen, frame
 
 if TYPE_CHECKING:
     import pandas
@@ -24,7 +25,7 @@ class Result:
         return first_screen(self.document)
 
     def _repr_html_(self) -> str:
-        return self._first_screen or f"<pre>{type(self).__name__}</pre>"
+        return self._first_screen or f"<pre>{html.escape(repr(self))}</pre>"
 
 
 @dataclass(frozen=True)
@@ -361,9 +362,6 @@ class Cluster(Result):
     def to_pandas(self) -> pandas.DataFrame:
         """A row for each job."""
         return frame({**vars(job), "scheduler": self.scheduler, "seed": self.seed} for job in self.jobs)
-
-    def _repr_html_(self) -> str:
-        return self._first_screen or html_table([vars(job) for job in self.jobs], list(vars(self.jobs[0])))
 
     def __repr__(self) -> str:
         return f"Cluster({len(self.jobs)} jobs on {self.gpus} GPUs, {self.scheduler}: {self.usd:.6g} USD)"

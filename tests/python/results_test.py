@@ -2,6 +2,7 @@
 import json
 import os
 import unittest
+from unittest import mock
 
 import ganymede
 from support import request, scenario, study, working_folder
@@ -185,6 +186,7 @@ class Lists(unittest.TestCase):
         self.assertEqual(len(predicted), validation.document["summary"]["cells"])
         for row in predicted:
             self.assertAlmostEqual(row.error, row.predicted / row.measured - 1)
+        self.assertIn("Predicted against published", validation._repr_html_())
 
     def test_cluster(self):
         with working_folder() as folder:
@@ -194,6 +196,14 @@ class Lists(unittest.TestCase):
         self.assertEqual(len(cluster.jobs), cluster.document["summary"]["jobs"])
         self.assertEqual(cluster.usd, cluster.document["cost"]["usd"])
         self.assertEqual(cluster.jobs[0].end_seconds, cluster.document["jobs"][0]["end_s"])
+        self.assertIn("badge", cluster._repr_html_())
+
+
+class Notebooks(unittest.TestCase):
+    def test_without_a_program_a_result_is_text(self):
+        run = ganymede.simulate(scenario())
+        with mock.patch.dict(os.environ, {"GANYMEDE": "/nowhere"}):
+            self.assertIn("4 x V100, ring, seed 1", run._repr_html_())
 
 
 class Load(unittest.TestCase):
