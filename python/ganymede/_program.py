@@ -8,6 +8,7 @@ import gc
 import importlib.metadata
 import json
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -119,8 +120,9 @@ def run(
     given: Optional[str] = None,
     shown: Optional[str] = None,
 ) -> T:
-    """Runs a command with `--format json` and returns what `reader` makes of the document that it printed. A document that the program prints is a result,
-    even if its exit code says that goals are missed, that nothing meets them, or that some runs of a study failed.
+    """Runs a command with `--format json` and returns what `reader` makes of the document that it printed. A document
+    is a result, even if the exit code says that goals are missed, that nothing meets them, or that some runs of a study
+    failed.
 
     Messages and results name the file `given` as `shown`, if that is not None. Raises GanymedeError.
     """
@@ -138,9 +140,7 @@ def run(
 
 def error_of(output: Output, given: Optional[str] = None, shown: Optional[str] = None) -> GanymedeError:
     """The exception for a run without a result."""
-    message = output.messages.strip()
-    if message.startswith("ganymede: "):
-        message = message[len("ganymede: ") :]
+    message = re.split("^ganymede: ", output.messages, flags=re.MULTILINE)[-1].strip()  # what comes before are remarks
     if given is not None and shown is not None:
         message = message.replace(given, shown).replace(os.path.dirname(given) + os.sep, "")
     message = message or f"the program ended with exit code {output.code} and no message"
@@ -222,13 +222,12 @@ def _close(*descriptors: int) -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Ends the process and its children: by an interrupt, and if that takes long, by force."""
+    """Ends the process and its children: by an interrupt, then by force whatever has not heeded it."""
     for number in (signal.SIGINT, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_S)
-            return
 
 
 @contextlib.contextmanager

@@ -128,7 +128,9 @@ class Errors(unittest.TestCase):
         huge = {**scenario()["workload"], "batch_per_gpu": 10**6}
         with self.assertRaises((ganymede.Infeasible, ganymede.InputError)):
             ganymede.simulate(scenario(workload=huge))
-        self.assertIsInstance(_program.error_of(_program.Output(3, b"", "ganymede: too large\n")), ganymede.Infeasible)
+        error = _program.error_of(_program.Output(3, b"", "a remark\nganymede: too large\n"))
+        self.assertIsInstance(error, ganymede.Infeasible)
+        self.assertEqual(str(error), "too large")
 
     def test_a_cluster_is_not_a_training(self):
         with working_folder():
@@ -191,6 +193,12 @@ class Interrupts(unittest.TestCase):
                 'trap "" INT\nwhile [ "$1" != --progress-fd ]; do shift; done\n'
                 'eval "echo 0 10 runs >&$2"\nsleep 100 & wait\nsleep 100\n',
             )
+            self.interrupted(deaf, lambda **options: ganymede.sweep("x.json", **options))
+            # Its child alone does not heed the interrupt.
+            with open(deaf, encoding="utf-8") as script:
+                text = script.read().replace('trap "" INT\n', "").replace("sleep 100 & wait", '(trap "" INT; sleep 100) & wait')
+            with open(deaf, "w", encoding="utf-8") as script:
+                script.write(text)
             self.interrupted(deaf, lambda **options: ganymede.sweep("x.json", **options))
 
 
