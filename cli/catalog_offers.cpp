@@ -11,6 +11,7 @@
 #include "common/dates.hpp"
 #include "common/errors.hpp"
 #include "common/text.hpp"
+#include "common/usd.hpp"
 #include "report/table.hpp"
 
 namespace ganymede::cli {
@@ -62,8 +63,6 @@ std::vector<Offer> offers_of(const std::vector<platforms::Platform>& platforms, 
   return offers;
 }
 
-double usd_per_hour(const platforms::Price& price) { return static_cast<double>(price.per_hour.value) / 1e6; }
-
 /// What --sort compares: what can still be rented comes first.
 std::pair<bool, double> sort_key(const platforms::Instance& instance, double usd, const CatalogOptions& options) {
   return {!instance.retired.empty(), options.sort == kByGpuHour ? usd / instance.gpus : usd};
@@ -77,8 +76,8 @@ void sort_offers(std::vector<Offer>& offers, const CatalogOptions& options) {
       return offer.platform->gpu_of(*offer.instance).kind == platforms::Gpu::Kind::cpu;
     });
   const auto key = [&](const Offer& offer) {
-    return sort_key(*offer.instance, offer.price ? usd_per_hour(*offer.price) : std::numeric_limits<double>::infinity(),
-                    options);
+    return sort_key(*offer.instance,
+                    offer.price ? usd_of(offer.price->per_hour) : std::numeric_limits<double>::infinity(), options);
   };
   std::stable_sort(offers.begin(), offers.end(),
                    [&](const Offer& one, const Offer& other) { return key(one) < key(other); });
@@ -105,7 +104,7 @@ struct Place {
   /// The lowest of the prices, in dollars; infinite if there is none.
   double least_usd_per_hour() const {
     double least = std::numeric_limits<double>::infinity();
-    for (const auto& [market, price] : prices) least = std::min(least, usd_per_hour(*price));
+    for (const auto& [market, price] : prices) least = std::min(least, usd_of(price->per_hour));
     return least;
   }
 };
@@ -212,7 +211,7 @@ std::string offers_csv(const std::vector<Offer>& offers) {
                price ? price->region : "", price ? price->zone : "",
                price ? std::string(platforms::to_string(price->market)) : "", price ? decimal(price->per_hour) : "",
                price ? price->as_of : "", price ? price->origin.source : "", instance.retired,
-               price ? fmt::format("{:.6g}", usd_per_hour(*price) / instance.gpus) : ""});
+               price ? fmt::format("{:.6g}", usd_of(price->per_hour) / instance.gpus) : ""});
   }
   return table.csv();
 }
@@ -234,7 +233,8 @@ std::string offers_json(const std::vector<Offer>& offers, const std::string& tod
     row["zone"] = price && !price->zone.empty() ? OrderedJson(price->zone) : OrderedJson(nullptr);
     row["market"] = price ? OrderedJson(platforms::to_string(price->market)) : OrderedJson(nullptr);
     row["usd_per_hour"] = price ? OrderedJson(decimal(price->per_hour)) : OrderedJson(nullptr);
-    row["usd_per_gpu_hour"] = price ? OrderedJson(usd_per_hour(*price) / instance.gpus) : OrderedJson(nullptr);
+    row["usd_per_hour_number"] = price ? OrderedJson(usd_of(price->per_hour)) : OrderedJson(nullptr);
+    row["usd_per_gpu_hour"] = price ? OrderedJson(usd_of(price->per_hour) / instance.gpus) : OrderedJson(nullptr);
     row["as_of"] = price ? OrderedJson(price->as_of) : OrderedJson(nullptr);
     row["age_days"] =
         price && price->as_of != "undated" ? OrderedJson(days_between(price->as_of, today)) : OrderedJson(nullptr);

@@ -6,6 +6,7 @@
 
 #include "calibration/statistics.hpp"
 #include "common/errors.hpp"
+#include "common/usd.hpp"
 #include "plan/bounds.hpp"
 #include "plan/chances.hpp"
 #include "plan/what_if.hpp"
@@ -20,8 +21,6 @@ using EvaluationJson = nlohmann::json;
 /// Factor on step times that were sampled on one market and bound a run on two markets. The steps of both are sampled
 /// separately, each to a relative half-width of 0.5 % at 95 %; the factor allows for four half-widths.
 constexpr double kOtherSample = 0.98;
-
-double usd_of(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
 sim::Scenario scenario_as_asked(const Request& request, const PlanCandidate& candidate, EvaluationCaches& caches) {
   sim::Scenario scenario =

@@ -8,6 +8,7 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "common/usd.hpp"
 #include "plan/break_even.hpp"
 #include "platforms/catalog.hpp"
 #include "sim/run/simulate.hpp"
@@ -18,9 +19,6 @@ namespace {
 using OwnJson = nlohmann::ordered_json;
 
 nlohmann::json one_name(std::string_view name) { return nlohmann::json::array({name}); }
-
-double in_usd(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
-double in_usd(MicroUsdPerHour price) { return static_cast<double>(price.value) * 1e-6; }
 
 const platforms::Price* owned_price(const platforms::Instance& instance) {
   for (const platforms::Price& price : instance.prices)
@@ -126,17 +124,17 @@ OwnedParts add_costs(Owned& owned, const platforms::Platform& platform, const Pl
   double node_h = 0;
   for (const auto& pool : run["pools"]) node_h += pool["node_hours"].get<double>();
   const Charged bill = charged(run);
-  OwnedParts parts{in_usd(ownership.space_per_year) * share, in_usd(ownership.people_per_year) * share, 0,
-                   bill.electricity, in_usd(ownership.staff) * node_h / ownership.overcommit};
+  OwnedParts parts{usd_of(ownership.space_per_year) * share, usd_of(ownership.people_per_year) * share, 0,
+                   bill.electricity, usd_of(ownership.staff) * node_h / ownership.overcommit};
   OwnedCost& cost = owned.middle;
-  cost.capital_usd = in_usd(ownership.capital) * share;
+  cost.capital_usd = usd_of(ownership.capital) * share;
   cost.life_years = ownership.life_years;
   cost.training_h = run["time"]["total_s"].get<double>() / 3600;
   cost.training_usd = bill.besides_hours + parts.staff;
   if (ownership.always_on) {
     const std::optional<double> kw = idle_kw(platform, *chosen.instance, region);
     if (!kw) owned.warnings.emplace_back("power of idle GPUs is not stated: idle machines are taken to draw none");
-    const double usd_an_hour = region && region->per_kwh ? kw.value_or(0) * chosen.nodes * in_usd(*region->per_kwh) : 0;
+    const double usd_an_hour = region && region->per_kwh ? kw.value_or(0) * chosen.nodes * usd_of(*region->per_kwh) : 0;
     parts.idle = usd_an_hour * kHoursPerYear;
     // What idle machines draw is paid for in the hours of a training too.
     cost.training_usd -= std::min(parts.electricity, usd_an_hour * cost.training_h);
@@ -189,6 +187,7 @@ Owned owned_machines(const Request& request, const Plan& plan) {
                             {"inputs", run["provenance"]["inputs"]}};
   owned.json["pue"] = region ? region->pue.value_or(1) : 1;
   owned.json["usd_per_kwh"] = region && region->per_kwh ? OwnJson(decimal(*region->per_kwh)) : OwnJson(nullptr);
+  owned.json["usd_per_kwh_number"] = region && region->per_kwh ? OwnJson(usd_of(*region->per_kwh)) : OwnJson(nullptr);
   return owned;
 }
 
@@ -200,7 +199,7 @@ bool is_commitment(platforms::Market market) {
 RentedCost rented_cost(const PlanCandidate& offer, double usd, double hours) {
   RentedCost cost{usd, 0, hours};
   if (!is_commitment(offer.market)) return cost;
-  const double usd_an_hour = in_usd(price_of(offer));
+  const double usd_an_hour = usd_of(price_of(offer));
   cost.committed_usd_a_year = usd_an_hour * kHoursPerYear;
   cost.training_usd = std::max(0.0, usd - usd_an_hour * hours);  // storage and the like
   return cost;
@@ -249,7 +248,10 @@ OwnJson offer_json(const OwnQuestion& question, platforms::Market market, const 
   out["usd"] = range_json({run.usd.low, run.usd.median, run.usd.high});
   out["committed_usd_a_year"] = middle.committed_usd_a_year;
   out["usd_besides"] = middle.committed_usd_a_year > 0 ? OwnJson(middle.training_usd) : OwnJson(nullptr);
-  out["price"] = {{"usd_per_hour", decimal(price_of(offer))}, {"as_of", price.as_of}, {"source", price.origin.source}};
+  out["price"] = {{"usd_per_hour", decimal(price_of(offer))},
+                  {"usd_per_hour_number", usd_of(price_of(offer))},
+                  {"as_of", price.as_of},
+                  {"source", price.origin.source}};
   const std::string doubt = doubt_of(request, offer).why;
   out["price"]["doubt"] = doubt.empty() ? OwnJson(nullptr) : OwnJson(doubt);
   out["break_even"] = break_even_json(own, at(run.usd.low, run.time_s.low), middle, at(run.usd.high, run.time_s.high));

@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "calibration/workload_model.hpp"
+#include "common/usd.hpp"
 #include "plan/planner.hpp"
 #include "platforms/catalog.hpp"
 #include "traces/recorded.hpp"
@@ -43,8 +44,10 @@ const char* name_of(Verdict verdict) {
 /// The price of one node on the candidate's market, and whether it is doubtful.
 OrderedJson price_json(const Request& request, const PlanCandidate& candidate, const platforms::Price& price) {
   const platforms::PriceDoubt doubt = doubt_of(request, candidate);
-  OrderedJson out = {
-      {"usd_per_hour", decimal(price.per_hour)}, {"as_of", price.as_of}, {"source", price.origin.source}};
+  OrderedJson out = {{"usd_per_hour", decimal(price.per_hour)},
+                     {"usd_per_hour_number", usd_of(price.per_hour)},
+                     {"as_of", price.as_of},
+                     {"source", price.origin.source}};
   out["doubt"] = doubt.any() ? OrderedJson(doubt.why) : OrderedJson(nullptr);
   out["factors"] = {doubt.low, doubt.high};
   return out;
@@ -74,6 +77,7 @@ nlohmann::ordered_json row_json(const Request& request, const Plan& plan, std::s
       {"policy", candidate.policy->name()},
       {"checkpoint", candidate.checkpoint.empty() ? OrderedJson(nullptr) : OrderedJson(candidate.checkpoint)},
       {"usd_per_hour", decimal(price_of(candidate))},
+      {"usd_per_hour_number", usd_of(price_of(candidate))},
       {"prices_as_of", price.as_of},
       {"price", price_json(request, candidate, price)},
       {"verdict", name_of(run.verdict)},
@@ -193,6 +197,7 @@ OrderedJson request_json(const Request& request) {
       {"deadline_s", request.deadline ? OrderedJson(request.deadline->si) : OrderedJson(nullptr)},
       {"start", request.start.empty() ? OrderedJson(nullptr) : OrderedJson(request.start)},
       {"budget_usd", request.budget ? OrderedJson(decimal(*request.budget)) : OrderedJson(nullptr)},
+      {"budget_usd_number", request.budget ? OrderedJson(usd_of(*request.budget)) : OrderedJson(nullptr)},
       {"objective", to_string(request.objective)},
       {"seeds", request.seeds_at_risk},
       {"seeds_without_risk", request.seeds},

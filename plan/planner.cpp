@@ -10,6 +10,7 @@
 
 #include "common/errors.hpp"
 #include "common/process.hpp"
+#include "common/usd.hpp"
 #include "plan/answer.hpp"
 #include "plan/dearer_regions.hpp"
 #include "plan/evaluate.hpp"
@@ -35,8 +36,6 @@ struct WorkUnit {
 bool is_risk(Objective objective) {
   return objective == Objective::risk_neutral || objective == Objective::risk_averse;
 }
-
-double dollars(MicroUsd amount) { return static_cast<double>(amount.value) * 1e-6; }
 
 PlanMeasure read_measure(const Json& in) { return {in[0].get<double>(), in[1].get<double>(), in[2].get<double>()}; }
 
@@ -86,7 +85,7 @@ class Search {
       if (by_time && request_.deadline && bounds.time_s > request_.deadline->si) {
         run.verdict = Verdict::too_slow;
         run.reason = fmt::format("needs at least {} on so many GPUs", to_string(Seconds{bounds.time_s}));
-      } else if (by_cost && request_.budget && bounds.usd > dollars(*request_.budget)) {
+      } else if (by_cost && request_.budget && bounds.usd > usd_of(*request_.budget)) {
         run.verdict = Verdict::too_dear;
         run.reason = fmt::format("costs at least {:.2f} USD", bounds.usd);
       }
@@ -247,7 +246,7 @@ class Search {
     const char* up_to = request_.sure ? " up to" : "";
     if (request_.deadline && time_s > request_.deadline->si)
       why = fmt::format("takes{} {} (deadline {})", up_to, to_string(Seconds{time_s}), to_string(*request_.deadline));
-    if (request_.budget && usd > dollars(*request_.budget))
+    if (request_.budget && usd > usd_of(*request_.budget))
       why += fmt::format("{}costs{} {:.2f} USD (budget {})", why.empty() ? "" : " and ", up_to, usd,
                          to_string(*request_.budget));
     if (!why.empty()) return why;
@@ -261,7 +260,7 @@ class Search {
   double excess(double time_s, double usd) const {
     double largest = 0;
     if (request_.deadline) largest = std::max(largest, time_s / request_.deadline->si);
-    if (request_.budget) largest = std::max(largest, usd / dollars(*request_.budget));
+    if (request_.budget) largest = std::max(largest, usd / usd_of(*request_.budget));
     return largest;
   }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what is missing of the Debian 12 packages that Ganymede needs, by group:
 #
-#   tools/install_packages.sh build [test] [format] [lint] [browser] [schedulers] [package]
+#   tools/install_packages.sh build [test] [format] [lint] [browser] [python] [schedulers] [package]
 #
 # This is the only list of packages; quickstart, test and .ci/run call it. If nothing is missing, it does not use the
 # network.
@@ -17,6 +17,8 @@ declare -A groups=(
   [lint]="clang-format clang-tidy"
   # For tests that open pages in a browser; without it they are skipped.
   [browser]="chromium fonts-dejavu-core python3 python3-pip"
+  # For tests of frames and pictures, and of wheels; without them these are skipped.
+  [python]="python3 python3-pandas python3-matplotlib python3-venv python3-pip"
   # What sweeps are started by in tests; without it they are skipped.
   [schedulers]="slurm-wlm munge parallel"
   # Programs that cpack runs to find the dependencies of a Debian package.
@@ -28,7 +30,7 @@ command -v node >/dev/null && command -v npm >/dev/null || groups[browser]+=" no
 wanted=()
 for group in "$@"; do
   if [[ -z ${groups[$group]:-} ]]; then
-    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, browser, schedulers or package" >&2
+    echo "install_packages.sh: unknown group '$group', expected build, test, format, lint, browser, python, schedulers or package" >&2
     exit 2
   fi
   # Each group is a list of words.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/usd.hpp"
 #include "sim/cluster/cluster_record.hpp"
 
 namespace ganymede::sim {
@@ -128,8 +129,10 @@ Json cost_json(const Cluster& cluster, const ClusterRecord& record) {
                      {"quantity", item.quantity},
                      {"unit", item.unit},
                      {"unit_price_usd", decimal(item.unit_price)},
-                     {"usd", decimal(item.usd)}});
-  return {{"total_usd", decimal(bill.total())}, {"items", std::move(items)}};
+                     {"unit_price_usd_number", usd_of(item.unit_price)},
+                     {"usd", decimal(item.usd)},
+                     {"usd_number", usd_of(item.usd)}});
+  return {{"total_usd", decimal(bill.total())}, {"usd", usd_of(bill.total())}, {"items", std::move(items)}};
 }
 
 Json owners_json(const Cluster& cluster, const ClusterRecord& record) {
@@ -147,13 +150,15 @@ Json owners_json(const Cluster& cluster, const ClusterRecord& record) {
                       {"jobs", slowdown.size()},
                       {"gpu_hours", gpu_s / 3600},
                       {"slowdown_mean", spread_json(slowdown)["mean"]},
-                      {"usd", decimal(costs.owners[i])}});
+                      {"usd", decimal(costs.owners[i])},
+                      {"usd_number", usd_of(costs.owners[i])}});
   }
   owners.push_back({{"owner", nullptr},
                     {"jobs", 0},
                     {"gpu_hours", nullptr},
                     {"slowdown_mean", nullptr},
-                    {"usd", decimal(costs.idle)}});
+                    {"usd", decimal(costs.idle)},
+                    {"usd_number", usd_of(costs.idle)}});
   return owners;
 }
 

@@ -1,11 +1,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/usd.hpp"
 #include "sim/run/result.hpp"
 
 namespace ganymede::sim {
@@ -23,28 +25,45 @@ OrderedJson gpu_seconds_json(const GpuSeconds& account) {
   return out;
 }
 
+/// The amount in dollars, rounded as its decimal string is.
+double rounded_usd(double amount) { return std::round(amount * 1e6) / 1e6; }
+
+OrderedJson item_json(const BillItem& item) {
+  const auto list_price = item.list_price.value > 0 ? item.list_price : item.unit_price;
+  return {{"item", item.item},
+          {"pool", item.pool},
+          {"quantity", item.quantity},
+          {"unit", item.unit},
+          {"unit_price_usd", decimal(item.unit_price)},
+          {"unit_price_usd_number", usd_of(item.unit_price)},
+          {"list_price_usd", decimal(list_price)},
+          {"list_price_usd_number", usd_of(list_price)},
+          {"usd", decimal(item.usd)},
+          {"usd_number", usd_of(item.usd)},
+          {"provider", item.provider},
+          {"region", item.region},
+          {"market", item.market}};
+}
+
 OrderedJson cost_json(const Result& result) {
   OrderedJson out;
   out["total_usd"] = decimal(result.bill.total());
   out["interval_usd"] = {fmt::format("{:.6f}", result.cost_usd.low), fmt::format("{:.6f}", result.cost_usd.high)};
+  out["usd"] = usd_of(result.bill.total());
+  out["usd_interval"] = {rounded_usd(result.cost_usd.low), rounded_usd(result.cost_usd.high)};
   out["items"] = OrderedJson::array();
-  for (const auto& item : result.bill.items)
-    out["items"].push_back({{"item", item.item},
-                            {"pool", item.pool},
-                            {"quantity", item.quantity},
-                            {"unit", item.unit},
-                            {"unit_price_usd", decimal(item.unit_price)},
-                            {"list_price_usd", decimal(item.list_price.value > 0 ? item.list_price : item.unit_price)},
-                            {"usd", decimal(item.usd)},
-                            {"provider", item.provider},
-                            {"region", item.region},
-                            {"market", item.market}});
-  OrderedJson uses;
+  for (const auto& item : result.bill.items) out["items"].push_back(item_json(item));
+  OrderedJson uses, numbers;
+  const auto add = [&](const std::string& use, MicroUsd amount) {
+    uses[use] = decimal(amount);
+    numbers[use] = usd_of(amount);
+  };
   for (std::size_t use = 0; use < kGpuUseNames.size(); ++use)
-    uses[std::string(kGpuUseNames[use])] = decimal(result.cost_by_use.by_gpu_use[use]);
-  uses["idle_tail"] = decimal(result.cost_by_use.idle_tail);
-  uses["minimum_and_rounding"] = decimal(result.cost_by_use.minimum_and_rounding);
+    add(std::string(kGpuUseNames[use]), result.cost_by_use.by_gpu_use[use]);
+  add("idle_tail", result.cost_by_use.idle_tail);
+  add("minimum_and_rounding", result.cost_by_use.minimum_and_rounding);
   out["instance_hours_by_use"] = std::move(uses);
+  out["instance_hours_by_use_number"] = std::move(numbers);
   return out;
 }
 
@@ -161,7 +180,8 @@ OrderedJson pools_json(const std::vector<PoolUse>& pools) {
                    {"gpu", pool.gpu},
                    {"node_hours", pool.node_hours},
                    {"gpu_seconds", gpu_seconds_json(pool.gpu_seconds)},
-                   {"usd", decimal(pool.usd)}});
+                   {"usd", decimal(pool.usd)},
+                   {"usd_number", usd_of(pool.usd)}});
     if (!pool.owned.empty()) out.back()["owned"] = pool.owned;
   }
   return out;
@@ -170,6 +190,7 @@ OrderedJson pools_json(const std::vector<PoolUse>& pools) {
 OrderedJson goals_json(const Result& result) {
   return {{"deadline_s", result.deadline ? OrderedJson(result.deadline->si) : OrderedJson(nullptr)},
           {"budget_usd", result.budget ? OrderedJson(decimal(*result.budget)) : OrderedJson(nullptr)},
+          {"budget_usd_number", result.budget ? OrderedJson(usd_of(*result.budget)) : OrderedJson(nullptr)},
           {"met", result.met}};
 }
 

@@ -64,6 +64,9 @@ TEST_F(Plans, SayWhatOwningAssumes) {
   content["search"]["instances"] = {"one"};
   const Json plan = json();
   EXPECT_EQ(plan["chosen"]["usd_per_hour"], "2.00");
+  EXPECT_EQ(plan["chosen"]["usd_per_hour_number"], 2);
+  EXPECT_EQ(plan["chosen"]["price"]["usd_per_hour_number"].get<double>(),
+            std::stod(plan["chosen"]["price"]["usd_per_hour"].get<std::string>()));
   EXPECT_EQ(plan["chosen"]["owned"], "8766.00 USD over 1 year at 50 % use, no staff, boot 90 s");
 }
 

@@ -56,6 +56,24 @@ TEST(Result, MoneyIsADecimalStringAndUnitsAreInTheNames) {
   EXPECT_TRUE(run["time"]["total_s"].is_number());
 }
 
+TEST(Result, EveryAmountIsANumberToo) {
+  Json content = ScenarioFiles::basic();
+  content["budget"] = "12.34USD";
+  const Json run = simulate_json(ScenarioFiles().load(content));
+  const Json& cost = run["cost"];
+  EXPECT_EQ(cost["usd"], std::stod(cost["total_usd"].get<std::string>()));
+  EXPECT_EQ(cost["usd_interval"][0], std::stod(cost["interval_usd"][0].get<std::string>()));
+  EXPECT_EQ(cost["usd_interval"][1], std::stod(cost["interval_usd"][1].get<std::string>()));
+  EXPECT_EQ(run["goals"]["budget_usd_number"], 12.34);
+  const auto expect_number = [](const Json& object, const std::string& key) {
+    EXPECT_EQ(object.at(key + "_number"), std::stod(object.at(key).get<std::string>())) << key;
+  };
+  for (const char* key : {"usd", "unit_price_usd", "list_price_usd"}) expect_number(cost["items"][0], key);
+  expect_number(run["pools"][0], "usd");
+  for (const auto& [use, amount] : cost["instance_hours_by_use"].items())
+    EXPECT_EQ(cost["instance_hours_by_use_number"].at(use), std::stod(amount.get<std::string>())) << use;
+}
+
 TEST(Result, SaysWhatRanAndWhereItComesFrom) {
   const Scenario scenario = ScenarioFiles().load(ScenarioFiles::basic());
   const Json run = simulate_json(scenario);
