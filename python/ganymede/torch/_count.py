@@ -17,8 +17,8 @@ class Memory:
         self.peak = 0
         self._live: Dict[int, int] = {}
 
-    def see(self, tensor: Any) -> None:
-        """Counts a tensor's storage from now on until it is freed."""
+    def see(self, tensor: Any, was_there: bool = False) -> None:
+        """Counts a tensor's storage from now on until it is freed; one that was there already raises the peak so far."""
         if not self.works:
             return
         try:
@@ -30,7 +30,7 @@ class Memory:
             return
         self._live[key] = size
         self.now += size
-        self.peak = max(self.peak, self.now)
+        self.peak = max(self.peak + (size if was_there else 0), self.now)
         weakref.finalize(storage, self._freed, key).atexit = False
 
     def _freed(self, key: int) -> None:
@@ -107,7 +107,7 @@ def make_counter(torch: Any, shapes: Shapes, layers: Layers, memory: Memory, gue
                 self._checks.append(args[1])
             for tensor in tensors((args, kwargs), torch):
                 if not guess or type(tensor) in (torch.Tensor, torch.nn.Parameter):
-                    memory.see(tensor)  # data that was made before
+                    memory.see(tensor, was_there=True)
             out = func(*args, **kwargs)
             kernels = shapes.of(func, args, kwargs, out)
             if kernels:

@@ -52,8 +52,18 @@ def _best(call: Callable[[], None], wait: Callable[[], None], times: int = 5) ->
     return best
 
 
+_measured: Dict[Any, Dict[str, Any]] = {}
+
+
 def measured(torch: Any, kind: str) -> Dict[str, Any]:
-    """The device with its rate of matrix products and its memory bandwidth, measured now in some tenths of a second."""
+    """The device with its rate of matrix products and its memory bandwidth, measured once in some tenths of a second."""
+    key = kind, torch.get_num_threads()
+    if key not in _measured:
+        _measured[key] = _measure(torch, kind)
+    return dict(_measured[key])
+
+
+def _measure(torch: Any, kind: str) -> Dict[str, Any]:
     where = torch.device(kind)
     gpu = kind == "cuda"
     wait: Callable[[], None] = torch.cuda.synchronize if gpu else (lambda: None)

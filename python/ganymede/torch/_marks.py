@@ -133,6 +133,8 @@ class Marks(Listener):
         if self.counting:
             # What was counted before counts anew: a first update also makes the state of its optimizer.
             self.counter.into = self.work[self._chain] = []
+            if part.kind == "load":
+                self.counter.into = []  # a loader's operators are the host's
         step.starts.append(self.now())
         self._host_marks.append(self._host())
         if len(step.parts) > MAX_PARTS:

@@ -80,6 +80,9 @@ def unchanged(torch: Any, models: Dict[str, Any], marks: List[Marks]) -> Iterato
     members = [(module, dict(module._parameters), dict(module._buffers)) for module in modules]
     gradients = [(p, p.grad, p.requires_grad) for model in models.values() for p in model.parameters()]
     random = torch.get_rng_state()
+    # Fake tensors carry single numbers along, and change those of the real tensor too.
+    single = [(one, one.detach().clone()) for model in models.values()
+              for one in [*model.parameters(), *model.buffers()] if one.dim() == 0]
     try:
         yield
     finally:
@@ -95,6 +98,10 @@ def unchanged(torch: Any, models: Dict[str, Any], marks: List[Marks]) -> Iterato
             for optimizer, state in one.states:
                 optimizer.state.clear()
                 optimizer.state.update(state)
+            single += one.single
+        with torch.no_grad():
+            for tensor, value in single:
+                tensor.copy_(value)
         torch.set_rng_state(random)
 
 
@@ -140,12 +147,20 @@ class CountingMarks(Marks):
     def __init__(self, torch: Any, models: Dict[str, Any], batch: int, progress: Progress) -> None:
         super().__init__(torch, models, batch, progress, lambda: 0.0, lambda: 0.0, guess=True)
         self.states: List[Tuple[Any, Dict[Any, Any]]] = []
+        self.single: List[Tuple[Any, Any]] = []
         self.count_always = True
 
     def before_update(self, optimizer: Any) -> None:
         if not any(optimizer is known for known, _ in self.states):
             self.states.append((optimizer, {p: dict(state) if isinstance(state, dict) else state
                                             for p, state in optimizer.state.items()}))
+            self.single += [(one, self._value(one)) for state in optimizer.state.values()
+                            for one in tensors_of(state, self.torch) if type(one) is self.torch.Tensor and one.dim() == 0]
+
+    def _value(self, tensor: Any) -> Any:
+        from torch.utils._python_dispatch import _disable_current_modes
+        with _disable_current_modes():
+            return tensor.detach().clone()
 
 
 def _first_extents(models: Dict[str, Any], torch: Any, into: collections.Counter) -> List[Any]:
