@@ -1,8 +1,11 @@
 """Recorded traces: against this project's own kernel, against what a loop does, and wrong input."""
+import contextlib
 import math
 import tempfile
+import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from torch_support import Gan, Small, nn, phases, program, torch
 
@@ -195,6 +198,99 @@ class Loaders(unittest.TestCase):
 
     def test_loaders_that_spawn(self):
         self.load(num_workers=1, multiprocessing_context="spawn")
+
+
+class Event:
+    """An event of a stand-in of CUDA. A GPU that is half a step behind passes it later than the host records it."""
+    behind_s = 0.0
+    made = 0
+
+    def __init__(self, enable_timing):
+        Event.made += 1
+
+    def record(self):
+        self.when = time.perf_counter() + Event.behind_s
+
+    def query(self):
+        return time.perf_counter() >= self.when
+
+    def elapsed_time(self, other):
+        return 1e3 * (other.when - self.when)
+
+
+class Cuda(unittest.TestCase):
+    """The marks of a GPU, with a stand-in of CUDA's events: there is no GPU in these tests."""
+
+    def run_behind(self, seconds):
+        small, waits = Small(), []
+        Event.behind_s = Event.made = 0
+        device = {"name": "stand-in", "kind": "gpu", "fp32": "1e12flop/s", "memory_bandwidth": "1e11B/s"}
+
+        def synchronize():
+            waits.append(len(waits))
+            time.sleep(Event.behind_s)
+        cuda = {"Event": Event, "synchronize": synchronize, "reset_peak_memory_stats": lambda: None,
+                "max_memory_allocated": lambda: 1 << 20}
+        with contextlib.ExitStack() as stack:
+            for name, value in cuda.items():
+                stack.enter_context(mock.patch.object(torch.cuda, name, value))
+            stack.enter_context(mock.patch.object(ganymede.torch._record._device, "measured", lambda *_: device))
+            r = record(models=small.models, batch=2, output=None)
+            r._kind = "cuda"
+            with r:
+                Event.behind_s = seconds
+                for _ in range(12):
+                    small.step()
+                    r.step()
+                within = len(waits)
+        self.assertEqual(within, 1)  # before the first step
+        return r.trace
+
+    def test_nothing_waits_for_the_gpu_in_a_step(self):
+        trace = self.run_behind(0.02)
+        entry = trace["batches"][0]
+        self.assertEqual(len(entry["wall_s"]), 12 - 2 - 1)
+        self.assertTrue(all(one == 0 for phase in entry["phases"] for one in phase["host_s"]))
+        self.assertEqual(entry["memory_bytes"]["activations"] > 0, True)
+
+    def test_a_gpu_that_waits_for_launches_has_host_time(self):
+        entry = self.run_behind(0.0)["batches"][0]
+        for phase in entry["phases"]:
+            busy = (phase["bytes_read"] + phase["bytes_written"]) / 1e11 + phase["flops"] / 1e12
+            for seconds, host in zip(phase["seconds"], phase["host_s"]):
+                self.assertLessEqual(seconds - host, busy + 1e-8)
+
+    def test_names_of_gpus_are_those_of_the_catalogs(self):
+        from ganymede.torch._device import gpu_name
+        for full, short in (("NVIDIA A100-SXM4-80GB", "A100-80GB"), ("NVIDIA A100-PCIE-40GB", "A100-40GB-PCIE"),
+                            ("Tesla V100-SXM2-16GB", "V100"), ("Tesla T4", "T4"), ("NVIDIA H100 80GB HBM3", "H100"),
+                            ("NVIDIA GeForce RTX 3090", "RTX3090"), ("NVIDIA GeForce RTX 2080 Ti", "RTX2080Ti"),
+                            ("NVIDIA L4", "L4"), ("NVIDIA A10G", "A10G"), ("Tesla V100-PCIE-32GB", "V100-PCIE")):
+            self.assertEqual(gpu_name(full), short)
+
+
+@unittest.skipUnless(torch.distributed.is_available(), "this PyTorch has no torch.distributed")
+class Distributed(unittest.TestCase):
+    def test_buckets_are_those_of_the_reducer(self):
+        # Weights of 1.2 MB each: the reducer closes its first bucket at 1 MiB, before the second weight.
+        network = nn.Sequential(nn.Linear(512, 600), nn.ReLU(), nn.Linear(600, 512))
+        optimizer = torch.optim.SGD(network.parameters(), 0.01)
+        with tempfile.TemporaryDirectory() as folder:
+            torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=0, world_size=1)
+            try:
+                model = nn.parallel.DistributedDataParallel(network)
+                with record(models={"discriminator": model}, batch=2, output=None) as r:
+                    for _ in range(8):
+                        optimizer.zero_grad()
+                        model(torch.ones(2, 512)).mean().backward()
+                        optimizer.step()
+                        r.step()
+                facts = model._get_ddp_logging_data()
+            finally:
+                torch.distributed.destroy_process_group()
+        sizes = [int(one) for one in facts["rebuilt_bucket_sizes"].split(",")]
+        self.assertGreater(len(sizes), 1)
+        self.assertEqual([one["bytes"] for one in r.trace["batches"][0]["buckets"]], sizes)
 
 
 class WrongInput(unittest.TestCase):

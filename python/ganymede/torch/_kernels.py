@@ -15,6 +15,7 @@ FREE = {
     "set_", "resize_", "item", "equal", "is_same_size", "_efficientzerotensor", "record_stream", "is_pinned",
     "_pin_memory", "sym_size", "sym_numel", "sym_stride", "dim", "stride", "detach_", "squeeze_", "unsqueeze_", "t_",
     "transpose_", "_unsafe_view", "_reshape_alias", "retains_grad", "is_nonzero", "_nested_tensor_size", "sym_storage_offset"}
+ELSEWHERE = {"prim", "c10d", "_c10d_functional"}  # namespaces of facts and of communication
 # In-place operators that do not read what they overwrite.
 OVERWRITES = {
     "copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_", "geometric_", "cauchy_",
@@ -155,7 +156,7 @@ class Shapes:
     def of(self, func: Any, args: Sequence[Any], kwargs: Dict[str, Any], out: Any) -> List[Kernel]:
         """The kernels of a call that returned `out`."""
         name = func._schema.name.split("::")[-1]
-        if name in FREE or func.namespace == "prim" or is_view(func):
+        if name in FREE or func.namespace in ELSEWHERE or is_view(func):
             return []
         made = tensors(out, self.torch)
         if not made and not tensors((args, kwargs), self.torch):

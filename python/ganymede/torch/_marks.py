@@ -94,7 +94,8 @@ class Marks(Listener):
         """The step ends: the step, the time of its end, and whether its work was counted, which takes time."""
         end, host = self.now(), self._host()
         step, marks = self.step, self._host_marks + [host]
-        step.host_s = [later - mark for mark, later in zip(marks, marks[1:])]
+        step.host_marks = marks
+        step.host_s = [0.0] * len(step.parts)
         counted = self.counted_step
         self.stop_counting()
         return step, end, counted
@@ -195,6 +196,12 @@ class Marks(Listener):
     def _plan(self, network: str) -> None:
         """Divides a network's gradients into buckets by the order in which its first update saw them."""
         self.buckets[network] = Buckets(list(self._order[network].values()), self.bucket_sizes.get(network))
+
+    def set_bucket_sizes(self, network: str, sizes: List[int]) -> None:
+        """Takes the sizes of the real buckets, in bytes."""
+        self.bucket_sizes[network] = sizes
+        if network in self.buckets:
+            self.buckets[network] = Buckets(self.buckets[network].parameters, sizes)
 
     def _count_update(self, optimizer: Any) -> None:
         if torch_version(self.torch) < (2, 0):

@@ -7,11 +7,13 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from . import _device, _trace
 from ._import import Progress, RecordError, load_torch, require_cuda, torch_version
+from ._kernels import Kernel
 from ._marks import Marks
 from ._steps import Hooks, check_models
 from ._trace import Recorded, Step
 
 COUNTED_STEPS = 2  # first steps, whose work is counted: the second has all memory of the optimizers
+DDP_STEPS = 4  # within which DistributedDataParallel divides gradients anew, in the order in which they are ready
 MAX_WARMUP = 10
 STARVED_S = 50e-6  # a GPU that is less behind its host than that at a part's end has waited for launches
 
@@ -27,6 +29,10 @@ class Clock:
 
     def passed(self, mark: Any) -> bool:
         return True
+
+    def lags(self, marks: List[Any], host_marks: List[float]) -> List[float]:
+        """By how many seconds each mark came later than the host made it; nothing for the host's own clock."""
+        return []
 
     def free(self, marks: List[Any]) -> None:
         """Marks that are not needed any more."""
@@ -52,8 +58,23 @@ class CudaClock(Clock):
     def passed(self, mark: Any) -> bool:
         return bool(mark.query())
 
+    def lags(self, marks: List[Any], host_marks: List[float]) -> List[float]:
+        return [self.base_host_s + self.seconds(self.base, mark) - host for mark, host in zip(marks, host_marks)]
+
     def free(self, marks: List[Any]) -> None:
         self._pool.extend(marks)
+
+
+def set_host_times(steps: List[Step], work: Dict[int, List[Kernel]], device: Dict[str, Any]) -> None:
+    """Where a GPU has caught up with its host at a part's end, the host's launches bound the part: what it lasts beyond
+    its work at the device's rates is the host's time."""
+    rate = float(device["fp32"].replace("flop/s", ""))
+    bandwidth = float(device["memory_bandwidth"].replace("B/s", ""))
+    for step in steps:
+        for i, lag in enumerate(step.lag_s):
+            busy = sum(max(kernel.flops / rate, (kernel.read + kernel.written) / bandwidth)
+                       for kernel in work.get(step.keys[i], []))
+            step.host_s[i] = max(0.0, step.seconds(i) - busy) if lag < STARVED_S else 0.0
 
 
 class Recorder:
@@ -128,6 +149,9 @@ class Recorder:
         elif self._ended == COUNTED_STEPS:
             self._peak = float(self._marks.memory.peak)
         self._resolve(wait=False)
+        if self._ended <= DDP_STEPS and self._find_ddp():
+            self._counted += len(self._steps) + len(self._done)  # their buckets were others
+            self._steps, self._done = [], []
         if len(self._steps) + len(self._done) >= self._limit + min(MAX_WARMUP, self._limit // 10) or self._marks.stopped:
             self._stop()
             return
@@ -152,24 +176,26 @@ class Recorder:
             step.ready = [(network, bucket, update, part,
                            step.starts[part] + step.seconds(part) if when is None else self._clock.seconds(begin, when))
                           for network, bucket, update, part, when in step.ready]
-            if self._kind == "cpu":
-                step.host_s = [0.0] * len(step.parts)
+            step.lag_s = self._clock.lags(marks[1:] + [end], step.host_marks[1:])
+            self._clock.free(marks + [end])
             self._done.append(step)
 
-    def _find_ddp(self) -> None:
-        """Takes the sizes of the buckets that DistributedDataParallel really has."""
+    def _find_ddp(self) -> bool:
+        """Takes the sizes of the buckets that DistributedDataParallel really has. True if they were others before."""
+        changed = False
         for name, model in self._models.items():
             facts = getattr(model, "_get_ddp_logging_data", None)
             if facts is None:
                 continue
             text = facts().get("rebuilt_bucket_sizes") or facts().get("bucket_sizes") or ""
             sizes = [int(size) for size in str(text).replace(",", " ").split()]
-            if sizes:
-                self._marks.bucket_sizes[name] = sizes
+            if sizes and sizes != self._marks.bucket_sizes.get(name):
+                self._marks.set_bucket_sizes(name, sizes)
+                changed = True
+        return changed
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
         if self._recording:
-            self._find_ddp()
             self._stop()
         if kind is not None:
             self._progress.note(f"a {kind.__name__} ended the recording within step {self._ended + 1}, which is left out")
@@ -192,6 +218,7 @@ class Recorder:
         if len(self._done) - warm < 30:
             self._progress.note(f"only {len(self._done) - warm} steps are in the trace: means of fewer than 30 are vague")
         device = _device.measured(self._torch, self._kind)
+        set_host_times(self._done, self._marks.work, device)
         peak = self._peak
         if self._kind == "cuda":
             peak = float(self._torch.cuda.max_memory_allocated())

@@ -24,6 +24,8 @@ class Step:
     starts: List[float] = field(default_factory=list)
     host_s: List[float] = field(default_factory=list)
     wall_s: float = 0
+    host_marks: List[float] = field(default_factory=list)  # when the host made the marks, and that of the end
+    lag_s: List[float] = field(default_factory=list)  # by which a GPU was behind its host at each part's end
     # Network, bucket, which update of the network in the step, index of the part, and when the bucket was ready.
     ready: List[Tuple[str, int, int, int, float]] = field(default_factory=list)
 

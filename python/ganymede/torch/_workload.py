@@ -322,7 +322,6 @@ def _count(torch: Any, function: Callable[[], Any], known: Dict[str, Any], found
     bandwidth = float(sheet["memory_bandwidth"].replace("TB/s", "e12").replace("B/s", ""))
     _set_times(step, marks.work, lambda kernel: 2e-6 + max(kernel.flops / rate,
                                                            (kernel.read + kernel.written) / bandwidth))
-    step.host_s = [0.0] * len(step.parts)
     device = {**sheet, "name": f"{sheet['name']} by kernel model" if sheet["name"] != NOMINAL["name"] else sheet["name"],
               "launch": "2us"}
     name = "-".join(type(one).__name__ for one in trained.values()).lower()
