@@ -61,6 +61,7 @@ void read_convolution(JsonObject& in, TraceKernel& kernel) {
       groups->fail(fmt::format("{} groups do not divide {} and {} channels", kernel.groups, kernel.in_channels,
                                kernel.out_channels));
   }
+  if (const auto images = in.optional("batch")) kernel.batch = images->as_integer(1, kMaxExtent);
   if (const auto last = in.optional("channels_last")) kernel.channels_last = last->as_bool();
   for (const std::size_t extent : {0, 1, 2})
     if (kernel.window[extent] > kernel.in[extent] + 2 * kernel.padding[extent])
@@ -129,6 +130,7 @@ void add_convolution(OrderedJson& out, const TraceKernel& kernel) {
   if (kernel.padding != TraceKernel{}.padding) out["padding"] = extents_json(kernel.padding, deep);
   if (kernel.stride != TraceKernel{}.stride) out["stride"] = extents_json(kernel.stride, deep);
   if (kernel.groups != 1) out["groups"] = kernel.groups;
+  if (kernel.batch != 1) out["batch"] = kernel.batch;
   if (kernel.channels_last) out["channels_last"] = true;
 }
 
@@ -164,7 +166,7 @@ double TraceKernel::flops() const {
   if (is_product())
     return 2.0 * static_cast<double>(batch) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
   if (!is_convolution()) return 0;
-  double products = 2.0 * static_cast<double>(out_channels) * static_cast<double>(in_channels / groups);
+  double products = 2.0 * static_cast<double>(batch * out_channels) * static_cast<double>(in_channels / groups);
   for (const std::size_t extent : {0, 1, 2})
     products *= static_cast<double>(out(extent)) * static_cast<double>(window[extent]);
   return products;

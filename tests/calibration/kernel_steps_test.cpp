@@ -73,6 +73,18 @@ TEST(KernelsAt, GrowWithTheBatch) {
   EXPECT_EQ(kernels[3].kernel.precision, KernelPrecision::kFp16);
 }
 
+// Real and generated images may go through a convolution together; a batch may be one for its own sake.
+TEST(KernelsAt, ConvolveTwiceTheBatchOrAFixedOne) {
+  traces::TraceKernel both;
+  both.phase = "a", both.kind = Kind::convolution, both.batch = 2, both.grows = Growth::batch;
+  traces::TraceKernel fixed = both;
+  fixed.batch = 16, fixed.grows = Growth::none;
+  const traces::StepTrace trace = listed({both, fixed});
+  const std::vector<StepKernel> kernels = kernels_at(trace, trace.batches[0]);
+  EXPECT_EQ(kernels[0].kernel.batch, 2 * 64);
+  EXPECT_EQ(kernels[1].kernel.batch, 16);
+}
+
 // Three kernels over the same numbers become one that reads them once and writes once; a product stands between.
 TEST(KernelsAt, AreFusedByACompiler) {
   traces::TraceKernel add = moving("a", 5);

@@ -46,7 +46,7 @@ TEST(KernelList, IsReadAsItIsWritten) {
   convolution.in_channels = 4, convolution.out_channels = 6, convolution.groups = 2;
   convolution.in = {3, 8, 9}, convolution.window = {3, 5, 1}, convolution.padding = {1, 2, 0};
   convolution.stride = {1, 2, 2}, convolution.channels_last = true, convolution.precision = "fp16";
-  convolution.measured_s = 1e-5;
+  convolution.measured_s = 1e-5, convolution.batch = 2;
   TraceKernel product;
   product.phase = "net.forward", product.kind = Kind::product, product.grows = TraceKernel::Growth::k;
   product.m = 5, product.n = 6, product.k = 1, product.transposed_a = true, product.times = 0.25;
@@ -71,10 +71,12 @@ TEST(KernelList, CountsTheWorkOfOneImage) {
   const auto kernels = read_text(R"([ { "phase": "p", "kind": "convolution-dgrad", "in": [4, 3, 8, 9], "out": 6,
     "window": [3, 5, 1], "padding": [1, 2, 0], "stride": [1, 2, 2], "groups": 2 },
     { "phase": "p", "kind": "batched-product", "batch": 2, "m": 3, "n": 4, "k": 5 },
-    { "phase": "p", "kind": "elementwise", "op": "add", "cols": 10, "reads": 2 } ])");
+    { "phase": "p", "kind": "elementwise", "op": "add", "cols": 10, "reads": 2 },
+    { "phase": "p", "kind": "convolution", "in": [4, 8, 8], "out": 6, "window": [1, 1], "batch": 3 } ])");
   EXPECT_EQ(kernels[0].flops(), 2.0 * 6 * 2 * 15 * 3 * 4 * 5);
   EXPECT_EQ(kernels[1].flops(), 2.0 * 2 * 3 * 4 * 5);
   EXPECT_EQ(kernels[2].flops(), 0);
+  EXPECT_EQ(kernels[3].flops(), 3 * 2.0 * 6 * 4 * 64);
   EXPECT_EQ(kernels[1].grows, TraceKernel::Growth::batch);
 }
 
