@@ -28,6 +28,7 @@ from ._program import find_program
 from ._progress import Progress, ProgressOption
 from ._results import BillItem, Cluster, Event, FailedRun, Job, Run, SeedSpread, Sweep
 from ._version import __version__
+from ._watch import Forecast, RunLog, watch
 
 __all__ = [
     "BillItem",
@@ -40,6 +41,7 @@ __all__ = [
     "Event",
     "FailedRun",
     "Flag",
+    "Forecast",
     "GanymedeError",
     "Given",
     "Infeasible",
@@ -53,6 +55,7 @@ __all__ = [
     "Progress",
     "ProgressOption",
     "Run",
+    "RunLog",
     "SeedSpread",
     "Sweep",
     "Validation",
@@ -68,4 +71,5 @@ __all__ = [
     "simulate_cluster",
     "sweep",
     "validate",
+    "watch",
 ]

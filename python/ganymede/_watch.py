@@ -1,0 +1,149 @@
+"""A run under way: its log, and how it stands beside a plan."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import time
+from dataclasses import dataclass
+from typing import IO, Any, Dict, Iterator, List, Mapping, Optional, Union
+
+from ._commands import _input
+from ._plans import Plan
+from ._program import PathLike, run
+
+
+class RunLog:
+    """Writes a `ganymede.run-log/1` as a training goes on, for `ganymede.watch` and `ganymede watch`:
+
+        with ganymede.RunLog("run.jsonl", model="dcgan-64", steps=10_000, batch=64) as log:
+            for step in range(10_000):
+                ...
+                log.step(step + 1, generator=loss_g, discriminator=loss_d)
+
+    Leaving the block says how the run ended: an exception stopped it.
+    """
+
+    def __init__(
+        self,
+        path: PathLike,
+        *,
+        steps: int,
+        batch: int,
+        gpus: int = 1,
+        model: Optional[str] = None,
+        device: Optional[str] = None,
+        first_step: int = 0,
+        every: float = 1.0,
+    ) -> None:
+        """`batch` counts the images of one step over all GPUs. A run that goes on from a checkpoint gives the steps that
+        it holds as `first_step`, and its log is continued. Steps are written at most once in `every` seconds.
+        """
+        if steps < 1 or batch < 1 or gpus < 1 or not 0 <= first_step <= steps:
+            raise ValueError(
+                f"steps={steps}, batch={batch}, gpus={gpus}, first_step={first_step}: expected at least one step, image "
+                "and GPU, and no more first steps than steps"
+            )
+        self._every = every
+        self._next = float("-inf")
+        self._done = first_step
+        self._file: IO[str] = open(path, "a" if first_step else "w", encoding="utf-8")
+        self._write(
+            schema="ganymede.run-log/1", model=model, device=device, gpus=gpus, batch=batch, steps=steps,
+            first_step=first_step,
+        )
+
+    def step(self, done: int, **losses: float) -> None:
+        """So many steps are done. Losses are numbers, or tensors of one number; reading those of a GPU waits for it, and
+        only steps that are written are read.
+        """
+        self._done = done
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + self._every
+        numbers = {name: float(loss) for name, loss in losses.items()}
+        finite = {name: loss if math.isfinite(loss) else None for name, loss in numbers.items()}  # JSON has no NaN
+        self._write(step=done, **({"losses": finite} if finite else {}))
+
+    @contextlib.contextmanager
+    def pause(self, what: str) -> Iterator[None]:
+        """A time without training: `with log.pause("evaluation"): ...`."""
+        begin = time.monotonic()
+        yield
+        self._write(pause=what, seconds=time.monotonic() - begin, step=self._done)
+
+    def end(self, how: str = "finished") -> None:
+        """Writes the last line and closes the file. `how` is "finished" or "stopped"."""
+        if not self._file.closed:
+            self._write(end=how, step=self._done)
+            self._file.close()
+
+    def __enter__(self) -> RunLog:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        self.end("finished" if kind is None else "stopped")
+
+    def _write(self, **members: Any) -> None:
+        self._file.write(json.dumps({**members, "unix_s": round(time.time(), 3)}, allow_nan=False) + "\n")
+        self._file.flush()
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """How a run stands beside its plan. Seconds count from the request of the nodes."""
+
+    state: str
+    steps_done: int
+    steps: int
+    elapsed_seconds: float
+    step_seconds: Optional[float]
+    planned_step_seconds: Optional[float]
+    seconds: float
+    seconds_low: float
+    seconds_high: float
+    planned_seconds: float
+    spent_usd: float
+    usd: float
+    usd_low: float
+    usd_high: float
+    planned_usd: float
+    deadline_seconds: Optional[float]
+    deadline_probability: Optional[float]
+    warnings: List[str]
+    document: Dict[str, Any]
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Forecast:
+        seconds, usd, deadline = document["time_s"], document["usd"], document["deadline"]
+        return cls(
+            state=document["state"],
+            steps_done=document["steps_done"],
+            steps=document["steps"],
+            elapsed_seconds=document["elapsed_s"],
+            step_seconds=document["step_s"],
+            planned_step_seconds=document["plan_step_s"],
+            seconds=seconds["median"],
+            seconds_low=seconds["interval"][0],
+            seconds_high=seconds["interval"][1],
+            planned_seconds=document["plan_time_s"]["median"],
+            spent_usd=document["spent_usd"],
+            usd=usd["median"],
+            usd_low=usd["interval"][0],
+            usd_high=usd["interval"][1],
+            planned_usd=document["plan_usd"]["median"],
+            deadline_seconds=deadline["seconds"],
+            deadline_probability=deadline["probability"],
+            warnings=list(document["warnings"]),
+            document=dict(document),
+        )
+
+
+def watch(plan: Union[PathLike, Plan], log: PathLike, *, program: Optional[PathLike] = None) -> Forecast:
+    """How the run that writes `log` stands beside its plan, which is a `Plan` or its file."""
+    with _input(plan.document if isinstance(plan, Plan) else plan, "plan") as given:
+        arguments = ["watch", "--plan", *given.arguments, "--log", os.fspath(log)]
+        return run(Forecast.from_document, arguments, program, False, given.file, given.shown)
