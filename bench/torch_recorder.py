@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """What recording costs: steps of DCGAN with the recorder and without, in turn, and the ratio of their times.
 
-Pairs of equally many steps run one after the other, the first of them in turn with and without. The two counted steps and
-the start and end of each recording are no part of either. Prints the median ratio with its 95 % interval (bootstrap over
+Steps run in pairs, the first of them in turn with the recorder's hooks and without. The two counted steps and the start
+and end of the recording are no part of either. Prints the median ratio with its 95 % interval (bootstrap over
 the pairs). --shares prints the shares of the parts of a step beside those of this project's own kernel.
 
-  PYTHONPATH=python python3 bench/torch_recorder.py [--pairs 20] [--steps 5] [--batch 16] [--width 64] [--shares]
+  PYTHONPATH=python python3 bench/torch_recorder.py [--pairs 60] [--batch 16] [--width 64] [--shares]
 """
 import argparse
 import json
@@ -24,6 +24,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/python")]
 from torch_support import PROGRAM, Gan, torch  # noqa: E402
 
 from ganymede.torch import record  # noqa: E402
+from ganymede.torch._record import FOLLOWED_STEPS  # noqa: E402
 
 # The parts that PyTorch's step and the kernel's have in common, in the order of the kernel's.
 PARTS = {"discriminator.forward_real": "discriminator.forward", "discriminator.backward_real": "discriminator.backward",
@@ -34,39 +35,46 @@ PARTS = {"discriminator.forward_real": "discriminator.forward", "discriminator.b
          "generator.backward": "generator.backward", "generator.update": "generator.update"}
 
 
-def timed(gan, steps, recorder=None):
-    """Seconds of some steps."""
-    begin = time.perf_counter()
-    for _ in range(steps):
-        gan.step()
-        if recorder is not None:
-            recorder.step()
-    if torch.cuda.is_available():
+def seconds_of(call):
+    """Seconds of processor time of a step on a CPU, which other programs disturb less, or by the clock on a GPU."""
+    gpu = torch.cuda.is_available()
+    clock = time.perf_counter if gpu else time.process_time
+    begin = clock()
+    call()
+    if gpu:
         torch.cuda.synchronize()
-    return time.perf_counter() - begin
-
-
-def with_recorder(gan, steps):
-    with record(models=gan.models, batch=gan.batch, output=None, steps=1000) as r:
-        timed(gan, 2, r)
-        return timed(gan, steps, r)
+    return clock() - begin
 
 
 def overhead(options):
     gan = Gan(options.batch, options.width)
-    timed(gan, 2)
-    ratios = []
-    for pair in range(options.pairs):
-        calls = [lambda: with_recorder(gan, options.steps), lambda: timed(gan, options.steps)]
-        seconds = [0.0, 0.0]
-        for which in ((0, 1) if pair % 2 == 0 else (1, 0)):
-            seconds[which] = calls[which]()
-        ratios.append(seconds[0] / seconds[1])
+    ratios, more_s = [], []
+    with record(models=gan.models, batch=options.batch, output=None, steps=10**9) as r:
+        def recorded():
+            gan.step()
+            r.step()
+
+        for _ in range(FOLLOWED_STEPS):
+            recorded()
+        kept = {one for buckets in r._marks.buckets.values() for one in buckets.last}
+        for pair in range(options.pairs):
+            seconds = {}
+            for with_hooks in ((True, False) if pair % 2 == 0 else (False, True)):
+                if with_hooks:
+                    r._marks.start()  # what passed without hooks is no part of a recorded step
+                    seconds[True] = seconds_of(recorded)
+                    continue
+                r._hooks.remove()
+                seconds[False] = seconds_of(gan.step)
+                r._hooks.install()
+                r._hooks.keep_gradients(kept)
+            ratios.append(seconds[True] / seconds[False])
+            more_s.append(seconds[True] - seconds[False])
     draw = random.Random(1)
     medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(2000))
-    print(f"DCGAN-64, width {options.width}, batch {options.batch}, {options.pairs} pairs of {options.steps} steps, PyTorch "
+    print(f"DCGAN-64, width {options.width}, batch {options.batch}, {options.pairs} pairs of steps, PyTorch "
           f"{torch.__version__}: with the recorder a step takes {statistics.median(ratios):.4f} "
-          f"[{medians[49]:.4f}-{medians[1949]:.4f}] times as long")
+          f"[{medians[49]:.4f}-{medians[1949]:.4f}] times as long, {1e6 * statistics.median(more_s):.0f} us more")
 
 
 def means(trace):
@@ -94,8 +102,7 @@ def shares(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--steps", type=int, default=5)
+    parser.add_argument("--pairs", type=int, default=60)
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--width", type=int, default=64)
     parser.add_argument("--shares", action="store_true")

@@ -40,17 +40,31 @@ class Buckets:
             self.members[bucket].add(parameter)
         self.waiting: List[Set[int]] = []
         self.ready: Dict[int, Tuple[int, Any]] = {}
+        self.last: Set[int] = set()  # parameters that have completed a bucket
+        self.thin = False  # only these are followed any more
 
     def restart(self) -> None:
+        if self.thin:
+            return
         self.waiting = [set(one) for one in self.members]
 
     def add(self, parameter: int) -> Optional[int]:
         """The bucket that this gradient completes, if it does."""
         bucket = self.of.get(parameter)
-        if bucket is None or not self.waiting:
+        if bucket is None or self.thin:
+            return bucket
+        if not self.waiting:
             return None
         self.waiting[bucket].discard(parameter)
-        return bucket if not self.waiting[bucket] else None
+        if self.waiting[bucket]:
+            return None
+        self.last.add(parameter)
+        return bucket
+
+    def follow_last(self) -> Set[int]:
+        """From now on only the parameters that complete buckets are followed: these."""
+        self.thin = True
+        return self.last
 
 
 class Marks(Listener):

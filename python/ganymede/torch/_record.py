@@ -14,6 +14,7 @@ from ._trace import Recorded, Step
 
 COUNTED_STEPS = 2  # first steps, whose work is counted: the second has all memory of the optimizers
 DDP_STEPS = 4  # within which DistributedDataParallel divides gradients anew, in the order in which they are ready
+FOLLOWED_STEPS = 8  # in which every gradient is followed, then only the last of each bucket
 MAX_WARMUP = 10
 STARVED_S = 50e-6  # a GPU that is less behind its host than that at a part's end has waited for launches
 
@@ -133,7 +134,8 @@ class Recorder:
         if not self._recording:
             return
         step, end, counted = self._marks.finish()
-        self._hooks.find_optimizers()
+        if self._ended <= COUNTED_STEPS:
+            self._hooks.find_optimizers()
         if not self._marks.optimizers and self._ended == COUNTED_STEPS:
             self._progress.note("no optimizer has updated a recorded network by the second r.step(): is it called after "
                                 "the update?")
@@ -152,6 +154,9 @@ class Recorder:
         if self._ended <= DDP_STEPS and self._find_ddp():
             self._counted += len(self._steps) + len(self._done)  # their buckets were others
             self._steps, self._done = [], []
+        if self._ended == FOLLOWED_STEPS:
+            self._hooks.keep_gradients({one for buckets in self._marks.buckets.values()
+                                        for one in buckets.follow_last()})
         if len(self._steps) + len(self._done) >= self._limit + min(MAX_WARMUP, self._limit // 10) or self._marks.stopped:
             self._stop()
             return

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import importlib
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Set, Tuple
 
 from ._import import Progress, RecordError, tensors_of
 
@@ -80,6 +80,8 @@ class Hooks:
         self._backward = 0  # of calls of autograd within one another
         self._update = 0
         self._optimizers: Dict[int, Any] = {}
+        self._owners: Dict[int, Tuple[Any, Optional[str]]] = {}
+        self._gradients: Dict[int, Any] = {}  # the hook of each parameter
         self._nodes: List[Any] = []
         self.before_update: Callable[[Any], None] = lambda optimizer: None
 
@@ -152,16 +154,22 @@ class Hooks:
         for network, parameter in self._parameters.values():
             hook = self._on_gradient(network, parameter)
             if hasattr(parameter, "register_post_accumulate_grad_hook") and parameter.is_leaf:
-                if parameter.requires_grad:
-                    self._keep(parameter.register_post_accumulate_grad_hook(hook))
-                    continue
+                wanted = parameter.requires_grad
                 parameter.requires_grad_(True)  # a hook may only be added to what is trained
-                self._keep(parameter.register_post_accumulate_grad_hook(hook))
-                parameter.requires_grad_(False)
+                self._gradients[id(parameter)] = parameter.register_post_accumulate_grad_hook(hook)
+                parameter.requires_grad_(wanted)
             elif parameter.requires_grad:  # PyTorch before 2.1: the node that adds gradients has hooks
                 node = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
                 self._nodes.append(node)
-                self._keep(node.register_hook(lambda *unused, call=hook: call(None)))
+                self._gradients[id(parameter)] = node.register_hook(lambda *unused, call=hook: call(None))
+        for handle in self._gradients.values():
+            self._keep(handle)
+
+    def keep_gradients(self, wanted: Set[int]) -> None:
+        """Removes the hooks of all parameters but these: each costs a microsecond or more in every backward pass."""
+        for parameter, handle in self._gradients.items():
+            if parameter not in wanted:
+                handle.remove()
 
     def _on_gradient(self, network: str, parameter: Any) -> Callable[[Any], None]:
         ready = self._listener.ready
@@ -202,6 +210,12 @@ class Hooks:
 
     def owner(self, optimizer: Any) -> Optional[str]:
         """The network of most of an optimizer's parameters; None if it updates no recorded one."""
+        known = self._owners.get(id(optimizer))
+        if known is None:
+            known = self._owners[id(optimizer)] = optimizer, self._find_owner(optimizer)
+        return known[1]
+
+    def _find_owner(self, optimizer: Any) -> Optional[str]:
         counts: Dict[str, int] = {}
         for group in optimizer.param_groups:
             for parameter in group["params"]:
