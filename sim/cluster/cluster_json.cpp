@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/cluster/cluster_record.hpp"
+#include "sim/cluster/contention.hpp"
 
 namespace ganymede::sim {
 namespace {
@@ -195,6 +196,7 @@ std::string cluster_result_json(const Cluster& cluster, const ClusterRecord& rec
                        {"decisions", record.decisions},
                        {"contending_groups", record.contending_groups},
                        {"approximate_groups", record.approximate_groups},
+                       {"approximate_steps_within", Contention::kLargestError},
                        {"warnings", std::move(warnings)}};
   return out.dump(2) + "\n";
 }
